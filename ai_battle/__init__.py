@@ -1,0 +1,86 @@
+"""Conversations between language models that use tools and help each other."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .conversation import ConversationManager, Participant, RunResult
+    from .core.client import BaseClient, ModelClient
+    from .core.errors import (
+        AIBattleError,
+        BadReply,
+        BudgetExceeded,
+        ConfigError,
+        ContextTooLong,
+        JournalError,
+        ProviderError,
+        RateLimited,
+        Refused,
+        ToolError,
+        Unreachable,
+    )
+    from .core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage
+    from .core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
+
+_HOME = {
+    "conversation": ("ConversationManager", "Participant", "RunResult"),
+    "core.client": ("BaseClient", "ModelClient"),
+    "core.errors": (
+        "AIBattleError",
+        "BadReply",
+        "BudgetExceeded",
+        "ConfigError",
+        "ContextTooLong",
+        "JournalError",
+        "ProviderError",
+        "RateLimited",
+        "Refused",
+        "ToolError",
+        "Unreachable",
+    ),
+    "core.exchange": ("ModelRequest", "ModelResponse", "ToolSpec", "Usage"),
+    "core.messages": ("Document", "Image", "Message", "Text", "Thinking", "ToolCall", "ToolResult"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__version__ = "0.1.0"
+__all__ = [
+    "AIBattleError",
+    "BadReply",
+    "BaseClient",
+    "BudgetExceeded",
+    "ConfigError",
+    "ContextTooLong",
+    "ConversationManager",
+    "Document",
+    "Image",
+    "JournalError",
+    "Message",
+    "ModelClient",
+    "ModelRequest",
+    "ModelResponse",
+    "Participant",
+    "ProviderError",
+    "RateLimited",
+    "Refused",
+    "RunResult",
+    "Text",
+    "Thinking",
+    "ToolCall",
+    "ToolError",
+    "ToolResult",
+    "ToolSpec",
+    "Unreachable",
+    "Usage",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what a name needs when it is first asked for."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'ai_battle' has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,49 @@
+"""The one idea: everything that answers is a `ModelClient`."""
+
+import base64
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from .events import Emit, ignore
+from .exchange import ModelRequest, ModelResponse
+from .messages import Image, Message, Part, Role, Text
+
+
+class ModelClient(ABC):
+    @abstractmethod
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        """The answer to `request`; `emit` hears what happens on the way. Raises `ProviderError`."""
+
+    async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing
+        """Gives back what the client holds."""
+
+    async def generate_response(
+        self,
+        prompt: str,
+        system_instruction: str | None = None,
+        history: Sequence[Mapping[str, str]] | None = None,
+        file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    ) -> str:
+        """The answer's text; `history` is a list of `{"role", "content"}`.
+
+        `file_data` is one mapping or several: `{"type": "image", "base64", "mime_type"}`, the same with `url`, or
+        `{"type": "text", "text_content"}`.
+        """
+        asked = Message("user", (*_attached(file_data), Text(prompt)))
+        earlier = (Message(cast(Role, entry["role"]), (Text(entry["content"]),)) for entry in history or ())
+        response = await self.complete(ModelRequest((*earlier, asked), system_instruction or ""))
+        return response.text
+
+
+BaseClient = ModelClient
+
+
+def _attached(file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Iterable[Part]:
+    files = [file_data] if isinstance(file_data, Mapping) else file_data or ()
+    for file in files:
+        if "text_content" in file:
+            yield Text(f"{file.get('path', 'file')}:\n{file['text_content']}\n\n")
+        else:
+            data = base64.b64decode(file.get("base64", ""))
+            yield Image(file.get("mime_type", "image/png"), data, file.get("url", ""))

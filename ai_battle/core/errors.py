@@ -1,0 +1,72 @@
+"""Everything that can go wrong, as one tree; each message names the thing, the place and the way out."""
+
+from typing import Literal
+
+Again = Literal["never", "once", "always"]
+
+
+class AIBattleError(Exception):
+    """The root of all errors that this package raises on purpose."""
+
+
+class ConfigError(AIBattleError):
+    """A configuration, a file or a call that is wrong; nothing was spent yet."""
+
+
+class JournalError(AIBattleError):
+    """A run directory that can't be written, read or locked."""
+
+
+class ToolError(AIBattleError):
+    """A tool that failed; the model gets the text and can react."""
+
+
+class BudgetExceeded(AIBattleError):
+    """A limit on tokens, dollars, seconds or calls was reached."""
+
+
+class ProviderError(AIBattleError):
+    """A model that did not answer.
+
+    `again` says how often the same request may be sent anew, `retry_after` when (seconds), `partial` is the text that
+    came before the fault, `raw` the head of the body that could not be read.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        again: Again = "never",
+        status: int | None = None,
+        retry_after: float | None = None,
+        partial: str = "",
+        raw: str = "",
+        request_id: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.again = again
+        self.status = status
+        self.retry_after = retry_after
+        self.partial = partial
+        self.raw = raw
+        self.request_id = request_id
+
+
+class RateLimited(ProviderError):
+    """The provider asks to come back later, or its quota is used up."""
+
+
+class Unreachable(ProviderError):
+    """No connection, or none that lasted: refused, reset, no answer in time."""
+
+
+class BadReply(ProviderError):
+    """The answer can't be taken for one: cut off, malformed, empty, or not from a model API."""
+
+
+class Refused(ProviderError):
+    """The model or its provider declined to answer; `partial` is what it said instead."""
+
+
+class ContextTooLong(ProviderError):
+    """The request does not fit the model's context window."""

@@ -1,0 +1,232 @@
+"""What is heard on the way to an answer: streaming, journal, cost and progress are all listeners to these values."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .exchange import NOTHING_USED, Stop, Usage
+from .messages import Message, ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More of the answer. What the deltas since the last `AttemptFailed` add up to is the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftDelta:
+    """More of a text that may never become the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """More of the tool call at `index`; `id` and `name` come with its first fragment, `arguments` is JSON text."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReplied:
+    """One model answered once; every call that costs something ends in one of these or in `AttemptFailed`."""
+
+    model: str
+    usage: Usage
+    seconds: float
+    stop: Stop = "end"
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailed:
+    """One attempt at a call failed; listeners forget the deltas of it. `partial` is the text it had brought."""
+
+    model: str
+    attempt: int
+    reason: str
+    seconds: float
+    status: int | None = None
+    request_id: str = ""
+    partial: str = ""
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The call is made again after `delay` seconds."""
+
+    model: str
+    attempt: int
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something a user should know that does not stop the run (a dropped parameter, a retired name)."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturned:
+    result: ToolResult
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """`participants` maps each name to its model type; `settings` is what the journal needs to resume."""
+
+    name: str
+    run_dir: str
+    participants: Mapping[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    turn: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerSelected:
+    """`how` the next speaker was found: chosen, normalised, near match or fallback; `raw` is what the selector said."""
+
+    speaker: str
+    how: Literal["chosen", "normalised", "near match", "fallback"]
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """`turn` counts from 1 over the run, `round` from 1 over rounds of all participants."""
+
+    turn: int
+    round: int
+    speaker: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """A turn that counts. `usage` is all that the turn cost, wasted attempts included; `seconds` is wall time."""
+
+    turn: int
+    round: int
+    speaker: str
+    message: Message
+    usage: Usage
+    model: str
+    seconds: float
+    attempts: int = 1
+    stop: Stop = "end"
+    steps: tuple[Message, ...] = ()
+    kind: Literal["turn", "prompt", "wrap_up", "observation"] = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """A turn that brought no answer, and the policy that follows: skip or stop."""
+
+    turn: int
+    round: int
+    speaker: str
+    error: str
+    policy: Literal["skip", "stop"]
+    usage: Usage = NOTHING_USED
+    partial: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """From here on `text` stands for the messages up to and with turn `through`; empty when they were dropped."""
+
+    through: int
+    text: str
+    usage: Usage
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetReached:
+    """A limit is near (`share` >= 0.9) or reached (`share` >= 1)."""
+
+    limit: str
+    used: float
+    allowed: float
+
+    @property
+    def share(self) -> float:
+        return self.used / self.allowed if self.allowed else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """`status` is done, limit (a limit stopped it before its goal), failed or interrupted."""
+
+    status: Literal["done", "limit", "failed", "interrupted"]
+    stop_reason: str
+    turns: int
+    usage: Usage
+
+
+Event = (
+    TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
+    | ModelReplied | AttemptFailed | Retrying | Warned
+    | ToolCalled | ToolReturned
+    | RunStarted | RunResumed | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
+    | Summarised | BudgetReached | RunFinished
+)  # fmt: skip
+
+Emit = Callable[[Event], Awaitable[None]]
+
+
+async def ignore(event: Event) -> None:
+    """A listener that hears nothing."""
+
+
+def drafting(emit: Emit) -> Emit:
+    """Passes every event on, but the text as a draft: the caller has not yet decided to return it."""
+
+    async def draft(event: Event) -> None:
+        await emit(DraftDelta(event.text) if isinstance(event, TextDelta) else event)
+
+    return draft
+
+
+class EventLog:
+    """A listener that remembers: `await client.complete(request, log := EventLog())`."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    async def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    @property
+    def text(self) -> str:
+        """What the text deltas add up to, those of failed attempts left out."""
+        said: list[str] = []
+        for event in self.events:
+            if isinstance(event, AttemptFailed):
+                said.clear()
+            elif isinstance(event, TextDelta):
+                said.append(event.text)
+        return "".join(said)

@@ -1,0 +1,87 @@
+"""What goes to a model and what comes back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from .messages import Message, ToolCall, extra_fields
+
+Stop = Literal["end", "length", "stop_sequence", "tool_calls", "refusal", "content_filter", "pause"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model sees it; `schema` is the JSON Schema of its arguments object."""
+
+    name: str
+    description: str = ""
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}}, hash=False)
+    extra: Mapping[str, Any] = extra_fields()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One question to a model.
+
+    `tool_choice` is "auto", "none", "required" or the name of the one tool to call. `output_schema` is the JSON
+    Schema that the answer must fit. `options` are the sampling parameters under the names of the discussion YAML
+    (`temperature max_tokens top_p seed stop reasoning num_ctx ...`); those that are not set are left to the provider.
+    """
+
+    messages: tuple[Message, ...]
+    system: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str = "auto"
+    output_schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = extra_fields()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and dollars. `input_tokens` counts cached ones too; `cost_usd` is None where no price is known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Sums field by field; a sum with an unknown cost is unknown. Start from `NOTHING_USED`."""
+        counts = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name != "cost_usd"}
+        unknown = self.cost_usd is None or other.cost_usd is None
+        return Usage(**counts, cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0))
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+NOTHING_USED = Usage(cost_usd=0.0)
+UNKNOWN_USAGE = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResponse:
+    """One answer. `steps` are the messages with tool calls and results on the way to it, however deep they happened."""
+
+    message: Message
+    steps: tuple[Message, ...] = ()
+    stop: Stop = "end"
+    usage: Usage = UNKNOWN_USAGE
+    model: str = ""
+    extra: Mapping[str, Any] = extra_fields()
+
+    @property
+    def text(self) -> str:
+        return self.message.text
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return self.message.tool_calls
+
+    @property
+    def used_tools(self) -> bool:
+        return any(step.tool_calls for step in self.steps)

@@ -1,0 +1,120 @@
+"""What is said: a message and the parts that it is made of."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+def extra_fields() -> Any:
+    """Fields that only one API knows, `{wire: {name: value}}`; written back to that wire alone."""
+    return field(default_factory=dict, repr=False, hash=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+    extra: Mapping[str, Any] = extra_fields()
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture as bytes, or by `url` when `data` is empty."""
+
+    media_type: str
+    data: bytes = field(default=b"", repr=False)
+    url: str = ""
+    extra: Mapping[str, Any] = extra_fields()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that a model reads as such (a PDF), as bytes, or by `url` when `data` is empty."""
+
+    media_type: str
+    data: bytes = field(default=b"", repr=False)
+    url: str = ""
+    name: str = ""
+    extra: Mapping[str, Any] = extra_fields()
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Reasoning text; `signature` is what its provider wants back untouched."""
+
+    text: str
+    signature: str = ""
+    extra: Mapping[str, Any] = extra_fields()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A wish to run a tool. `arguments` that were no JSON object are empty, with the raw text in `malformed`."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    id: str = ""
+    malformed: str = ""
+    extra: Mapping[str, Any] = extra_fields()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered to `call`: text and images."""
+
+    call: ToolCall
+    parts: tuple["Text | Image", ...] = ()
+    is_error: bool = False
+    extra: Mapping[str, Any] = extra_fields()
+
+    @property
+    def text(self) -> str:
+        return joined_text(self.parts)
+
+
+Part = Text | Image | Document | Thinking | ToolCall | ToolResult
+
+
+def joined_text(parts: Iterable[Part]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One contribution. `speaker` is the participant's name, empty where nobody in particular speaks.
+
+    `encoded` is where a wire keeps the bytes of this message, by the wire's name: a message never changes, so it
+    is encoded once and its bytes serve every later request.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    speaker: str = ""
+    extra: Mapping[str, Any] = extra_fields()
+    encoded: dict[str, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The text parts alone, joined without a separator."""
+        return joined_text(self.parts)
+
+    @property
+    def thinking(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Thinking))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+
+def user(text: str, speaker: str = "") -> Message:
+    return Message("user", (Text(text),), speaker)
+
+
+def assistant(text: str, speaker: str = "") -> Message:
+    return Message("assistant", (Text(text),), speaker)

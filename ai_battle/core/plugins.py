@@ -1,0 +1,76 @@
+"""Finds things by name: the name in the YAML is the name of a file, of an entry point, or a dotted path."""
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any
+
+from .borders import foreign_code
+from .errors import ConfigError
+
+
+def names(package: str) -> list[str]:
+    """All plug-ins of a package such as "ai_battle.providers": its public files and the entry points of that group."""
+    files = (module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
+    return sorted({*(name for name in files if not name.startswith("_")), *_entry_points(package)})
+
+
+def load(package: str, name: str) -> Any:
+    """The module (or what the entry point or the dotted path names); raises `ConfigError` with near names."""
+    if name.isidentifier() and not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}"):
+        return importlib.import_module(f"{package}.{name}")
+    if found := _entry_points(package).get(name):
+        with foreign_code(f"The plug-in {name!r} does not load", ConfigError):
+            return found.load()
+    if "." in name:
+        with foreign_code(f"The module {name!r} does not load", ConfigError):
+            return importlib.import_module(name)
+    raise ConfigError(f"{package.rpartition('.')[2]} has no {name!r}{near(name, names(package))}")
+
+
+def create(package: str, name: str, *args: Any, **options: Any) -> Any:
+    """`load(package, name).create(*args, **options)`; options that it does not take are a `ConfigError`."""
+    factory = getattr(load(package, name), "create", None)
+    if factory is None:
+        raise ConfigError(f"{name!r} has no function 'create', so it can't be used as one of {package}.")
+    check_options(factory, name, options)
+    return factory(*args, **options)
+
+
+def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
+    """Raises `ConfigError` for an option that `factory` does not take, so that no TypeError inside it is hidden."""
+    parameters = inspect.signature(factory).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for option in options:
+        if option not in known:
+            raise ConfigError(f"{name} has no option {option!r}{near(option, known)}")
+
+
+def optional(module: str, extra: str) -> ModuleType:
+    """An optional dependency; raises `ConfigError` that says which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        raise ConfigError(f"{module} is not installed; it comes with: pip install 'ai-battle[{extra}]'") from error
+
+
+def near(name: str, known: list[str]) -> str:
+    """The end of an error message: what the user may have meant, or all there is to choose from."""
+    if close := get_close_matches(name, known, n=3, cutoff=0.6):
+        return f"; did you mean {' or '.join(map(repr, close))}?"
+    return f"; there is {', '.join(sorted(known))}." if 0 < len(known) <= 20 else "."
+
+
+@cache
+def _entry_points(package: str) -> Mapping[str, Any]:
+    return {point.name: point for point in entry_points(group=package)}

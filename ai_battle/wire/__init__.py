@@ -1,0 +1,1 @@
+"""API bodies to and from core values, both ways; pure, without I/O."""

@@ -1,0 +1,45 @@
+# Two commands to know: `make demo` shows a discussion, `make test` runs every check. Both need only Python 3.11+ and make.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint unit slow bench docs clean
+
+demo: $(VENV)/.demo
+	@$(BIN)/ai-battle run configs/quickstart.yaml
+
+test: lint unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest -m "not slow"
+
+slow: $(VENV)/.dev
+	$(BIN)/pytest -m slow
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m tests.performance
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m docs.generate
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ai-battle needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml
+	@echo "Installing ai-battle into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	@echo "Installing ai-battle and what its tests need into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,local]'
+	@touch $@ $(VENV)/.demo

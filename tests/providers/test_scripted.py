@@ -1,0 +1,167 @@
+"""A scripted model plays its script, word by word, with the faults that are written in it."""
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from ai_battle.core.errors import (
+    BadReply,
+    ConfigError,
+    ContextTooLong,
+    ProviderError,
+    RateLimited,
+    Refused,
+    Unreachable,
+)
+from ai_battle.core.events import EventLog, TextDelta, ThinkingDelta
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
+from ai_battle.providers.scripted import ScriptedClient, create
+
+
+def asked(text: str = "Hello?") -> ModelRequest:
+    return ModelRequest((user(text),))
+
+
+async def test_entries_are_said_in_order_and_requests_are_remembered() -> None:
+    client = ScriptedClient("one", {"say": "two"})
+
+    assert [(await client.complete(asked(word))).text for word in ("a", "b")] == ["one", "two"]
+    assert [request.messages[0].text for request in client.requests] == ["a", "b"]
+
+
+async def test_a_text_arrives_in_words_that_add_up_to_it() -> None:
+    text = "  Well,\nthis is   spaced \n\n out. "
+    response = await ScriptedClient(text).complete(asked(), log := EventLog())
+
+    assert log.text == response.text == text
+    assert len([event for event in log.events if isinstance(event, TextDelta)]) == 5
+
+
+async def test_thinking_and_tool_calls_are_parts_of_the_answer() -> None:
+    call = {"tool": "add", "parameters": {"a": 1}}
+    response = await ScriptedClient({"think": "Hm", "say": "Adding.", "call": call}).complete(
+        asked(), log := EventLog()
+    )
+
+    assert (response.message.thinking, response.text, response.stop) == ("Hm", "Adding.", "tool_calls")
+    assert response.tool_calls == (ToolCall("add", {"a": 1}, id="call_1"),)
+    assert log.events[0] == ThinkingDelta("Hm")
+
+
+async def test_several_calls_have_ids_of_their_own() -> None:
+    client = ScriptedClient({"call": [{"tool": "a"}, {"tool": "b"}]}, ToolCall("c"))
+
+    first, second = [await client.complete(asked()) for _ in range(2)]
+    assert [call.id for call in (*first.tool_calls, *second.tool_calls)] == ["call_1", "call_2", "call_3"]
+
+
+async def test_usage_is_estimated_and_costs_nothing() -> None:
+    usage = (await ScriptedClient("Some words.").complete(asked("A long question " * 50))).usage
+
+    assert usage.input_tokens > 100
+    assert 0 < usage.output_tokens < 20
+    assert usage.cost_usd == 0.0
+
+
+async def test_a_used_up_script_says_so() -> None:
+    client = ScriptedClient("only one")
+    await client.complete(asked())
+
+    with pytest.raises(ProviderError, match=r"used up \(entries: 1\).*loop: true") as caught:
+        await client.complete(asked())
+    assert caught.value.again == "never"
+
+
+async def test_a_looping_script_begins_anew() -> None:
+    client = ScriptedClient("a", "b", loop=True)
+    assert [(await client.complete(asked())).text for _ in range(5)] == ["a", "b", "a", "b", "a"]
+
+
+async def test_a_script_goes_on_where_it_was_left() -> None:
+    client = ScriptedClient("a", "b", "c")
+    await client.complete(asked())
+
+    successor = ScriptedClient("a", "b", "c", start=client.position)
+    assert (await successor.complete(asked())).text == "b"
+
+
+async def test_a_rule_that_fits_what_was_said_last_goes_before_the_script() -> None:
+    client = ScriptedClient("script", when=[{"match": "(?i)weather", "say": "Rain."}])
+
+    assert (await client.complete(asked("How is the Weather?"))).text == "Rain."
+    assert (await client.complete(asked("And you?"))).text == "script"
+
+
+async def test_a_rule_also_hears_the_result_of_a_tool() -> None:
+    result = ToolResult(ToolCall("clock"), (Text("12:00"),))
+    client = ScriptedClient(when=[{"match": "12:00", "say": "It is noon."}])
+
+    assert (await client.complete(ModelRequest((Message("tool", (result,)),)))).text == "It is noon."
+
+
+async def test_a_function_may_answer_what_it_is_asked() -> None:
+    client = ScriptedClient(lambda request: request.messages[-1].text.upper())
+    assert (await client.complete(asked("loud"))).text == "LOUD"
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "again"),
+    [
+        ("rate_limited", RateLimited, "always"),
+        ("quota", RateLimited, "never"),
+        ("unreachable", Unreachable, "always"),
+        ("bad_reply", BadReply, "once"),
+        ("empty", BadReply, "once"),
+        ("refused", Refused, "never"),
+        ("context_too_long", ContextTooLong, "never"),
+    ],
+)
+async def test_a_fault_fails_as_a_provider_does(fault: str, error: type[ProviderError], again: str) -> None:
+    client = ScriptedClient({"fail": fault}, "and then this")
+
+    with pytest.raises(error) as caught:
+        await client.complete(asked())
+    assert caught.value.again == again
+    assert (await client.complete(asked())).text == "and then this"
+
+
+async def test_what_was_said_before_a_fault_is_its_partial_text() -> None:
+    with pytest.raises(BadReply) as caught:
+        await ScriptedClient({"say": "Half an ans", "fail": "cut"}).complete(asked(), log := EventLog())
+    assert caught.value.partial == log.text == "Half an ans"
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ([{"sya": "x"}], "script, entry 1: unknown key 'sya'; did you mean 'say'?"),
+        (
+            ["fine", {"say": "x", "fail": "rate_limit"}],
+            "script, entry 2: fail: there is no fault 'rate_limit'; did you",
+        ),
+        ([42], "script, entry 1 is 42; write a text in quotes"),
+        ([{"say": 42}], "script, entry 1: say is 42; write the text in quotes"),
+        ([{"delay": 1}], "script, entry 1 says nothing"),
+        ([{"say": "x", "delay": -1}], "script, entry 1: delay is -1"),
+        ([{"call": "add"}], "script, entry 1: call is 'add'; write {tool: NAME"),
+        ([{"call": {"tool": "add", "arguments": {}}}], "script, entry 1: call: unknown key 'arguments'"),
+    ],
+)
+def test_a_mistake_in_a_script_names_its_entry(script: list[object], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        create("", script=script)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"match": "(", "say": "x"}, "when, rule 1: match: '(' is no regular expression"),
+        ({"say": "x"}, "when, rule 1 has no 'match'"),
+        ("hello", "when, rule 1 is 'hello'; write a mapping"),
+    ],
+)
+def test_a_mistake_in_a_rule_names_it(rule: Mapping[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        create("", when=[rule])

@@ -39,13 +39,17 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ModelReplied:
-    """One model answered once; every call that costs something ends in one of these or in `AttemptFailed`."""
+    """One model answered once; every call that costs something ends in one of these or in `AttemptFailed`.
+
+    `speaker` is the participant whose model it was; whoever runs the discussion fills it in.
+    """
 
     model: str
     usage: Usage
     seconds: float
     stop: Stop = "end"
     estimated: bool = False
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class AttemptFailed:
     request_id: str = ""
     partial: str = ""
     raw: str = ""
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +107,11 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
+    """`settings` are the new ones when a changed configuration was accepted, else empty."""
+
     turn: int
     pid: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

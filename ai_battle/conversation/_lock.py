@@ -1,0 +1,58 @@
+"""One process per run directory: a lock that ends with its process, however that ends."""
+
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from ..core.errors import JournalError
+
+NAME = ".lock"
+
+
+class RunLock:
+    """Held from construction to `release`. Raises `JournalError` that names the process that holds it already.
+
+    The kernel gives the lock of a dead process back, so a lock file that was left behind is simply taken over.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        self._path = run_dir / NAME
+        self._fd = _locked(self._path)
+        os.truncate(self._fd, 0)
+        os.write(self._fd, f"{os.getpid()} {socket.gethostname()}\n".encode())
+
+    def release(self) -> None:
+        """The file goes while the lock is still held, so nobody can have locked it in between."""
+        self._path.unlink(missing_ok=True)
+        os.close(self._fd)
+
+
+def _locked(path: Path) -> int:
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            raise JournalError(_refusal(path)) from None
+        if _is_still(path, fd):
+            return fd
+        os.close(fd)
+
+
+def _is_still(path: Path, fd: int) -> bool:
+    """Whether the path names the file that was locked: its last owner may have removed it in between."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(fd))
+    except FileNotFoundError:
+        return False
+
+
+def _refusal(path: Path) -> str:
+    try:
+        pid, _, host = path.read_text(encoding="utf-8").strip().partition(" ")
+    except FileNotFoundError:
+        pid, host = "", ""
+    owner = f"process {pid} on {host}" if pid else "another process"
+    return f"{path.parent} is in use by {owner}; wait until that run has ended, or stop it and resume."

@@ -1,0 +1,129 @@
+"""Reads a journal line by line, at any instant and whatever is writing it."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import IO, NamedTuple, overload
+
+from pydantic_core import from_json
+
+from ..core.errors import JournalError
+from ..core.events import Event, TurnFinished
+from ..core.messages import Message
+from . import _records
+
+VERSION = 1
+FILE = "journal.jsonl"
+
+
+class Line(NamedTuple):
+    """One whole line: where it starts and ends in the file, and what it says."""
+
+    number: int
+    start: int
+    end: int
+    record: _records.Record
+
+
+def lines(run_dir: Path) -> Iterator[Line]:
+    """All whole lines. What follows the last newline, or a last line that is no JSON, is the trace of a crash: left out.
+
+    Raises `JournalError` for a malformed line that others follow, for a newer format, and where there is no journal.
+    """
+    with opened(run_dir) as file:
+        yield from _whole_lines(file)
+
+
+def opened(run_dir: Path) -> IO[bytes]:
+    try:
+        return open(run_dir / FILE, "rb")
+    except FileNotFoundError as error:
+        raise JournalError(f"{run_dir} has no {FILE}: it is no run directory, or its run never started.") from error
+    except OSError as error:
+        raise JournalError(f"{run_dir / FILE} can't be read: {error.strerror}.") from error
+
+
+def read(run_dir: Path) -> Iterator[tuple[_records.Record, Event]]:
+    """Every journalled event with the record that it was read from, in order; one line in memory at a time."""
+    for line in lines(run_dir):
+        yield line.record, event_of(line, run_dir)
+
+
+def event_of(line: Line, run_dir: Path) -> Event:
+    try:
+        return _records.event(line.record)
+    except ValueError as error:
+        raise JournalError(f"{run_dir / FILE}:{line.number}: {error}.") from error
+
+
+def messages(run_dir: Path) -> Sequence[Message]:
+    """What was said, in order. The texts stay on disk: a message is read when it is asked for."""
+    return _Messages(run_dir)
+
+
+class _Messages(Sequence[Message]):
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+
+    @cached_property
+    def _starts(self) -> "array[int]":
+        return array("Q", (line.start for line in lines(self._run_dir) if line.record["type"] == "turn_finished"))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
+        with opened(self._run_dir) as file:
+            if isinstance(index, slice):
+                return [_message_at(file, start) for start in self._starts[index]]
+            return _message_at(file, self._starts[index])
+
+    def __iter__(self) -> Iterator[Message]:
+        with opened(self._run_dir) as file:
+            for start in self._starts:
+                yield _message_at(file, start)
+
+
+def _message_at(file: IO[bytes], start: int) -> Message:
+    file.seek(start)
+    event = _records.event(from_json(file.readline()))
+    assert isinstance(event, TurnFinished)
+    return event.message
+
+
+def _whole_lines(file: IO[bytes]) -> Iterator[Line]:
+    end, broken = 0, ""
+    for number, data in enumerate(file, 1):
+        if broken:
+            raise JournalError(f"{broken}; repair or remove that line to read the run.")
+        start, end = end, end + len(data)
+        record = _parsed(data)
+        if record is None:
+            broken = f"{file.name}:{number}: malformed line"
+            continue
+        _check_version(record, f"{file.name}:{number}")
+        yield Line(number, start, end, record)
+
+
+def _parsed(data: bytes) -> _records.Record | None:
+    try:
+        record = from_json(data) if data.endswith(b"\n") else None
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and "type" in record else None
+
+
+def _check_version(record: _records.Record, place: str) -> None:
+    version = record.get("v")
+    if not isinstance(version, int):
+        raise JournalError(f"{place}: the line has no format version 'v'.")
+    if version > VERSION:
+        raise JournalError(
+            f"{place}: written in journal format {version}, this ai-battle reads up to {VERSION}; "
+            "upgrade it: pip install -U ai-battle."
+        )

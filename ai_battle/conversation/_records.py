@@ -1,0 +1,107 @@
+"""What a journal line says: an event as a JSON record, and the event back from it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
+from functools import cache
+from typing import Any, NamedTuple, get_args
+
+from ..core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ..core.messages import Message, Part
+from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
+
+DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
+
+Record = dict[str, Any]
+
+
+class _Column(NamedTuple):
+    """One field of an event: how it is written, how it is read, and whether a record may lack it."""
+
+    name: str
+    write: Callable[[Any], Any] | None
+    read: Callable[[Any], Any] | None
+    required: bool
+
+
+def record(event: Event) -> Record:
+    """`{"type": ..., field: value, ...}`; raises KeyError for a delta, which is not journalled."""
+    kind, columns = _LAYOUTS[type(event)]
+    said: Record = {"type": kind}
+    for name, write, _, _ in columns:
+        value = getattr(event, name)
+        said[name] = value if write is None else write(value)
+    return said
+
+
+def event(record: Mapping[str, Any]) -> Event:
+    """The event that a record stands for; fields that this version does not know are passed over.
+
+    Raises `ValueError` that says what is wrong with the record.
+    """
+    kind = record.get("type")
+    found = _classes().get(kind) if isinstance(kind, str) else None
+    if found is None:
+        raise ValueError(f"there is no event of type {kind!r}")
+    return found(**{c.name: _value(c, record) for c in _LAYOUTS[found].columns if c.required or c.name in record})
+
+
+def _value(column: _Column, record: Mapping[str, Any]) -> Any:
+    if column.name not in record:
+        raise ValueError(f"{record['type']} has no {column.name!r}")
+    if column.read is None:
+        return record[column.name]
+    try:
+        return column.read(record[column.name])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{column.name!r} of {record['type']} is malformed: {error!r}") from error
+
+
+def _part_to_json(part: Part) -> Any:
+    return message_to_json(Message("assistant", (part,)))["parts"][0]
+
+
+def _part_from_json(part: Any) -> Any:
+    return message_from_json({"role": "assistant", "parts": [part]}).parts[0]
+
+
+def _messages_to_json(messages: tuple[Message, ...]) -> Any:
+    return [message_to_json(message) for message in messages]
+
+
+def _messages_from_json(messages: Any) -> tuple[Message, ...]:
+    return tuple(message_from_json(message) for message in messages)
+
+
+_CONVERTED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "message": (message_to_json, message_from_json),
+    "steps": (_messages_to_json, _messages_from_json),
+    "usage": (usage_to_json, usage_from_json),
+    "call": (_part_to_json, _part_from_json),
+    "result": (_part_to_json, _part_from_json),
+}
+
+
+class _Layout(NamedTuple):
+    kind: str
+    columns: tuple[_Column, ...]
+
+
+def _column(field: "Field[Any]") -> _Column:
+    write, read = _CONVERTED.get(field.name, (None, None))
+    return _Column(field.name, write, read, field.default is MISSING and field.default_factory is MISSING)
+
+
+def _snake_case(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+_LAYOUTS: Mapping[type, _Layout] = {
+    kind: _Layout(_snake_case(kind.__name__), tuple(map(_column, fields(kind))))
+    for kind in get_args(Event)
+    if kind not in DELTAS
+}
+
+
+@cache
+def _classes() -> Mapping[str, Callable[..., Event]]:
+    return {layout.kind: kind for kind, layout in _LAYOUTS.items()}

@@ -1,0 +1,42 @@
+"""Keeps the values that came from the environment out of what is written."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+SHORTEST = 4
+_STRUCTURE = frozenset({"v", "seq", "time", "type", "role", "kind", "status", "stop", "policy", "how"})
+
+
+class Mask:
+    """Replaces secret values by `${NAME}`; `secrets` maps each value to its name.
+
+    Values under four characters are no secrets, and masking them would garble every text.
+    """
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        longest_first = sorted((value for value in secrets if len(value) >= SHORTEST), key=len, reverse=True)
+        self._names = {value: f"${{{secrets[value]}}}" for value in longest_first}
+        self._encoded = tuple(to_json(value)[1:-1] for value in longest_first)
+
+    def line(self, data: bytes) -> bytes:
+        """The same JSON, without the secrets in its texts."""
+        if not any(secret in data for secret in self._encoded):
+            return data
+        return to_json(self._masked(from_json(data)))
+
+    def text(self, text: str) -> str:
+        for value, name in self._names.items():
+            text = text.replace(value, name)
+        return text
+
+    def _masked(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self._masked(item) for item in value]
+            case dict():
+                return {k: v if k in _STRUCTURE else self._masked(v) for k, v in value.items()}
+        return value

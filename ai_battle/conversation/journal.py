@@ -1,0 +1,176 @@
+"""The journal: one JSON line per event, in the hands of the operating system before the next turn starts."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic_core import to_json
+
+from ..core.errors import JournalError
+from ..core.events import Event, RunFinished, RunStarted, Summarised, ToolCalled, TurnFailed, TurnFinished, Warned
+from . import _records
+from ._lock import RunLock
+from ._reading import FILE, VERSION, lines, messages, read
+from ._secrets import Mask
+from .progress import Progress, progress
+
+__all__ = ["Durability", "Journal", "Progress", "messages", "progress", "read"]
+
+Durability = Literal["every_second", "every_turn"]
+
+SECONDS_UNSYNCED = 1.0
+_SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, RunStarted, RunFinished)
+_syncing = ThreadPoolExecutor(max_workers=4, thread_name_prefix="journal-sync")
+
+
+class Journal:
+    """A listener that keeps all but the deltas; holds the run directory's lock until it is closed.
+
+    Each event is one `write`, so whatever kills this process loses no event that was heard, and a reader finds whole
+    lines at any instant. They are synced to disk within a second, or with `every_turn` before a turn is over.
+    After a failed write every further event is refused with the same `JournalError`: nothing more is to be paid for.
+    `warnings` is what reopening found and mended; emit it.
+    """
+
+    def __init__(self, run_dir: Path, durability: Durability, secrets: Mapping[str, str], *, fresh: bool) -> None:
+        self.run_dir = run_dir
+        self.warnings: tuple[Warned, ...] = ()
+        self._every_turn = durability == "every_turn"
+        self._mask = Mask(secrets) if secrets else None
+        self._sync_due: asyncio.TimerHandle | None = None
+        self._broken = ""
+        self._seq = self._end = 0
+        try:
+            self._lock = RunLock(run_dir)
+        except OSError as error:
+            raise JournalError(_unwritable(run_dir, error)) from error
+        try:
+            self._open(fresh)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @classmethod
+    def create(
+        cls, run_dir: Path, durability: Durability = "every_second", secrets: Mapping[str, str] | None = None
+    ) -> "Journal":
+        """A new journal in `run_dir`, which is made if need be. `secrets` maps values never to be written to names."""
+        try:
+            run_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise JournalError(_unwritable(run_dir, error)) from error
+        return cls(run_dir, durability, secrets or {}, fresh=True)
+
+    @classmethod
+    def reopen(
+        cls, run_dir: Path, durability: Durability = "every_second", secrets: Mapping[str, str] | None = None
+    ) -> "Journal":
+        """Goes on with the journal of an earlier process; a torn last line is cut off and told in `warnings`."""
+        if not run_dir.is_dir():
+            raise JournalError(f"{run_dir} is no run directory: there is no such directory.")
+        return cls(run_dir, durability, secrets or {}, fresh=False)
+
+    async def __call__(self, event: Event) -> None:
+        if isinstance(event, _records.DELTAS):
+            return
+        if self._broken:
+            raise JournalError(self._broken)
+        self._write(self._line(event))
+        if self._every_turn and isinstance(event, _SYNCED):
+            await asyncio.get_running_loop().run_in_executor(_syncing, self._sync)
+            self._raise_if_broken()
+        elif self._sync_due is None:
+            self._sync_due = asyncio.get_running_loop().call_later(SECONDS_UNSYNCED, self._sync_soon)
+
+    async def close(self) -> None:
+        """Syncs, and lets go of the run directory. Closing twice is closing once."""
+        if self._fd < 0:
+            return
+        if self._sync_due is not None:
+            self._sync_due.cancel()
+        fd = self._fd
+        try:
+            await asyncio.get_running_loop().run_in_executor(_syncing, self._sync)
+        finally:
+            self._fd = -1
+            os.close(fd)
+            self._lock.release()
+
+    def _open(self, fresh: bool) -> None:
+        path = self.run_dir / FILE
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | (os.O_EXCL if fresh else 0), 0o644)
+            _sync_directories(self.run_dir)
+        except FileExistsError:
+            raise JournalError(
+                f"{path} exists; go on with it (ai-battle resume {self.run_dir}) or name another directory."
+            ) from None
+        except OSError as error:
+            raise JournalError(_unwritable(self.run_dir, error)) from error
+        if not fresh:
+            self._repair()
+
+    def _repair(self) -> None:
+        for line in lines(self.run_dir):
+            self._seq, self._end = line.record.get("seq", self._seq) + 1, line.end
+        torn = os.fstat(self._fd).st_size - self._end
+        if torn:
+            os.ftruncate(self._fd, self._end)
+            self.warnings = (Warned(f"The journal ended in a half-written line; {torn} bytes were cut off."),)
+
+    def _line(self, event: Event) -> bytes:
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        data = to_json({"v": VERSION, "seq": self._seq, "time": time, **_records.record(event)})
+        return (self._mask.line(data) if self._mask else data) + b"\n"
+
+    def _write(self, line: bytes) -> None:
+        try:
+            written = os.write(self._fd, line)
+            while written < len(line):
+                written += os.write(self._fd, line[written:])
+        except OSError as error:
+            os.ftruncate(self._fd, self._end)
+            self._break(error)
+            self._raise_if_broken()
+        self._seq += 1
+        self._end += len(line)
+
+    def _sync_soon(self) -> None:
+        self._sync_due = None
+        asyncio.get_running_loop().run_in_executor(_syncing, self._sync)
+
+    def _sync(self) -> None:
+        """Runs in a thread; what it finds is raised by the next event."""
+        try:
+            if self._fd >= 0:
+                os.fdatasync(self._fd)
+        except OSError as error:
+            self._break(error)
+
+    def _break(self, error: OSError) -> None:
+        self._broken = (
+            f"{self.run_dir / FILE} can't be written: {error.strerror}. "
+            f"Make room, then go on with: ai-battle resume {self.run_dir}"
+        )
+
+    def _raise_if_broken(self) -> None:
+        if self._broken:
+            raise JournalError(self._broken)
+
+
+def _unwritable(run_dir: Path, error: OSError) -> str:
+    return f"{run_dir} can't be written: {error.strerror}; name a directory that can with --out DIR."
+
+
+def _sync_directories(run_dir: Path) -> None:
+    """A new file outlives a power loss only when the directory that names it is synced too."""
+    for directory in (run_dir, run_dir.absolute().parent):
+        fd = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -94,6 +94,7 @@ def test_importing_the_package_loads_no_provider_sdk() -> None:
     """Neither does `ai-battle --help`: an SDK costs up to a second, and is paid for by those who use it."""
     heavy = ["openai", "anthropic", "ollama", "httpx", "httpx2", "xllamacpp", "genai_prices", "google"]
     look = f"import sys; print([name for name in {heavy!r} if name in sys.modules])"
-    for load in ("import ai_battle", "from ai_battle.cli import main; main(['--help'], standalone_mode=False)"):
+    shows_help = "from ai_battle.cli import commands; commands.main(['--help'], standalone_mode=False)"
+    for load in ("import ai_battle", shows_help):
         shown = subprocess.run([sys.executable, "-c", f"{load}; {look}"], capture_output=True, text=True, check=True)
         assert shown.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,57 @@
+"""The command line: one file per command; each imports what it needs when it runs."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ai_battle import __version__
+from ai_battle.core.borders import foreign_code
+from ai_battle.core.errors import AIBattleError, ConfigError
+
+from . import doctor, export, init, models, replay, resume, run, schema, validate
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AI_BATTLE", "max_content_width": 110}
+
+
+@click.group(
+    context_settings=CONTEXT,
+    epilog="Every option has a twin in the environment: --turns of run is AI_BATTLE_RUN_TURNS.",
+)
+@click.version_option(__version__, prog_name="ai-battle")
+def commands() -> None:
+    """Conversations between language models, from a YAML file."""
+
+
+for module in (run, resume, replay, validate, schema, init, doctor, models, export):
+    commands.add_command(module.command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command and exits with its code: 0 done, 1 failed or stopped by a limit, 2 misused, 130 interrupted."""
+    sys.exit(_exit_code(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _exit_code(arguments: list[str]) -> int:
+    try:
+        with foreign_code("This is an error in ai-battle itself; please report it", AIBattleError):
+            return _dispatched(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except AIBattleError as error:
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+        return MISUSED if isinstance(error, ConfigError) else FAILED
+
+
+def _dispatched(arguments: list[str]) -> int:
+    """What the command returned is its exit code; None is success."""
+    try:
+        return commands.main(arguments, prog_name="ai-battle", standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        return MISUSED
+    except click.Abort:
+        return INTERRUPTED

@@ -1,0 +1,149 @@
+"""A run as it happens: streamed on a terminal, as plain lines elsewhere."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+import click
+
+from ai_battle.core.events import (
+    AttemptFailed,
+    Event,
+    ModelReplied,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+    ThinkingDelta,
+    TurnFinished,
+    TurnStarted,
+)
+from ai_battle.core.exchange import NOTHING_USED
+
+from ._money import dollars, duration, tokens
+from ._plain import one_line, plain
+from ._remarks import remark
+from ._screen import Screen
+
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
+TICK = 0.5
+
+
+class PlainLines:
+    """One paragraph for each finished turn, without colours or cursor movements."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    async def __call__(self, event: Event) -> None:
+        if isinstance(event, TurnFinished):
+            self._print(f"[{event.turn}] {event.speaker}: {event.message.text.strip()}")
+        elif text := remark(event):
+            self._print(text)
+
+    def close(self) -> None:
+        self._out.flush()
+
+    def _print(self, text: str) -> None:
+        print(plain(text), file=self._out, flush=True)
+
+
+class LiveView:
+    """Names in colours, text as it comes, and a status line with turn, tokens, cost and time."""
+
+    def __init__(self, out: TextIO, *, turns: int = 0, colour: bool = True) -> None:
+        self._screen = Screen(out)
+        self._turns = turns
+        self._colour = colour
+        self._started = time.monotonic()
+        self._usage = NOTHING_USED
+        self._models: dict[str, str] = {}
+        self._turn = 0
+        self._doing = "starting"
+        self._streamed = False
+        self._ticking: asyncio.Task[None] | None = None
+        self._hear: dict[type, Callable[[Any], None]] = {
+            TextDelta: self._say,
+            ThinkingDelta: self._think,
+            ModelReplied: self._count,
+            AttemptFailed: self._discard,
+            RunStarted: self._begin,
+            TurnStarted: self._head,
+            TurnFinished: self._end,
+            RunFinished: self._finish,
+        }
+
+    async def __call__(self, event: Event) -> None:
+        self._hear.get(type(event), self._remark)(event)
+
+    def close(self) -> None:
+        """Stops the clock and gives the terminal back; may be called twice."""
+        if self._ticking:
+            self._ticking.cancel()
+        self._screen.close()
+
+    def _say(self, event: TextDelta) -> None:
+        self._streamed = True
+        self._screen.write(plain(event.text))
+
+    def _think(self, event: ThinkingDelta) -> None:
+        self._doing = "thinking"
+
+    def _count(self, event: ModelReplied) -> None:
+        self._usage += event.usage
+
+    def _discard(self, event: AttemptFailed) -> None:
+        self._streamed = False
+        self._remark(event)
+
+    def _remark(self, event: Event) -> None:
+        if text := remark(event):
+            self._screen.line(self._styled(one_line(text, 2_000), fg="yellow"))
+
+    def _begin(self, event: RunStarted) -> None:
+        self._models = dict(event.participants)
+        self._screen.line(self._styled(plain(event.name), bold=True))
+        self._ticking = asyncio.create_task(self._tick())
+
+    def _head(self, event: TurnStarted) -> None:
+        self._turn, self._doing, self._streamed = event.turn, f"{event.speaker} answers", False
+        name = self._styled(plain(event.speaker), fg=self._colour_of(event.speaker), bold=True)
+        self._screen.line()
+        self._screen.line(f"{name} {self._styled(plain(self._models.get(event.speaker, '')), dim=True)}")
+        self._show_status()
+
+    def _end(self, event: TurnFinished) -> None:
+        if not self._streamed:
+            self._screen.write(plain(event.message.text))
+        self._screen.end_line()
+        if event.stop == "length":
+            self._screen.line(self._styled("! cut: the answer reached its length limit", fg="yellow"))
+        self._show_status()
+
+    def _finish(self, event: RunFinished) -> None:
+        self._screen.end_line()
+        self.close()
+
+    async def _tick(self) -> None:
+        while True:
+            self._show_status()
+            await asyncio.sleep(TICK)
+
+    def _show_status(self) -> None:
+        turn = f"turn {self._turn} of {self._turns}" if self._turns else f"turn {self._turn}"
+        spent = f"{tokens(self._usage)} · {dollars(self._usage.cost_usd)}"
+        self._screen.status(f" {turn} · {self._doing} · {spent} · {duration(time.monotonic() - self._started)}")
+
+    def _colour_of(self, speaker: str) -> str:
+        return COLOURS[list(self._models).index(speaker) % len(COLOURS)] if speaker in self._models else "white"
+
+    def _styled(self, text: str, **style: Any) -> str:
+        return click.style(text, **style) if self._colour else text
+
+
+def view(out: TextIO, turns: int = 0) -> LiveView | PlainLines:
+    """What suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
+    if out.isatty() and os.environ.get("TERM") != "dumb":
+        return LiveView(out, turns=turns, colour="NO_COLOR" not in os.environ)
+    return PlainLines(out)

@@ -1,0 +1,64 @@
+"""What a reader should know between the turns, one line an event."""
+
+from functools import singledispatch
+
+from ai_battle.core.events import (
+    AttemptFailed,
+    BudgetReached,
+    Retrying,
+    RunResumed,
+    SpeakerSelected,
+    Summarised,
+    TurnFailed,
+    Warned,
+)
+
+
+@singledispatch
+def remark(event: object) -> str:
+    """The line for this event; empty when it is not worth one."""
+    return ""
+
+
+@remark.register
+def _(event: Warned) -> str:
+    return f"! {event.message}"
+
+
+@remark.register
+def _(event: AttemptFailed) -> str:
+    cut = f" after {len(event.partial)} characters, which do not count" if event.partial else ""
+    return f"✗ {event.model}: attempt {event.attempt} failed{cut}: {event.reason}"
+
+
+@remark.register
+def _(event: Retrying) -> str:
+    return f"↻ waiting {event.delay:.1f} s for {event.model}"
+
+
+@remark.register
+def _(event: TurnFailed) -> str:
+    then = "the turn is skipped" if event.policy == "skip" else "the run stops"
+    return f"✗ {event.speaker} gave no answer ({then}): {event.error}"
+
+
+@remark.register
+def _(event: SpeakerSelected) -> str:
+    if event.how != "fallback":
+        return ""
+    return f"! {event.speaker} speaks next, because the selector named nobody: {event.raw}"
+
+
+@remark.register
+def _(event: Summarised) -> str:
+    return f"≡ turns up to {event.through}: {'now a summary' if event.text else 'dropped, no summary could be made'}"
+
+
+@remark.register
+def _(event: BudgetReached) -> str:
+    return f"! {event.limit}: {event.used:g} of {event.allowed:g} used"
+
+
+@remark.register
+def _(event: RunResumed) -> str:
+    return f"→ resumed after turn {event.turn}"

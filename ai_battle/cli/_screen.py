@@ -1,0 +1,50 @@
+"""The terminal itself: text that scrolls, and one status line that stays at the bottom."""
+
+import shutil
+from typing import TextIO
+
+SAVE, RESTORE, CLEAR_LINE = "\x1b7", "\x1b8", "\x1b[2K"
+
+
+class Screen:
+    """Scrolls text in a region above the last row, which `status` fills (DECSTBM, as in the VT100 manual)."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._rows = 0
+        self._at_line_start = True
+
+    def write(self, text: str) -> None:
+        if text:
+            self._out.write(text)
+            self._out.flush()
+            self._at_line_start = text.endswith("\n")
+
+    def end_line(self) -> None:
+        self.write("" if self._at_line_start else "\n")
+
+    def line(self, text: str = "") -> None:
+        """A line of its own, whatever stood there before."""
+        self.end_line()
+        self.write(text + "\n")
+
+    def status(self, text: str) -> None:
+        """Shows `text` in the last row; the first call, and one after a change of size, makes room for it."""
+        size = shutil.get_terminal_size()
+        if size.lines != self._rows:
+            self._reserve(size.lines)
+        bar = f"\x1b[7m{text[: size.columns]:<{size.columns}}\x1b[0m"
+        self._out.write(f"{SAVE}\x1b[{size.lines};1H{CLEAR_LINE}{bar}{RESTORE}")
+        self._out.flush()
+
+    def close(self) -> None:
+        """Gives the whole terminal back."""
+        if self._rows:
+            self._out.write(f"{SAVE}\x1b[{self._rows};1H{CLEAR_LINE}\x1b[r{RESTORE}")
+            self._out.flush()
+            self._rows = 0
+
+    def _reserve(self, rows: int) -> None:
+        """Scrolls one line up, so that the cursor is above the last row, and shields that row from scrolling."""
+        self._out.write(f"\n\x1b[A{SAVE}\x1b[1;{rows - 1}r{RESTORE}")
+        self._rows = rows

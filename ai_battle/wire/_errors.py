@@ -1,0 +1,217 @@
+"""What providers say when they do not answer, as errors of ours: who may be asked again, and when."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from ..core.errors import Again, BadReply, ContextTooLong, ProviderError, RateLimited, Refused
+from ._json import loads
+
+MESSAGE = 500
+RAW = 500
+
+STATUS_OF = {
+    "invalid_request_error": 400, "authentication_error": 401, "invalid_api_key": 401, "billing_error": 402,
+    "permission_error": 403, "not_found_error": 404, "model_not_found": 404, "request_too_large": 413,
+    "context_length_exceeded": 400, "exceed_context_size_error": 400, "rate_limit_error": 429,
+    "rate_limit_exceeded": 429, "tokens": 429, "requests": 429, "insufficient_quota": 429, "api_error": 500,
+    "server_error": 500, "internal_server_error": 500, "timeout_error": 504, "overloaded_error": 529,
+    "INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404, "ABORTED": 409, "RESOURCE_EXHAUSTED": 429, "INTERNAL": 500, "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}  # fmt: skip
+QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
+BLOCKED = {"content_filter", "content_policy_violation"}
+TOO_LONG_CODES = {
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "request_too_large",
+    "string_above_max_length",
+}
+TOO_LONG = re.compile(
+    r"context[ _](length|window|size|limit)|(prompt|input|request) (is |was )?too (long|large)|input token count"
+    r"|maximum (number of )?tokens|reduce the length of the (messages|prompt)",
+    re.IGNORECASE,
+)
+NO_MONEY = re.compile(r"exceeded your current quota|credit balance|insufficient (credits|balance|funds)", re.IGNORECASE)
+SECRETS = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+"
+    r"|(?<=[?&]key=)[^&\s\"']+|(?i:(?<=api key provided: )|(?<=api key: )|(?<=x-api-key: ))\S+?(?=[.,]?(?:\s|$))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What an API said about a request that it did not answer, in whichever of the known shapes."""
+
+    message: str
+    kinds: frozenset[str] = frozenset()
+    status: int | None = None
+    retry_after: float | None = None
+
+
+def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
+    """The error for an HTTP status that is none of success."""
+    said = read_complaint(_parsed(body))
+    known = {name.lower(): value for name, value in headers.items()}
+    after = retry_after(known)
+    complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
+    error = _classified(complaint, "always" if _may_pass(status) else "never")
+    error.raw = head(body)
+    error.request_id = known.get("x-request-id") or known.get("request-id") or ""
+    return error
+
+
+def in_stream(body: Any, partial: str = "") -> ProviderError:
+    """The error for an error object or event inside of a stream that had begun with 200."""
+    return _in_band(body, "always", partial)
+
+
+def in_answer(body: Any) -> ProviderError:
+    """The error for an error object where an answer should be, with 200."""
+    return _in_band(body, "once", "")
+
+
+def cut(partial: str, raw: bytes = b"") -> BadReply:
+    """The stream ended before its last event: what came is not an answer."""
+    message = f"The answer was cut after {len(partial)} characters."
+    return BadReply(message, again="always", partial=partial, raw=head(raw))
+
+
+def malformed(raw: bytes, partial: str = "") -> BadReply:
+    return BadReply("The answer is malformed or truncated JSON.", again="once", partial=partial, raw=head(raw))
+
+
+def empty() -> BadReply:
+    return BadReply("The answer was empty: no text, no tool call.", again="once")
+
+
+def no_answer(raw: bytes) -> ProviderError:
+    """The error for a body with 200 that is not an answer of a model API: nothing, a web page, an error object."""
+    if not raw.strip():
+        return BadReply("The server sent an empty body.", again="once")
+    body = _parsed(raw)
+    if isinstance(body, Mapping) and "error" in body:
+        return in_answer(body)
+    kind = "a web page" if raw.lstrip()[:1] == b"<" else "no answer of this API"
+    start = redacted(_one_line(head(raw)))[:200]
+    return BadReply(f"The server sent {kind}; is base_url right? It begins: {start}", again="once", raw=head(raw))
+
+
+def read_complaint(body: Any) -> Complaint:
+    """Reads `{"error": {...}}`, `{"error": "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}`, text."""
+    if isinstance(body, list) and body:
+        return read_complaint(body[0])
+    if not isinstance(body, Mapping):
+        return Complaint(_one_line(str(body or "")))
+    error = body.get("error") or body.get("detail") or body
+    if not isinstance(error, Mapping):
+        return Complaint(_one_line(str(error)))
+    kinds = [str(error[key]) for key in ("code", "type", "status") if error.get(key)]
+    message = error.get("message") or error.get("msg") or error.get("detail") or " ".join(kinds) or str(dict(error))
+    return Complaint(_one_line(str(message)), frozenset(kinds), _status(kinds), _delay_in(error))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by `retry-after-ms` or `retry-after` (lower-case names); None when that says nothing usable."""
+    if (milliseconds := _seconds(headers.get("retry-after-ms", ""))) is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "")
+    if (seconds := _seconds(value)) is not None:
+        return seconds
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    left = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - datetime.now(UTC).timestamp()
+    return left if left > 0 else None
+
+
+def redacted(text: str) -> str:
+    """Without what looks like a key."""
+    return SECRETS.sub("***", text)
+
+
+def head(raw: bytes) -> str:
+    return redacted(raw[:RAW].decode("utf-8", "replace"))
+
+
+def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
+    complaint = read_complaint(body)
+    passing = complaint.status is None or _may_pass(complaint.status)
+    error = _classified(complaint, again if passing else "never")
+    error.partial = partial
+    if error.again == "always":
+        error.again = again
+    return error
+
+
+def _classified(said: Complaint, again: Again) -> ProviderError:
+    message = redacted(said.message)[:MESSAGE] or "no reason given"
+    text = f"HTTP {said.status}: {message}" if said.status else message
+    if said.kinds & BLOCKED:
+        return Refused(text, status=said.status)
+    if _too_long(said):
+        return ContextTooLong(text, status=said.status)
+    if _out_of_money(said):
+        return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=said.status)
+    if said.status == 429:
+        return RateLimited(text, again=again, status=429, retry_after=said.retry_after)
+    return ProviderError(text, again=again, status=said.status, retry_after=said.retry_after)
+
+
+def _may_pass(status: int) -> bool:
+    return status in (408, 409, 425, 429) or status >= 500
+
+
+def _too_long(said: Complaint) -> bool:
+    if said.status == 413 or said.kinds & TOO_LONG_CODES:
+        return True
+    return said.status in (None, 400, 422, 429, 500) and TOO_LONG.search(said.message) is not None
+
+
+def _out_of_money(said: Complaint) -> bool:
+    if said.status == 402 or said.kinds & QUOTA:
+        return True
+    return said.status in (None, 400, 403, 429) and said.retry_after is None and bool(NO_MONEY.search(said.message))
+
+
+def _status(kinds: list[str]) -> int | None:
+    found: Iterator[int | None] = (int(kind) if kind.isdecimal() else STATUS_OF.get(kind) for kind in kinds)
+    return next((status for status in found if status and 400 <= status < 600), None)
+
+
+def _delay_in(error: Mapping[str, Any]) -> float | None:
+    """Google says `"details": [{"retryDelay": "36s"}]`."""
+    details = error.get("details")
+    given = (
+        (detail.get("retryDelay") for detail in details if isinstance(detail, Mapping))
+        if isinstance(details, list)
+        else ()
+    )
+    return next((_seconds(str(delay).removesuffix("s")) for delay in given if delay), None)
+
+
+def _seconds(value: str) -> float | None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return loads(body)
+    except ValueError:
+        return re.sub(
+            r"<(style|script)\b.*?</\1>|<[^>]*>", " ", body[:20_000].decode("utf-8", "replace"), flags=re.DOTALL
+        )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,80 @@
+"""Server-sent events out of the bytes of an HTTP body, whatever its chunks are."""
+
+from ..core.errors import BadReply
+
+MAX_EVENT = 16 * 1024 * 1024
+HEAD = 500
+BOM = b"\xef\xbb\xbf"
+
+ServerEvent = tuple[str, bytes]  # the event's name ("" when it has none) and its data
+
+
+class EventTokenizer:
+    """One per stream. Works on bytes alone, so U+2028 and U+0085 inside of JSON split nothing.
+
+    An event that its blank line does not end is not an event. `head` is how the body began, for error messages.
+    """
+
+    def __init__(self) -> None:
+        self.head = b""
+        self._unread = bytearray()
+        self._after_cr = False
+
+    @property
+    def unread(self) -> bytes:
+        return bytes(self._unread)
+
+    def feed(self, data: bytes) -> list[ServerEvent]:
+        """The events that `data` completes. Raises `BadReply` when one of them outgrows `MAX_EVENT`."""
+        if len(self.head) < HEAD:
+            self.head += data[: HEAD - len(self.head)]
+        if self._after_cr or b"\r" in data:
+            data = self._with_plain_newlines(data)
+        unread = self._unread
+        scanned = len(unread)
+        unread += data
+        end = unread.rfind(b"\n\n", scanned - 1 if scanned else 0)
+        if end < 0:
+            if len(unread) > MAX_EVENT:
+                raise BadReply(f"An event of the stream is larger than {MAX_EVENT >> 20} MiB.", raw=_head(self.head))
+            return []
+        blocks = bytes(unread[:end]).removeprefix(BOM).split(b"\n\n")
+        del unread[: end + 2]
+        return _events(blocks)
+
+    def _with_plain_newlines(self, data: bytes) -> bytes:
+        if self._after_cr and data.startswith(b"\n"):
+            data = data[1:]
+        elif not data:
+            return data
+        self._after_cr = data.endswith(b"\r")
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _events(blocks: list[bytes]) -> list[ServerEvent]:
+    events = []
+    for block in blocks:
+        if block.startswith(b"data: ") and b"\n" not in block:
+            events.append(("", block[6:]))
+        elif (event := _event(block)) is not None:
+            events.append(event)
+    return events
+
+
+def _event(block: bytes) -> ServerEvent | None:
+    name = ""
+    data: list[bytes] = []
+    for line in block.split(b"\n"):
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value.decode("utf-8", "replace")
+        elif field == b"error":  # llama.cpp says `error: {...}`
+            name, data = "error", [value]
+    return (name, b"\n".join(data)) if data else None
+
+
+def _head(raw: bytes) -> str:
+    return raw[:HEAD].decode("utf-8", "replace")

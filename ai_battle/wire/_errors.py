@@ -26,18 +26,14 @@ STATUS_OF = {
 }  # fmt: skip
 QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
 BLOCKED = {"content_filter", "content_policy_violation"}
-TOO_LONG_CODES = {
-    "context_length_exceeded",
-    "exceed_context_size_error",
-    "request_too_large",
-    "string_above_max_length",
-}
+TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 TOO_LONG = re.compile(
     r"context[ _](length|window|size|limit)|(prompt|input|request) (is |was )?too (long|large)|input token count"
     r"|maximum (number of )?tokens|reduce the length of the (messages|prompt)",
     re.IGNORECASE,
 )
 NO_MONEY = re.compile(r"exceeded your current quota|credit balance|insufficient (credits|balance|funds)", re.IGNORECASE)
+MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 SECRETS = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+"
     r"|(?<=[?&]key=)[^&\s\"']+|(?i:(?<=api key provided: )|(?<=api key: )|(?<=x-api-key: ))\S+?(?=[.,]?(?:\s|$))"
@@ -103,7 +99,7 @@ def no_answer(raw: bytes) -> ProviderError:
 
 
 def read_complaint(body: Any) -> Complaint:
-    """Reads `{"error": {...}}`, `{"error": "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}`, text."""
+    """Reads `{"error": {...} or "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}` and plain text."""
     if isinstance(body, list) and body:
         return read_complaint(body[0])
     if not isinstance(body, Mapping):
@@ -145,8 +141,6 @@ def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
     passing = complaint.status is None or _may_pass(complaint.status)
     error = _classified(complaint, again if passing else "never")
     error.partial = partial
-    if error.again == "always":
-        error.again = again
     return error
 
 
@@ -188,11 +182,8 @@ def _status(kinds: list[str]) -> int | None:
 def _delay_in(error: Mapping[str, Any]) -> float | None:
     """Google says `"details": [{"retryDelay": "36s"}]`."""
     details = error.get("details")
-    given = (
-        (detail.get("retryDelay") for detail in details if isinstance(detail, Mapping))
-        if isinstance(details, list)
-        else ()
-    )
+    entries = details if isinstance(details, list) else []
+    given = (entry.get("retryDelay") for entry in entries if isinstance(entry, Mapping))
     return next((_seconds(str(delay).removesuffix("s")) for delay in given if delay), None)
 
 
@@ -208,9 +199,7 @@ def _parsed(body: bytes) -> Any:
     try:
         return loads(body)
     except ValueError:
-        return re.sub(
-            r"<(style|script)\b.*?</\1>|<[^>]*>", " ", body[:20_000].decode("utf-8", "replace"), flags=re.DOTALL
-        )
+        return MARKUP.sub(" ", body[:20_000].decode("utf-8", "replace"))
 
 
 def _one_line(text: str) -> str:

@@ -1,0 +1,188 @@
+"""What a model type names: a provider, its model, and the options that are spelled in the name."""
+
+import importlib.util
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..core import plugins
+from ..core.errors import ConfigError
+from ._model_names import KNOWN, RETIRED, SHORT
+
+LOCAL = ("gguf", "llamacpp", "lmstudio", "mlx", "ollama", "replay", "scripted", "vllm")
+PROVIDERS = (*LOCAL, "anthropic", "azure", "gemini", "groq", "openai", "openrouter")
+DASHED = ("gguf", "lmstudio", "mlx", "ollama")
+WITHOUT_MODEL = ("llamacpp", "lmstudio", "scripted", "vllm")
+
+_LEVEL = re.compile(r"-reasoning-(none|low|medium|high)$")
+_STYLE = re.compile(r"-(reasoning|extended|extended-deep)$")
+_STYLES = {"reasoning": "medium", "extended": "high", "extended-deep": "high"}
+_VERSION = re.compile(r"-(20\d{6}|20\d\d-\d\d-\d\d|\d\d-\d\d|\d\d-20\d\d|\d{3,4}|latest|preview|exp)$")
+_VENDOR = {name: provider for provider, names in KNOWN.items() for name in names}
+_FAMILIES = {"claude": "anthropic", "gemini": "gemini", "gpt": "openai", "o": "openai"}
+_EXACT_ENDPOINTS = ("azure", "gguf", "replay", "scripted")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model and who serves it; `note` is what the user should know about how `spelled` was read."""
+
+    provider: str
+    model: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    spelled: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.model}" if self.model else self.provider
+
+
+def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
+    """Reads a model type; `custom` are the further providers of the file. A `ConfigError` lists near names."""
+    text = spelled.strip()
+    if not text:
+        raise ConfigError("A model type is empty; write it as 'provider/model'.")
+    if found := _with_provider(text, custom) or _with_dash(text) or _provider_alone(text, custom):
+        return _read(*found, spelled)
+    if text.lower().endswith(".gguf"):
+        return ModelName("gguf", text, {}, spelled)
+    return _bare(text, spelled, custom)
+
+
+def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
+    """Whether the model runs on this machine."""
+    if base_url:
+        return _is_loopback(urlsplit(base_url if "//" in base_url else f"//{base_url}").hostname or "")
+    return provider in LOCAL and not (provider == "ollama" and model.endswith("-cloud"))
+
+
+def nearest_tag(name: str, tags: Iterable[str]) -> str | None:
+    """The tag of an Ollama server that `name` means: `gemma3-1b` is `gemma3:1b`, `phi4` is `phi4:latest`."""
+    by_name = {_plain_tag(tag): tag for tag in tags}
+    return by_name.get(_plain_tag(name))
+
+
+def _plain_tag(tag: str) -> str:
+    return re.sub(r"[:_-]", "-", tag.lower()).removesuffix("-latest")
+
+
+def _with_provider(text: str, custom: Collection[str]) -> tuple[str, str] | None:
+    if not (split := re.match(r"([^/:]+)[/:](.*)", text, re.DOTALL)):
+        return None
+    head, model = split.groups()
+    if not _is_provider(head, custom):
+        return None
+    return _provider(head, custom), model
+
+
+def _with_dash(text: str) -> tuple[str, str] | None:
+    head, dash, model = text.partition("-")
+    if not dash or head.lower() not in DASHED:
+        return None
+    return head.lower(), text if text.startswith("mlx-community/") else model
+
+
+def _provider_alone(text: str, custom: Collection[str]) -> tuple[str, str] | None:
+    return (_provider(text, custom), "") if text not in SHORT and _is_provider(text, custom) else None
+
+
+def _provider(head: str, custom: Collection[str]) -> str:
+    return head if head in custom or head.lower() not in PROVIDERS else head.lower()
+
+
+def _is_provider(head: str, custom: Collection[str]) -> bool:
+    """Also a plug-in's name, or the dotted name of a module that is installed."""
+    if head in custom or head.lower() in PROVIDERS:
+        return True
+    if "." in head:
+        parts = head.split(".")
+        return all(part.isidentifier() for part in parts) and importlib.util.find_spec(parts[0]) is not None
+    return head in plugins.names("ai_battle.providers")
+
+
+def _read(provider: str, model: str, spelled: str) -> ModelName:
+    if not model and provider in PROVIDERS and provider not in WITHOUT_MODEL:
+        raise ConfigError(f"The model type {spelled!r} names no model; write it as '{provider}/MODEL'.")
+    if provider in KNOWN:
+        return _resolved(provider, model, spelled)
+    if provider in PROVIDERS and provider not in _EXACT_ENDPOINTS:
+        return ModelName(provider, *_without_level(model), spelled)
+    return ModelName(provider, model, {}, spelled)
+
+
+def _resolved(provider: str, model: str, spelled: str) -> ModelName:
+    """A vendor's own name: short names and retired ones are replaced, one that is not known is sent as it is."""
+    name, options = _without_suffix(model)
+    current, note = _current(name)
+    if _VENDOR.get(current, provider) != provider:
+        return ModelName(provider, name, options, spelled)
+    return ModelName(provider, current, options, spelled, note)
+
+
+def _bare(text: str, spelled: str, custom: Collection[str]) -> ModelName:
+    name, options = _without_suffix(text)
+    current, note = _current(name)
+    if provider := _VENDOR.get(current) or _VENDOR.get(_unversioned(current)):
+        return ModelName(provider, current, options, spelled, note)
+    raise ConfigError(_unknown(text, custom))
+
+
+def _current(name: str) -> tuple[str, str]:
+    """The name to send today, and a note when it is another than the one that was meant."""
+    plain = name.lower()
+    if plain in _VENDOR:
+        return plain, ""
+    dashed = plain.replace(".", "-") if plain.startswith("claude-") else plain
+    for candidate in (plain, dashed, _unversioned(plain), _unversioned(dashed)):
+        if candidate in SHORT:
+            return SHORT[candidate], ""
+        if successor := RETIRED.get(candidate):
+            return successor, f"{name!r} is retired; its successor {successor!r} is used."
+        if candidate in _VENDOR:
+            return (dashed if dashed in _VENDOR else name), ""
+    return name, ""
+
+
+def _unversioned(name: str) -> str:
+    """Without what marks one release: a date, a number, "-latest", "-preview-04-17"."""
+    while match := _VERSION.search(name):
+        name = name[: match.start()]
+        if name in RETIRED or name in _VENDOR:
+            break
+    return name
+
+
+def _without_suffix(model: str) -> tuple[str, dict[str, Any]]:
+    name, options = _without_level(model)
+    if options or name.lower() in RETIRED or not (style := _STYLE.search(name)):
+        return name, options
+    return name[: style.start()], {"reasoning": _STYLES[style[1]]}
+
+
+def _without_level(model: str) -> tuple[str, dict[str, Any]]:
+    """Only a suffix with a level is one everywhere: `phi4-reasoning` is a model's own name."""
+    if not (level := _LEVEL.search(model)):
+        return model, {}
+    return model[: level.start()], {"reasoning": level[1]}
+
+
+def _unknown(text: str, custom: Collection[str]) -> str:
+    head, separator, rest = text.partition("/" if "/" in text else ":")
+    if separator == "/":
+        near = plugins.near(head, [*PROVIDERS, *custom])
+        return f"There is no provider {head!r} for the model type {text!r}{near}"
+    if separator:
+        return f"No provider is known for model {text!r}; a model of Ollama is written as 'ollama/{head}:{rest}'."
+    near = plugins.near(text.lower(), [*_VENDOR, *SHORT, *PROVIDERS, *custom])
+    likely = _FAMILIES.get(re.split(r"[-\d]", text.lower())[0], "ollama")
+    return f"No provider is known for model {text!r}{near} Or name its provider: '{likely}/{text}'."
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback or ip_address(host).is_unspecified
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

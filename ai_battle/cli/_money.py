@@ -7,6 +7,8 @@ def dollars(cost: float | None) -> str:
     """`$0.0123`; never a zero for what is not known."""
     if cost is None:
         return "cost unknown"
+    if 0 < cost < 0.0001:
+        return "under $0.0001"
     return f"${cost:.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
 
 

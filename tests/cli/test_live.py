@@ -1,0 +1,136 @@
+"""What a user sees of a run, on a terminal and in a pipe."""
+
+import io
+import re
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_battle.cli._live import LiveView, PlainLines, view
+from ai_battle.cli._money import dollars, duration
+from ai_battle.cli._plain import one_line, plain
+from ai_battle.core.events import (
+    AttemptFailed,
+    Event,
+    ModelReplied,
+    Retrying,
+    RunFinished,
+    RunStarted,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+)
+from ai_battle.core.exchange import NOTHING_USED, Usage
+from ai_battle.core.messages import assistant
+
+STATUS_LINE = re.compile(r"\x1b7.*?\x1b8", re.DOTALL)
+ESCAPES = re.compile(r"\x1b(?:[78]|\[[0-9;]*[A-Za-z])")
+
+
+def finished(text: str, stop: str = "end") -> TurnFinished:
+    return TurnFinished(1, 1, "Ann", assistant(text, "Ann"), NOTHING_USED, "phi4", 0.1, stop=stop)  # type: ignore[arg-type]
+
+
+async def scrolled(*events: Event) -> str:
+    """What went by above the status line, without escape sequences."""
+    return ESCAPES.sub("", STATUS_LINE.sub("", await written(*events)))
+
+
+async def shown(*events: Event) -> str:
+    """All that was shown, without escape sequences."""
+    return ESCAPES.sub("", await written(*events))
+
+
+async def written(*events: Event) -> str:
+    out = io.StringIO()
+    live = LiveView(out, turns=3)
+    for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann"), *events):
+        await live(event)
+    live.close()
+    return out.getvalue()
+
+
+@given(st.text())
+def test_no_control_character_of_a_model_reaches_the_terminal(text: str) -> None:
+    assert not [c for c in plain(text) if unicodedata.category(c) == "Cc" and c not in "\n\t"]
+
+
+def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
+    assert plain("a\x1b[2Jb\x9b31mc\u202ed\r\n") == "a␛[2Jb\ufffd31mc\ufffdd\n"
+
+
+@given(st.text(), st.integers(1, 40))
+def test_a_remark_stays_on_its_line(text: str, width: int) -> None:
+    assert len(one_line(text, width)) <= width
+    assert "\n" not in one_line(text, width)
+
+
+async def test_text_appears_as_it_streams_under_the_name_and_model_of_its_speaker() -> None:
+    assert "Ann ollama/phi4\nHello there" in await scrolled(TextDelta("Hello "), TextDelta("there"))
+
+
+async def test_an_answer_that_was_not_streamed_is_shown_once_it_is_there() -> None:
+    assert (await shown(finished("All at once"))).count("All at once") == 1
+
+
+async def test_a_streamed_answer_is_not_said_twice() -> None:
+    assert (await shown(TextDelta("Just once"), finished("Just once"))).count("Just once") == 1
+
+
+async def test_a_failed_attempt_and_the_wait_after_it_are_told() -> None:
+    seen = await shown(
+        TextDelta("half of"),
+        AttemptFailed("phi4", 1, "connection reset", 0.2, partial="half of"),
+        Retrying("phi4", 1, 2, ""),
+    )
+    assert "attempt 1 failed after 7 characters, which do not count: connection reset" in seen
+    assert "waiting 2.0 s for phi4" in seen
+
+
+async def test_a_turn_without_an_answer_says_why_and_what_follows() -> None:
+    assert "Ann gave no answer (the turn is skipped): no route" in await shown(
+        TurnFailed(1, 1, "Ann", "no route", "skip")
+    )
+
+
+async def test_an_answer_that_was_cut_is_marked() -> None:
+    assert "cut: the answer reached its length limit" in await shown(finished("and then", stop="length"))
+
+
+async def test_the_status_line_tells_turn_tokens_cost_and_time() -> None:
+    seen = await shown(ModelReplied("phi4", Usage(1200, 345, cost_usd=0.0123), 1.0), finished("x"))
+    assert re.search(r"turn 1 of 3 · Ann answers · 1200 in, 345 out · \$0\.0123 · 0:0\d", seen)
+
+
+async def test_a_cost_that_nobody_knows_is_called_unknown_and_never_zero() -> None:
+    assert "cost unknown" in await shown(ModelReplied("x", Usage(10, 10), 1.0), finished("x"))
+    assert (dollars(None), dollars(0.0), dollars(0.00004), dollars(12.3)) == (
+        "cost unknown",
+        "$0.00",
+        "under $0.0001",
+        "$12.30",
+    )
+
+
+async def test_the_end_gives_the_terminal_back() -> None:
+    out = io.StringIO()
+    live = LiveView(out)
+    await live(RunStarted("robots", "", {}))
+    await live(TurnStarted(1, 1, "Ann"))
+    await live(RunFinished("done", "turns", 1, NOTHING_USED))
+    assert "\x1b[r" in out.getvalue()
+
+
+async def test_a_pipe_gets_plain_lines_of_finished_turns() -> None:
+    out = io.StringIO()
+    lines = view(out)
+    assert isinstance(lines, PlainLines)
+    for event in (TextDelta("no"), TurnStarted(1, 1, "Ann"), finished("Hel\x1blo")):
+        await lines(event)
+    assert out.getvalue() == "[1] Ann: Hel␛lo\n"
+
+
+def test_durations_read_like_a_clock() -> None:
+    assert [duration(seconds) for seconds in (0.4, 75, 3_725)] == ["0:00", "1:15", "1:02:05"]

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import IO, NamedTuple, overload
 
@@ -15,6 +16,7 @@ from . import _records
 
 VERSION = 1
 FILE = "journal.jsonl"
+CONFIG = "config.yaml"
 
 
 class Line(NamedTuple):
@@ -27,19 +29,22 @@ class Line(NamedTuple):
 
 
 def lines(run_dir: Path) -> Iterator[Line]:
-    """All whole lines. What follows the last newline, or a last line that is no JSON, is the trace of a crash: left out.
+    """All whole lines; what a crash left at the end (no newline, or no JSON) is passed over.
 
     Raises `JournalError` for a malformed line that others follow, for a newer format, and where there is no journal.
     """
     with opened(run_dir) as file:
-        yield from _whole_lines(file)
+        yield from _whole_lines(file, run_dir / FILE)
 
 
 def opened(run_dir: Path) -> IO[bytes]:
+    """The journal; an empty one where a run was prepared and nothing was written yet."""
     try:
         return open(run_dir / FILE, "rb")
     except FileNotFoundError as error:
-        raise JournalError(f"{run_dir} has no {FILE}: it is no run directory, or its run never started.") from error
+        if (run_dir / CONFIG).is_file():
+            return BytesIO()
+        raise JournalError(f"{run_dir} is no run directory: it has no {FILE}.") from error
     except OSError as error:
         raise JournalError(f"{run_dir / FILE} can't be read: {error.strerror}.") from error
 
@@ -96,17 +101,17 @@ def _message_at(file: IO[bytes], start: int) -> Message:
     return event.message
 
 
-def _whole_lines(file: IO[bytes]) -> Iterator[Line]:
-    end, broken = 0, ""
+def _whole_lines(file: IO[bytes], path: Path) -> Iterator[Line]:
+    end, malformed = 0, 0
     for number, data in enumerate(file, 1):
-        if broken:
-            raise JournalError(f"{broken}; repair or remove that line to read the run.")
+        if malformed:
+            raise JournalError(f"{path}:{malformed}: malformed line; mend or remove it to read this run.")
         start, end = end, end + len(data)
         record = _parsed(data)
         if record is None:
-            broken = f"{file.name}:{number}: malformed line"
+            malformed = number
             continue
-        _check_version(record, f"{file.name}:{number}")
+        _check_version(record, f"{path}:{number}")
         yield Line(number, start, end, record)
 
 

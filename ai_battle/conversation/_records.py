@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any, NamedTuple, get_args
 
 from ..core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
-from ..core.messages import Message, Part
+from ..core.exchange import Usage
+from ..core.messages import Message, Part, ToolCall, ToolResult
 from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
 
 DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
@@ -72,12 +73,12 @@ def _messages_from_json(messages: Any) -> tuple[Message, ...]:
     return tuple(message_from_json(message) for message in messages)
 
 
-_CONVERTED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "message": (message_to_json, message_from_json),
-    "steps": (_messages_to_json, _messages_from_json),
-    "usage": (usage_to_json, usage_from_json),
-    "call": (_part_to_json, _part_from_json),
-    "result": (_part_to_json, _part_from_json),
+_CONVERTED: Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    Message: (message_to_json, message_from_json),
+    tuple[Message, ...]: (_messages_to_json, _messages_from_json),
+    Usage: (usage_to_json, usage_from_json),
+    ToolCall: (_part_to_json, _part_from_json),
+    ToolResult: (_part_to_json, _part_from_json),
 }
 
 
@@ -87,7 +88,7 @@ class _Layout(NamedTuple):
 
 
 def _column(field: "Field[Any]") -> _Column:
-    write, read = _CONVERTED.get(field.name, (None, None))
+    write, read = _CONVERTED.get(field.type, (None, None))
     return _Column(field.name, write, read, field.default is MISSING and field.default_factory is MISSING)
 
 

@@ -14,7 +14,7 @@ from ..core.errors import JournalError
 from ..core.events import Event, RunFinished, RunStarted, Summarised, ToolCalled, TurnFailed, TurnFinished, Warned
 from . import _records
 from ._lock import RunLock
-from ._reading import FILE, VERSION, lines, messages, read
+from ._reading import FILE, VERSION, lines, messages, opened, read
 from ._secrets import Mask
 from .progress import Progress, progress
 
@@ -24,7 +24,7 @@ Durability = Literal["every_second", "every_turn"]
 
 SECONDS_UNSYNCED = 1.0
 _SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, RunStarted, RunFinished)
-_syncing = ThreadPoolExecutor(max_workers=4, thread_name_prefix="journal-sync")
+_threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="journal-sync")
 
 
 class Journal:
@@ -42,8 +42,10 @@ class Journal:
         self._every_turn = durability == "every_turn"
         self._mask = Mask(secrets) if secrets else None
         self._sync_due: asyncio.TimerHandle | None = None
+        self._syncing: asyncio.Future[None] | None = None
         self._broken = ""
-        self._seq = self._end = 0
+        self._closed = False
+        self._seq = self._end = self._synced_end = 0
         try:
             self._lock = RunLock(run_dir)
         except OSError as error:
@@ -70,35 +72,37 @@ class Journal:
         cls, run_dir: Path, durability: Durability = "every_second", secrets: Mapping[str, str] | None = None
     ) -> "Journal":
         """Goes on with the journal of an earlier process; a torn last line is cut off and told in `warnings`."""
-        if not run_dir.is_dir():
-            raise JournalError(f"{run_dir} is no run directory: there is no such directory.")
+        opened(run_dir).close()
         return cls(run_dir, durability, secrets or {}, fresh=False)
+
+    @property
+    def unsynced(self) -> bool:
+        """Whether a power loss now would cost something."""
+        return self._synced_end < self._end
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, _records.DELTAS):
             return
-        if self._broken:
-            raise JournalError(self._broken)
+        self._raise_if_broken()
         self._write(self._line(event))
         if self._every_turn and isinstance(event, _SYNCED):
-            await asyncio.get_running_loop().run_in_executor(_syncing, self._sync)
-            self._raise_if_broken()
+            await self._synced()
         elif self._sync_due is None:
             self._sync_due = asyncio.get_running_loop().call_later(SECONDS_UNSYNCED, self._sync_soon)
 
     async def close(self) -> None:
         """Syncs, and lets go of the run directory. Closing twice is closing once."""
-        if self._fd < 0:
+        if self._closed:
             return
+        self._closed = True
         if self._sync_due is not None:
             self._sync_due.cancel()
-        fd = self._fd
         try:
-            await asyncio.get_running_loop().run_in_executor(_syncing, self._sync)
+            await self._synced()
         finally:
-            self._fd = -1
-            os.close(fd)
+            os.close(self._fd)
             self._lock.release()
+            self._broken = f"The journal of {self.run_dir} is closed."
 
     def _open(self, fresh: bool) -> None:
         path = self.run_dir / FILE
@@ -140,14 +144,22 @@ class Journal:
         self._end += len(line)
 
     def _sync_soon(self) -> None:
+        """A failure is not lost: the next event is refused because of it."""
         self._sync_due = None
-        asyncio.get_running_loop().run_in_executor(_syncing, self._sync)
+        self._syncing = asyncio.get_running_loop().run_in_executor(_threads, self._sync)
+
+    async def _synced(self) -> None:
+        if self._syncing is not None:
+            await self._syncing
+        if not self._broken:
+            await asyncio.get_running_loop().run_in_executor(_threads, self._sync)
+            self._raise_if_broken()
 
     def _sync(self) -> None:
-        """Runs in a thread; what it finds is raised by the next event."""
+        end = self._end
         try:
-            if self._fd >= 0:
-                os.fdatasync(self._fd)
+            os.fdatasync(self._fd)
+            self._synced_end = end
         except OSError as error:
             self._break(error)
 

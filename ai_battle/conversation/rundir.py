@@ -1,0 +1,100 @@
+"""The run directory: where it is, what its configuration was, and whether that has changed since."""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import ConfigError, JournalError
+from ._reading import CONFIG, FILE
+from .progress import Progress
+
+TRANSCRIPT = "transcript.md"
+REPORT = "report.html"
+LONGEST_NAME = 60
+
+
+def create(name: str, out: Path | None = None, *, config: str = "", runs: Path = Path("runs")) -> Path:
+    """Makes `out`, or `runs/<UTC time>-<name>`, and writes `config` (resolved, without secrets) into it.
+
+    Raises `ConfigError` for a directory that is in use, `JournalError` for one that can't be made.
+    """
+    try:
+        run_dir = _taken(out) if out is not None else _named(name, runs)
+        if config:
+            write(run_dir / CONFIG, config)
+    except OSError as error:
+        place = out if out is not None else runs
+        raise JournalError(f"{place} can't be written: {error.strerror}; name another directory with --out.") from error
+    return run_dir
+
+
+def write(path: Path, text: str) -> None:
+    """Whole or not at all: a reader, or a crash, never meets half of the file."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+def settings(config: str) -> Mapping[str, Any]:
+    """What `RunStarted.settings` says of the configuration, so that a change of it is found, and can be shown."""
+    return {"config": config, "config_digest": digest(config)} if config else {}
+
+
+def digest(config: str) -> str:
+    return hashlib.sha256(config.encode()).hexdigest()
+
+
+def check_unchanged(progress: Progress, *, accept_changes: bool = False) -> Mapping[str, Any]:
+    """The settings to record with `RunResumed`: new ones when a change was accepted, else none.
+
+    Raises `ConfigError` with a diff when the configuration in the run directory is not the one that was started.
+    """
+    path = progress.run_dir / CONFIG
+    if not progress.config_digest:
+        return {}
+    if not path.is_file():
+        raise ConfigError(f"{path} is gone; put it back to go on with this run.")
+    now = path.read_text(encoding="utf-8")
+    if digest(now) == progress.config_digest:
+        return {}
+    if accept_changes:
+        return settings(now)
+    raise ConfigError(
+        f"{path} has changed since the run was started; undo the change, or go on with it: --accept-changes\n"
+        + _difference(str(progress.settings.get("config", "")), now)
+    )
+
+
+def _difference(before: str, now: str) -> str:
+    diff = unified_diff(before.splitlines(), now.splitlines(), "when it was started", "now", lineterm="", n=2)
+    return "\n".join(diff)
+
+
+def _taken(out: Path) -> Path:
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file; name a directory with --out.")
+    out.mkdir(parents=True, exist_ok=True)
+    if any(out.iterdir()):
+        way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else ""
+        raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}.")
+    return out
+
+
+def _named(name: str, runs: Path) -> Path:
+    slug = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:LONGEST_NAME] or "run"
+    stem = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"
+    runs.mkdir(parents=True, exist_ok=True)
+    run_dir, number = runs / stem, 1
+    while True:
+        try:
+            run_dir.mkdir()
+        except FileExistsError:
+            number += 1
+            run_dir = runs / f"{stem}-{number}"
+        else:
+            return run_dir

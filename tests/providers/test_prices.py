@@ -1,0 +1,97 @@
+"""Dollars come from the YAML or from genai-prices; what nobody knows is unknown, what is local is free."""
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import genai_prices
+import pytest
+
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.exchange import Usage
+from ai_battle.providers._names import ModelName, parse
+from ai_battle.providers._prices import FREE, Price, context_window, cost, price
+
+
+@pytest.mark.parametrize(
+    ("provider", "vendor", "model"),
+    [
+        ("openai", "openai", "gpt-4o"),
+        ("openai", "openai", "gpt-6.1-sol"),
+        ("anthropic", "anthropic", "claude-sonnet-4-5"),
+        ("anthropic", "anthropic", "claude-haiku-5-5"),
+        ("gemini", "google", "gemini-2.5-pro"),
+        ("groq", "groq", "llama-3.3-70b-versatile"),
+        ("openrouter", "openrouter", "anthropic/claude-opus-4.5"),
+    ],
+)
+@pytest.mark.parametrize("tokens", [(1_000, 100, 0, 0), (900_000, 5_000, 200_000, 10_000)])
+def test_the_cost_is_what_genai_prices_calculates(
+    provider: str, vendor: str, model: str, tokens: tuple[int, int, int, int]
+) -> None:
+    usage = Usage(*tokens)
+    counts = {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+    }
+    expected = genai_prices.calc_price(genai_prices.Usage(**counts), model, provider_id=vendor).total_price
+
+    assert cost(provider, model, usage) == pytest.approx(float(expected))
+
+
+def test_a_model_without_a_known_price_is_unknown_and_not_free() -> None:
+    assert cost("openai", "my-own-finetune", Usage(1, 1)) is None
+    assert price(ModelName("mybox", "llama"), base_url="https://llm.example.org/v1") is None
+    assert price(ModelName("vllm", "llama"), base_url="https://gpu.example.org/v1") is None
+    assert price(ModelName("ollama", "gpt-oss:120b-cloud")) is None
+
+
+@pytest.mark.parametrize("provider", ["ollama", "gguf", "llamacpp", "lmstudio", "vllm", "mlx", "scripted", "replay"])
+def test_a_local_model_is_free(provider: str) -> None:
+    assert price(ModelName(provider, "any"), base_url="http://127.0.0.1:8000/v1") == FREE
+    assert cost(provider, "any", Usage(10, 10)) == 0.0
+
+
+def test_a_vendor_is_recognised_by_its_address() -> None:
+    assert price(ModelName("ds", "deepseek-chat"), base_url="https://api.deepseek.com/v1") is not None
+
+
+@pytest.mark.parametrize("key", ["claude-3-sonnet", "anthropic/claude-sonnet-5-5", "claude-sonnet-5-5"])
+def test_the_yaml_overrides_prices_and_windows_under_any_spelling(key: str) -> None:
+    name = parse("claude-3-sonnet")
+    assert price(name, {key: {"input": 1, "output": 2}}) == Price(1, 2)
+    assert context_window(name, {key: 1234}) == 1234
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"inptu": 1}, "prices: openai/x: unknown key 'inptu'; did you mean 'input'?"),
+        ({"input": -1}, "prices: openai/x: input is -1"),
+        (3, "prices: openai/x: 3 is no price"),
+    ],
+)
+def test_a_wrong_price_says_what_is_wrong(stated: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        price(ModelName("openai", "x"), {"openai/x": stated})
+
+
+def test_cached_tokens_have_their_own_price() -> None:
+    rate = Price(10.0, 20.0, cache_read=1.0, cache_write=12.0)
+    assert rate.cost(Usage(1_000_000, 0, cache_read_tokens=1_000_000)) == 1.0
+    assert rate.cost(Usage(1_000_000, 0, cache_write_tokens=1_000_000)) == 12.0
+    assert Price(10.0).cost(Usage(1_000_000, 0, cache_read_tokens=500_000)) == 10.0
+
+
+def test_the_context_window_is_known_where_the_vendor_states_it() -> None:
+    assert context_window(parse("gpt-4o")) == 128_000
+    assert context_window(parse("ollama/phi4")) is None
+    assert context_window(parse("openai/my-own-finetune")) is None
+
+
+def test_prices_are_loaded_when_they_are_first_asked_for() -> None:
+    code = "import sys, ai_battle.providers._prices; sys.exit('genai_prices' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

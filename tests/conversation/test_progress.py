@@ -1,0 +1,156 @@
+"""How far a run has come, as its journal tells it."""
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.conversation.journal import Journal, Progress, progress
+from ai_battle.core.events import (
+    AttemptFailed,
+    Event,
+    ModelReplied,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    Summarised,
+    TurnFailed,
+    TurnStarted,
+)
+from ai_battle.core.exchange import NOTHING_USED, Usage
+
+from .runs import turn
+
+STARTED = RunStarted("debate", "run", {"ann": "scripted", "bob": "scripted"}, {"config": "a: 1", "config_digest": "d1"})
+USAGE = Usage(10, 5, cost_usd=0.01)
+
+
+def answered(speaker: str = "") -> ModelReplied:
+    return ModelReplied("scripted", USAGE, 0.1, speaker=speaker)
+
+
+def failed(speaker: str = "") -> AttemptFailed:
+    return AttemptFailed("scripted", 1, "cut off", 0.1, speaker=speaker)
+
+
+def played(number: int, speaker: str, *on_the_way: Event) -> tuple[Event, ...]:
+    begun = TurnStarted(number, (number + 1) // 2, speaker)
+    return (begun, *on_the_way, answered(speaker), turn(number, speaker, f"turn {number}"))
+
+
+async def after(run_dir: Path, *events: Event | Iterable[Event]) -> Progress:
+    journal = Journal.create(run_dir)
+    for event in events:
+        for each in event if isinstance(event, Iterable) else (event,):
+            await journal(each)
+    await journal.close()
+    return progress(run_dir)
+
+
+async def test_a_run_in_the_middle(tmp_path: Path) -> None:
+    """The turn in flight and its calls do not count: it will be played again."""
+    found = await after(
+        tmp_path,
+        STARTED,
+        played(1, "ann"),
+        played(2, "bob", failed("bob")),
+        played(3, "ann"),
+        TurnStarted(4, 2, "bob"),
+        failed("bob"),
+        answered("bob"),
+    )
+
+    assert (found.turn, found.round) == (3, 2)
+    assert found.spoken == {"ann": 2, "bob": 1}
+    assert found.calls == {"ann": 2, "bob": 2}
+    assert [message.text for message in found.messages] == ["turn 1", "turn 2", "turn 3"]
+    assert (found.usage.input_tokens, found.usage.output_tokens) == (30, 15)
+    assert found.usage.cost_usd == pytest.approx(0.03)
+    assert (found.started, found.config_digest, found.finished) == (STARTED, "d1", False)
+
+
+async def test_calls_without_a_name_belong_to_whose_turn_it_is(tmp_path: Path) -> None:
+    found = await after(tmp_path, STARTED, TurnStarted(1, 1, "ann"), failed(), answered(), turn(1, "ann", "Hello."))
+    assert found.calls == {"ann": 2}
+
+
+async def test_a_selectors_calls_count_with_the_turn_that_they_led_to(tmp_path: Path) -> None:
+    found = await after(tmp_path, STARTED, answered("mod"), played(1, "ann"), answered("mod"))
+    assert found.calls == {"mod": 1, "ann": 1}
+
+
+async def test_of_turns_at_the_same_time_only_the_finished_count(tmp_path: Path) -> None:
+    begun = (TurnStarted(1, 1, "ann"), TurnStarted(2, 1, "bob"))
+    found = await after(tmp_path, STARTED, begun, answered("bob"), answered("ann"), turn(1, "ann", "Hello."))
+    assert found.calls == {"ann": 1}
+
+
+async def test_after_a_resume_the_turn_that_was_cut_off_counts_once(tmp_path: Path) -> None:
+    cut_off = (TurnStarted(2, 1, "bob"), answered("bob"))
+    found = await after(tmp_path, STARTED, played(1, "ann"), cut_off, RunResumed(1, 1), played(2, "bob"))
+    assert found.calls == {"ann": 1, "bob": 1}
+    assert (found.turn, len(found.recent)) == (2, 2)
+
+
+async def test_only_what_follows_the_summary_is_still_in_context(tmp_path: Path) -> None:
+    summary = Summarised(2, "They greeted each other.", USAGE, "scripted")
+    turns = (played(1, "ann"), played(2, "bob"), played(3, "ann"))
+    found = await after(tmp_path, STARTED, turns[0], turns[1], turns[2], answered("ann"), summary)
+
+    assert (found.summary, found.summarised) == ("They greeted each other.", 2)
+    assert [message.text for message in found.messages] == ["turn 3"]
+    assert found.usage.input_tokens == 40
+    assert found.calls == {"ann": 3, "bob": 1}
+
+
+async def test_a_skipped_turn_is_over_and_one_that_stopped_the_run_is_not(tmp_path: Path) -> None:
+    skipped = TurnFailed(2, 1, "bob", "no connection", "skip", USAGE)
+    stopped = TurnFailed(3, 2, "ann", "no connection", "stop", USAGE)
+    lost = (TurnStarted(2, 1, "bob"), failed("bob"), skipped, TurnStarted(3, 2, "ann"), failed("ann"), stopped)
+    found = await after(tmp_path, STARTED, played(1, "ann"), lost, RunFinished("failed", "ann", 2, USAGE))
+
+    assert found.turn == 2
+    assert found.calls == {"ann": 1, "bob": 1}
+    assert found.usage.input_tokens == 30
+    assert not found.finished
+
+
+@pytest.mark.parametrize(
+    ("status", "finished"), [("done", True), ("limit", True), ("failed", False), ("interrupted", False)]
+)
+async def test_a_run_that_failed_or_was_interrupted_can_be_gone_on_with(
+    tmp_path: Path, status: Any, finished: bool
+) -> None:
+    found = await after(tmp_path, STARTED, played(1, "ann"), RunFinished(status, "", 1, NOTHING_USED))
+    assert found.finished is finished
+
+
+async def test_settings_that_were_accepted_later_are_the_ones_that_hold(tmp_path: Path) -> None:
+    found = await after(tmp_path, STARTED, RunResumed(0, 1, {"config_digest": "d2"}), RunResumed(0, 2))
+    assert found.config_digest == "d2"
+
+
+async def test_reading_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
+    """Ten thousand turns with summaries: 20 MB of journal, read in a process that may only grow by a few."""
+    path = tmp_path / "journal.jsonl"
+    await after(tmp_path, STARTED, played(1, "ann"), Summarised(1, "So far.", USAGE))
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        first + b"".join(rest).replace(b'"content":"turn 1"', b'"content":"' + b"x" * 2_000 + b'"') * 10_000
+    )
+
+    script = """
+        import resource, sys; from pathlib import Path
+        from ai_battle.conversation.journal import messages, progress
+        def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak()
+        found, said = progress(Path(sys.argv[1])), messages(Path(sys.argv[1]))
+        assert (found.spoken["ann"], len(said), sum(1 for _ in said)) == (10_000, 10_000, 10_000)
+        print(peak() - before)
+    """
+    grown = subprocess.check_output([sys.executable, "-c", textwrap.dedent(script), tmp_path], text=True)  # noqa: ASYNC221
+    assert int(grown) < 4_000, "kilobytes; on macOS bytes"

@@ -1,0 +1,89 @@
+"""The run directory: where it is made, what is refused, and how a changed configuration is noticed."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ai_battle.conversation import rundir
+from ai_battle.conversation.journal import Journal, Progress, progress
+from ai_battle.core.errors import ConfigError, JournalError
+from ai_battle.core.events import RunResumed, RunStarted
+
+CONFIG = "discussion:\n  goal: agree\n  turns: 3\n"
+
+
+def test_a_run_gets_a_directory_of_its_own_even_within_the_same_second(tmp_path: Path) -> None:
+    made = [rundir.create("robot arms/v2", runs=tmp_path / "runs", config=CONFIG) for _ in range(3)]
+
+    assert len(set(made)) == 3
+    for run_dir in made:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-robot-arms-v2(-\d)?", run_dir.name)
+        assert (run_dir / "config.yaml").read_text() == CONFIG
+        assert os.listdir(run_dir) == ["config.yaml"]
+
+
+def test_out_names_the_directory(tmp_path: Path) -> None:
+    assert rundir.create("x", tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    assert rundir.create("x", tmp_path / "a" / "b") == tmp_path / "a" / "b", "an empty one may be there already"
+
+
+def test_a_directory_that_is_not_empty_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ConfigError, match=r"exists and is not empty; name another directory\.$"):
+        rundir.create("x", tmp_path)
+
+    (tmp_path / "journal.jsonl").write_text("")
+    with pytest.raises(ConfigError, match=r"or go on with its run: ai-battle resume "):
+        rundir.create("x", tmp_path)
+
+
+def test_a_file_in_the_place_of_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="file is a file; name a directory with --out"):
+        rundir.create("x", tmp_path / "file")
+    with pytest.raises(JournalError, match="can't be written: Not a directory; name another directory with --out"):
+        rundir.create("x", tmp_path / "file" / "below")
+
+
+async def started(run_dir: Path) -> Progress:
+    rundir.create("x", run_dir, config=CONFIG)
+    journal = Journal.create(run_dir)
+    await journal(RunStarted("x", str(run_dir), {}, rundir.settings(CONFIG)))
+    await journal.close()
+    return progress(run_dir)
+
+
+async def test_an_unchanged_configuration_needs_nothing(tmp_path: Path) -> None:
+    assert rundir.check_unchanged(await started(tmp_path)) == {}
+
+
+async def test_a_changed_configuration_is_refused_with_a_diff(tmp_path: Path) -> None:
+    found = await started(tmp_path)
+    (tmp_path / "config.yaml").write_text(CONFIG.replace("3", "30"))
+
+    with pytest.raises(ConfigError, match=r"(?s)yaml has changed .* --accept-changes\n.*-  turns: 3\n\+  turns: 30"):
+        rundir.check_unchanged(found)
+
+
+async def test_an_accepted_change_is_recorded_so_that_it_is_asked_for_once(tmp_path: Path) -> None:
+    found = await started(tmp_path)
+    (tmp_path / "config.yaml").write_text(CONFIG.replace("3", "30"))
+
+    journal = Journal.reopen(tmp_path)
+    await journal(RunResumed(0, 1, rundir.check_unchanged(found, accept_changes=True)))
+    await journal.close()
+    assert rundir.check_unchanged(progress(tmp_path)) == {}
+
+
+async def test_a_configuration_that_is_gone_is_named(tmp_path: Path) -> None:
+    found = await started(tmp_path)
+    (tmp_path / "config.yaml").unlink()
+    with pytest.raises(ConfigError, match=r"config\.yaml is gone; put it back"):
+        rundir.check_unchanged(found)
+
+
+async def test_a_run_without_a_file_has_nothing_to_compare(tmp_path: Path) -> None:
+    """Such as one that was put together in Python."""
+    assert rundir.check_unchanged(Progress(tmp_path)) == {}

@@ -1,0 +1,48 @@
+"""The tree of a configuration as plain values: references replaced, aliases written out within bounds."""
+
+from typing import Any
+
+from ai_battle.core.errors import ConfigError
+
+from ._environment import Expansion, Unset
+from ._nodes import Node
+from ._scalars import Plain
+from .problems import Path, Problem
+
+MOST_VALUES = 100_000
+MOST_TEXT = 20_000_000
+
+
+class Expanding:
+    """One walk over a tree; `problems` are the references that can't be replaced."""
+
+    def __init__(self, expansion: Expansion) -> None:
+        self._expansion = expansion
+        self._values = 0
+        self._text = 0
+        self.problems: list[Problem] = []
+
+    def value(self, node: Node, path: Path = ()) -> Any:
+        self._count(node)
+        match node.value:
+            case dict():
+                return {key: self.value(child, (*path, key)) for key, child in node.value.items()}
+            case list():
+                return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
+            case str() if "${" in node.value:
+                return self._replaced(node.value, path)
+        return node.value
+
+    def _replaced(self, text: str, path: Path) -> str:
+        try:
+            value = self._expansion.value(text)
+        except Unset as unset:
+            self.problems.append(Problem(path, str(unset)))
+            return text
+        return Plain(value) if isinstance(text, Plain) else value
+
+    def _count(self, node: Node) -> None:
+        self._values += 1
+        self._text += len(node.value) if isinstance(node.value, str) else 0
+        if self._values > MOST_VALUES or self._text > MOST_TEXT:
+            raise ConfigError(f"more than {MOST_VALUES:,} values, or aliases that write out to more than 20 MB")

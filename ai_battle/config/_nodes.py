@@ -1,0 +1,87 @@
+"""The tree of a configuration before it is checked: values, and the place where each was written."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ai_battle.core.errors import ConfigError
+
+from .problems import Path, dotted
+
+Place = tuple[int, int] | str
+"""Line and column from 1, or the name of what is no text: an option of the command line, "" for a dictionary."""
+
+DEEPEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and its place, and the places of a mapping's keys. With anchors one node stands in many places."""
+
+    value: Any
+    place: Place = ""
+    keys: Mapping[str, Place] = field(default_factory=dict)
+
+    def child(self, step: str | int) -> "Node | None":
+        if isinstance(self.value, dict) and isinstance(step, str):
+            return self.value.get(step)
+        if isinstance(self.value, list) and isinstance(step, int) and 0 <= step < len(self.value):
+            return self.value[step]  # type: ignore[no-any-return]
+        return None
+
+    def at(self, path: Path) -> "Node | None":
+        node: Node | None = self
+        for step in path:
+            node = node.child(step) if node else None
+        return node
+
+    def with_child(self, step: str | int, child: "Node", place: Place = "") -> "Node":
+        """The same with another child; a new key gets `place`."""
+        if isinstance(step, int):
+            return Node([*self.value[:step], child, *self.value[step + 1 :]], self.place, self.keys)
+        return Node({**self.value, step: child}, self.place, {step: place, **self.keys})
+
+    def without(self, step: str) -> "Node":
+        return Node({key: child for key, child in self.value.items() if key != step}, self.place, self.keys)
+
+
+def place_of(root: Node, path: Path, key: bool = False) -> Place:
+    """Where `path` stands, or as much of it as there is; its last key, if `key` says so or the rest is missing."""
+    parent, node, step = root, root, None
+    for index, step in enumerate(path):
+        found = node.child(step)
+        if found is None:
+            return _key_place(parent, path[index - 1], node) if index else node.place
+        parent, node = node, found
+    return _key_place(parent, step, node) if key else node.place
+
+
+def _key_place(parent: Node, step: str | int | None, node: Node) -> Place:
+    return parent.keys.get(step, node.place) if isinstance(step, str) else node.place
+
+
+def from_python(value: Any, path: Path = (), place: Place = "") -> Node:
+    """The tree of a dictionary that a program passes."""
+    if len(path) > DEEPEST:
+        raise ConfigError(f"{dotted(path[:4])}...: nested more than {DEEPEST} levels deep.")
+    if isinstance(value, Mapping):
+        children = {
+            _key(key, path): from_python(child, (*path, _key(key, path)), place) for key, child in value.items()
+        }
+        return Node(children, place, dict.fromkeys(children, place))
+    if isinstance(value, list | tuple):
+        return Node([from_python(child, (*path, index), place) for index, child in enumerate(value)], place)
+    if isinstance(value, os.PathLike):
+        return Node(os.fspath(value), place)
+    if value is None or isinstance(value, str | int | float):
+        return Node(value, place)
+    raise ConfigError(
+        f"{dotted(path)}: must be text, a number, true, false, a list or a mapping, not {type(value).__name__}"
+    )
+
+
+def _key(key: Any, path: Path) -> str:
+    if isinstance(key, str | int | float):
+        return str(key)
+    raise ConfigError(f"{dotted(path) or 'configuration'}: keys must be text, not {type(key).__name__}")

@@ -1,0 +1,56 @@
+"""Reads the text of a configuration file, bounded in size, or says why it can't be."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from ai_battle.core.errors import ConfigError
+
+LARGEST = 5_000_000
+
+
+def read_text(path: Path, shown: str) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise ConfigError(f"{shown}: there is no such file{_near(path)}") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{shown}: is a directory; name a YAML file in it{_yaml_in(path)}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{shown}: can't be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > LARGEST:
+        raise ConfigError(f"{shown}: is larger than 5 MB; long texts belong in files named by input_file")
+    return _decoded(data, shown)
+
+
+def _decoded(data: bytes, shown: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line = before.count(b"\n") + 1
+        looks = "; it looks like UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        raise ConfigError(
+            f"{shown}:{line}: is not UTF-8 text (byte 0x{data[error.start]:02x}){looks}; save it as UTF-8"
+        ) from None
+
+
+def _near(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f", and no directory {str(folder)!r} either"
+    names = [name for name in _names(folder) if name.endswith((".yaml", ".yml"))]
+    near = get_close_matches(path.name, names, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(repr(str(folder / name)) for name in near)}?" if near else ""
+
+
+def _yaml_in(folder: Path) -> str:
+    names = [name for name in _names(folder) if name.endswith((".yaml", ".yml"))]
+    return f": {', '.join(names[:5])}" if names else ""
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        return []

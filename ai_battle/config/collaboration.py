@@ -1,0 +1,47 @@
+"""The schema of `discussion.collaboration`."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ._values import Amount, Count, Listed, Name, Number, Positive, Seconds, Section
+
+Share = Annotated[Number, Field(ge=0, le=1)]
+
+
+class PairLimits(Section):
+    """What helping may use."""
+
+    calls: Count | None = Field(default=None, description="Calls of the helper.")
+    tokens: Count | None = Field(default=None, description="Tokens of the helper.")
+    cost_usd: Amount | None = Field(default=None, description="Dollars for the helper.")
+    per: Literal["turn", "run"] = Field(default="run", description="What the limits count over.")
+
+
+class Pair(Section):
+    """A model and the one that helps it."""
+
+    primary: Name = Field(description="A participant's name or a model type.", examples=["ollama-gemma3-1b"])
+    secondary: str = Field(default="", description="The model that helps.", examples=["claude-3-sonnet"])
+    strategy: Name = Field(default="rescue", description="How it helps.", examples=["rescue", "boost"])
+    threshold: Share = Field(default=0.7, description="Answers of a lower quality count as stuck.")
+    max_retries: Count = Field(default=3, le=100, description="The primary's own attempts in one turn.")
+    help_rate: Share | None = Field(default=None, description="The share of turns that should get help.")
+    max_cost: Amount | None = Field(default=None, description="Dollars that one rescue may cost.")
+    models: Listed[Name] = Field(default=(), description="Further models, for strategies with several.")
+    peers: Listed[Name] = Field(default=(), description="Models that answer beside the primary.")
+    judge: str = Field(default="", description="Model that judges answers.")
+    samples: Positive | None = Field(default=None, le=100, description="Answers drawn from one model.")
+    max_loops: Positive = Field(default=3, le=100, description="Rounds of the boost loop.")
+    helper_timeout: Seconds | None = Field(default=None, description="Seconds that the helper has.")
+    helper_sees: Literal["prompt", "attempt", "history"] = Field(
+        default="history", description="What the helper gets to see."
+    )
+    limits: PairLimits = Field(default=PairLimits(), description="What helping may use.")
+
+
+class Collaboration(Section):
+    """Models that help each other."""
+
+    enabled: bool = Field(default=True, description="Whether models help each other.")
+    pairs: tuple[Pair, ...] = Field(default=(), description="Who is helped by whom.")

@@ -1,0 +1,128 @@
+"""The schema of `discussion`, key by key as people write it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from ._values import Amount, Count, Free, Listed, Name, Positive, Seconds, Section
+from .collaboration import Collaboration
+from .inputs import AnyFile, AnyFiles
+from .participants import ParticipantSettings
+from .tools import AnyTools, Sandbox
+
+MODES = {"default": "no-meta", "no-meta-prompting": "no-meta"}
+
+
+def _mode(written: Any) -> Any:
+    plain = written.strip().lower().replace("_", "-") if isinstance(written, str) else written
+    return MODES.get(plain, plain) if isinstance(plain, str) else plain
+
+
+def _underscored(written: Any) -> Any:
+    return written.strip().lower().replace("-", "_") if isinstance(written, str) else written
+
+
+def _stop(written: Any) -> Any:
+    """A list is short for `any`, as are several conditions in one mapping."""
+    if isinstance(written, list | tuple):
+        return {"any": written}
+    if isinstance(written, dict) and len(written) > 1:
+        return {"any": [{key: value} for key, value in written.items()]}
+    return written
+
+
+class StopCondition(Section):
+    """One condition; exactly one of the keys is set."""
+
+    any: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when one of these does.")
+    all: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when all of these do.")
+    max_messages: Positive | None = Field(default=None, description="After this many messages.", examples=[40])
+    phrase: Name | None = Field(default=None, description="When somebody says this.", examples=["DONE"])
+    consensus: bool | None = Field(default=None, description="When the participants agree.")
+    no_novelty: bool | None = Field(default=None, description="When nothing new is said any more.")
+    cost_usd: Amount | None = Field(default=None, description="When this many dollars are spent.", examples=[0.5])
+    tokens: Positive | None = Field(default=None, description="When this many tokens are used.")
+    seconds: Seconds | None = Field(default=None, description="When this much time has passed.", examples=[600])
+
+    @property
+    def kind(self) -> str:
+        """The name of the key that is set."""
+        return next(iter(self.model_fields_set))
+
+    @property
+    def value(self) -> Any:
+        return getattr(self, self.kind)
+
+
+AnyStop = Annotated[StopCondition, BeforeValidator(_stop)]
+
+
+class Limits(Section):
+    """What a run may use; near a limit a last round is asked for, so that no work is lost."""
+
+    cost_usd: Amount | None = Field(default=None, description="Dollars.", examples=[1.0])
+    tokens: Positive | None = Field(default=None, description="Tokens, read and written.", examples=[200_000])
+    seconds: Seconds | None = Field(default=None, description="Wall time.", examples=[1800])
+    tool_calls: Count | None = Field(default=None, description="Calls of tools.", examples=[50])
+
+
+class Timeouts(Section):
+    """How long an answer may take and how often a failed call is made again."""
+
+    request: Seconds = Field(default=600, description="Seconds for one answer, retries included.", examples=[300])
+    retry_count: Count = Field(default=3, le=100, description="Retries of a failed call; attempts are one more.")
+    notify_on: Listed[Literal["timeout", "retry", "error"]] = Field(default=(), description="What is said out loud.")
+
+
+class Execution(Section):
+    """How turns are run."""
+
+    parallel: bool = Field(default=False, description="Everyone answers the same history; answers are added in order.")
+    delay_between_turns: Annotated[Amount, Field(le=86_400)] = Field(default=0, description="Pause in seconds.")
+    max_conversation_tokens: Positive | None = Field(
+        default=None, ge=64, description="Older turns are summed up beyond this.", examples=[32_768]
+    )
+
+
+class Discussion(Section):
+    """A conversation between two or more participants."""
+
+    turns: Positive = Field(default=3, le=1_000_000, description="Rounds: everyone speaks once per round.", examples=[5])
+    mode: Annotated[Literal["ai-ai", "human-ai", "no-meta"], BeforeValidator(_mode)] = Field(
+        default="human-ai", description="Who is told to be what; no-meta sends nothing but the neutral prompt."
+    )
+    initial_prompt: str = Field(default="", description="The first prompt, when it is not the goal.")
+    goal: str = Field(default="", description="The objective, and the first prompt unless initial_prompt is given.")
+    models: dict[Name, ParticipantSettings] = Field(
+       default= min_length=2, max_length=100, description="Two or more participants by name, in speaking order."
+    )
+    speaker_selection: Annotated[
+        Literal["round_robin", "random", "moderator", "auto"], BeforeValidator(_underscored)
+    ] = Field(default="round_robin", description="Who speaks next.")
+    stop: AnyStop | None = Field(default=None, description="Ends the discussion early; nests with any and all.")
+    limits: Limits = Field(default=Limits(), description="What a run may use.")
+    timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines and retries.")
+    execution: Execution = Field(default=Execution(), description="How turns are run.")
+    input_file: AnyFile | None = Field(default=None, description="A file that goes with the first prompt.")
+    input_files: AnyFiles | None = Field(default=None, description="Several files that go with the first prompt.")
+    tools: AnyTools | None = Field(default=None, description="Tools that the models may use.")
+    collaboration: Collaboration | None = Field(default=None, description="Models that help each other.")
+    established_facts: Free = Field(default=None, description="Shared with every participant; any shape.")
+    durability: Literal["every_second", "every_turn"] = Field(default="every_second", description="When the journal is synced.")
+    local_only: bool = Field(default=False, description="Refuses any model that is not on this machine.")
+    sandbox: Sandbox | None = Field(default=None, description="The fence around code that models write.")
+    workspace: str = Field(default="", description="What file and code tools may touch.")
+    allow_hosts: Listed[Name] = Field(default=(), description="Hosts that sandboxed code may reach.")
+    judge: Free = Field(default=None, description="Judges the discussion at its end: a model, or a mapping.")
+    goal_mode: str = Field(default="", description="How the goal is followed.")
+    outcome: Free = Field(default=None, description="A prompt or a JSON Schema for a final synthesis.")
+    visibility: Free = Field(default=None, description="Who hears whom.")
+    signals: Free = Field(default=None, description="Measures of the conversation that are taken on the way.")
+
+    @field_validator("goal")
+    @classmethod
+    def _is_given(cls, goal: str, info: ValidationInfo) -> str:
+        if not goal.strip() and not info.data.get("initial_prompt", "").strip():
+            raise PydanticCustomError("no_goal", "is missing: say what the discussion is about")
+        return goal

@@ -1,0 +1,133 @@
+"""Loads a discussion: from a file, a dictionary or the name of a packaged one to a checked `Loaded`."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ._checks import check, notes_on
+from ._compose import compose
+from ._environment import Expansion, with_dotenv
+from ._expanding import Expanding
+from ._nodes import Node, Place, from_python, place_of
+from ._overriding import overridden
+from ._reading import read_text
+from ._rewriting import rewritten
+from ._words import problems_of
+from ._writing import written_back
+from .packaged import packaged
+from .problems import ConfigProblems, Problem, dotted
+from .schema import DiscussionFile
+
+Source = str | os.PathLike[str] | Mapping[str, Any]
+Fault = tuple[Place, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a configuration was read from, before it is checked."""
+
+    tree: Node
+    faults: list[Fault]
+    base: Path
+    name: str
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A checked configuration; its `repr` shows nothing that came from the environment."""
+
+    file: DiscussionFile = field(repr=False)
+    base: Path
+    name: str
+    shown: str
+    notes: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    """The environment with what `.env` adds to it."""
+    expansion: Expansion = field(repr=False)
+    tree: Node = field(repr=False)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Values that came from the environment; they must never be shown or stored."""
+        return self.expansion.secrets
+
+    def located(self, problem: Problem) -> str:
+        """The problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
+        return _line(_fault(self.tree, problem), self.shown)
+
+    def resolved(self) -> str:
+        """The configuration as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
+        return written_back(self.tree, self.expansion)
+
+
+def load(
+    source: Source,
+    environment: Mapping[str, str] | None = None,
+    overrides: Sequence[str] = (),
+    base: Path | None = None,
+) -> Loaded:
+    """A checked discussion; raises `ConfigError` with all that is wrong.
+
+    `source` is a path, the name of a packaged configuration, or a dictionary. `overrides` are `path=value`. `base` is
+    where relative paths start and `.env` is read; by default the folder of the file.
+    """
+    origin = _origin(source, base)
+    tree, notes = rewritten(overridden(origin.tree, overrides))
+    variables = os.environ if environment is None else environment
+    if not isinstance(source, Mapping):
+        variables = with_dotenv(variables, origin.base)
+    expansion = Expansion(variables)
+    file = _checked(tree, expansion, origin)
+    all_notes = (*notes, *notes_on(file))
+    return Loaded(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree)
+
+
+def _origin(source: Source, base: Path | None) -> Origin:
+    if isinstance(source, Mapping):
+        return Origin(from_python(source), [], base or Path.cwd(), "discussion")
+    path = Path(source)
+    if not path.exists() and (found := packaged(str(source))):
+        path = found
+    shown = str(path)
+    tree, faults = compose(read_text(path, shown), shown)
+    return Origin(tree, faults, base or path.resolve().parent, path.stem, shown)
+
+
+def _checked(tree: Node, expansion: Expansion, origin: Origin) -> DiscussionFile:
+    expanding = Expanding(expansion)
+    values = expanding.value(tree)
+    file, problems = _validated(values, tree)
+    unset = {problem.path for problem in expanding.problems}
+    problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]
+    faults = [*origin.faults, *(_fault(tree, problem) for problem in problems)]
+    if file is None or faults:
+        raise ConfigProblems(_line(fault, origin.shown) for fault in sorted(faults, key=_order))
+    return file
+
+
+def _validated(values: Any, tree: Node) -> tuple[DiscussionFile | None, list[Problem]]:
+    try:
+        file = DiscussionFile.model_validate(values)
+    except ValidationError as error:
+        return None, list(problems_of(error, DiscussionFile, tree))
+    return file, list(check(file))
+
+
+def _fault(tree: Node, problem: Problem) -> Fault:
+    return place_of(tree, problem.path, problem.key), f"{dotted(problem.path)}: {problem.message}"
+
+
+def _line(fault: Fault, shown: str) -> str:
+    place, message = fault
+    if isinstance(place, tuple):
+        return f"{shown}:{place[0]}:{place[1]} {message}"
+    return f"{place} {message}".strip()
+
+
+def _order(fault: Fault) -> tuple[int, int]:
+    return fault[0] if isinstance(fault[0], tuple) else (0, 0)

@@ -1,0 +1,144 @@
+"""The schema of one participant: `discussion.models.<name>`."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from ._values import Amount, Count, FreeMapping, Listed, Name, Number, Positive, Section, Whole
+
+Role = Literal["human", "assistant", "moderator", "observer", "user"]
+
+
+def _instructions(written: Any) -> Any:
+    return {"text": written} if isinstance(written, str) else written
+
+
+def _script_entry(written: Any) -> Any:
+    return {"say": written} if isinstance(written, str) else written
+
+
+class Instructions(Section):
+    """How the participant is to behave: a text, or a packaged template filled with `params`."""
+
+    text: str = Field(default="", description="The instructions themselves; a plain string is short for this.")
+    template: str = Field(
+        default="", description="Name of a packaged template.", examples=["human_system_instructions"]
+    )
+    params: FreeMapping = Field(default={}, description="What the template's places are filled with.")
+
+
+class Parameters(Section):
+    """Sampling parameters; those that are not set are left to the provider."""
+
+    temperature: Annotated[Number, Field(ge=0, le=5)] | None = Field(
+        default=None, description="Randomness.", examples=[0.8]
+    )
+    max_tokens: Positive | None = Field(default=None, description="The longest answer, in tokens.", examples=[1024])
+    top_p: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        default=None, description="Nucleus sampling.", examples=[0.9]
+    )
+    top_k: Count | None = Field(default=None, description="How many candidates a token is drawn from.", examples=[40])
+    min_p: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        default=None, description="Least share of the best candidate."
+    )
+    seed: Whole | None = Field(
+        default=None, ge=-(2**63), lt=2**64, description="Makes sampling repeatable.", examples=[7]
+    )
+    stop: Listed[str] = Field(default=(), description="Texts that end the answer.")
+    reasoning: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
+        default=None, description="How much the model thinks before it answers."
+    )
+    num_ctx: Positive | None = Field(
+        default=None, description="Ollama's context size in tokens; by default what is needed."
+    )
+    presence_penalty: Annotated[Number, Field(ge=-2, le=2)] | None = Field(
+        default=None, description="Against known topics."
+    )
+    frequency_penalty: Annotated[Number, Field(ge=-2, le=2)] | None = Field(
+        default=None, description="Against repeated words."
+    )
+    repeat_penalty: Amount | None = Field(
+        default=None, description="Against repetition (local models).", examples=[1.1]
+    )
+    keep_alive: str | None = Field(
+        default=None, description="How long Ollama keeps the model loaded.", examples=["10m"]
+    )
+
+    def options(self) -> dict[str, Any]:
+        """The parameters that are set, for `ModelRequest.options`."""
+        return self.model_dump(exclude_unset=True, exclude_none=True)
+
+
+class ScriptedCall(Section):
+    """A tool call that a scripted participant makes."""
+
+    tool: Name = Field(description="Name of the tool.")
+    parameters: FreeMapping = Field(default={}, description="The call's arguments.")
+
+
+class ScriptEntry(Section):
+    """One answer of a scripted participant; a plain string is short for `say`."""
+
+    say: str = Field(default="", description="The text of the answer.")
+    think: str = Field(default="", description="Reasoning text before it.")
+    call: Listed[ScriptedCall] = Field(default=(), description="One tool call, or a list of them.")
+    fail: str = Field(default="", description="Name of a fault instead of an answer.", examples=["rate_limited"])
+    delay: Annotated[Number, Field(ge=0, le=3600)] = Field(
+        default=0, description="Seconds before it answers.", examples=[0.2]
+    )
+
+
+class ScriptRule(ScriptEntry):
+    """An answer to whatever matches."""
+
+    match: str = Field(description="Regular expression that is looked for in what was said last.")
+
+    @field_validator("match")
+    @classmethod
+    def _compiles(cls, match: str) -> str:
+        try:
+            re.compile(match)
+        except re.error as error:
+            reason = {"reason": str(error)}
+            raise PydanticCustomError("regex", "is no regular expression: {reason}", reason) from error
+        return match
+
+
+class ParticipantSettings(Section):
+    """A participant; its key is its name."""
+
+    role: Role = Field(
+        default="assistant",
+        description="human and assistant are the two sides; a moderator opens, chooses and closes; an observer speaks "
+        "once, at the end; a user is a person at the keyboard.",
+    )
+    type: str = Field(
+        default="", description="The model.", examples=["ollama/phi4", "claude-3-sonnet", "openai/gpt-4o"]
+    )
+    persona: str = Field(default="", description="Who the participant is, kept verbatim.")
+    instructions: Annotated[Instructions, BeforeValidator(_instructions)] = Field(
+        default=Instructions(), description="A text, or {template, params}."
+    )
+    parameters: Parameters = Field(default=Parameters(), description="Sampling parameters.")
+    capabilities: FreeMapping = Field(
+        default={},
+        description="What the model can do, where the built-in knowledge is wrong.",
+        examples=[{"images": True}],
+    )
+    tools: Listed[Name] | None = Field(
+        default=None, description="Which of the registered tools it may use; all by default."
+    )
+    script: tuple[Annotated[ScriptEntry, BeforeValidator(_script_entry)], ...] = Field(
+        default=(), description="Only for type scripted: what it says, in order."
+    )
+    when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
+    loop: bool = Field(default=False, description="Only for type scripted: start again when the script is used up.")
+
+    @field_validator("type")
+    @classmethod
+    def _is_given(cls, type_: str, info: ValidationInfo) -> str:
+        if not type_.strip() and info.data.get("role") != "user":
+            raise PydanticCustomError("no_type", "is missing: say which model this is, for example ollama/phi4")
+        return type_.strip()

@@ -1,0 +1,31 @@
+"""What is wrong with a configuration, where, and in plain words."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ai_battle.core.errors import ConfigError
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`path` leads to the key or value, outermost key first; `key` points at the key itself, not at its value."""
+
+    path: Path
+    message: str
+    key: bool = False
+
+
+class ConfigProblems(ConfigError):
+    """All that is wrong with a configuration, one `place path: message` a line."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+def dotted(path: Path) -> str:
+    """`discussion.stop.any[0].phrase`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")

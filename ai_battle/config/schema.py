@@ -1,0 +1,52 @@
+"""The schema of a discussion file: `discussion`, and what stands beside it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ._values import Amount, Name, Positive, Section
+from .discussion import Discussion
+
+
+class Provider(Section):
+    """How a provider is reached; any further name with a `base_url` is an OpenAI-compatible endpoint."""
+
+    base_url: str = Field(default="", description="Address of the API.", examples=["http://127.0.0.1:8080/v1"])
+    api_key: str = Field(
+        default="", description="The key; better from the environment.", examples=["${OPENAI_API_KEY}"], repr=False
+    )
+    headers: dict[str, str] = Field(default={}, description="Further HTTP headers.", repr=False)
+    api_version: str = Field(default="", description="Version of the API.", examples=["2023-06-01"])
+    transport: Literal["aiohttp", "sdk"] = Field(
+        default="aiohttp", description="aiohttp, or the official SDK's client."
+    )
+
+
+class Price(Section):
+    """Dollars per million tokens."""
+
+    input: Amount = Field(description="Tokens read.", examples=[2.5])
+    output: Amount = Field(description="Tokens written.", examples=[10])
+    cache_read: Amount | None = Field(
+        default=None, description="Tokens read from the provider's cache; default: as input."
+    )
+    cache_write: Amount | None = Field(
+        default=None, description="Tokens written to the provider's cache; default: as input."
+    )
+
+
+class DiscussionFile(Section):
+    """A discussion, and how its models are reached."""
+
+    discussion: Discussion = Field(description="The conversation.")
+    providers: dict[Name, Provider] = Field(default={}, description="Addresses and keys by provider.")
+    prices: dict[Name, Price] = Field(
+        default={}, description="Prices by model type, where the built-in ones are wrong."
+    )
+    context_windows: dict[Name, Annotated[Positive, Field(ge=64)]] = Field(
+        default={}, description="Context sizes in tokens by model type."
+    )
+
+    @property
+    def established_facts(self) -> object:
+        return self.discussion.established_facts

@@ -1,0 +1,94 @@
+"""The schema of `discussion.tools`."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from ._values import Amount, FreeMapping, Listed, Name, Positive, Section
+
+Sandbox = Literal["auto", "strict", "none"]
+
+
+def _entry(written: Any) -> Any:
+    return {"name": written} if isinstance(written, str) else written
+
+
+def _tools(written: Any) -> Any:
+    return {"enabled": True, "registry": written} if isinstance(written, list | tuple) else written
+
+
+class RegisteredTool(Section):
+    """A tool and what it is made with; a plain name is short for `{name: ...}`."""
+
+    name: Name = Field(description="Name of a built-in or drop-in tool.", examples=["code_execution"])
+    enabled: bool = Field(default=True, description="Whether models may use it.")
+    parameters: FreeMapping = Field(default={}, description="The tool's own settings.", examples=[{"timeout": 15}])
+
+
+class McpServer(Section):
+    """An MCP server: a command to start, or the URL of one that runs."""
+
+    command: str = Field(default="", description="Program to start; it speaks MCP on stdin and stdout.")
+    args: tuple[str, ...] = Field(default=(), description="The program's arguments.")
+    env: dict[str, str] = Field(default={}, description="Environment variables for the program.")
+    headers: dict[str, str] = Field(default={}, description="HTTP headers for the URL.")
+    url: str = Field(default="", description="Address of a server that runs.", examples=["http://127.0.0.1:8000/mcp"])
+
+    @field_validator("url")
+    @classmethod
+    def _one_of_both(cls, url: str, info: ValidationInfo) -> str:
+        if bool(url) == bool(info.data.get("command")):
+            raise PydanticCustomError("mcp_server", "an MCP server has either a command or a url")
+        return url
+
+
+class Mcp(Section):
+    """Tools of MCP servers, offered as `server:tool`."""
+
+    servers: dict[Name, McpServer] = Field(default={}, description="The servers by name.")
+
+
+class Approval(Section):
+    """Which tool calls a person is asked about."""
+
+    default: Literal["allow", "ask", "deny"] = Field(default="allow", description="What holds for tools not listed.")
+    allow: Listed[Name] = Field(default=(), description="Tools that run without asking.")
+    ask: Listed[Name] = Field(default=(), description="Tools that a person is asked about.")
+    deny: Listed[Name] = Field(default=(), description="Tools that are refused.")
+
+
+class Runner(Section):
+    """How tool calls are run in one turn."""
+
+    max_rounds: Positive = Field(default=3, le=1000, description="Rounds of calls and results in one turn.")
+    allow_chaining: bool = Field(default=True, description="Whether results may lead to further calls.")
+    summarize_threshold: Positive = Field(
+        default=4000, description="Results longer than this many characters are summed up."
+    )
+    backoff_seconds: Amount = Field(default=0.1, description="Pause before a failed tool is tried again.")
+
+
+class Tools(Section):
+    """Tools that the models may use; a plain list of names is short for an enabled registry."""
+
+    enabled: bool = Field(default=True, description="Whether tools are used at all.")
+    registry: tuple[Annotated[RegisteredTool, BeforeValidator(_entry)], ...] = Field(
+        default=(), description="The tools."
+    )
+    paths: Listed[Name] = Field(
+        default=(), description="Python files with drop-in tools.", examples=[["../tools/dice.py"]]
+    )
+    mcp: Mcp = Field(default=Mcp(), description="Tools of MCP servers.")
+    workspace: str = Field(default="", description="What file and code tools may touch; default: in the run directory.")
+    sandbox: Sandbox = Field(default="auto", description="The fence around code; none also needs --allow-unsandboxed.")
+    allow_hosts: Listed[Name] = Field(default=(), description="Hosts that sandboxed code may reach.")
+    calling: Literal["auto", "native", "json", "text"] = Field(
+        default="auto", description="How models are told of tools."
+    )
+    tool_format: str = Field(default="", description="Dialect of tool calls in text.", examples=["fenced"])
+    approval: Approval = Field(default=Approval(), description="Which calls a person is asked about.")
+    runner: Runner = Field(default=Runner(), description="How calls are run.")
+
+
+AnyTools = Annotated[Tools, BeforeValidator(_tools)]

@@ -3,14 +3,16 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from ..core.errors import Again, BadReply, ContextTooLong, ProviderError, RateLimited, Refused
-from ._json import loads
+from ..core.errors import Again, BadReply, ConfigError, ContextTooLong, ProviderError, RateLimited, Refused
+from ._json import dumps, loads
 
+UNREADABLE = (AttributeError, KeyError, IndexError, TypeError, ValueError)  # of a body in another shape
 MESSAGE = 500
 RAW = 500
 
@@ -96,6 +98,24 @@ def no_answer(raw: bytes) -> ProviderError:
     kind = "a web page" if raw.lstrip()[:1] == b"<" else "no answer of this API"
     start = redacted(_one_line(head(raw)))[:200]
     return BadReply(f"The server sent {kind}; is base_url right? It begins: {start}", again="once", raw=head(raw))
+
+
+@contextmanager
+def readable_answer(body: Any) -> Iterator[None]:
+    """Whatever trips over the shape of `body` comes out as the `BadReply` that shows how it begins."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise no_answer(dumps(body)) from error
+
+
+@contextmanager
+def readable_request(api: str) -> Iterator[None]:
+    """Whatever trips over the shape of a client's body comes out as a `ConfigError`."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise ConfigError(f"The body is no {api} request: {type(error).__name__}: {error}") from error
 
 
 def read_complaint(body: Any) -> Complaint:

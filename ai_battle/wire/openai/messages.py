@@ -1,0 +1,159 @@
+"""Messages as Chat Completions write them, and back; each message is encoded once in its life."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...core.errors import ConfigError
+from ...core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .._json import dumps, read_arguments
+from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
+from .quirks import Quirks
+
+NAME_LENGTH = 64
+NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
+ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+REASONING = ("reasoning_content", "reasoning")
+KNOWN = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "refusal", *REASONING))
+KNOWN_IN_CALLS = frozenset(("id", "type", "function", "index"))
+
+
+def encode_messages(messages: Iterable[Message], quirks: Quirks) -> bytes:
+    """The JSON objects, joined by commas.
+
+    Results of tools come directly after the calls, as the API demands; what it does not allow in them (pictures,
+    the user's own words) waits until the last of them.
+    """
+    key = f"{WIRE} {quirks.reasoning} {quirks.names}"
+    after = f"{key} after"
+    said: list[bytes] = []
+    waiting: list[bytes] = []
+    for message in messages:
+        encoded = message.encoded
+        if key not in encoded:
+            encoded.update(_encoded(message, quirks, key, after))
+        if waiting and not message.tool_results:
+            said += waiting
+            waiting = []
+        said.append(encoded[key])
+        if after in encoded:
+            waiting.append(encoded[after])
+    return b",".join(said + waiting)
+
+
+def encode_system(text: str) -> bytes:
+    return dumps({"role": "system", "content": text})
+
+
+def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
+    """What an assistant said, but its pictures: no server takes them back."""
+    words = [part for part in message.parts if isinstance(part, Text)]
+    body: dict[str, Any] = {"role": "assistant", "content": encode_content(words)}
+    if quirks.reasoning and message.thinking:
+        body[quirks.reasoning] = message.thinking
+    if calls := message.tool_calls:
+        body["content"] = body["content"] or None
+        body["tool_calls"] = [_encode_call(call) for call in calls]
+    return body | own(message.extra)
+
+
+def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
+    """Neighbouring results of tools become one message."""
+    messages: list[Message] = []
+    calls: dict[str, ToolCall] = {}
+    for body in bodies:
+        message = decode_message(body, calls)
+        calls |= {call.id: call for call in message.tool_calls}
+        if message.role == "tool" and messages and messages[-1].role == "tool":
+            message = Message("tool", messages.pop().parts + message.parts)
+        messages.append(message)
+    return messages
+
+
+def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None = None) -> Message:
+    """`calls` are the earlier calls of tools by their ids."""
+    role = body.get("role") or "assistant"
+    if role in ("tool", "function"):
+        return Message("tool", (_decode_result(body, calls or {}),))
+    if role not in ROLES:
+        raise ConfigError(f"A message has the role {role!r}; there is system, user, assistant and tool.")
+    return Message(ROLES[role], tuple(_decode_parts(body)), body.get("name") or "", extra=kept(body, KNOWN))
+
+
+def reasoning_of(body: Mapping[str, Any]) -> str:
+    """Servers that send both fields send the same text in both."""
+    return next((text for field in REASONING if isinstance(text := body.get(field), str) and text), "")
+
+
+def decode_call(body: Mapping[str, Any]) -> ToolCall:
+    function = body["function"]
+    given = function.get("arguments")
+    arguments, malformed = (given, "") if isinstance(given, Mapping) else read_arguments(given or "")
+    if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
+        arguments, malformed = {}, arguments["malformed"]
+    extra = kept(body, KNOWN_IN_CALLS)
+    return ToolCall(function.get("name") or "", arguments, body.get("id") or "", malformed, extra=extra)
+
+
+def call_id(call: ToolCall) -> str:
+    """Its id; a call that never got one has the same in every message that speaks of it."""
+    return call.id or "call_" + hashlib.sha256(dumps([call.name, call.arguments])).hexdigest()[:24]
+
+
+def wire_name(speaker: str) -> str:
+    return NOT_IN_NAMES.sub("_", speaker.strip())[:NAME_LENGTH]
+
+
+def _encoded(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
+    if message.role == "assistant":
+        first, later = [assistant_body(message, quirks)], pictures(message.parts)
+    else:
+        first, later = [_result_body(result) for result in message.tool_results], _beside_results(message)
+    follow: dict[str, Any] = {"role": "user" if first or message.role == "tool" else message.role}
+    follow["content"] = encode_content(later)
+    if not first:
+        first, later = [follow | own(message.extra)], []
+    if quirks.names and message.speaker and first[0]["role"] != "tool":
+        first[0]["name"] = wire_name(message.speaker)
+    encoded = {key: b",".join(dumps(body) for body in first)}
+    return encoded | ({after: dumps(follow)} if later else {})
+
+
+def _beside_results(message: Message) -> list[Part]:
+    """What a message says besides results of tools, and the pictures in those results."""
+    shown: list[Part] = []
+    for result in message.tool_results:
+        if images := [part for part in result.parts if isinstance(part, Image)]:
+            shown += [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *images]
+    return shown + [part for part in message.parts if not isinstance(part, Thinking | ToolCall | ToolResult)]
+
+
+def _result_body(result: ToolResult) -> dict[str, Any]:
+    words = [part for part in result.parts if isinstance(part, Text)]
+    body = {"role": "tool", "tool_call_id": call_id(result.call), "content": encode_content(words)}
+    return body | own(result.extra)
+
+
+def _encode_call(call: ToolCall) -> dict[str, Any]:
+    """Arguments that are no JSON are wrapped in it: local servers parse them and fail the whole request otherwise."""
+    arguments = dumps({"malformed": call.malformed} if call.malformed else call.arguments).decode()
+    body = {"id": call_id(call), "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return body | own(call.extra)
+
+
+def _decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
+    if reasoning := reasoning_of(body):
+        yield Thinking(reasoning)
+    yield from decode_content(body.get("content"))
+    if body.get("refusal"):
+        yield refusal(body["refusal"])
+    for call in body.get("tool_calls") or ():
+        yield decode_call(call)
+
+
+def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> ToolResult:
+    identity = body.get("tool_call_id") or ""
+    call = calls.get(identity) or ToolCall(body.get("name") or "", id=identity)
+    shown = tuple(part for part in decode_content(body.get("content")) if isinstance(part, Text | Image))
+    return ToolResult(call, shown, extra=kept(body, KNOWN))

@@ -1,0 +1,111 @@
+"""The parts of a message as Chat Completions write them, and back."""
+
+import base64
+import binascii
+import mimetypes
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...core.messages import Document, Image, Part, Text, joined_text
+
+WIRE = "openai"
+
+
+def own(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `extra` that belong to this wire."""
+    return dict(extra.get(WIRE, {}))
+
+
+def kept(body: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """The fields of `body` that this package has no name for, as an `extra`; empty ones say nothing."""
+    unknown = {key: value for key, value in body.items() if key not in known and value not in (None, "", [], {})}
+    return {WIRE: unknown} if unknown else {}
+
+
+def refusal(text: str) -> Text:
+    """What a model says instead of an answer; on this wire it is a part of its own kind."""
+    return Text(text, extra={WIRE: {"type": "refusal", "refusal": text}})
+
+
+def is_refusal(part: Part) -> bool:
+    return isinstance(part, Text) and own(part.extra).get("type") == "refusal"
+
+
+def encode_content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    """Text alone is one string, which every server takes; all else is a list of parts."""
+    if all(isinstance(part, Text) and not part.extra for part in parts):
+        return joined_text(parts)
+    return [encode_part(part) for part in parts]
+
+
+def encode_part(part: Part) -> dict[str, Any]:
+    """A part that came as something we have no name for goes back as it came: its `extra` has the `type`."""
+    extra = own(part.extra)
+    if "type" in extra:
+        return extra
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text, **extra}
+        case Image(media_type, data, url):
+            return {"type": "image_url", "image_url": {"url": url or data_url(media_type, data), **extra}}
+        case Document(media_type, data, url, name):
+            file = {"filename": name or "document.pdf", "file_data": url or data_url(media_type, data)}
+            return {"type": "file", "file": {**file, **extra}}
+        case _:
+            raise TypeError(f"{type(part).__name__} is no content")
+
+
+def decode_content(content: Any) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    return tuple(_decode_part(part) for part in content or ())
+
+
+def _decode_part(part: Mapping[str, Any] | str) -> Part:
+    if isinstance(part, str):
+        return Text(part)
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return Text(text, extra=kept(part, frozenset(("type", "text"))))
+        case {"type": "refusal", "refusal": str(text)}:
+            return refusal(text)
+        case {"type": "image_url", "image_url": {"url": str(url)} as image}:
+            return _image(url, kept(image, frozenset(("url",))))
+        case {"type": "image_url", "image_url": str(url)}:
+            return _image(url, {})
+        case {"type": "file", "file": {"file_data": str(url)} as file}:
+            return _document(url, file)
+        case _:
+            return Text("", extra={WIRE: dict(part)})
+
+
+def _image(url: str, extra: Mapping[str, Any]) -> Image:
+    if (read := read_data_url(url)) is not None:
+        return Image(*read, extra=extra)
+    return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
+
+
+def _document(url: str, file: Mapping[str, Any]) -> Document:
+    name, extra = file.get("filename") or "", kept(file, frozenset(("filename", "file_data")))
+    if (read := read_data_url(url)) is not None:
+        return Document(*read, name=name, extra=extra)
+    return Document(mimetypes.guess_type(url)[0] or "application/pdf", url=url, name=name, extra=extra)
+
+
+def data_url(media_type: str, data: bytes) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
+
+
+def read_data_url(url: str) -> tuple[str, bytes] | None:
+    """Media type and bytes; None for an address of another kind."""
+    start, comma, encoded = url.partition(",")
+    if not comma or not start.startswith("data:") or not start.endswith(";base64"):
+        return None
+    try:
+        return start[5:-7].partition(";")[0], base64.b64decode(encoded)
+    except binascii.Error as error:
+        raise ValueError(f"a data URL with broken base64: {error}") from error
+
+
+def pictures(parts: Iterable[Part]) -> list[Part]:
+    return [part for part in parts if isinstance(part, Image | Document)]

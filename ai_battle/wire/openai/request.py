@@ -1,0 +1,129 @@
+"""A request as Chat Completions write it, and back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.exchange import ModelRequest, ToolSpec
+from ...core.messages import Message
+from .._errors import readable_request
+from .._json import dumps
+from .messages import decode_messages, encode_messages, encode_system
+from .parts import WIRE, kept, own
+from .quirks import USUAL, Quirks
+
+NOT_HERE = frozenset(("num_ctx", "keep_alive"))
+SAMPLING = frozenset(
+    ("temperature", "top_p", "top_k", "min_p", "seed", "stop", "frequency_penalty", "presence_penalty")
+)
+RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
+KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
+
+
+def encode_request(request: ModelRequest, model: str, *, stream: bool = False, quirks: Quirks = USUAL) -> bytes:
+    """The JSON body. Messages that were sent before bring the bytes of that time."""
+    head: dict[str, Any] = {"model": model, **_encode_options(request.options, quirks)}
+    if request.tools:
+        head["tools"] = [_encode_tool(tool) for tool in request.tools]
+        head |= _encode_choice(request.tool_choice)
+    if request.output_schema is not None:
+        head["response_format"] = _encode_format(request.output_schema)
+    if stream:
+        head |= {"stream": True, "stream_options": {"include_usage": True}} if quirks.usage else {"stream": True}
+    head |= own(request.extra)
+    messages = encode_messages(request.messages, quirks)
+    if request.system:
+        messages = b",".join((encode_system(request.system), messages)) if messages else encode_system(request.system)
+    return b"".join((dumps(head)[:-1], b',"messages":[', messages, b"]}"))
+
+
+def decode_request(body: Mapping[str, Any]) -> ModelRequest:
+    """What a server receives; a system message that opens it is the system prompt. Raises `ConfigError`."""
+    with readable_request("Chat Completions"):
+        messages = decode_messages(body["messages"])
+        system = messages.pop(0).text if messages and _is_system_prompt(messages[0]) else ""
+        schema = _decode_format(body.get("response_format"))
+        known = KNOWN | {"response_format"} if schema is not None else KNOWN
+        return ModelRequest(
+            tuple(messages),
+            system,
+            tuple(_decode_tool(tool) for tool in body.get("tools") or ()),
+            _decode_choice(body.get("tool_choice")),
+            schema,
+            _decode_options(body),
+            extra=kept(body, known),
+        )
+
+
+def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
+    """Options that this API has no name of its own for go through under theirs: many servers take more."""
+    names = {"max_tokens": quirks.max_tokens, "reasoning": "reasoning_effort"}
+    return {names.get(name, name): value for name, value in options.items() if name not in NOT_HERE}
+
+
+def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
+    options = {name: body[name] for name in SAMPLING if body.get(name) is not None}
+    return options | {name: body[field] for field, name in RENAMED.items() if body.get(field) is not None}
+
+
+def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
+    """A tool of a type that only this API knows is its `extra` as it came."""
+    extra = own(tool.extra)
+    if "type" in extra:
+        return extra
+    described = {"description": tool.description} if tool.description else {}
+    return {"type": "function", "function": {"name": tool.name, **described, "parameters": tool.schema, **extra}}
+
+
+def _decode_tool(body: Mapping[str, Any]) -> ToolSpec:
+    if body.get("type", "function") != "function":
+        return ToolSpec(body["type"], extra={WIRE: dict(body)})
+    function = body["function"]
+    schema = function.get("parameters") or {"type": "object", "properties": {}}
+    extra = kept(function, frozenset(("name", "description", "parameters")))
+    return ToolSpec(function["name"], function.get("description") or "", schema, extra=extra)
+
+
+def _encode_choice(choice: str) -> dict[str, Any]:
+    if choice == "auto":
+        return {}
+    named = {"type": "function", "function": {"name": choice}}
+    return {"tool_choice": choice if choice in ("none", "required") else named}
+
+
+def _decode_choice(choice: Any) -> str:
+    match choice:
+        case {"function": {"name": str(name)}}:
+            return name
+        case str(mode):
+            return mode
+        case _:
+            return "auto"
+
+
+def _encode_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": is_strict(schema)}}
+
+
+def _decode_format(form: Any) -> Mapping[str, Any] | None:
+    match form:
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
+            return schema
+        case _:
+            return None
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether OpenAI can enforce it: every object closed and all of its properties required."""
+    if isinstance(schema, list):
+        return all(is_strict(item) for item in schema)
+    if not isinstance(schema, Mapping):
+        return True
+    if "properties" in schema or schema.get("type") == "object":
+        closed = schema.get("additionalProperties") is False
+        if not closed or set(schema.get("required", ())) != set(schema.get("properties", {})):
+            return False
+    return all(is_strict(value) for value in schema.values())
+
+
+def _is_system_prompt(message: Message) -> bool:
+    return message.role == "system" and not message.speaker

@@ -1,0 +1,105 @@
+"""An answer as Chat Completions write it, and back."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
+from ...core.messages import Message
+from .._calls import with_ids
+from .._errors import empty, http_error, in_answer, no_answer, readable_answer
+from .._json import dumps
+from .messages import assistant_body, decode_message
+from .parts import is_refusal, kept, own
+from .quirks import Quirks
+
+STOPS: Mapping[Any, Stop] = {
+    "length": "length", "max_tokens": "length", "model_length": "length", "content_filter": "content_filter",
+}  # fmt: skip
+REASONS = {"end": "stop", "stop_sequence": "stop", "pause": "stop", "refusal": "stop"}
+KNOWN = frozenset(("object", "choices", "usage", "model", "obfuscation"))
+KNOWN_IN_CHOICES = frozenset(("index", "message", "delta", "finish_reason"))
+
+decode_error = http_error
+
+
+def decode_response(body: Mapping[str, Any]) -> ModelResponse:
+    """Raises `ProviderError` for an error object, `BadReply` for what is no answer or an empty one."""
+    if not isinstance(body, Mapping) or not (body.get("choices") or body.get("error")):
+        raise no_answer(dumps(body))
+    if body.get("error"):
+        raise in_answer(body)
+    with readable_answer(body):
+        choice = body["choices"][0]
+        if choice.get("finish_reason") == "error":
+            raise in_answer(choice)
+        extra = kept({**body, "choice": own(kept(choice, KNOWN_IN_CHOICES))}, KNOWN)
+        said = decode_message({**choice["message"], "role": "assistant"})
+        message = replace(said, speaker="")
+        return answer(message, choice.get("finish_reason"), read_usage(body), body.get("model") or "", extra)
+
+
+def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mapping[str, Any]) -> ModelResponse:
+    """The answer that the pieces make, with ids of calls that are there and differ; raises `BadReply` for nothing."""
+    message = replace(message, parts=with_ids(message.parts))
+    stop = read_stop(reason, message)
+    if stop == "end" and not message.text.strip() and not message.thinking and not message.extra:
+        raise empty()
+    return ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra)
+
+
+def encode_response(response: ModelResponse, model: str) -> bytes:
+    message = response.message
+    body = assistant_body(message, Quirks(reasoning="reasoning_content"))
+    body["content"] = None if body["content"] is None or response.stop == "refusal" else message.text
+    for call, encoded in zip(message.tool_calls, body.get("tool_calls", ()), strict=True):
+        encoded["function"]["arguments"] = call.malformed or encoded["function"]["arguments"]
+    extra = own(response.extra)
+    reason = REASONS.get(response.stop, response.stop)
+    choice = {"index": 0, "message": {**body, "refusal": None}, "finish_reason": reason, "logprobs": None}
+    if response.stop == "refusal":
+        choice["message"] = {**body, "refusal": message.text}
+    head = {"id": f"chatcmpl-{uuid4().hex}", "object": "chat.completion", "created": int(time.time()), "model": model}
+    choices = [{**choice, **extra.pop("choice", {})}]
+    return dumps({**head, "choices": choices, "usage": encode_usage(response.usage), **extra})
+
+
+def read_stop(reason: Any, message: Message) -> Stop:
+    """Calls count, whatever the reason says: several servers say `stop` with them."""
+    if reason in STOPS:
+        return STOPS[reason]
+    if message.tool_calls:
+        return "tool_calls"
+    return "refusal" if any(map(is_refusal, message.parts)) else "end"
+
+
+def read_usage(body: Mapping[str, Any]) -> Usage:
+    """From `usage`, or where Groq hides it in streams; dollars where OpenRouter tells them."""
+    given = body.get("usage") or (body.get("x_groq") or {}).get("usage")
+    if not given:
+        return UNKNOWN_USAGE
+    into = given.get("prompt_tokens_details") or {}
+    out = given.get("completion_tokens_details") or {}
+    return Usage(
+        given.get("prompt_tokens") or 0,
+        given.get("completion_tokens") or 0,
+        into.get("cached_tokens") or given.get("prompt_cache_hit_tokens") or 0,
+        into.get("cache_write_tokens") or 0,
+        out.get("reasoning_tokens") or 0,
+        given.get("cost"),
+    )
+
+
+def encode_usage(usage: Usage) -> dict[str, Any]:
+    into = {"cached_tokens": usage.cache_read_tokens}
+    if usage.cache_write_tokens:
+        into["cache_write_tokens"] = usage.cache_write_tokens
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": into,
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }

@@ -1,0 +1,123 @@
+"""An answer of Chat Completions as it comes, chunk by chunk."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.events import Event, TextDelta, ThinkingDelta
+from ...core.exchange import UNKNOWN_USAGE, ModelResponse
+from ...core.messages import Message, Part, Text, Thinking
+from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
+from .._json import loads
+from ..sse import EventTokenizer
+from .calls import CallsReader
+from .messages import KNOWN as KNOWN_IN_MESSAGES
+from .messages import reasoning_of
+from .parts import WIRE, kept, refusal
+from .response import KNOWN, KNOWN_IN_CHOICES, answer, read_usage
+
+
+class StreamReader:
+    """One per stream. The answer is whole when a finish reason has come; `[DONE]` may follow or not."""
+
+    def __init__(self) -> None:
+        self._tokens = EventTokenizer()
+        self._text: list[str] = []
+        self._thinking: list[str] = []
+        self._refused = False
+        self._calls = CallsReader()
+        self._first: Mapping[str, Any] | None = None
+        self._reason = ""
+        self._usage = UNKNOWN_USAGE
+        self._message_extra: dict[str, Any] = {}
+        self._choice_extra: dict[str, Any] = {}
+        self._ended = False
+
+    @property
+    def done(self) -> bool:
+        """Nothing more is awaited: the rest of the stream may be left unread."""
+        return self._ended
+
+    @property
+    def text(self) -> str:
+        return "".join(self._text)
+
+    def feed(self, data: bytes) -> list[Event]:
+        events: list[Event] = []
+        for name, payload in self._tokens.feed(data):
+            if payload == b"[DONE]":
+                self._ended = True
+                continue
+            try:
+                self._take(name, loads(payload), events)
+            except UNREADABLE as error:
+                raise malformed(payload, self.text) from error
+        return events
+
+    def finish(self) -> ModelResponse:
+        if self._first is None and not self._ended:
+            raise no_answer(self._tokens.unread or self._tokens.head)
+        if not self._reason:
+            raise cut(self.text, self._tokens.unread)
+        said = refusal(self.text) if self._refused else Text(self.text)
+        thought = Thinking("".join(self._thinking))
+        parts: list[Part] = [part for part in (thought, said) if part.text]
+        message = Message("assistant", (*parts, *self._calls.calls()), extra=_extra(self._message_extra))
+        first = self._first or {}
+        extra = kept({**first, "choice": self._choice_extra}, KNOWN)
+        return answer(message, self._reason, self._usage, first.get("model") or "", extra)
+
+    def _take(self, name: str, chunk: dict[str, Any], events: list[Event]) -> None:
+        if name == "error" or chunk.get("error"):
+            raise in_stream(chunk, self.text)
+        if self._first is None:
+            self._first = chunk
+        if chunk.get("usage") or "x_groq" in chunk:
+            self._usage = read_usage(chunk)
+        for choice in chunk.get("choices") or ():
+            if not choice.get("index"):
+                self._take_choice(choice, events)
+
+    def _take_choice(self, choice: dict[str, Any], events: list[Event]) -> None:
+        delta = choice.get("delta") or {}
+        if len(delta) > 1 or "content" not in delta:
+            self._take_rare(delta, events)
+        if content := delta.get("content"):
+            self._text.append(content)
+            events.append(TextDelta(content))
+        if reason := choice.get("finish_reason"):
+            self._finish_with(reason, choice)
+        if len(choice) > 3:
+            _merge(self._choice_extra, choice, KNOWN_IN_CHOICES)
+
+    def _take_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
+        if thought := reasoning_of(delta):
+            self._thinking.append(thought)
+            events.append(ThinkingDelta(thought))
+        if refused := delta.get("refusal"):
+            self._refused = True
+            self._text.append(refused)
+            events.append(TextDelta(refused))
+        events.extend(self._calls.take(fragment) for fragment in delta.get("tool_calls") or ())
+        _merge(self._message_extra, delta, KNOWN_IN_MESSAGES)
+
+    def _finish_with(self, reason: str, choice: Mapping[str, Any]) -> None:
+        if reason == "error":
+            raise in_stream(choice, self.text)
+        self._reason = reason
+
+
+def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Lists grow chunk by chunk, and so do those inside of objects (`logprobs.content`)."""
+    for key, value in fields.items():
+        if key in known or value in (None, "", [], {}):
+            continue
+        if isinstance(value, dict):
+            _merge(into.setdefault(key, {}), value, frozenset())
+        elif isinstance(value, list):
+            into[key] = into.get(key, []) + value
+        else:
+            into[key] = value
+
+
+def _extra(fields: dict[str, Any]) -> dict[str, Any]:
+    return {WIRE: fields} if fields else {}

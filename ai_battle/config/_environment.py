@@ -56,7 +56,7 @@ class Expansion:
             return value
         if default is None and name not in self._variables:
             raise Unset(
-                f"the variable {name} is not set; set it, write ${{{name}:-default}}, or $${{{name}}} for the text itself"
+                f"the variable {name} is not set; set it, write ${{{name}:-default}}, or $${{{name}}} for that text"
             )
         return default or ""
 

@@ -1,6 +1,5 @@
 """The kinds of value that the schema is made of: what YAML writes is read by what the key expects."""
 
-import math
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -45,9 +44,8 @@ def _number(value: Any) -> Any:
     """Booleans are no numbers; `1e6`, `1_000` and `0x10` are, also where only whole ones will do."""
     if isinstance(value, bool):
         raise PydanticCustomError("not_a_number", "must be a number")
-    number = resolve(Plain(value.replace("_", ""))) if isinstance(value, str) else value
-    whole = isinstance(number, float) and math.isfinite(number) and number.is_integer() and abs(number) < LARGE**2
-    if whole:
+    number: Any = resolve(value.replace("_", "")) if isinstance(value, str) else value
+    if isinstance(number, float) and number.is_integer() and abs(number) < LARGE**2:
         return int(number)
     return number if isinstance(number, int | float) and not isinstance(number, bool) else value
 

@@ -88,14 +88,16 @@ class Execution(Section):
 class Discussion(Section):
     """A conversation between two or more participants."""
 
-    turns: Positive = Field(default=3, le=1_000_000, description="Rounds: everyone speaks once per round.", examples=[5])
+    turns: Positive = Field(
+        default=3, le=1_000_000, description="Rounds: everyone speaks once per round.", examples=[5]
+    )
     mode: Annotated[Literal["ai-ai", "human-ai", "no-meta"], BeforeValidator(_mode)] = Field(
         default="human-ai", description="Who is told to be what; no-meta sends nothing but the neutral prompt."
     )
     initial_prompt: str = Field(default="", description="The first prompt, when it is not the goal.")
     goal: str = Field(default="", description="The objective, and the first prompt unless initial_prompt is given.")
     models: dict[Name, ParticipantSettings] = Field(
-       default= min_length=2, max_length=100, description="Two or more participants by name, in speaking order."
+        min_length=2, max_length=100, description="Two or more participants by name, in speaking order."
     )
     speaker_selection: Annotated[
         Literal["round_robin", "random", "moderator", "auto"], BeforeValidator(_underscored)
@@ -109,7 +111,9 @@ class Discussion(Section):
     tools: AnyTools | None = Field(default=None, description="Tools that the models may use.")
     collaboration: Collaboration | None = Field(default=None, description="Models that help each other.")
     established_facts: Free = Field(default=None, description="Shared with every participant; any shape.")
-    durability: Literal["every_second", "every_turn"] = Field(default="every_second", description="When the journal is synced.")
+    durability: Literal["every_second", "every_turn"] = Field(
+        default="every_second", description="When the journal is synced."
+    )
     local_only: bool = Field(default=False, description="Refuses any model that is not on this machine.")
     sandbox: Sandbox | None = Field(default=None, description="The fence around code that models write.")
     workspace: str = Field(default="", description="What file and code tools may touch.")

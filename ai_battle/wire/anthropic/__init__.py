@@ -1,0 +1,21 @@
+"""Anthropic's Messages API: requests, answers, streams and errors, both ways."""
+
+from .._errors import http_error as decode_error
+from .blocks import WIRE
+from .options import CLASSIC, CURRENT, unsupported
+from .requests import decode_request, encode_request
+from .responses import decode_response, encode_response
+from .stream import StreamReader
+
+__all__ = [
+    "CLASSIC",
+    "CURRENT",
+    "WIRE",
+    "StreamReader",
+    "decode_error",
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+    "unsupported",
+]

@@ -1,0 +1,155 @@
+"""The parts of a message as content blocks of the Messages API, both ways."""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from .._json import dumps
+
+WIRE = "anthropic"
+
+Block = dict[str, Any]
+Calls = dict[str, ToolCall]
+
+# What the API takes as the id of a call; other providers' ids may have dots, colons or blanks.
+_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def encode_part(part: Part) -> Block | None:
+    """The block of a part; None for what the API refuses to see: blank text, and thinking that it did not sign."""
+    extra = part.extra.get(WIRE, {})
+    if "block" in extra:
+        return dict(extra["block"])
+    block = _bare_block(part)
+    return {**block, **extra} if block else None
+
+
+def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
+    """The part of a block; a tool result finds the call that it answers in `calls`, where tool uses are entered.
+
+    A block without a counterpart in our values is kept whole and goes back as it came.
+    """
+    decode = _DECODERS.get(block["type"])
+    part = decode(block, calls) if decode else None
+    return part or Text("", extra=_whole(block))
+
+
+def _bare_block(part: Part) -> Block | None:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text} if text and not text.isspace() else None
+        case Thinking(text, signature):
+            return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
+        case Image():
+            return {"type": "image", "source": _source(part)}
+        case Document():
+            return {"type": "document", "source": _source(part), **({"title": part.name} if part.name else {})}
+        case ToolCall(name, arguments, id_):
+            return {"type": "tool_use", "id": wire_id(id_), "name": name, "input": dict(arguments)}
+        case ToolResult():
+            return _result_block(part)
+
+
+def wire_id(id_: str) -> str:
+    return _NOT_IN_IDS.sub("_", id_) or "call"
+
+
+def _result_block(result: ToolResult) -> Block:
+    block: Block = {"type": "tool_result", "tool_use_id": wire_id(result.call.id)}
+    if content := [inner for part in result.parts if (inner := encode_part(part))]:
+        block["content"] = content
+    if result.is_error:
+        block["is_error"] = True
+    return block
+
+
+def _source(file: Image | Document) -> dict[str, str]:
+    if not file.data:
+        return {"type": "url", "url": file.url}
+    if file.media_type.startswith("text/"):
+        return {"type": "text", "media_type": "text/plain", "data": file.data.decode(errors="replace")}
+    return {"type": "base64", "media_type": file.media_type, "data": b64encode(file.data).decode()}
+
+
+def _text(block: Mapping[str, Any], calls: Calls) -> Part:
+    return Text(block["text"], extra=_rest(block, "text"))
+
+
+def _thinking(block: Mapping[str, Any], calls: Calls) -> Part:
+    return Thinking(block["thinking"], block.get("signature") or "", extra=_rest(block, "thinking", "signature"))
+
+
+def _redacted(block: Mapping[str, Any], calls: Calls) -> Part:
+    return Thinking("", extra=_whole(block))
+
+
+def _image(block: Mapping[str, Any], calls: Calls) -> Part | None:
+    source, extra = block["source"], _rest(block, "source")
+    match source["type"]:
+        case "base64":
+            return Image(source["media_type"], b64decode(source["data"]), extra=extra)
+        case "url":
+            return Image("image/*", url=source["url"], extra=extra)
+    return None
+
+
+def _document(block: Mapping[str, Any], calls: Calls) -> Part | None:
+    source, name, extra = block["source"], block.get("title") or "", _rest(block, "source", "title")
+    match source["type"]:
+        case "base64":
+            return Document(source["media_type"], b64decode(source["data"]), name=name, extra=extra)
+        case "text":
+            return Document("text/plain", source["data"].encode(), name=name, extra=extra)
+        case "url":
+            return Document("application/pdf", url=source["url"], name=name, extra=extra)
+    return None
+
+
+def _tool_use(block: Mapping[str, Any], calls: Calls) -> Part:
+    arguments, extra = block["input"], _rest(block, "id", "name", "input")
+    if isinstance(arguments, Mapping):
+        call = ToolCall(block["name"], arguments, block["id"], extra=extra)
+    else:
+        malformed = arguments if isinstance(arguments, str) else dumps(arguments).decode()
+        call = ToolCall(block["name"], {}, block["id"], malformed, extra=extra)
+    calls[call.id] = call
+    return call
+
+
+def _tool_result(block: Mapping[str, Any], calls: Calls) -> Part:
+    id_ = block["tool_use_id"]
+    parts = tuple(_in_result(decode_block(inner, calls), inner) for inner in content_blocks(block.get("content")))
+    extra = _rest(block, "tool_use_id", "content", "is_error")
+    return ToolResult(calls.get(id_, ToolCall("", {}, id_)), parts, bool(block.get("is_error")), extra=extra)
+
+
+def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image:
+    return part if isinstance(part, Text | Image) else Text("", extra=_whole(block))
+
+
+def content_blocks(content: Any) -> Iterable[Mapping[str, Any]]:
+    """A string is the API's shorthand for one block of text; nothing at all is none."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
+
+
+def _rest(block: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """What a block has beyond the fields that our values carry (`cache_control`, `citations`, ...)."""
+    rest = {key: value for key, value in block.items() if key != "type" and key not in known and value is not None}
+    return {WIRE: rest} if rest else {}
+
+
+def _whole(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {WIRE: {"block": dict(block)}}
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Calls], Part | None]] = {
+    "text": _text,
+    "thinking": _thinking,
+    "redacted_thinking": _redacted,
+    "image": _image,
+    "document": _document,
+    "tool_use": _tool_use,
+    "tool_result": _tool_result,
+}

@@ -1,0 +1,139 @@
+"""A request's options as fields of the Messages API, both ways, by model and by `anthropic-version`."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ...core.exchange import ModelRequest
+from .blocks import WIRE
+
+CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
+CLASSIC = "2023-06-01"
+
+MAX_TOKENS = 4_096
+BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 24_576, "max": 24_576}
+SMALLEST_BUDGET = 1_024
+
+_SAMPLING = ("temperature", "top_p", "top_k")
+_KNOWN = {*_SAMPLING, "max_tokens", "stop", "reasoning", "parallel_tool_calls", "cache"}
+_MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+
+
+def unsupported(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> tuple[str, ...]:
+    """The options that are set and that a request to `model` leaves out."""
+    given = {name: value for name, value in options.items() if value is not None}
+    refused = {name for name in given if name not in _KNOWN}
+    level = given.get("reasoning", "none")
+    reasons = level in BUDGETS and _thinks(model) != "never"
+    if not reasons and level != "none":
+        refused.add("reasoning")
+    if reasons or version >= CURRENT:  # the older version refuses sampling parameters beside thinking
+        refused.update(_SAMPLING)
+    return tuple(name for name in given if name in refused)
+
+
+def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
+    """All fields but the system prompt, the tools and the messages."""
+    dropped = unsupported(request.options, version, model)
+    given = {name: value for name, value in request.options.items() if value is not None and name not in dropped}
+    body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
+    if kept := _as_it_came(request):
+        body = {**kept, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
+    if request.output_schema is not None:
+        schema = {"type": "json_schema", "schema": request.output_schema}
+        body["output_config"] = {**body.get("output_config", {}), "format": schema}
+    if stop := given.get("stop"):
+        body["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
+    return body | {name: given[name] for name in _SAMPLING if name in given} | _tool_choice(request)
+
+
+def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options, and what of the fields read here goes to `extra` because options can't say it."""
+    options = {name: body[name] for name in ("max_tokens", *_SAMPLING) if body.get(name) is not None}
+    if stop := body.get("stop_sequences"):
+        options["stop"] = list(stop)
+    if (body.get("tool_choice") or {}).get("disable_parallel_tool_use"):
+        options["parallel_tool_calls"] = False
+    came = _reasoning_fields(body)
+    if (level := _level(came)) is not None:
+        options["reasoning"] = level
+    would_be = _reasoning(level, body.get("max_tokens"), body.get("model", ""))
+    exact = {**came, "max_tokens": body.get("max_tokens")} == would_be or not came
+    return options, {} if exact else {"reasoning": came}
+
+
+def decode_tool_choice(choice: Mapping[str, Any] | None) -> str:
+    match choice or {}:
+        case {"type": "tool", "name": str(name)}:
+            return name
+        case {"type": "any"}:
+            return "required"
+        case {"type": "none"}:
+            return "none"
+    return "auto"
+
+
+def _tool_choice(request: ModelRequest) -> dict[str, Any]:
+    """Nothing where the API's own default is meant; without tools it refuses any choice."""
+    one_at_a_time = request.options.get("parallel_tool_calls") is False
+    if not request.tools or (request.tool_choice == "auto" and not one_at_a_time):
+        return {}
+    names = {"auto": "auto", "none": "none", "required": "any"}
+    choice: dict[str, Any] = {"type": names.get(request.tool_choice, "tool")}
+    if choice["type"] == "tool":
+        choice["name"] = request.tool_choice
+    if one_at_a_time and choice["type"] != "none":
+        choice["disable_parallel_tool_use"] = True
+    return {"tool_choice": choice}
+
+
+def _thinks(model: str) -> Literal["never", "by_budget", "by_effort"]:
+    """Claude 3.7 to 4.5 and other vendors' models take a budget, later ones an effort, earlier ones neither."""
+    if "claude" not in model:
+        return "by_budget"
+    found = _MODEL.search(model)
+    number = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
+    if number < (3, 7):
+        return "never"
+    return "by_budget" if number < (4, 6) else "by_effort"
+
+
+def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[str, Any]:
+    """`thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count."""
+    how = _thinks(model)
+    if level is None or how == "never":
+        return {"max_tokens": MAX_TOKENS if max_tokens is None else max_tokens}
+    if level == "none":
+        return {**_reasoning(None, max_tokens, model), "thinking": {"type": "disabled"}}
+    if how == "by_effort":
+        room = max_tokens or MAX_TOKENS + BUDGETS[level]
+        effort = {"effort": "low" if level == "minimal" else level}
+        return {"max_tokens": room, "thinking": {"type": "adaptive", "display": "summarized"}, "output_config": effort}
+    budget = max(SMALLEST_BUDGET, min(BUDGETS[level], max_tokens // 2)) if max_tokens else BUDGETS[level]
+    room = max(max_tokens, 2 * SMALLEST_BUDGET) if max_tokens else MAX_TOKENS + budget
+    return {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _reasoning_fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client said about reasoning, without the format that stands in `output_config` too."""
+    came = {"thinking": body["thinking"]} if body.get("thinking") else {}
+    config = {key: value for key, value in (body.get("output_config") or {}).items() if key != "format"}
+    return came | ({"output_config": config} if config else {})
+
+
+def _level(came: Mapping[str, Any]) -> str | None:
+    effort = came.get("output_config", {}).get("effort")
+    match came.get("thinking"):
+        case {"type": "disabled" | "between_tools"}:
+            return "none"
+        case {"type": "enabled", "budget_tokens": int(budget)} if not effort:
+            return next((level for level, tokens in BUDGETS.items() if budget <= tokens), "max")
+        case {"type": "adaptive"} if not effort:
+            return "high"  # what the API does when no effort is given
+    return effort if effort in BUDGETS else None
+
+
+def _as_it_came(request: ModelRequest) -> dict[str, Any]:
+    """A client's own words about reasoning, as long as nobody has changed the option since."""
+    came: dict[str, Any] = request.extra.get(WIRE, {}).get("reasoning", {})
+    return dict(came) if came and _level(came) == request.options.get("reasoning") else {}

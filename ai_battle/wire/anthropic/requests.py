@@ -1,0 +1,127 @@
+"""Requests of the Messages API."""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from ...core.exchange import ModelRequest, ToolSpec
+from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolResult
+from .._json import dumps
+from .blocks import WIRE, Block, Calls, content_blocks, decode_block, encode_part
+from .options import CURRENT, decode_options, decode_tool_choice, encode_options
+
+# Without the caller's own choices: the model and whether to stream.
+READ = frozenset({
+    "model", "stream", "messages", "system", "tools", "tool_choice", "max_tokens", "temperature", "top_p", "top_k",
+    "stop_sequences", "thinking", "output_config",
+})  # fmt: skip
+OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a meaning of our own
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+MARK_BYTES = b',"cache_control":{"type":"ephemeral"}}'
+ROLES: Mapping[Role, bytes] = {"system": b"system", "user": b"user", "tool": b"user", "assistant": b"assistant"}
+
+# A coding assistant's first system block is a header for billing; it changes with each request and is no prompt.
+BILLING = "x-anthropic-billing-header"
+
+
+def encode_request(request: ModelRequest, model: str, *, stream: bool = False, version: str = CURRENT) -> bytes:
+    """The body for `anthropic-version: version`, without the options that are `unsupported` there.
+
+    The option `cache` marks the system prompt and the last message for the prompt cache.
+    """
+    extra = request.extra.get(WIRE, {})
+    head = {"model": model} | encode_options(request, model, version) | _system(request)
+    if tools := [*map(_encode_tool, request.tools), *extra.get("tools", ())]:
+        head["tools"] = tools
+    if stream:
+        head["stream"] = True
+    head |= {name: value for name, value in extra.items() if name not in OURS}
+    return b'%b,"messages":[%b]}' % (dumps(head)[:-1], b",".join(_turns(request, version)))
+
+
+def decode_request(body: Mapping[str, Any]) -> ModelRequest:
+    """The request that a client sent; fields of this API alone go to `extra`."""
+    options, extra = decode_options(body)
+    system = body.get("system") or ""
+    if not isinstance(system, str):
+        extra["system"] = list(system)
+        system = _prompt_in(system)
+    ours = [tool for tool in body.get("tools") or () if "input_schema" in tool]
+    if served := [tool for tool in body.get("tools") or () if "input_schema" not in tool]:
+        extra["tools"] = served  # tools that the API runs itself
+    extra |= {name: value for name, value in body.items() if name not in READ}
+    return ModelRequest(
+        tuple(_decode_messages(body["messages"])),
+        system,
+        tuple(map(_decode_tool, ours)),
+        decode_tool_choice(body.get("tool_choice")),
+        ((body.get("output_config") or {}).get("format") or {}).get("schema"),
+        options,
+        extra={WIRE: extra} if extra else {},
+    )
+
+
+def _turns(request: ModelRequest, version: str) -> Iterable[bytes]:
+    """Messages that follow each other in the same role are one turn to the API."""
+    key = f"{WIRE} {version}"
+    encoded = [(ROLES[m.role], m.encoded.get(key) or _encode_message(m, version, key)) for m in request.messages]
+    if request.options.get("cache") and encoded:
+        encoded[-1] = (encoded[-1][0], _marked(encoded[-1][1], request.messages[-1].parts[-1]))
+    turns = groupby((entry for entry in encoded if entry[1]), itemgetter(0))
+    return [b'{"role":"%b","content":[%b]}' % (role, b",".join([b for _, b in turn])) for role, turn in turns]
+
+
+def _encode_message(message: Message, version: str, key: str) -> bytes:
+    """Its blocks, joined by commas, for all later requests too; nothing where the API refuses to see any of them."""
+    parts: Iterable[Part] = message.parts
+    if message.role == "assistant" and version >= CURRENT:
+        parts = (Text(f"[{part.name or 'document'}]") if isinstance(part, Document) else part for part in parts)
+    blocks = [block for part in parts if (block := encode_part(part))]
+    return message.encoded.setdefault(key, dumps(blocks)[1:-1])
+
+
+def _marked(blocks: bytes, last: Part) -> bytes:
+    if not blocks or isinstance(last, Thinking) or "cache_control" in last.extra.get(WIRE, {}):
+        return blocks
+    return blocks[:-1] + MARK_BYTES
+
+
+def _system(request: ModelRequest) -> dict[str, Any]:
+    """As blocks where a client sent blocks that still say the same, or where the prompt is to be cached."""
+    came = request.extra.get(WIRE, {}).get("system")
+    if came and _prompt_in(came) == request.system:
+        return {"system": came}
+    if not request.system:
+        return {}
+    return {
+        "system": [{"type": "text", "text": request.system, **MARK}] if request.options.get("cache") else request.system
+    }
+
+
+def _prompt_in(blocks: Iterable[Mapping[str, Any]]) -> str:
+    texts = (block.get("text") or "" for block in blocks)
+    return "\n\n".join(text for text in texts if not text.startswith(BILLING))
+
+
+def _encode_tool(tool: ToolSpec) -> Block:
+    described = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, **described, "input_schema": tool.schema, **tool.extra.get(WIRE, {})}
+
+
+def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
+    known = ("name", "description", "input_schema")
+    rest = {name: value for name, value in tool.items() if name not in known and (name, value) != ("type", "custom")}
+    extra = {WIRE: rest} if rest else {}
+    return ToolSpec(tool["name"], tool.get("description") or "", tool["input_schema"], extra=extra)
+
+
+def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]:
+    """Tool results, which the API puts into a user's turn, become messages of their own."""
+    calls: Calls = {}
+    for message in messages:
+        role: Role = message["role"]
+        parts = [decode_block(block, calls) for block in content_blocks(message["content"])]
+        for is_result, run in groupby(parts, lambda part: isinstance(part, ToolResult)):
+            yield Message("tool" if is_result else role, tuple(run))

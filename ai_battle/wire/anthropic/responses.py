@@ -1,0 +1,135 @@
+"""Answers of the Messages API."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import uuid4
+
+from ...core.errors import BadReply, Refused
+from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
+from ...core.messages import Message, Part, Text, Thinking
+from .._errors import empty, malformed, no_answer
+from .._json import dumps
+from .blocks import WIRE, Block, Calls, decode_block, encode_part
+
+STOPS: Mapping[str | None, Stop] = {
+    "end_turn": "end",
+    "max_tokens": "length",
+    "stop_sequence": "stop_sequence",
+    "tool_use": "tool_calls",
+    "pause_turn": "pause",
+    "refusal": "refusal",
+    "model_context_window_exceeded": "length",
+}
+STOP_REASONS: Mapping[Stop, str] = {
+    "end": "end_turn",
+    "length": "max_tokens",
+    "stop_sequence": "stop_sequence",
+    "tool_calls": "tool_use",
+    "pause": "pause_turn",
+    "refusal": "refusal",
+    "content_filter": "refusal",
+}
+# Fields of an answer that have a place of their own in our values; its id is made anew for each client.
+READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
+
+
+def encode_response(response: ModelResponse, model: str) -> bytes:
+    """The answer under the name `model` that the client asked for."""
+    stop = "tool_calls" if response.tool_calls and response.stop == "end" else response.stop
+    body = {
+        "id": f"msg_{uuid4().hex[:24]}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": list(_said(response.message.parts)),
+        "stop_reason": STOP_REASONS[stop],
+        "stop_sequence": None,
+        "usage": encode_usage(response.usage),
+    }
+    return dumps(body | response.extra.get(WIRE, {}))
+
+
+def decode_response(body: Mapping[str, Any]) -> ModelResponse:
+    """Raises `BadReply` for an empty answer and for what is none, `Refused` for a refusal without a word."""
+    if not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
+        raise no_answer(dumps(body))
+    try:
+        response = _decode(body)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise malformed(dumps(body)) from None
+    if not any(map(_says_something, response.message.parts)):
+        raise _silence(response.stop, body)
+    return response
+
+
+def encode_usage(usage: Usage) -> dict[str, Any]:
+    """Here the input excludes what was read from and written to the cache."""
+    body: dict[str, Any] = {
+        "input_tokens": max(0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens),
+        "cache_creation_input_tokens": usage.cache_write_tokens,
+        "cache_read_input_tokens": usage.cache_read_tokens,
+        "output_tokens": usage.output_tokens,
+    }
+    if usage.reasoning_tokens:
+        body["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    return body
+
+
+def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
+    if not usage:
+        return UNKNOWN_USAGE
+    read = usage.get("cache_read_input_tokens") or 0
+    written = usage.get("cache_creation_input_tokens") or 0
+    reasoning = (usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0
+    return Usage(
+        (usage.get("input_tokens") or 0) + read + written, usage.get("output_tokens") or 0, read, written, reasoning
+    )
+
+
+def own_id(id_: str | None, taken: Iterable[str]) -> str:
+    """The id of a call, or a new one where a server gave none or the same one twice."""
+    return id_ if id_ and id_ not in taken else f"toolu_{uuid4().hex[:24]}"
+
+
+def _decode(body: Mapping[str, Any]) -> ModelResponse:
+    calls: Calls = {}
+    parts = tuple(decode_block(_with_own_id(block, calls), calls) for block in body["content"])
+    stop = STOPS.get(body.get("stop_reason"), "end")
+    return ModelResponse(
+        Message("assistant", parts),
+        stop="tool_calls" if calls and stop == "end" else stop,
+        usage=decode_usage(body.get("usage")),
+        model=body.get("model") or "",
+        extra=_rest(body),
+    )
+
+
+def _with_own_id(block: Block, calls: Calls) -> Block:
+    return {**block, "id": own_id(block.get("id"), calls)} if block["type"] == "tool_use" else block
+
+
+def _rest(body: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {name: value for name, value in body.items() if name not in READ and value is not None}
+    return {WIRE: rest} if rest else {}
+
+
+def _said(parts: Iterable[Part]) -> Iterable[Block]:
+    for part in parts:
+        if isinstance(part, Thinking) and not part.signature and part.text:  # another provider's: nothing is signed
+            yield {"type": "thinking", "thinking": part.text, "signature": ""}
+        elif block := encode_part(part):
+            yield block
+
+
+def _says_something(part: Part) -> bool:
+    if isinstance(part, Text):
+        return bool(part.text.strip()) or "block" in part.extra.get(WIRE, {})
+    return not isinstance(part, Thinking)
+
+
+def _silence(stop: Stop, body: Mapping[str, Any]) -> BadReply | Refused:
+    if stop == "refusal":
+        return Refused((body.get("stop_details") or {}).get("explanation") or "The model refused to answer.")
+    if stop == "length":
+        return BadReply("The answer was cut at max_tokens before it said anything; raise max_tokens.")
+    return empty()

@@ -1,0 +1,122 @@
+"""Streams of the Messages API."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ...core.exchange import ModelResponse
+from .._errors import cut, in_stream, malformed, no_answer
+from .._json import dumps, loads, read_arguments
+from ..sse import EventTokenizer
+from .blocks import Block
+from .responses import decode_response, own_id
+
+
+class StreamReader:
+    """Puts the message together from its events; whole only when `message_stop` has come."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._tokenizer = EventTokenizer()
+        self._message: dict[str, Any] = {}
+        self._blocks: dict[int, Block] = {}
+        self._fragments: dict[int, list[str]] = {}
+        self._said: list[str] = []
+        self._calls: dict[str, int] = {}
+
+    @property
+    def text(self) -> str:
+        return "".join(self._said)
+
+    def feed(self, data: bytes) -> list[Event]:
+        heard = []
+        for name, payload in () if self.done else self._tokenizer.feed(data):
+            try:
+                event = self._hear(loads(payload), name)
+            except (AttributeError, KeyError, TypeError, ValueError):
+                raise malformed(payload, self.text) from None
+            if event:
+                heard.append(event)
+        return heard
+
+    def finish(self) -> ModelResponse:
+        if not self.done:
+            raise cut(self.text) if self._message else no_answer(self._tokenizer.head)
+        blocks = [self._whole(index) for index in sorted(self._blocks)]
+        return decode_response({**self._message, "content": blocks})
+
+    def _hear(self, event: Mapping[str, Any], name: str) -> Event | None:
+        match event.get("type", name):
+            case "content_block_delta":
+                return self._grow(event["index"], event["delta"])
+            case "content_block_start":
+                return self._start(event["index"], dict(event["content_block"]))
+            case "message_start":
+                self._message = dict(event["message"])
+            case "message_delta":
+                self._update(event)
+            case "message_stop":
+                self.done = True
+            case "error":
+                raise in_stream(event, self.text)
+        return None
+
+    def _start(self, index: int, block: Block) -> Event | None:
+        """Opens a block; some servers put all of it in here."""
+        self._blocks[index] = block
+        self._fragments[index] = []
+        match block["type"]:
+            case "text":
+                return self._add_text(index, block["text"])
+            case "thinking":
+                return self._add_thinking(index, block["thinking"])
+            case "tool_use":
+                block["id"] = own_id(block.get("id"), self._calls)
+                number = self._calls.setdefault(block["id"], len(self._calls))
+                given = dumps(block["input"]).decode() if block.get("input") else ""
+                return ToolCallDelta(number, block["id"], block["name"], given)
+        return None
+
+    def _grow(self, index: int, delta: Mapping[str, Any]) -> Event | None:
+        match delta["type"]:
+            case "text_delta":
+                return self._add_text(index, delta["text"])
+            case "thinking_delta":
+                return self._add_thinking(index, delta["thinking"])
+            case "input_json_delta":
+                return self._add_arguments(index, delta["partial_json"])
+            case "signature_delta":
+                self._blocks[index]["signature"] = delta["signature"]
+            case "citations_delta":
+                block = self._blocks[index]
+                block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+        return None
+
+    def _add_text(self, index: int, text: str) -> Event | None:
+        self._fragments[index].append(text)
+        self._said.append(text)
+        return TextDelta(text) if text else None
+
+    def _add_thinking(self, index: int, text: str) -> Event | None:
+        self._fragments[index].append(text)
+        return ThinkingDelta(text) if text else None
+
+    def _add_arguments(self, index: int, text: str) -> Event | None:
+        self._fragments[index].append(text)
+        block = self._blocks[index]
+        return ToolCallDelta(self._calls[block["id"]], arguments=text) if text and block["type"] == "tool_use" else None
+
+    def _update(self, event: Mapping[str, Any]) -> None:
+        """Counts are cumulative; those that an event leaves out stand as they were."""
+        self._message |= event["delta"]
+        counts = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
+        self._message["usage"] = {**(self._message.get("usage") or {}), **counts}
+
+    def _whole(self, index: int) -> Block:
+        block, text = self._blocks[index], "".join(self._fragments[index])
+        if block["type"] in ("text", "thinking"):
+            return {**block, block["type"]: text}
+        if not text:
+            return block
+        arguments, raw = read_arguments(text)
+        return {**block, "input": raw or arguments}

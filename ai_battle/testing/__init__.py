@@ -1,0 +1,30 @@
+"""Testing without a network: fake providers that speak the real APIs, scripted models, and the contract of a client.
+
+    async with FakeProviders() as fakes:
+        fakes.openai.says("Hello!", call("add", a=1, b=2), fault("stall_mid_stream"), "Here I am again.")
+        os.environ.update(fakes.environment)
+        ...                                    # run what is to be tested
+        print(fakes.openai.requests[-1].body)
+
+`FAULTS` lists what can go wrong, each with a sentence. `python -m ai_battle.testing` runs the fakes for a shell.
+"""
+
+from ..providers.scripted import ScriptedClient
+from ._wires.base import ModelCard
+from .faults import FAULTS, Fault, fault
+from .replies import Reply, call, reply
+from .servers import FakeProvider, FakeProviders, ReceivedRequest
+
+__all__ = [
+    "FAULTS",
+    "FakeProvider",
+    "FakeProviders",
+    "Fault",
+    "ModelCard",
+    "ReceivedRequest",
+    "Reply",
+    "ScriptedClient",
+    "call",
+    "fault",
+    "reply",
+]

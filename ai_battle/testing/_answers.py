@@ -1,0 +1,100 @@
+"""An HTTP answer as a list of steps, and how it is played to a client: bytes, pauses, and breaking the connection."""
+
+import asyncio
+import contextlib
+import math
+import socket
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from aiohttp import web
+
+from ._wires.base import Json, Question, Wire, dumps
+from .replies import Reply
+
+FOR_EVER = math.inf
+_LINGER_ZERO = struct.pack("ii", 1, 0)
+
+
+class Break(Enum):
+    """How a connection ends before its time: RST, or FIN."""
+
+    RESET = auto()
+    CLOSE = auto()
+
+
+Step = bytes | float | Break
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The headers go out with the first bytes, also if these are empty. `length` None means chunked."""
+
+    steps: Iterable[Step]
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    length: int | None = None
+
+
+def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+    data = dumps(body)
+    return Answer((data,), status, {"Content-Type": "application/json", **(headers or {})}, len(data))
+
+
+def reply_answer(wire: Wire, question: Question, reply: Reply) -> Answer:
+    """The answer as it should be, in one write unless the reply asks for pauses."""
+    if not question.stream:
+        answer = json_answer(wire.whole(reply, question))
+        return Answer((reply.delay, *answer.steps), 200, answer.headers, answer.length)
+    events = wire.stream(reply, question).all
+    if not reply.pace:
+        return streamed(wire, (reply.delay, b"".join(events)))
+    return streamed(wire, (reply.delay, *(step for event in events for step in (event, reply.pace))))
+
+
+def streamed(wire: Wire, steps: Iterable[Step]) -> Answer:
+    return Answer(steps, 200, {"Content-Type": wire.stream_type, "Cache-Control": "no-cache"})
+
+
+async def play(answer: Answer, request: web.BaseRequest, request_id: str) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status, headers={"x-request-id": request_id, **answer.headers})
+    if answer.length is None:
+        response.enable_chunked_encoding()
+    else:
+        response.content_length = answer.length
+    for step in answer.steps:
+        if isinstance(step, Break):
+            _break(request, step)
+            break
+        await _take(step, request, response)
+    return response
+
+
+async def _take(step: bytes | float, request: web.BaseRequest, response: web.StreamResponse) -> None:
+    if isinstance(step, float):
+        await _pause(step)
+        return
+    if not response.prepared:
+        await response.prepare(request)
+    await response.write(step)
+
+
+async def _pause(seconds: float) -> None:
+    if seconds == FOR_EVER:
+        await asyncio.Event().wait()
+    elif seconds:
+        await asyncio.sleep(seconds)
+
+
+def _break(request: web.BaseRequest, how: Break) -> None:
+    """Ends the connection; what is written afterwards goes nowhere."""
+    if (transport := request.transport) is None:
+        return
+    if how is Break.CLOSE:
+        transport.close()
+        return
+    with contextlib.suppress(OSError):
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_ZERO)
+    transport.abort()

@@ -1,0 +1,131 @@
+"""What a fake provider must know to speak an API: how it answers, streams, refuses and lists its models."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..replies import Reply
+
+CREATED = 1_794_000_000
+CREATED_AT = "2026-11-06T21:20:00Z"
+
+Json = Mapping[str, Any]
+ErrorKind = Literal[
+    "status", "quota", "context_length", "tools_unsupported", "parameter_refused", "overloaded", "not_found"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """What a fake says about one of its models where the API has a place for it."""
+
+    context_window: int = 131_072
+    capabilities: tuple[str, ...] = ("completion", "tools", "vision", "thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request for an answer of a model."""
+
+    model: str
+    stream: bool
+    body: Json
+    number: int = 0
+    with_usage: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error to be put into a provider's words."""
+
+    kind: ErrorKind = "status"
+    status: int = 500
+    model: str = ""
+    subject: str = ""
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A streamed answer in its parts: what opens it, what is said, and what tells that it is complete."""
+
+    opening: tuple[bytes, ...]
+    events: tuple[bytes, ...]
+    closing: tuple[bytes, ...]
+
+    @property
+    def all(self) -> tuple[bytes, ...]:
+        return self.opening + self.events + self.closing
+
+
+class Wire(ABC):
+    """One provider's API. `ping` is what keeps a stream open without saying anything."""
+
+    name: str
+    stream_type = "text/event-stream"
+    ping = b": keep-alive\n\n"
+    parameters: tuple[str, ...] = ("temperature", "top_p", "seed", "top_k", "stop")
+
+    @abstractmethod
+    def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
+        """The question that a POST to `path` asks, or None when it asks no model."""
+
+    @abstractmethod
+    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | Problem | None:
+        """What the API answers elsewhere: model lists, versions, token counts."""
+
+    @abstractmethod
+    def whole(self, reply: Reply, question: Question) -> Json:
+        """The body of an answer that is not streamed."""
+
+    @abstractmethod
+    def stream(self, reply: Reply, question: Question) -> Stream: ...
+
+    @abstractmethod
+    def hollow(self, question: Question) -> Json:
+        """A well-formed body in which the place for the answer is missing."""
+
+    def hollow_stream(self, question: Question) -> bytes:
+        """The same as the whole of a stream."""
+        return event(self.hollow(question))
+
+    @abstractmethod
+    def error(self, problem: Problem) -> tuple[int, Json]:
+        """The status and the body of an error."""
+
+    def error_event(self, problem: Problem) -> bytes:
+        """An error in the middle of a stream."""
+        return event(self.error(problem)[1])
+
+    def objection(self, question: Question) -> Problem | None:
+        """What this API finds wrong with a body; only what clients get wrong."""
+        return None
+
+    def asked_parameter(self, question: Question) -> str:
+        """A sampling parameter that the request has, for an error that refuses it."""
+        return next((name for name in self.parameters if name in question.body), self.parameters[0])
+
+
+def dumps(body: Any) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+
+def event(body: Any, name: str = "") -> bytes:
+    """A server-sent event."""
+    return (f"event: {name}\n".encode() if name else b"") + b"data: " + dumps(body) + b"\n\n"
+
+
+def arguments_text(arguments: Json, malformed: str) -> str:
+    return malformed or json.dumps(arguments, ensure_ascii=False)
+
+
+def slices(text: str, size: int) -> Iterable[str]:
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def characters(body: Any) -> int:
+    """How much text there is in a body, for counting tokens."""
+    return len(dumps(body))

@@ -1,0 +1,165 @@
+"""Google's generateContent API."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ...core.messages import ToolCall
+from ..replies import Reply, pieces
+from .base import Json, ModelCard, Problem, Question, Stream, Wire, characters, event
+
+_METHOD = re.compile(r"^/v1(?:alpha|beta)?/models/([^/:]+):(\w+)$")
+_MODEL = re.compile(r"^/v1(?:alpha|beta)?/models(?:/([^/:]+))?$")
+_FINISH = {
+    "end": "STOP",
+    "stop_sequence": "STOP",
+    "tool_calls": "STOP",
+    "length": "MAX_TOKENS",
+    "content_filter": "SAFETY",
+}
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+
+class Gemini(Wire):
+    name = "gemini"
+    parameters = ("temperature", "topP", "topK", "seed", "thinkingConfig")
+
+    def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
+        found = _METHOD.match(path)
+        if not found or found[2] not in ("generateContent", "streamGenerateContent"):
+            return None
+        return Question(found[1], found[2] == "streamGenerateContent", body)
+
+    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | Problem | None:
+        method = _METHOD.match(path)
+        if method and method[2] == "countTokens":
+            return {"totalTokens": characters(body) // 4}
+        found = _MODEL.match(path)
+        if found is None:
+            return None
+        if not (name := found[1]):
+            return {"models": [_card(model, card) for model, card in models.items()]}
+        return _card(name, models[name]) if name in models else Problem("not_found", 404, name)
+
+    def objection(self, question: Question) -> Problem | None:
+        if question.body.get("contents"):
+            return None
+        return Problem(status=400, subject="* GenerateContentRequest.contents: contents is not specified\n")
+
+    def asked_parameter(self, question: Question) -> str:
+        config = question.body.get("generationConfig") or {}
+        return next((name for name in self.parameters if name in config), self.parameters[0])
+
+    def whole(self, reply: Reply, question: Question) -> Json:
+        if reply.stop == "refusal":
+            return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, **_frame(reply, question)}
+        parts = [*_said(reply.thinking, thought=True), *_said(reply.text), *map(_call, reply.calls)]
+        return {"candidates": [_candidate(parts, _finish(reply))], **_frame(reply, question)}
+
+    def stream(self, reply: Reply, question: Question) -> Stream:
+        """Every event is a whole body; the one with a finish reason is the last."""
+        if reply.stop == "refusal":
+            return Stream((), (), (event(self.whole(reply, question)),))
+        model = question.model
+        thoughts = _text_events(model, reply.thinking, 0, thought=True)
+        said = _text_events(model, reply.text, reply.chunks)
+        calls = tuple(event({"candidates": [_candidate([_call(c)])], "modelVersion": model}) for c in reply.calls)
+        last = {"candidates": [_candidate([{"text": ""}], _finish(reply))], **_frame(reply, question)}
+        return Stream((), thoughts + said + calls, (event(last),))
+
+    def hollow(self, question: Question) -> Json:
+        return {"candidates": [], **_frame(Reply(), question)}
+
+    def error(self, problem: Problem) -> tuple[int, Json]:
+        status, message = _words(problem)
+        error = {"code": status, "message": message, "status": _STATUS.get(status, "UNKNOWN")}
+        if details := list(_details(problem)):
+            error["details"] = details
+        return status, {"error": error}
+
+
+def _words(problem: Problem) -> tuple[int, str]:
+    model, subject = problem.model, problem.subject
+    too_long = "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576)."
+    unknown = f"Invalid JSON payload received. Unknown name \"{subject}\" at 'generation_config': Cannot find field."
+    special = {
+        "quota": (429, "You exceeded your current quota, please check your plan and billing details."),
+        "context_length": (400, too_long),
+        "tools_unsupported": (400, f"Function calling is not enabled for models/{model}"),
+        "parameter_refused": (400, unknown),
+        "overloaded": (503, "The model is overloaded. Please try again later."),
+        "not_found": (404, f"models/{model} is not found for API version v1beta, or is not supported."),
+    }
+    usual = (problem.status, subject or f"The fake answers with status {problem.status}.")
+    return special.get(problem.kind, usual)
+
+
+def _details(problem: Problem) -> Iterable[dict[str, Any]]:
+    if problem.kind == "quota":
+        violation = {"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier", "quotaValue": "250"}
+        yield {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
+    if problem.retry_after is not None:
+        yield {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{problem.retry_after:g}s"}
+
+
+def _frame(reply: Reply, question: Question) -> dict[str, Any]:
+    usage = reply.spent
+    counted = {
+        "promptTokenCount": usage.input_tokens,
+        "candidatesTokenCount": usage.output_tokens - usage.reasoning_tokens,
+        "totalTokenCount": usage.total_tokens,
+    }
+    if usage.reasoning_tokens:
+        counted["thoughtsTokenCount"] = usage.reasoning_tokens
+    if usage.cache_read_tokens:
+        counted["cachedContentTokenCount"] = usage.cache_read_tokens
+    return {"usageMetadata": counted, "modelVersion": question.model, "responseId": "fake"}
+
+
+def _candidate(parts: list[dict[str, Any]], finish: str = "") -> dict[str, Any]:
+    content = {"content": {"parts": parts, "role": "model"}, "index": 0}
+    return {**content, "finishReason": finish} if finish else content
+
+
+def _said(text: str, thought: bool = False) -> Iterable[dict[str, Any]]:
+    if text:
+        yield {"text": text, "thought": True} if thought else {"text": text}
+
+
+@lru_cache(maxsize=256)
+def _text_events(model: str, text: str, chunks: int, thought: bool = False) -> tuple[bytes, ...]:
+    parts = (part for piece in pieces(text, chunks) for part in _said(piece, thought))
+    return tuple(event({"candidates": [_candidate([part])], "modelVersion": model}) for part in parts)
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    arguments: Any = json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed
+    return {"functionCall": {**({"id": call.id} if call.id else {}), "name": call.name, "args": arguments}}
+
+
+def _finish(reply: Reply) -> str:
+    return _FINISH.get(reply.stop or "end", "OTHER")
+
+
+def _card(name: str, card: ModelCard) -> dict[str, Any]:
+    return {
+        "name": f"models/{name}",
+        "version": "001",
+        "displayName": name,
+        "inputTokenLimit": card.context_window,
+        "outputTokenLimit": 65_536,
+        "supportedGenerationMethods": ["generateContent", "countTokens"],
+        "thinking": "thinking" in card.capabilities,
+    }

@@ -1,0 +1,80 @@
+"""What a fake provider can be told to say."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from ..core.exchange import Stop, Usage
+from ..core.messages import ToolCall
+
+_WORDS = re.compile(r"\s*\S+\s*|\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of a model.
+
+    `delay` is the seconds before its first byte, `pace` those between two chunks of a stream; without them a stream is
+    written at once. `chunks` is into how many pieces a stream cuts the text (0: a piece for each word). A tool call
+    without an id gets one, `usage` and `stop` are made up when they are not given.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    stop: Stop | None = None
+    delay: float = 0.0
+    pace: float = 0.0
+    chunks: int = 0
+
+    @property
+    def spent(self) -> Usage:
+        return self.usage or Usage()
+
+    @property
+    def text_pieces(self) -> tuple[str, ...]:
+        return pieces(self.text, self.chunks)
+
+    @property
+    def thinking_pieces(self) -> tuple[str, ...]:
+        return pieces(self.thinking, 0)
+
+
+def reply(text: str = "", *, calls: Iterable[ToolCall] = (), **details: Any) -> Reply:
+    """An answer with details: `reply("Hm.", thinking="Let me see", calls=[call("add", a=1)], delay=0.2, chunks=3)`."""
+    return Reply(text, calls=tuple(calls), **details)
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    """A tool call: `call("add", a=1, b=2)`. It is also an entry of a `ScriptedClient`."""
+    return ToolCall(name, arguments)
+
+
+@lru_cache(maxsize=512)
+def pieces(text: str, count: int) -> tuple[str, ...]:
+    """The text in `count` pieces of about one length, or word by word."""
+    if not count:
+        return tuple(_WORDS.findall(text))
+    size = max(1, -(-len(text) // count))
+    return tuple(text[start : start + size] for start in range(0, len(text), size))
+
+
+def completed(said: Reply, request_number: int, input_tokens: int) -> Reply:
+    """The reply with nothing left open: ids, usage and stop reason."""
+    calls = said.calls and _with_ids(said.calls, request_number)
+    usage = said.usage or _plausible_usage(said, input_tokens)
+    return replace(said, calls=calls, usage=usage, stop=said.stop or ("tool_calls" if calls else "end"))
+
+
+def _with_ids(calls: Sequence[ToolCall], request_number: int) -> tuple[ToolCall, ...]:
+    return tuple(c if c.id else replace(c, id=f"call_{request_number}_{i}") for i, c in enumerate(calls))
+
+
+def _plausible_usage(said: Reply, input_tokens: int) -> Usage:
+    """About four characters to a token, as with the real ones; the same for the same exchange."""
+    thought = (len(said.thinking) + 3) // 4
+    called = sum(10 + len(str(c.arguments)) // 4 for c in said.calls)
+    return Usage(input_tokens, (len(said.text) + 3) // 4 + thought + called, reasoning_tokens=thought)

@@ -1,0 +1,258 @@
+"""The fake providers: real HTTP servers on the loopback interface, scripted, with faults."""
+
+import asyncio
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import time
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+from pydantic_core import from_json
+
+from ..core.messages import ToolCall
+from ._answers import Answer, json_answer, play, reply_answer
+from ._spoiling import Scene
+from ._wires.anthropic import Anthropic
+from ._wires.base import Json, ModelCard, Problem, Question, Wire
+from ._wires.gemini import Gemini
+from ._wires.ollama import Ollama
+from ._wires.openai import OpenAI
+from .faults import Fault
+from .replies import Reply, completed
+
+KEY = "test-key"
+Sayable = str | ToolCall | Reply | Fault | Callable[[Json], Any]
+_MOVED = "/redirected"
+_SHUTDOWN_SECONDS = 0.05
+
+
+@dataclass
+class ReceivedRequest:
+    """What a fake was asked. `disconnected` says that the client left before it had the whole answer."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    raw: bytes
+    time: float = field(default_factory=time)
+    finished: bool = False
+    disconnected: bool = False
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """The JSON object that was sent; empty when it was none."""
+        try:
+            parsed = from_json(self.raw) if self.raw else {}
+        except ValueError:
+            return {}
+        return parsed if isinstance(parsed, dict) else {}
+
+
+class FakeProvider:
+    """One provider on a port of its own.
+
+    `says(...)` is what it answers next, `always(...)` what it answers when nothing is left of that. The last `keep`
+    requests are in `requests`; `models` are those that it lists.
+    """
+
+    def __init__(self, wire: Wire, models: Mapping[str, ModelCard], keep: int = 1000) -> None:
+        self.requests: list[ReceivedRequest] = []
+        self.models = dict(models)
+        self.url = ""
+        self.elsewhere = ""
+        self.count = 0
+        self._wire = wire
+        self._keep = keep
+        self._script: dict[str, deque[Sayable]] = defaultdict(deque)
+        self._standing: dict[str, Sayable] = {"": _default}
+
+    @property
+    def name(self) -> str:
+        return self._wire.name
+
+    @property
+    def questions(self) -> list[ReceivedRequest]:
+        """The requests that asked a model for an answer, without those for lists and the like."""
+        return [r for r in self.requests if self._wire.question(r.path.removeprefix(_MOVED), r.query, r.body)]
+
+    @property
+    def open_requests(self) -> int:
+        """How many requests are being answered at this moment."""
+        return sum(not request.finished for request in self.requests)
+
+    def says(self, *replies: Sayable, model: str = "") -> None:
+        """Answers with these, one after the other; with `model`, only to requests for that model.
+
+        A reply is a text, a `call(...)`, a `reply(...)`, a `fault(...)`, or a function from the body of the request to
+        one of these.
+        """
+        for said in replies:
+            self._check(said)
+            self._script[model].extend([said] * (said.times if isinstance(said, Fault) else 1))
+
+    def always(self, said: Sayable, model: str = "") -> None:
+        """Answers with this whenever the script has nothing more to say."""
+        self._check(said)
+        self._standing[model] = said
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        raw = await request.content.read()
+        received = ReceivedRequest(request.method, request.path, request.query, request.headers, raw)
+        self._remember(received)
+        try:
+            return await play(self._answer(received), request, f"req_{self.count}")
+        except asyncio.CancelledError:
+            received.disconnected = True
+            raise
+        except ConnectionError:
+            received.disconnected = True
+            return web.Response()
+        finally:
+            received.finished = True
+
+    def _remember(self, received: ReceivedRequest) -> None:
+        self.count += 1
+        self.requests.append(received)
+        if len(self.requests) > self._keep:
+            del self.requests[0]
+
+    def _answer(self, received: ReceivedRequest) -> Answer:
+        path = received.path.removeprefix(_MOVED)
+        asked = self._wire.question(path, received.query, received.body) if received.method == "POST" else None
+        if asked is None:
+            return self._page(path, received)
+        question = replace(asked, number=self.count, headers=received.headers)
+        if objection := self._wire.objection(question):
+            return self._refusal(objection)
+        return self._said(question, received)
+
+    def _page(self, path: str, received: ReceivedRequest) -> Answer:
+        page = {} if path == "/" else self._wire.page(path, received.body, self.models)
+        if isinstance(page, Problem):
+            return self._refusal(page)
+        return json_answer(page) if page is not None else self._refusal(Problem(status=404, subject=f"no {path}"))
+
+    def _refusal(self, problem: Problem) -> Answer:
+        status, body = self._wire.error(problem)
+        return json_answer(body, status)
+
+    def _said(self, question: Question, received: ReceivedRequest) -> Answer:
+        said = self._next(question.model)
+        while callable(said):
+            said = said(question.body)
+        self._check(said)
+        reply = _as_reply(said)
+        reply = completed(reply, question.number, len(received.raw) // 4 + 1)
+        if not isinstance(said, Fault):
+            return reply_answer(self._wire, question, reply)
+        return said.answer(Scene(self._wire, question, received.path, self.elsewhere, reply, said.seconds))
+
+    def _next(self, model: str) -> Sayable:
+        for name in (model, ""):
+            if script := self._script.get(name):
+                return script.popleft()
+        return self._standing.get(model) or self._standing[""]
+
+    def _check(self, said: Sayable) -> None:
+        if isinstance(said, Fault) and self.name not in said.wires:
+            raise ValueError(f"{self.name} has no fault {said.name!r}; it is known to {', '.join(said.wires)}")
+        if not (isinstance(said, str | ToolCall | Reply | Fault) or callable(said)):
+            raise TypeError(f"{said!r} is no reply; give a text, call(...), reply(...), fault(...) or a function")
+
+
+class FakeProviders:
+    """`async with FakeProviders() as fakes:` runs four providers, each on a port of 127.0.0.1.
+
+    `environment` is what leads a program to them. Requests that a redirect sends to another origin arrive at
+    `elsewhere`.
+    """
+
+    def __init__(self, keep: int = 1000) -> None:
+        self.openai = FakeProvider(OpenAI(), _cards("gpt-4o", "gpt-4o-mini", "o3-mini"), keep)
+        self.anthropic = FakeProvider(Anthropic(), _cards("claude-sonnet-4-5", "claude-haiku-4-5"), keep)
+        self.ollama = FakeProvider(Ollama(), _cards("gemma3:1b", "phi4:latest", "llama3.2:latest"), keep)
+        self.gemini = FakeProvider(Gemini(), _cards("gemini-2.5-pro", "gemini-2.5-flash"), keep)
+        self.elsewhere = FakeProvider(OpenAI(), {}, keep)
+        self._running = AsyncExitStack()
+
+    @property
+    def all(self) -> tuple[FakeProvider, ...]:
+        return (self.openai, self.anthropic, self.ollama, self.gemini)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "OPENAI_BASE_URL": f"{self.openai.url}/v1",
+            "OPENAI_API_KEY": KEY,
+            "ANTHROPIC_BASE_URL": self.anthropic.url,
+            "ANTHROPIC_API_KEY": KEY,
+            "OLLAMA_HOST": self.ollama.url,
+            "GEMINI_BASE_URL": self.gemini.url,
+            "GOOGLE_GEMINI_BASE_URL": self.gemini.url,
+            "GEMINI_API_KEY": KEY,
+        }
+
+    async def __aenter__(self) -> Self:
+        for provider in (*self.all, self.elsewhere):
+            provider.url = await self._serve(provider)
+            provider.elsewhere = ""
+        for provider in self.all:
+            provider.elsewhere = self.elsewhere.url
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._running.aclose()
+
+    async def _serve(self, provider: FakeProvider) -> str:
+        server = web.Server(provider.handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
+        await runner.setup()
+        self._running.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0][:2]
+        return f"http://{host}:{port}"
+
+    @classmethod
+    @contextmanager
+    def in_thread(cls, keep: int = 1000) -> Iterator[Self]:
+        """The same beside a program that has no event loop, or that blocks it."""
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="fake providers", daemon=True)
+        thread.start()
+        fakes = cls(keep)
+        try:
+            asyncio.run_coroutine_threadsafe(fakes.__aenter__(), loop).result()
+            yield fakes
+        finally:
+            asyncio.run_coroutine_threadsafe(fakes.__aexit__(None, None, None), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+
+def _cards(*names: str) -> dict[str, ModelCard]:
+    return {name: ModelCard() for name in names}
+
+
+def _default(body: Json) -> str:
+    """Not the same each time, and yet the same for the same conversation."""
+    return f"This is my answer to message {len(body.get('messages') or body.get('contents') or ())}."
+
+
+def _as_reply(said: Sayable) -> Reply:
+    match said:
+        case Reply():
+            return said
+        case Fault():
+            return said.reply
+        case ToolCall():
+            return Reply(calls=(said,))
+    return Reply(str(said))

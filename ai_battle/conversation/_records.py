@@ -5,6 +5,8 @@ from dataclasses import MISSING, Field, fields
 from functools import cache
 from typing import Any, NamedTuple, get_args
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from ..core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ..core.exchange import Usage
 from ..core.messages import Message, Part, ToolCall, ToolResult
@@ -32,6 +34,30 @@ def record(event: Event) -> Record:
         value = getattr(event, name)
         said[name] = value if write is None else write(value)
     return said
+
+
+def encoded(said: Record) -> bytes:
+    """The record as JSON; text that no encoding can carry (half of a surrogate pair) becomes U+FFFD."""
+    try:
+        return to_json(said, inf_nan_mode="null", fallback=str)
+    except PydanticSerializationError:
+        return to_json(each_text(said, _mended), inf_nan_mode="null", fallback=str)
+
+
+def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = frozenset()) -> Any:
+    """The same JSON value with every text in it changed, except the keys and what stands under the keys of `but`."""
+    match value:
+        case str():
+            return change(value)
+        case list() | tuple():
+            return [each_text(item, change, but) for item in value]
+        case dict():
+            return {key: item if key in but else each_text(item, change, but) for key, item in value.items()}
+    return value
+
+
+def _mended(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def event(record: Mapping[str, Any]) -> Event:

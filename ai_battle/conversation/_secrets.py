@@ -1,9 +1,10 @@
 """Keeps the values that came from the environment out of what is written."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic_core import from_json, to_json
+
+from ._records import each_text
 
 SHORTEST = 4
 _STRUCTURE = frozenset({"v", "seq", "time", "type", "role", "kind", "status", "stop", "policy", "how"})
@@ -24,19 +25,9 @@ class Mask:
         """The same JSON, without the secrets in its texts."""
         if not any(secret in data for secret in self._encoded):
             return data
-        return to_json(self._masked(from_json(data)))
+        return to_json(each_text(from_json(data), self.text, but=_STRUCTURE))
 
     def text(self, text: str) -> str:
         for value, name in self._names.items():
             text = text.replace(value, name)
         return text
-
-    def _masked(self, value: Any) -> Any:
-        match value:
-            case str():
-                return self.text(value)
-            case list():
-                return [self._masked(item) for item in value]
-            case dict():
-                return {k: v if k in _STRUCTURE else self._masked(v) for k, v in value.items()}
-        return value

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic_core import to_json
-
 from ..core.errors import JournalError
 from ..core.events import Event, RunFinished, RunStarted, Summarised, ToolCalled, TurnFailed, TurnFinished, Warned
 from . import _records
@@ -128,7 +126,7 @@ class Journal:
 
     def _line(self, event: Event) -> bytes:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        data = to_json({"v": VERSION, "seq": self._seq, "time": time, **_records.record(event)})
+        data = _records.encoded({"v": VERSION, "seq": self._seq, "time": time, **_records.record(event)})
         return (self._mask.line(data) if self._mask else data) + b"\n"
 
     def _write(self, line: bytes) -> None:

@@ -12,6 +12,7 @@ from ..core.events import (
     RunFinished,
     RunResumed,
     RunStarted,
+    SpeakerSelected,
     Summarised,
     TurnFailed,
     TurnFinished,
@@ -26,10 +27,10 @@ from ._reading import read
 class Progress:
     """What the journal says was done.
 
-    `turn` and `round` are the last that were finished (or failed and skipped); the next turn is `turn + 1`.
-    `recent` are the finished turns still in context: those after `summary`, which stands for all through turn
-    `summarised`. `calls` counts, by participant, the model calls (answered and failed) that went into finished turns
-    and summaries. `started` is None when nothing was journalled yet. `settings` are the last that were recorded.
+    `turn` and `round` are the last that were finished (or failed and skipped); the next turn is `turn + 1`. `recent`
+    are the finished turns still in context: those after `summary`, which stands for all through turn `summarised`.
+    `calls` counts, by participant, the model calls (answered and failed) that will not be made again: those of finished
+    turns, selections and summaries. `started` is None when nothing was journalled yet. `settings` are the last recorded.
     """
 
     run_dir: Path
@@ -38,6 +39,7 @@ class Progress:
     turn: int = 0
     round: int = 0
     spoken: Counter[str] = field(default_factory=Counter)
+    prompt: Message | None = None
     recent: list[TurnFinished] = field(default_factory=list)
     summary: str = ""
     summarised: int = 0
@@ -88,7 +90,8 @@ class _Account:
                 self._pending[event.speaker or next(reversed(self._open), "")] += 1
             case RunFinished():
                 self.progress.ended = event
-            case TurnFinished() | TurnFailed() | Summarised():
+            case TurnFinished() | TurnFailed() | Summarised() | SpeakerSelected():
+                self.progress.usage += event.usage
                 self._settle(event)
 
     def _resume(self, event: RunResumed) -> None:
@@ -97,9 +100,10 @@ class _Account:
         self._open.clear()
         self._pending.clear()
 
-    def _settle(self, event: TurnFinished | TurnFailed | Summarised) -> None:
-        self.progress.usage += event.usage
+    def _settle(self, event: TurnFinished | TurnFailed | Summarised | SpeakerSelected) -> None:
         match event:
+            case TurnFinished(kind="prompt"):
+                self.progress.prompt = event.message
             case TurnFinished():
                 self._finish(event)
                 self.progress.recent.append(event)
@@ -107,8 +111,10 @@ class _Account:
             case TurnFailed(policy="skip"):
                 self._finish(event)
             case Summarised(through, text):
-                self.progress.summary, self.progress.summarised = text, through
+                self.progress.summary, self.progress.summarised = text or self.progress.summary, through
                 self.progress.recent = [turn for turn in self.progress.recent if turn.turn > through]
+                self._count_calls()
+            case SpeakerSelected():
                 self._count_calls()
 
     def _finish(self, event: TurnFinished | TurnFailed) -> None:

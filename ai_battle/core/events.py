@@ -121,6 +121,7 @@ class SpeakerSelected:
     speaker: str
     how: Literal["chosen", "normalised", "near match", "fallback"]
     raw: str = ""
+    usage: Usage = NOTHING_USED
 
 
 @dataclass(frozen=True, slots=True)

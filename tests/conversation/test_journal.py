@@ -138,6 +138,16 @@ async def test_every_turn_is_synced_before_it_is_over(tmp_path: Path) -> None:
     await journal.close()
 
 
+async def test_what_json_can_not_say_never_stops_a_run(journal: Journal) -> None:
+    """Half a surrogate pair in a text, a number that is none, a value of a caller's own type among the settings."""
+    await journal(turn(1, "ann", "whole \U0001f600, half \ud83d."))
+    await journal(Retrying("m", 1, float("nan"), "?"))
+    await journal(RunStarted("x", "run", {}, {"path": Path("a"), "own": EVERY_EVENT.__len__}))
+
+    assert messages(journal.run_dir)[0].text == "whole \U0001f600, half \ufffd."
+    assert [records(journal)[1]["delay"], records(journal)[2]["settings"]["path"]] == [None, "a"]
+
+
 async def test_secrets_are_written_as_their_names(tmp_path: Path) -> None:
     secret = 'sk-"quoted"-ünï\\code'
     journal = Journal.create(tmp_path, secrets={secret: "OPENAI_API_KEY", "assistant": "ROLE", "5": "PORT"})

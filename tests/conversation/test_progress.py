@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ai_battle.core.events import (
     RunFinished,
     RunResumed,
     RunStarted,
+    SpeakerSelected,
     Summarised,
     TurnFailed,
     TurnStarted,
@@ -78,9 +80,16 @@ async def test_calls_without_a_name_belong_to_whose_turn_it_is(tmp_path: Path) -
     assert found.calls == {"ann": 2}
 
 
-async def test_a_selectors_calls_count_with_the_turn_that_they_led_to(tmp_path: Path) -> None:
-    found = await after(tmp_path, STARTED, answered("mod"), played(1, "ann"), answered("mod"))
+async def test_a_selectors_calls_count_once_its_choice_is_known(tmp_path: Path) -> None:
+    chosen = SpeakerSelected("ann", "chosen")
+    found = await after(tmp_path, STARTED, answered("mod"), chosen, played(1, "ann"), answered("mod"))
     assert found.calls == {"mod": 1, "ann": 1}
+
+
+async def test_the_prompt_is_no_turn(tmp_path: Path) -> None:
+    prompt = replace(turn(0, "", "Discuss."), kind="prompt", usage=NOTHING_USED)
+    found = await after(tmp_path, STARTED, prompt, played(1, "ann"))
+    assert (found.prompt, found.turn, found.spoken) == (prompt.message, 1, {"ann": 1})
 
 
 async def test_of_turns_at_the_same_time_only_the_finished_count(tmp_path: Path) -> None:

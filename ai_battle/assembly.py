@@ -1,0 +1,194 @@
+"""Checked configuration to live clients: the only module that knows every mechanism."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .config import Loaded, Problem
+from .config.discussion import Timeouts
+from .config.participants import ParticipantSettings
+from .core import plugins
+from .core.client import ModelClient
+from .core.errors import ConfigError
+from .providers._adapting import Adapting
+from .providers._deadlines import Deadlines
+from .providers._metered import Metered
+from .providers._names import ModelName, is_local, parse
+from .providers._prices import context_window, price
+from .providers._retry import Retrying
+from .providers.openai import ENDPOINTS
+
+PROVIDERS = "ai_battle.providers"
+NEVER_FAILS_IN_PASSING = ("scripted", "replay")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A participant's model, ready to answer. `options` go with each request, `window` is its context in tokens."""
+
+    name: ModelName
+    client: ModelClient
+    options: Mapping[str, Any]
+    window: int | None = None
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The models of one run by participant; people at the keyboard have none. `warnings` are for the user."""
+
+    models: Mapping[str, Model]
+    warnings: tuple[str, ...] = ()
+
+    async def aclose(self) -> None:
+        for model in self.models.values():
+            await model.client.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long a model is asked: `retries` of a failed call, `seconds` for an answer with all of them."""
+
+    retries: int = 3
+    seconds: float = 600.0
+
+    @classmethod
+    def of(cls, timeouts: Timeouts) -> "Patience":
+        return cls(timeouts.retry_count, timeouts.request)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        return Deadlines(total=self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What models are made with: sections of the file, the environment, and how many script entries are used up."""
+
+    providers: Mapping[str, Any] = field(default_factory=dict)
+    prices: Mapping[str, Any] = field(default_factory=dict)
+    context_windows: Mapping[str, int] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    patience: Patience = Patience()
+    starts: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None) -> "Surroundings":
+        file = loaded.file
+        return cls(
+            providers={name: _written(section) for name, section in file.providers.items()},
+            prices={name: _written(section) for name, section in file.prices.items()},
+            context_windows=file.context_windows,
+            environment=loaded.environment,
+            patience=Patience.of(file.discussion.timeouts),
+            starts=starts or {},
+        )
+
+
+def create_client(type: str, *, patience: Patience = Patience(), **settings: Any) -> ModelClient:  # noqa: A002
+    """A client for a model type such as "gpt-4o" or "ollama/phi4": with retries, metered.
+
+    `settings` are the provider's: `base_url, api_key, headers, api_version, transport, client` (an official SDK's
+    client object); for "scripted" `script, when, loop, pace`. Raises `ConfigError`.
+    """
+    name = parse(type)
+    return _model(name, settings, Surroundings(patience=patience)).client
+
+
+def build(loaded: Loaded, starts: Mapping[str, int] | None = None) -> Assembled:
+    """All models of a discussion; `starts` is how many entries of its script each scripted participant has used up.
+
+    Raises `ConfigError` for what `check` would have found.
+    """
+    around = Surroundings.of(loaded, starts)
+    participants = loaded.file.discussion.models.items()
+    models = {name: _participant(name, spec, around) for name, spec in participants if spec.role != "user"}
+    if loaded.file.discussion.local_only:
+        for name, model in models.items():
+            _require_local(name, model)
+    return Assembled(models, tuple(dict.fromkeys(m.name.note for m in models.values() if m.name.note)))
+
+
+def check(loaded: Loaded) -> list[Problem]:
+    """What would keep the models of a checked file from being made; code that the file names is not imported."""
+    return list(_problems(loaded))
+
+
+def named_code(loaded: Loaded) -> tuple[str, ...]:
+    """The modules that the file names and that running it would import: they need to be trusted first."""
+    around = Surroundings.of(loaded)
+    named = (
+        parse(spec.type, around.providers).provider for spec in loaded.file.discussion.models.values() if spec.type
+    )
+    return tuple(dict.fromkeys(provider for provider in named if "." in provider))
+
+
+def _problems(loaded: Loaded) -> Iterator[Problem]:
+    around = Surroundings.of(loaded)
+    for name, spec in loaded.file.discussion.models.items():
+        if spec.role == "user":
+            continue
+        try:
+            if "." not in parse(spec.type, around.providers).provider:
+                model = _participant(name, spec, around)
+                if loaded.file.discussion.local_only:
+                    _require_local(name, model)
+        except ConfigError as error:
+            yield Problem(("discussion", "models", name, "type"), str(error))
+
+
+def _participant(name: str, spec: ParticipantSettings, around: Surroundings) -> Model:
+    model_name = parse(spec.type, around.providers)
+    settings = _script(spec, around.starts.get(name, 0)) if model_name.provider == "scripted" else {}
+    model = _model(model_name, settings, around)
+    return replace(model, options={**model.options, **spec.parameters.options()})
+
+
+def _model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> Model:
+    client = _provider_client(name, settings, around)
+    endpoint = getattr(client, "endpoint", "")
+    cost = price(name, around.prices, endpoint)
+    if name.provider not in NEVER_FAILS_IN_PASSING:
+        client = Adapting(client, endpoint or name.provider, name.model)
+    patience = around.patience
+    retrying = Retrying(client, str(name), patience.retries, patience.seconds)
+    window = context_window(name, around.context_windows, endpoint)
+    return Model(
+        name, Metered(retrying, str(name), cost), name.options, window, is_local(name.provider, name.model, endpoint)
+    )
+
+
+def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:
+    section = dict(around.providers.get(name.provider, {}))
+    module, options = name.provider, {**section, **settings}
+    if name.provider in ENDPOINTS or ("base_url" in section and name.provider not in plugins.names(PROVIDERS)):
+        module, options = "openai", {**options, "endpoint": name.provider}
+    if _speaks_http(module):
+        options |= {"deadlines": around.patience.deadlines}
+        if around.environment is not None:
+            options |= {"environment": around.environment}
+    client: ModelClient = plugins.create(PROVIDERS, module, name.model, **options)
+    return client
+
+
+def _speaks_http(module: str) -> bool:
+    return module in ("anthropic", "gemini", "ollama", "openai")
+
+
+def _script(spec: ParticipantSettings, start: int) -> dict[str, Any]:
+    entries = [entry.model_dump(exclude_defaults=True) for entry in spec.script]
+    rules = [rule.model_dump(exclude_defaults=True) for rule in spec.when]
+    return {"script": entries, "when": rules, "loop": spec.loop, "pace": spec.pace, "start": start}
+
+
+def _require_local(name: str, model: Model) -> None:
+    if not model.local:
+        raise ConfigError(
+            f"{name} is {model.name}, which is not on this machine, and the file says 'local_only: true'."
+        )
+
+
+def _written(section: Any) -> dict[str, Any]:
+    """What the file says of a section, without what it leaves open."""
+    written: dict[str, Any] = section.model_dump(exclude_unset=True)
+    return written

@@ -101,7 +101,7 @@ EXAMPLES = [
         options={"max_tokens": 7, "parallel_tool_calls": False},
     ),
     ModelRequest(
-        (Message("user", (Image("image/*", url="https://example.org/a.png"), Text("?"))),), options={"max_tokens": 7}
+        (Message("user", (Image("image/png", url="https://example.org/a.png"), Text("?"))),), options={"max_tokens": 7}
     ),
     ModelRequest(
         (

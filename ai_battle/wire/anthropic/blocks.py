@@ -1,12 +1,13 @@
 """The parts of a message as content blocks of the Messages API, both ways."""
 
+import mimetypes
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
-from .._json import dumps
+from .._json import dumps, read_arguments
 
 WIRE = "anthropic"
 
@@ -91,7 +92,8 @@ def _image(block: Mapping[str, Any], calls: Calls) -> Part | None:
         case "base64":
             return Image(source["media_type"], b64decode(source["data"]), extra=extra)
         case "url":
-            return Image("image/*", url=source["url"], extra=extra)
+            media_type = mimetypes.guess_type(source["url"])[0] or "image/png"
+            return Image(media_type, url=source["url"], extra=extra)
     return None
 
 
@@ -108,14 +110,15 @@ def _document(block: Mapping[str, Any], calls: Calls) -> Part | None:
 
 
 def _tool_use(block: Mapping[str, Any], calls: Calls) -> Part:
-    arguments, extra = block["input"], _rest(block, "id", "name", "input")
-    if isinstance(arguments, Mapping):
-        call = ToolCall(block["name"], arguments, block["id"], extra=extra)
-    else:
-        malformed = arguments if isinstance(arguments, str) else dumps(arguments).decode()
-        call = ToolCall(block["name"], {}, block["id"], malformed, extra=extra)
+    given, extra = block.get("input") or {}, _rest(block, "id", "name", "input")
+    arguments, malformed = (given, "") if isinstance(given, Mapping) else read_arguments(_raw(given))
+    call = ToolCall(block["name"], arguments, block.get("id") or "", malformed, extra=extra)
     calls[call.id] = call
     return call
+
+
+def _raw(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else dumps(arguments).decode()
 
 
 def _tool_result(block: Mapping[str, Any], calls: Calls) -> Part:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
+from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolResult
+from .._errors import readable_request
 from .._json import dumps
 from .blocks import WIRE, Block, Calls, content_blocks, decode_block, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
@@ -42,25 +44,21 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """The request that a client sent; fields of this API alone go to `extra`."""
-    options, extra = decode_options(body)
-    system = body.get("system") or ""
-    if not isinstance(system, str):
-        extra["system"] = list(system)
-        system = _prompt_in(system)
-    ours = [tool for tool in body.get("tools") or () if "input_schema" in tool]
-    if served := [tool for tool in body.get("tools") or () if "input_schema" not in tool]:
-        extra["tools"] = served  # tools that the API runs itself
-    extra |= {name: value for name, value in body.items() if name not in READ}
-    return ModelRequest(
-        tuple(_decode_messages(body["messages"])),
-        system,
-        tuple(map(_decode_tool, ours)),
-        decode_tool_choice(body.get("tool_choice")),
-        ((body.get("output_config") or {}).get("format") or {}).get("schema"),
-        options,
-        extra={WIRE: extra} if extra else {},
-    )
+    """The request that a client sent; fields of this API alone go to `extra`. Raises `ConfigError`."""
+    with readable_request("Messages"):
+        options, extra = decode_options(body)
+        system, came = _decode_system(body.get("system") or "")
+        tools, served = _decode_tools(body.get("tools") or ())
+        extra |= came | served | {name: value for name, value in body.items() if name not in READ}
+        return ModelRequest(
+            tuple(_decode_messages(body["messages"])),
+            system,
+            tools,
+            decode_tool_choice(body.get("tool_choice")),
+            ((body.get("output_config") or {}).get("format") or {}).get("schema"),
+            options,
+            extra={WIRE: extra} if extra else {},
+        )
 
 
 def _turns(request: ModelRequest, version: str) -> Iterable[bytes]:
@@ -100,6 +98,10 @@ def _system(request: ModelRequest) -> dict[str, Any]:
     }
 
 
+def _decode_system(system: str | Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:
+    return (system, {}) if isinstance(system, str) else (_prompt_in(system), {"system": system})
+
+
 def _prompt_in(blocks: Iterable[Mapping[str, Any]]) -> str:
     texts = (block.get("text") or "" for block in blocks)
     return "\n\n".join(text for text in texts if not text.startswith(BILLING))
@@ -108,6 +110,12 @@ def _prompt_in(blocks: Iterable[Mapping[str, Any]]) -> str:
 def _encode_tool(tool: ToolSpec) -> Block:
     described = {"description": tool.description} if tool.description else {}
     return {"name": tool.name, **described, "input_schema": tool.schema, **tool.extra.get(WIRE, {})}
+
+
+def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> tuple[tuple[ToolSpec, ...], dict[str, Any]]:
+    """Those that the client runs, and as an extra those that the API runs itself."""
+    served = [tool for tool in tools if "input_schema" not in tool]
+    return tuple(_decode_tool(tool) for tool in tools if "input_schema" in tool), {"tools": served} if served else {}
 
 
 def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
@@ -121,7 +129,13 @@ def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]
     """Tool results, which the API puts into a user's turn, become messages of their own."""
     calls: Calls = {}
     for message in messages:
-        role: Role = message["role"]
+        role = _role(message["role"])
         parts = [decode_block(block, calls) for block in content_blocks(message["content"])]
         for is_result, run in groupby(parts, lambda part: isinstance(part, ToolResult)):
             yield Message("tool" if is_result else role, tuple(run))
+
+
+def _role(role: str) -> Role:
+    if role not in ("user", "assistant", "system"):
+        raise ConfigError(f"A message has the role {role!r}; there is user, assistant and system.")
+    return cast(Role, role)

@@ -7,7 +7,8 @@ from uuid import uuid4
 from ...core.errors import BadReply, Refused
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Text, Thinking
-from .._errors import empty, malformed, no_answer
+from .._calls import with_ids
+from .._errors import empty, no_answer, readable_answer
 from .._json import dumps
 from .blocks import WIRE, Block, Calls, decode_block, encode_part
 
@@ -53,11 +54,9 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     """Raises `BadReply` for an empty answer and for what is none, `Refused` for a refusal without a word."""
     if not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
         raise no_answer(dumps(body))
-    try:
+    with readable_answer(body):
         response = _decode(body)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise malformed(dumps(body)) from None
-    if not any(map(_says_something, response.message.parts)):
+    if response.stop != "length" and not any(map(_says_something, response.message.parts)):
         raise _silence(response.stop, body)
     return response
 
@@ -86,14 +85,9 @@ def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
     )
 
 
-def own_id(id_: str | None, taken: Iterable[str]) -> str:
-    """The id of a call, or a new one where a server gave none or the same one twice."""
-    return id_ if id_ and id_ not in taken else f"toolu_{uuid4().hex[:24]}"
-
-
 def _decode(body: Mapping[str, Any]) -> ModelResponse:
     calls: Calls = {}
-    parts = tuple(decode_block(_with_own_id(block, calls), calls) for block in body["content"])
+    parts = with_ids(tuple(decode_block(block, calls) for block in body["content"]))
     stop = STOPS.get(body.get("stop_reason"), "end")
     return ModelResponse(
         Message("assistant", parts),
@@ -102,10 +96,6 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
         model=body.get("model") or "",
         extra=_rest(body),
     )
-
-
-def _with_own_id(block: Block, calls: Calls) -> Block:
-    return {**block, "id": own_id(block.get("id"), calls)} if block["type"] == "tool_use" else block
 
 
 def _rest(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,6 +120,4 @@ def _says_something(part: Part) -> bool:
 def _silence(stop: Stop, body: Mapping[str, Any]) -> BadReply | Refused:
     if stop == "refusal":
         return Refused((body.get("stop_details") or {}).get("explanation") or "The model refused to answer.")
-    if stop == "length":
-        return BadReply("The answer was cut at max_tokens before it said anything; raise max_tokens.")
     return empty()

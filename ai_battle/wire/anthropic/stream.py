@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.errors import ProviderError
 from ...core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ...core.exchange import ModelResponse
-from .._errors import cut, in_stream, malformed, no_answer
+from .._calls import new_id
+from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
 from .._json import dumps, loads, read_arguments
 from ..sse import EventTokenizer
 from .blocks import Block
-from .responses import decode_response, own_id
+from .responses import decode_response
 
 
 class StreamReader:
@@ -33,15 +35,15 @@ class StreamReader:
         for name, payload in () if self.done else self._tokenizer.feed(data):
             try:
                 event = self._hear(loads(payload), name)
-            except (AttributeError, KeyError, TypeError, ValueError):
-                raise malformed(payload, self.text) from None
+            except UNREADABLE as error:
+                raise malformed(payload, self.text) from error
             if event:
                 heard.append(event)
         return heard
 
     def finish(self) -> ModelResponse:
         if not self.done:
-            raise cut(self.text) if self._message else no_answer(self._tokenizer.head)
+            raise self._unfinished()
         blocks = [self._whole(index) for index in sorted(self._blocks)]
         return decode_response({**self._message, "content": blocks})
 
@@ -71,11 +73,15 @@ class StreamReader:
             case "thinking":
                 return self._add_thinking(index, block["thinking"])
             case "tool_use":
-                block["id"] = own_id(block.get("id"), self._calls)
-                number = self._calls.setdefault(block["id"], len(self._calls))
-                given = dumps(block["input"]).decode() if block.get("input") else ""
-                return ToolCallDelta(number, block["id"], block["name"], given)
+                return self._start_call(block)
         return None
+
+    def _start_call(self, block: Block) -> Event:
+        if not block.get("id") or block["id"] in self._calls:
+            block["id"] = new_id()
+        number = self._calls.setdefault(block["id"], len(self._calls))
+        given = dumps(block["input"]).decode() if block.get("input") else ""
+        return ToolCallDelta(number, block["id"], block["name"], given)
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> Event | None:
         match delta["type"]:
@@ -112,11 +118,17 @@ class StreamReader:
         counts = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
         self._message["usage"] = {**(self._message.get("usage") or {}), **counts}
 
+    def _unfinished(self) -> ProviderError:
+        tokenizer = self._tokenizer
+        if self._message:
+            return cut(self.text, tokenizer.unread)
+        return no_answer(tokenizer.unread or tokenizer.head)
+
     def _whole(self, index: int) -> Block:
         block, text = self._blocks[index], "".join(self._fragments[index])
         if block["type"] in ("text", "thinking"):
             return {**block, block["type"]: text}
         if not text:
             return block
-        arguments, raw = read_arguments(text)
-        return {**block, "input": raw or arguments}
+        arguments, wrong = read_arguments(text)
+        return {**block, "input": wrong or arguments}

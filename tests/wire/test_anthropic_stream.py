@@ -1,0 +1,283 @@
+"""Streams of the Messages API: whatever the chunks are, the answer is the same, and a cut one is none."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import anthropic as sdk
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from ai_battle.core.errors import BadReply, ProviderError, RateLimited
+from ai_battle.core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ai_battle.core.exchange import ModelResponse, Usage
+from ai_battle.core.messages import Text, Thinking, ToolCall
+from ai_battle.wire import anthropic
+
+START: dict[str, Any] = {
+    "type": "message_start",
+    "message": {
+        "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "model": "claude-opus-5",
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": 20,
+            "cache_read_input_tokens": 7,
+            "cache_creation_input_tokens": 3,
+            "output_tokens": 1,
+        },
+    },
+}
+CITATION = {
+    "type": "char_location",
+    "cited_text": "Okay",
+    "document_index": 0,
+    "document_title": None,
+    "start_char_index": 0,
+    "end_char_index": 4,
+}
+STOP: dict[str, Any] = {"type": "message_stop"}
+
+
+def opens(index: int, **block: Any) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def grows(index: int, kind: str, **delta: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **delta}}
+
+
+def closes(index: int) -> dict[str, Any]:
+    return {"type": "content_block_stop", "index": index}
+
+
+def ends(reason: str, **usage: Any) -> dict[str, Any]:
+    delta = {"stop_reason": reason, "stop_sequence": None}
+    return {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 15, **usage}}
+
+
+def body(*events: dict[str, Any], newline: str = "\n") -> bytes:
+    lines = (f"event: {event['type']}{newline}data: {json.dumps(event)}{newline}{newline}" for event in events)
+    return "".join(lines).encode()
+
+
+HELLO = (
+    START,
+    opens(0, type="text", text=""),
+    {"type": "ping"},
+    grows(0, "text_delta", text="Hello"),
+    grows(0, "text_delta", text=" wörld\u2028!"),
+    closes(0),
+    ends("end_turn"),
+    STOP,
+)
+WITH_TOOLS = (
+    START,
+    opens(0, type="thinking", thinking="", signature=""),
+    grows(0, "thinking_delta", thinking="Let me "),
+    grows(0, "thinking_delta", thinking="think."),
+    grows(0, "signature_delta", signature="EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
+    closes(0),
+    opens(1, type="redacted_thinking", data="xyz"),
+    closes(1),
+    opens(2, type="text", text=""),
+    grows(2, "text_delta", text="Okay."),
+    grows(2, "citations_delta", citation=CITATION),
+    closes(2),
+    opens(3, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+    grows(3, "input_json_delta", partial_json='{"query": "x"}'),
+    closes(3),
+    opens(4, type="tool_use", id="toolu_1", name="get_weather", input={}),
+    grows(4, "input_json_delta", partial_json=""),
+    grows(4, "input_json_delta", partial_json='{"location": "San'),
+    grows(4, "input_json_delta", partial_json=' Francisco, CA"}'),
+    closes(4),
+    opens(5, type="tool_use", id="toolu_2", name="now", input={}),
+    closes(5),
+    ends("tool_use", output_tokens=89, input_tokens=25, output_tokens_details={"thinking_tokens": 9}),
+    STOP,
+)
+
+
+def read(chunks: Iterable[bytes]) -> tuple[list[Event], ModelResponse]:
+    reader = anthropic.StreamReader()
+    events = [event for chunk in chunks for event in reader.feed(chunk)]
+    return events, reader.finish()
+
+
+def test_a_stream_of_text_is_the_text() -> None:
+    events, response = read([body(*HELLO)])
+
+    assert events == [TextDelta("Hello"), TextDelta(" wörld\u2028!")]
+    assert response.message.parts == (Text("Hello wörld\u2028!"),)
+    assert (response.stop, response.model) == ("end", "claude-opus-5")
+    assert response.usage == Usage(30, 15, 7, 3)
+
+
+def test_a_stream_of_everything_is_put_together() -> None:
+    events, response = read([body(*WITH_TOOLS)])
+
+    assert events == [
+        ThinkingDelta("Let me "),
+        ThinkingDelta("think."),
+        TextDelta("Okay."),
+        ToolCallDelta(0, "toolu_1", "get_weather"),
+        ToolCallDelta(0, arguments='{"location": "San'),
+        ToolCallDelta(0, arguments=' Francisco, CA"}'),
+        ToolCallDelta(1, "toolu_2", "now"),
+    ]
+    assert response.message.parts[0] == Thinking("Let me think.", "EqQBCgIYAhIM1gbcDa9GJwZA2b3h")
+    assert response.tool_calls == (
+        ToolCall("get_weather", {"location": "San Francisco, CA"}, "toolu_1"),
+        ToolCall("now", {}, "toolu_2"),
+    )
+    assert response.stop == "tool_calls"
+    assert response.usage == Usage(35, 89, 7, 3, 9)
+
+
+@pytest.mark.parametrize(
+    "event", [event for event in (*HELLO, *WITH_TOOLS) if event["type"] != "ping"], ids=lambda event: event["type"]
+)
+def test_these_streams_are_streams_to_the_official_client(event: dict[str, Any]) -> None:
+    official: TypeAdapter[Any] = TypeAdapter(sdk.types.RawMessageStreamEvent)
+
+    assert official.validate_python(event).type == event["type"]
+
+
+@given(st.data(), st.sampled_from([HELLO, WITH_TOOLS]), st.sampled_from(["\n", "\r\n"]))
+def test_the_chunks_of_a_stream_do_not_matter(data: st.DataObject, events: Any, newline: str) -> None:
+    stream = body(*events, newline=newline)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=20)))
+    chunks = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+
+    assert read(chunks) == read([body(*events)])
+
+
+def test_one_byte_at_a_time_is_a_stream_too() -> None:
+    assert read(bytes([byte]) for byte in body(*WITH_TOOLS)) == read([body(*WITH_TOOLS)])
+
+
+@given(st.integers(0, len(WITH_TOOLS) - 1), st.integers(0, 30))
+def test_a_cut_answer_is_never_taken_for_a_whole_one(whole: int, more: int) -> None:
+    reader = anthropic.StreamReader()
+    stream = body(*WITH_TOOLS[:whole]) + body(WITH_TOOLS[whole])[: min(more, len(body(WITH_TOOLS[whole])) - 1)]
+    reader.feed(stream)
+
+    assert not reader.done
+    with pytest.raises(BadReply) as caught:
+        reader.finish()
+    assert caught.value.partial == reader.text
+    assert caught.value.again == ("always" if whole else "once")
+
+
+def test_what_comes_after_the_end_is_not_said() -> None:
+    reader = anthropic.StreamReader()
+    reader.feed(body(*HELLO))
+
+    assert reader.done
+    assert list(reader.feed(body(*HELLO))) == []
+    assert reader.finish().text == "Hello wörld\u2028!"
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "again"),
+    [
+        ("overloaded_error", ProviderError, "always"),
+        ("api_error", ProviderError, "always"),
+        ("rate_limit_error", RateLimited, "always"),
+        ("invalid_request_error", ProviderError, "never"),
+    ],
+)
+def test_an_error_in_mid_stream_is_an_error_that_keeps_what_was_said(
+    kind: str, error: type[ProviderError], again: str
+) -> None:
+    reader = anthropic.StreamReader()
+    reader.feed(body(*HELLO[:4]))
+    with pytest.raises(error, match="Sorry") as caught:
+        reader.feed(body({"type": "error", "error": {"type": kind, "message": "Sorry"}}))
+
+    assert (caught.value.again, caught.value.partial) == (again, "Hello")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, \n\n',
+        body(grows(7, "text_delta", text="no such block")),
+        body({"type": "content_block_delta", "index": 0}),
+        b"data: 42\n\n",
+    ],
+)
+def test_a_malformed_event_is_asked_for_once_more(broken: bytes) -> None:
+    reader = anthropic.StreamReader()
+    reader.feed(body(*HELLO[:4]))
+    with pytest.raises(BadReply) as caught:
+        reader.feed(broken)
+
+    assert (caught.value.again, caught.value.partial) == ("once", "Hello")
+    assert caught.value.raw
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"", "empty body"),
+        (b"<html><body>Welcome to nginx</body></html>", "base_url"),
+        (b'{"type": "error", "error": {"type": "api_error", "message": "Sorry"}}', "Sorry"),
+    ],
+)
+def test_what_is_no_stream_says_what_it_is(answer: bytes, says: str) -> None:
+    reader = anthropic.StreamReader()
+    reader.feed(answer)
+
+    with pytest.raises(ProviderError, match=says) as caught:
+        reader.finish()
+    assert caught.value.again == "once"
+
+
+def test_a_stream_that_says_nothing_is_an_empty_answer() -> None:
+    reader = anthropic.StreamReader()
+    reader.feed(body(START, ends("end_turn"), STOP))
+
+    with pytest.raises(BadReply, match="empty"):
+        reader.finish()
+
+
+def test_invalid_characters_are_replaced() -> None:
+    broken = body(*HELLO).replace("wörld".encode(), b"w\xffrld").replace(b"w\\u00f6rld", b"w\xffrld")
+
+    assert read([broken])[1].text == "Hello w\ufffdrld\u2028!"
+
+
+def test_calls_of_other_servers_are_complete() -> None:
+    """Arguments in the opening event, ids that are missing or given twice, arguments that are cut."""
+    _, response = read([
+        body(
+            START,
+            opens(0, type="tool_use", name="add", input={"a": 1}),
+            opens(1, type="tool_use", id="x", name="add", input={}),
+            opens(2, type="tool_use", id="x", name="add", input={}),
+            grows(2, "input_json_delta", partial_json='{"a": '),
+            ends("end_turn"),
+            STOP,
+        )
+    ])  # fmt: skip
+    first, second, third = response.tool_calls
+
+    assert (first.arguments, second.id, third.malformed) == ({"a": 1}, "x", '{"a": ')
+    assert len({first.id, second.id, third.id}) == 3
+    assert response.stop == "tool_calls"
+
+
+def test_usage_of_other_servers_may_come_late_or_not_at_all() -> None:
+    silent = {"type": "message_start", "message": {**START["message"], "usage": None}}
+    late = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 5}}
+
+    assert read([body(silent, *HELLO[1:6], late, STOP)])[1].usage == Usage(5, 0)
+    assert read([body(silent, *HELLO[1:6], {**late, "usage": None}, STOP)])[1].usage == Usage()

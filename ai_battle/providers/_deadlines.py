@@ -1,0 +1,104 @@
+"""The clocks of a call: to connect, to the first content, of silence between contents, and of the whole."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from math import inf
+from types import TracebackType
+
+from ..core.errors import Unreachable
+
+_ends: ContextVar[float] = ContextVar("ends", default=inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds. Until the first content only `first_byte` counts (None: the total), as local models load slowly."""
+
+    connect: float = 5.0
+    first_byte: float | None = None
+    idle: float = 60.0
+    total: float = 600.0
+
+
+DEFAULT = Deadlines()
+
+
+class Stalled(Unreachable):
+    """The provider was connected and then silent for too long."""
+
+
+@contextmanager
+def ending(at: float) -> Iterator[None]:
+    """No call that is begun inside takes longer than until `at` (loop time), however long its own deadlines are."""
+    token = _ends.set(min(at, _ends.get()))
+    try:
+        yield
+    finally:
+        _ends.reset(token)
+
+
+class Clocks:
+    """Ends what runs inside when a clock runs out, with an error that names the clock.
+
+    `heard()` costs one reading of the time: the timer is armed anew only when it fires too early.
+    """
+
+    def __init__(self, deadlines: Deadlines, where: str) -> None:
+        self._deadlines = deadlines
+        self._where = where
+        self._last = 0.0
+        self._fault: Unreachable | None = None
+
+    async def __aenter__(self) -> "Clocks":
+        self._loop = asyncio.get_running_loop()
+        begun = self._loop.time()
+        self._ends = min(begun + self._deadlines.total, _ends.get())
+        first_byte = self._deadlines.first_byte
+        self._first = self._ends if first_byte is None else min(begun + first_byte, self._ends)
+        self._seconds = self._ends - begun
+        self._timeout = asyncio.timeout(None)
+        await self._timeout.__aenter__()
+        self._timer = self._loop.call_at(self._first, self._look)
+        return self
+
+    def heard(self) -> None:
+        """Content came: from now on silence counts."""
+        first, self._last = not self._last, self._loop.time()
+        if first:
+            self._timer.cancel()
+            self._timer = self._loop.call_at(self._due, self._look)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            if self._fault is None:
+                raise
+            raise self._fault from None
+
+    @property
+    def _due(self) -> float:
+        return min(self._last + self._deadlines.idle, self._ends) if self._last else self._first
+
+    def _look(self) -> None:
+        due, now = self._due, self._loop.time()
+        if due > now:
+            self._timer = self._loop.call_at(due, self._look)
+            return
+        self._fault = self._ran_out(due)
+        self._timeout.reschedule(now)
+
+    def _ran_out(self, due: float) -> Unreachable:
+        if due >= self._ends:
+            return Unreachable(f"{self._where}: no complete answer within {self._seconds:.4g} s (the total clock).")
+        if self._last:
+            idle = self._deadlines.idle
+            return Stalled(f"{self._where}: silent for {idle:.4g} s amid the answer (the idle clock).", again="always")
+        first = self._deadlines.first_byte
+        return Stalled(f"{self._where}: nothing came within {first:.4g} s (the first-byte clock).", again="always")

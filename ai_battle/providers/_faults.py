@@ -1,0 +1,69 @@
+"""Broken connections as errors of ours, whichever library noticed them; keys never get into a message."""
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit, urlunsplit
+
+from ..core.errors import ProviderError, Unreachable
+
+_NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
+
+
+def connection_fault(error: BaseException, where: str, start: str = "") -> Unreachable:
+    """What a library's exception means for the user; `start` is how the server at `where` is started."""
+    chain = list(_causes(error))
+    if tls := _first(chain, (ssl.SSLError, ssl.CertificateError)):
+        return Unreachable(f"{where}: no secure connection: {_tls_reason(tls)}")
+    if any("Timeout" in type(cause).__name__ for cause in chain):
+        return Unreachable(f"{where}: no connection in time (the connect clock). {start}".rstrip(), again="always")
+    if _first(chain, (socket.gaierror,)):
+        return Unreachable(f"{where}: no such host; is base_url right? {start}".rstrip(), again="always")
+    numbers = {cause.errno for cause in chain if isinstance(cause, OSError)}
+    if errno.ECONNREFUSED in numbers:
+        return Unreachable(f"{where}: nothing listens there (connection refused). {start}".rstrip(), again="always")
+    if numbers & _NO_ROUTE:
+        return Unreachable(f"{where}: the host can't be reached. {start}".rstrip(), again="always")
+    return Unreachable(f"{where}: the connection broke ({_shortly(error)}).", again="always")
+
+
+def redact(error: ProviderError, secrets: Iterable[str]) -> None:
+    """Takes keys out of an error that repeats what a provider said."""
+    for secret in secrets:
+        error.args = tuple(_without(secret, argument) for argument in error.args)
+        error.partial, error.raw = _without(secret, error.partial), _without(secret, error.raw)
+
+
+def shown(url: str) -> str:
+    """A URL as it may be shown: without user, password and query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _without(secret: str, text: str) -> str:
+    return text.replace(secret, "***") if isinstance(text, str) else text
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _first(chain: Iterable[BaseException], kinds: tuple[type[BaseException], ...]) -> BaseException | None:
+    return next((cause for cause in chain if isinstance(cause, kinds)), None)
+
+
+def _tls_reason(error: BaseException) -> str:
+    text = str(error)
+    if "WRONG_VERSION_NUMBER" in text or "RECORD_LAYER" in text:
+        return "the server speaks plain http; write http:// in base_url."
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        reason = text.partition("CERTIFICATE_VERIFY_FAILED] ")[2] or text
+        return f"{reason}. A certificate authority of your own is named by SSL_CERT_FILE."
+    return text
+
+
+def _shortly(error: BaseException) -> str:
+    return (str(error) or type(error).__name__)[:200]

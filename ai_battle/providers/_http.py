@@ -1,0 +1,131 @@
+"""One attempt at a call over HTTP: always streamed, under its clocks, with errors that say where and what now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pydantic_core import from_json
+
+from ..core.client import ModelClient
+from ..core.errors import BadReply, ProviderError
+from ..core.events import Emit, Event, TextDelta, ThinkingDelta, Warned, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ._deadlines import DEFAULT, Clocks, Deadlines
+from ._faults import redact
+from ._transport import Reply, Transport
+
+
+class Reader(Protocol):
+    """What each wire's `StreamReader` is."""
+
+    @property
+    def done(self) -> bool: ...
+    @property
+    def text(self) -> str: ...
+    def feed(self, data: bytes) -> "list[Event]": ...
+    def finish(self) -> ModelResponse: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request as it is sent; `left_out` are the options that this API does not have."""
+
+    path: str
+    body: bytes
+    left_out: tuple[str, ...] = ()
+
+
+class Dialect(Protocol):
+    """What differs from provider to provider."""
+
+    model: str
+
+    async def question(self, request: ModelRequest) -> Question: ...
+    def reader(self) -> Reader: ...
+    def decode_response(self, body: Mapping[str, Any]) -> ModelResponse: ...
+    def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError: ...
+    def advice(self, error: ProviderError) -> str:
+        """What the user may do about it, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`secrets` never leave in an error."""
+
+    deadlines: Deadlines = DEFAULT
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+class HttpClient(ModelClient):
+    def __init__(self, transport: Transport, dialect: Dialect, limits: Limits) -> None:
+        self.transport = transport
+        self.dialect = dialect
+        self._limits = limits
+        self._where = str(transport.address)
+        self._said: set[str] = set()
+
+    def __repr__(self) -> str:
+        return f"<{self.dialect.model} of {self._where}>"
+
+    @property
+    def endpoint(self) -> str:
+        """Calls with the same endpoint share its rate limit."""
+        return self._where
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        reader = self.dialect.reader()
+        try:
+            question = await self.dialect.question(request)
+            if question.left_out:
+                await self._warn(question.left_out, emit)
+            return await self._attempt(question, reader, emit)
+        except ProviderError as error:
+            self._explain(error, reader)
+            raise
+
+    async def _attempt(self, question: Question, reader: Reader, emit: Emit) -> ModelResponse:
+        async with (
+            Clocks(self._limits.deadlines, self._where) as clocks,
+            self.transport.send("POST", question.path, question.body) as reply,
+        ):
+            if reply.status >= 300:
+                raise self.dialect.decode_error(reply.status, await reply.whole(), reply.headers)
+            if reply.headers.get("content-type", "").startswith("application/json"):
+                return await self._unstreamed(reply, reader, emit)
+            while data := await reply.more():
+                if events := reader.feed(data):
+                    clocks.heard()
+                    for event in events:
+                        await emit(event)
+                if reader.done:
+                    await reply.rest()
+                    break
+        return reader.finish()
+
+    async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
+        """The answer of a server that does not stream although it was asked to."""
+        body = await reply.whole()
+        try:
+            answer = from_json(body)
+        except ValueError:
+            raise BadReply(
+                "The answer is malformed or truncated JSON.", again="once", raw=body[:500].decode(errors="replace")
+            ) from None
+        response = self.dialect.decode_response(answer)
+        if response.message.thinking:
+            await emit(ThinkingDelta(response.message.thinking))
+        if response.text:
+            await emit(TextDelta(response.text))
+        return response
+
+    async def _warn(self, left_out: tuple[str, ...], emit: Emit) -> None:
+        for option in left_out:
+            if option not in self._said:
+                self._said.add(option)
+                await emit(Warned(f"{option!r} is left out: {self.dialect.model} does not take it."))
+
+    def _explain(self, error: ProviderError, reader: Reader) -> None:
+        text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"
+        error.args = (f"{text} {self.dialect.advice(error)}".rstrip(),)
+        error.partial = error.partial or reader.text
+        redact(error, self._limits.secrets)

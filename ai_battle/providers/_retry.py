@@ -1,0 +1,126 @@
+"""The only retry: again after a passing fault, after a jittered pause or when the provider says, in time."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+from ..core import events
+from ..core.client import ModelClient
+from ..core.errors import ProviderError, RateLimited, Unreachable
+from ..core.events import AttemptFailed, Emit, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ._deadlines import Stalled, ending
+from ._traffic import Traffic, traffic_of
+
+MOST_STALLS = 2
+_GRACE = 0.25  # the client's own clock goes first, as it knows what had come
+
+
+class Retrying(ModelClient):
+    """`name` is "provider/model"; clients of one endpoint share its rate limit and its circuit breaker."""
+
+    def __init__(
+        self,
+        client: ModelClient,
+        name: str,
+        retries: int = 3,
+        total: float = 600.0,
+        pauses: tuple[float, float] = (0.5, 8.0),
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._retries = retries
+        self._total = total
+        self._pauses = pauses
+        self._endpoint = getattr(client, "endpoint", "") or name.partition("/")[0]
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        ends = asyncio.get_running_loop().time() + self._total
+        failures: list[ProviderError] = []
+        while True:
+            await self._wait_for_others(len(failures) + 1, ends, emit)
+            begun = _now()
+            try:
+                return await self._attempt(request, emit, ends)
+            except ProviderError as error:
+                failures.append(error)
+                await emit(self._failed(error, len(failures), _now() - begun))
+                await self._pause(failures, ends, emit)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def _attempt(self, request: ModelRequest, emit: Emit, ends: float) -> ModelResponse:
+        clock = asyncio.timeout_at(ends + _GRACE)
+        try:
+            async with clock, self._traffic.attempt():
+                with ending(ends):
+                    return await self._client.complete(request, emit)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            text = f"{self._name}: no complete answer within {self._total:.4g} s (the total clock)."
+            raise Unreachable(text) from None
+
+    async def _pause(self, failures: Sequence[ProviderError], ends: float, emit: Emit) -> None:
+        """Waits until the next attempt, or raises the last failure when there is none."""
+        error = failures[-1]
+        if not may_go_on(failures, self._retries):
+            raise _after(failures)
+        delay = jitter(len(failures), *self._pauses) if error.retry_after is None else error.retry_after
+        if _now() + delay >= ends:
+            raise _too_late(error, delay, self._total)
+        if error.retry_after is not None:
+            self._traffic.close_for(delay)
+        await emit(events.Retrying(self._name, len(failures) + 1, delay, str(error)))
+        await asyncio.sleep(delay)
+
+    async def _wait_for_others(self, attempt: int, ends: float, emit: Emit) -> None:
+        """Waits while the provider is left alone, because of what happened to any call."""
+        while delay := self._traffic.waiting():
+            if _now() + delay >= ends:
+                text = f"{self._name}: not called for another {delay:.3g} s ({self._traffic.reason})."
+                raise RateLimited(text, retry_after=delay)
+            await emit(events.Retrying(self._name, attempt, delay, self._traffic.reason))
+            await asyncio.sleep(delay + random.uniform(0, min(1.0, delay / 10)))  # noqa: S311 - not all at once
+
+    @property
+    def _traffic(self) -> Traffic:
+        return traffic_of(self._endpoint)
+
+    def _failed(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
+        return AttemptFailed(
+            self._name, attempt, str(error), seconds, error.status, error.request_id, error.partial, error.raw
+        )
+
+
+def may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
+    """Whether the same request may be sent once more."""
+    last = failures[-1]
+    if last.again == "never" or len(failures) > retries:
+        return False
+    if last.again == "once":
+        return sum(error.again == "once" for error in failures) == 1
+    return not isinstance(last, Stalled) or sum(isinstance(error, Stalled) for error in failures) <= MOST_STALLS
+
+
+def jitter(failures: int, first: float, longest: float) -> float:
+    """Full jitter: anything from nothing to a bound that doubles with each failure."""
+    return random.uniform(0, min(longest, first * 2 ** (failures - 1)))  # noqa: S311
+
+
+def _after(failures: Sequence[ProviderError]) -> ProviderError:
+    error = failures[-1]
+    if len(failures) > 1:
+        error.args = (f"{error} ({len(failures)} attempts)",)
+    return error
+
+
+def _too_late(error: ProviderError, delay: float, total: float) -> ProviderError:
+    if error.retry_after is not None:
+        error.args = (f"{error} Come back in {delay:.4g} s; this call may take {total:.4g} s.",)
+    return error
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,103 @@
+"""The other transport: a client of an official SDK used raw, for its authentication and its special variants."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import from_json
+
+from ..core import plugins
+from . import _scope
+from ._faults import connection_fault
+from ._transport import MOST_REDIRECTS, REDIRECTS, Address, Reply, Transport, redirected, too_many_redirects
+
+_PLAIN = ("AsyncOpenAI", "AsyncAnthropic")
+
+
+@dataclass(frozen=True, slots=True)
+class Sdk:
+    """An official package, the HTTP library under it, and how its client is made when the caller brings none."""
+
+    package: str
+    http: str
+    make: Callable[[Any], Any]
+    brought: Any = None
+
+
+class SdkTransport(Transport):
+    """Bodies go through as bytes; a variant (Azure, Vertex) gets them as a mapping, as it makes its URL from them."""
+
+    def __init__(self, address: Address, sdk: Sdk) -> None:
+        self.address = address
+        self._package = plugins.optional(sdk.package, sdk.package)
+        self._http = plugins.optional(sdk.http, sdk.package)
+        self._sdk = sdk
+        self._timeout = self._http.Timeout(None, connect=address.connect)
+        self._send = self._send_raw if sdk.package == "ollama" else self._send_through
+        self._breaks = (self._http.HTTPError, getattr(self._package, "APIConnectionError", OSError), OSError)
+
+    @asynccontextmanager
+    async def send(self, method: str, path: str, body: bytes = b"") -> AsyncIterator[Reply]:
+        response = await self._answered(method, path, body)
+        chunks = response.aiter_bytes()
+        try:
+            yield Reply(response.status_code, response.headers, self._reading(chunks))
+        finally:
+            await chunks.aclose()
+            await response.aclose()
+
+    async def _answered(self, method: str, url: str, body: bytes) -> Any:
+        for _ in range(MOST_REDIRECTS + 1):
+            try:
+                response = await self._send(await self._client(), method, url, body)
+            except self._breaks as error:
+                raise connection_fault(error, str(self.address), self.address.start) from error
+            if response.status_code not in REDIRECTS:
+                return response
+            await response.aclose()
+            url = redirected(self.address, str(response.request.url), response.headers)
+        raise too_many_redirects(self.address)
+
+    async def _client(self) -> Any:
+        if self._sdk.brought is not None:
+            return self._sdk.brought
+        key = (SdkTransport, self._sdk.package, self.address.base_url, *self.address.headers.items())
+        return await _scope.opened(key, lambda: self._sdk.make(self._package))
+
+    async def _send_through(self, client: Any, method: str, url: str, body: bytes) -> Any:
+        """Through `openai` or `anthropic`: their status errors are answers to us."""
+        options = {
+            "headers": _headers(self.address),
+            "timeout": self._timeout,
+            "max_retries": 0,
+            "follow_redirects": False,
+        }
+        arguments = {"options": options, "cast_to": self._http.Response, "stream": True}
+        try:
+            if method == "GET":
+                return await client.get(url, stream_cls=self._package.AsyncStream, **arguments)
+            content = {"content": body} if type(client).__name__ in _PLAIN else {"body": from_json(body)}
+            return await client.post(url, stream_cls=self._package.AsyncStream, **arguments, **content)
+        except self._package.APIStatusError as error:
+            return error.response
+
+    async def _send_raw(self, client: Any, method: str, url: str, body: bytes) -> Any:
+        """Through `ollama`, which has no way for bytes of its own but the HTTP client inside."""
+        http = client._client
+        request = http.build_request(method, url, content=body, headers=_headers(self.address), timeout=self._timeout)
+        return await http.send(request, stream=True, follow_redirects=False)
+
+    def _reading(self, chunks: AsyncIterator[bytes]) -> Callable[[], Awaitable[bytes]]:
+        async def read() -> bytes:
+            try:
+                return await anext(chunks, b"")
+            except self._breaks as error:
+                raise connection_fault(error, str(self.address), self.address.start) from error
+
+        return read
+
+
+def _headers(address: Address) -> dict[str, str]:
+    """The key is the SDK's own matter."""
+    return {"content-type": "application/json", **address.headers}

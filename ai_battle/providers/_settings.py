@@ -1,0 +1,81 @@
+"""Where a provider is and how one gets in: from the file's `providers:` section, else from the usual variables."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..core.errors import ConfigError
+from ..core.plugins import check_options
+from ._deadlines import DEFAULT, Deadlines
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every provider's `create` takes. What is empty comes from the environment.
+
+    `client` is a client of the official SDK that the caller brings; the transport is then "sdk".
+    """
+
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    api_version: str = ""
+    transport: str = "aiohttp"
+    client: Any = field(default=None, repr=False)
+    deadlines: Deadlines = DEFAULT
+
+    @property
+    def through_sdk(self) -> bool:
+        return self.client is not None or self.transport == "sdk"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A secret and where it came from, which is all that may be told of it."""
+
+    value: str = field(default="", repr=False)
+    source: str = ""
+
+
+def read_settings(provider: str, options: Mapping[str, Any]) -> Settings:
+    check_options(Settings, provider, options)
+    settings = Settings(**options)
+    if settings.transport not in ("aiohttp", "sdk"):
+        raise ConfigError(f"{provider}: there is no transport {settings.transport!r}; it is 'aiohttp' or 'sdk'.")
+    return settings
+
+
+def find_key(provider: str, settings: Settings, variables: Iterable[str], needed: bool = True) -> Key:
+    """The key; when there is none although one is needed, an error that names the variable."""
+    variables = tuple(variables)
+    if settings.api_key:
+        return Key(settings.api_key, f"the api_key of {provider}")
+    if variable := next((name for name in variables if os.environ.get(name)), None):
+        return Key(os.environ[variable], variable)
+    if needed and settings.client is None:
+        raise ConfigError(
+            f"{provider} needs a key: set the environment variable {' or '.join(variables)}, or write api_key under "
+            f"'providers: {provider}:'."
+        )
+    return Key(source=" or ".join(variables))
+
+
+def find_url(provider: str, settings: Settings, variables: Iterable[str], default: str) -> str:
+    """The base URL, without a slash at its end."""
+    found = next((os.environ[name] for name in variables if os.environ.get(name)), default)
+    url = str(settings.base_url or getattr(settings.client, "base_url", "") or found).rstrip("/")
+    if not url:
+        raise ConfigError(f"{provider} needs an address: set {' or '.join(variables)}, or write base_url.")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{provider}: base_url {url!r} is no address; it looks like 'http://127.0.0.1:8000/v1'.")
+    return url
+
+
+def secrets_in(key: Key, settings: Settings, url: str) -> tuple[str, ...]:
+    """All that must not appear in an error, even when a provider repeats it."""
+    brought = getattr(settings.client, "api_key", None)
+    values = (key.value, brought, urlsplit(url).password, *settings.headers.values())
+    return tuple({value for value in values if isinstance(value, str) and len(value) >= 6})

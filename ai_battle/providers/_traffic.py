@@ -1,0 +1,97 @@
+"""What all calls to one provider share while the event loop lives: the rate-limit gate and the circuit breaker."""
+
+import asyncio
+from types import TracebackType
+
+from ..core.errors import ProviderError, RateLimited, Unreachable
+from . import _scope
+
+FAILURES = 5
+PROBE_AFTER = 30.0
+
+
+class Traffic:
+    """Entered by each attempt: `async with traffic: ...`, when `waiting()` is over.
+
+    After five failures in a row the circuit is broken: nobody calls for 30 s, then one call probes and the others wait
+    for its outcome. Failures of calls that overlapped count once, as one outage hits them all.
+    """
+
+    def __init__(self) -> None:
+        self._closed_until = 0.0
+        self._failures = 0
+        self._failed_at = 0.0
+        self._last = ""
+        self._probe: asyncio.Event | None = None
+
+    def waiting(self) -> float:
+        """Seconds until the next attempt may be made."""
+        probing = self._failed_at + PROBE_AFTER if self._is_broken and self._probe is None else 0.0
+        return max(max(self._closed_until, probing) - _now(), 0.0)
+
+    @property
+    def reason(self) -> str:
+        """Why there is a waiting time."""
+        return f"{self._failures} failures in a row, the last: {self._last}" if self._is_broken else "rate limit"
+
+    def close_for(self, seconds: float) -> None:
+        """The provider asked to be left alone: this holds for all calls."""
+        self._closed_until = max(self._closed_until, _now() + seconds)
+
+    def attempt(self) -> "Attempt":
+        return Attempt(self)
+
+    @property
+    def _is_broken(self) -> bool:
+        return self._failures >= FAILURES
+
+    async def enter(self) -> None:
+        if not self._is_broken:
+            return
+        if self._probe is None:
+            self._probe = asyncio.Event()
+            return
+        await self._probe.wait()
+        if self._is_broken:
+            raise Unreachable(f"Not called after {self.reason}")
+
+    def leave(self, error: BaseException | None, begun: float) -> None:
+        """A cancelled call says nothing about the provider; any answer, even a 4xx, shows that it is up."""
+        if error is None or (isinstance(error, ProviderError) and not _is_outage(error)):
+            self._failures = 0
+        elif isinstance(error, ProviderError) and (begun >= self._failed_at or self._probe is not None):
+            self._failures += 1
+            self._failed_at = _now()
+            self._last = str(error)
+        if self._probe is not None:
+            self._probe.set()
+            self._probe = None
+
+
+class Attempt:
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic = traffic
+
+    async def __aenter__(self) -> None:
+        await self._traffic.enter()
+        self._begun = _now()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._traffic.leave(error, self._begun)
+
+
+def traffic_of(endpoint: str) -> Traffic:
+    return _scope.kept((Traffic, endpoint), Traffic)
+
+
+def _is_outage(error: ProviderError) -> bool:
+    """Faults that pass, of the kind that hits everyone: no connection, silence, 5xx."""
+    if error.again != "always" or isinstance(error, RateLimited):
+        return False
+    return isinstance(error, Unreachable) or (error.status or 0) >= 500
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

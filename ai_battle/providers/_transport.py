@@ -1,0 +1,160 @@
+"""The one seam for bytes: posts a body, gives the answer's bytes as they come; here on aiohttp's pooled connections."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from ipaddress import ip_address
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from ..core.errors import BadReply, Unreachable
+from . import _scope
+from ._faults import connection_fault, shown
+
+MOST_BYTES = 16 * 2**20
+MOST_REDIRECTS = 3
+REDIRECTS = frozenset({301, 302, 307, 308})
+_LARGE = 2**20
+_FOR_THE_END = 0.25
+_BREAKS = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where and how a provider is called. `start` tells how to start a server of one's own."""
+
+    provider: str
+    base_url: str
+    headers: Mapping[str, str]
+    connect: float = 5.0
+    start: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.provider} at {shown(self.base_url)}"
+
+
+class Reply:
+    """The head of an answer, and its decoded bytes as they come."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], read: Callable[[], Awaitable[bytes]]) -> None:
+        self.status = status
+        self.headers = headers
+        self._read = read
+        self._size = 0
+
+    async def more(self) -> bytes:
+        """The next bytes, none at the end; raises `Unreachable` when the connection breaks."""
+        data = await self._read()
+        self._size += len(data)
+        if self._size > MOST_BYTES:
+            raise BadReply(
+                f"The answer is longer than {MOST_BYTES // 2**20} MiB.", raw=data[:500].decode(errors="replace")
+            )
+        return data
+
+    async def whole(self) -> bytes:
+        chunks = []
+        while data := await self.more():
+            chunks.append(data)
+        return b"".join(chunks)
+
+    async def rest(self) -> None:
+        """Waits a moment for the end after the last event, so that the connection can be used again."""
+        with suppress(TimeoutError, Unreachable, BadReply):
+            async with asyncio.timeout(_FOR_THE_END):
+                while await self.more():
+                    pass
+
+
+class Transport(ABC):
+    address: Address
+
+    @abstractmethod
+    def send(self, method: str, path: str, body: bytes = b"") -> AbstractAsyncContextManager[Reply]:
+        """One request; leaving the context before the answer's end closes the connection."""
+
+
+def redirected(address: Address, url: str, headers: Mapping[str, str]) -> str:
+    """Where a redirect leads; another origin than that of the address gets neither the key nor the request."""
+    target = URL(url).join(URL(headers.get("location", "")))
+    if target.origin() != URL(address.base_url).origin():
+        raise Unreachable(f"{address}: redirects to {shown(str(target))}; nothing was sent there. Is base_url right?")
+    return str(target)
+
+
+def too_many_redirects(address: Address) -> Unreachable:
+    return Unreachable(f"{address}: redirects more than {MOST_REDIRECTS} times. Is base_url right?")
+
+
+class AiohttpTransport(Transport):
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._base = URL(address.base_url.rstrip("/"))
+        self._timeout = aiohttp.ClientTimeout(total=None, connect=address.connect)
+        self._proxy = _proxy_for(self._base)
+        self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **address.headers})
+
+    @asynccontextmanager
+    async def send(self, method: str, path: str, body: bytes = b"") -> AsyncIterator[Reply]:
+        response = await self._answered(method, URL(f"{self._base}{path}"), body)
+        try:
+            yield Reply(response.status, response.headers, self._reading(response.content))
+        finally:
+            response.close()
+
+    async def _answered(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
+        """The answer after redirects within the same origin; to another origin nothing is sent."""
+        for _ in range(MOST_REDIRECTS + 1):
+            response = await self._sent(method, url, body)
+            if response.status not in REDIRECTS:
+                return response
+            response.close()
+            url = URL(redirected(self.address, str(url), response.headers))
+        raise too_many_redirects(self.address)
+
+    async def _sent(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
+        session = await _scope.opened(AiohttpTransport, _session)
+        data = BytesIO(body) if len(body) > _LARGE else body or None
+        try:
+            return await session.request(
+                method, url, data=data, headers=self._headers, timeout=self._timeout,
+                allow_redirects=False, proxy=self._proxy,
+            )  # fmt: skip
+        except _BREAKS as error:
+            raise connection_fault(error, str(self.address), self.address.start) from error
+
+    def _reading(self, content: aiohttp.StreamReader) -> Callable[[], Awaitable[bytes]]:
+        async def read() -> bytes:
+            try:
+                return await content.readany()
+            except _BREAKS as error:
+                raise connection_fault(error, str(self.address), self.address.start) from error
+
+        return read
+
+
+def _session() -> aiohttp.ClientSession:
+    """One pool for all providers. Its connections are not counted: who waits for one would be taken for a dead host."""
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=300)
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+
+def _proxy_for(url: URL) -> str | None:
+    """The proxy that the environment names for this host; never one for this machine itself."""
+    host = url.host or ""
+    if _is_here(host) or proxy_bypass(host):
+        return None
+    proxies = getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")
+
+
+def _is_here(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")

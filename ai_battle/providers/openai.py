@@ -1,0 +1,151 @@
+"""OpenAI, and all servers that speak its Chat Completions: a row of `ENDPOINTS` each, or just a base URL."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+from ..core.client import ModelClient
+from ..core.errors import ConfigError, ProviderError
+from ..core.exchange import ModelRequest
+from ..core.plugins import near
+from ..wire import openai as wire
+from ._advice import advice
+from ._http import HttpClient, Limits, Question
+from ._sdk import Sdk, SdkTransport
+from ._settings import Key, Settings, find_key, find_url, read_settings, secrets_in
+from ._transport import Address, AiohttpTransport, Transport
+
+NO_KEY = "none"  # what servers without keys are sent by SDKs that insist on one
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """`start` says how the server is started, where that is the user's matter; those servers need no key."""
+
+    base_url: str = ""
+    keys: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    start: str = ""
+    needs_key: bool = False
+    quirks: wire.Quirks = wire.Quirks()  # noqa: RUF009 - a frozen value
+
+
+_OPENAI = wire.Quirks(max_tokens="max_completion_tokens")
+
+ENDPOINTS: Mapping[str, Endpoint] = {
+    "openai": Endpoint(
+        "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), needs_key=True, quirks=_OPENAI
+    ),
+    "openrouter": Endpoint(
+        "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",), needs_key=True
+    ),
+    "groq": Endpoint("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_BASE_URL",), needs_key=True),
+    "azure": Endpoint("", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT",), needs_key=True, quirks=_OPENAI),
+    "lmstudio": Endpoint(
+        "http://127.0.0.1:1234/v1",
+        ("LMSTUDIO_API_KEY", "LM_API_TOKEN"),
+        ("LMSTUDIO_BASE_URL",),
+        "Is LM Studio's server running? Start it with: lms server start",
+    ),
+    "vllm": Endpoint(
+        "http://127.0.0.1:8000/v1",
+        ("VLLM_API_KEY",),
+        ("VLLM_BASE_URL",),
+        "Is vLLM running? Start it with: vllm serve MODEL",
+    ),
+    "llamacpp": Endpoint(
+        "http://127.0.0.1:8080/v1",
+        ("LLAMA_API_KEY",),
+        ("LLAMACPP_BASE_URL",),
+        "Is llama.cpp's server running? Start it with: llama-server -m MODEL.gguf",
+    ),
+    "mlx": Endpoint(
+        "http://127.0.0.1:8080/v1",
+        (),
+        ("MLX_BASE_URL",),
+        "Is the MLX server running? Start it with: mlx_lm.server --model MODEL",
+    ),
+}
+
+
+def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
+    """`options` are those of `Settings`; an endpoint that has no row needs a `base_url`."""
+    settings = read_settings(endpoint, options)
+    row = _row(endpoint, settings)
+    key = find_key(endpoint, settings, row.keys, row.needs_key)
+    url = find_url(endpoint, settings, row.urls, row.base_url)
+    place = _place(endpoint, model, url, settings)
+    address = Address(endpoint, place.url, settings.headers, settings.deadlines.connect, row.start)
+    transport = _transport(address, key, settings)
+    dialect = ChatCompletions(endpoint, model, row.quirks, key, place.path)
+    return HttpClient(transport, dialect, Limits(settings.deadlines, secrets_in(key, settings, url)))
+
+
+class ChatCompletions:
+    def __init__(self, endpoint: str, model: str, quirks: wire.Quirks, key: Key, path: str) -> None:
+        self.model = model
+        self._endpoint = endpoint
+        self._quirks = quirks
+        self._key = key
+        self._path = path
+
+    reader = wire.StreamReader
+    decode_response = staticmethod(wire.decode_response)
+    decode_error = staticmethod(wire.decode_error)
+
+    async def question(self, request: ModelRequest) -> Question:
+        return Question(self._path, wire.encode_request(request, self.model, stream=True, quirks=self._quirks))
+
+    def advice(self, error: ProviderError) -> str:
+        return advice(error, self._endpoint, self.model, self._key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    url: str
+    path: str = "/chat/completions"
+
+
+def _row(endpoint: str, settings: Settings) -> Endpoint:
+    if row := ENDPOINTS.get(endpoint):
+        return row
+    if settings.base_url or settings.client:
+        return Endpoint(keys=(f"{re.sub(r'[^A-Za-z0-9]+', '_', endpoint).upper()}_API_KEY",))
+    raise ConfigError(f"There is no endpoint {endpoint!r} and no base_url for one{near(endpoint, list(ENDPOINTS))}")
+
+
+def _place(endpoint: str, model: str, url: str, settings: Settings) -> _Place:
+    """Azure with an `api_version` has a path for each deployment; its newer API, without one, is like OpenAI's."""
+    if endpoint != "azure" or settings.client is not None:
+        return _Place(url)
+    root = url.removesuffix("/openai/v1").removesuffix("/openai")
+    if not (version := _azure_version(settings)):
+        return _Place(f"{root}/openai/v1")
+    if settings.through_sdk:
+        return _Place(root)
+    return _Place(root, f"/openai/deployments/{quote(model, safe='')}/chat/completions?api-version={quote(version)}")
+
+
+def _azure_version(settings: Settings) -> str:
+    return settings.api_version or os.environ.get("OPENAI_API_VERSION", "")
+
+
+def _transport(address: Address, key: Key, settings: Settings) -> Transport:
+    if settings.through_sdk:
+        return SdkTransport(address, Sdk("openai", "httpx2", _maker(address, key, settings), settings.client))
+    named = {"api-key": key.value} if address.provider == "azure" else {"authorization": f"Bearer {key.value}"}
+    return AiohttpTransport(replace(address, headers={**(named if key.value else {}), **address.headers}))
+
+
+def _maker(address: Address, key: Key, settings: Settings) -> Callable[[Any], Any]:
+    def make(package: Any) -> Any:
+        version = _azure_version(settings)
+        if address.provider == "azure" and version:
+            return package.AsyncAzureOpenAI(azure_endpoint=address.base_url, api_key=key.value, api_version=version)
+        headers = {"api-key": key.value} if address.provider == "azure" else {}
+        return package.AsyncOpenAI(base_url=address.base_url, api_key=key.value or NO_KEY, default_headers=headers)
+
+    return make

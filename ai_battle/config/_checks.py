@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from ai_battle.core.plugins import near
-
+from ..core.plugins import near
 from .discussion import Discussion
 from .problems import Problem
 from .schema import DiscussionFile

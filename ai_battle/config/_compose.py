@@ -5,8 +5,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from ai_battle.core.errors import ConfigError
-
+from ..core.errors import ConfigError
 from ._nodes import DEEPEST, Node, Place
 from ._scalars import Plain
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ai_battle.core.errors import ConfigError
+from ..core.errors import ConfigError
 
 REFERENCE = re.compile(r"(\$?)\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\})?")
 WHOLE = re.compile(r"\$\{([^{}]*)\}")
@@ -35,9 +35,9 @@ class Expansion:
         return REFERENCE.sub(lambda match: f"${{{match[2]}}}" if self._is_taken(match) else self._default(match), text)
 
     @property
-    def secrets(self) -> frozenset[str]:
-        """What must not be shown; shorter values can't be told from ordinary text and are left out."""
-        return frozenset(value for value in self.taken.values() if len(value) >= SHORTEST_SECRET)
+    def secret_names(self) -> dict[str, str]:
+        """What must not be shown, and its variable; shorter values can't be told from ordinary text."""
+        return {value: name for name, value in self.taken.items() if len(value) >= SHORTEST_SECRET}
 
     def _is_taken(self, match: re.Match[str]) -> bool:
         return not match[1] and match[2] is not None and bool(self._variables.get(match[2]))

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from ai_battle.core.errors import ConfigError
-
+from ..core.errors import ConfigError
 from ._environment import Expansion, Unset
 from ._nodes import Node
 from ._scalars import Plain

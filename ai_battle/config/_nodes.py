@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ai_battle.core.errors import ConfigError
-
+from ..core.errors import ConfigError
 from .problems import Path, dotted
 
 Place = tuple[int, int] | str

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from ai_battle.core.errors import ConfigError
-
+from ..core.errors import ConfigError
 from ._compose import compose_value
 from ._nodes import Node
 from .schema import DiscussionFile

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 from pathlib import Path
 
-from ai_battle.core.errors import ConfigError
+from ..core.errors import ConfigError
 
 LARGEST = 5_000_000
 

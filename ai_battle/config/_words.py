@@ -5,8 +5,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import ValidationError
 
-from ai_battle.core.plugins import near
-
+from ..core.plugins import near
 from ._nodes import Node
 from ._values import Section
 from .problems import Path, Problem

@@ -4,9 +4,8 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.plugins import near
-
+from ..core.errors import ConfigError
+from ..core.plugins import near
 from .schema import DiscussionFile
 
 SCHEMAS = {"discussion": DiscussionFile}

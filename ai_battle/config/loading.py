@@ -54,7 +54,12 @@ class Loaded:
     @property
     def secrets(self) -> frozenset[str]:
         """Values that came from the environment; they must never be shown or stored."""
-        return self.expansion.secrets
+        return frozenset(self.expansion.secret_names)
+
+    @property
+    def secret_names(self) -> Mapping[str, str]:
+        """Each of the `secrets` and the variable that it came from."""
+        return self.expansion.secret_names
 
     def located(self, problem: Problem) -> str:
         """The problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""

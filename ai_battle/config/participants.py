@@ -47,7 +47,7 @@ class Parameters(Section):
         default=None, ge=-(2**63), lt=2**64, description="Makes sampling repeatable.", examples=[7]
     )
     stop: Listed[str] = Field(default=(), description="Texts that end the answer.")
-    reasoning: Literal["none", "minimal", "low", "medium", "high"] | None = Field(
+    reasoning: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = Field(
         default=None, description="How much the model thinks before it answers."
     )
     num_ctx: Positive | None = Field(
@@ -135,6 +135,9 @@ class ParticipantSettings(Section):
     )
     when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
     loop: bool = Field(default=False, description="Only for type scripted: start again when the script is used up.")
+    pace: Annotated[Number, Field(ge=0, le=60)] = Field(
+        default=0, description="Only for type scripted: seconds between two words.", examples=[0.05]
+    )
 
     @field_validator("type")
     @classmethod

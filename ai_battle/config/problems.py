@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ai_battle.core.errors import ConfigError
+from ..core.errors import ConfigError
 
 Path = tuple[str | int, ...]
 

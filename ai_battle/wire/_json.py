@@ -17,8 +17,9 @@ SURROGATES = re.compile(
 def dumps(value: Any) -> bytes:
     try:
         return to_json(value, inf_nan_mode="null", fallback=_plain)
-    except PydanticSerializationError:  # a lone surrogate
-        return json.dumps(value, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
+    except PydanticSerializationError:  # half of a surrogate pair
+        text = json.dumps(value, ensure_ascii=False, default=_plain)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def loads(data: bytes) -> Any:

@@ -1,13 +1,20 @@
 """Ids of tool calls: each call of an answer has one, and no two have the same."""
 
+import hashlib
 from dataclasses import replace
 from uuid import uuid4
 
 from ..core.messages import Part, ToolCall
+from ._json import dumps
 
 
 def new_id() -> str:
     return f"call_{uuid4().hex[:24]}"
+
+
+def call_id(call: ToolCall) -> str:
+    """Its id; a call that never got one has the same in every message that speaks of it."""
+    return call.id or "call_" + hashlib.sha256(dumps([call.name, call.arguments])).hexdigest()[:24]
 
 
 def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -1,5 +1,7 @@
 """Values of every kind, for the tests of the wires."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from ai_battle.core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
@@ -13,7 +15,7 @@ json_values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=6
 )
 objects = st.dictionaries(words, json_values, max_size=3)
-extras: st.SearchStrategy[dict[str, dict[str, object]]] = st.just({}) | st.dictionaries(
+extras: st.SearchStrategy[dict[str, Any]] = st.just({}) | st.dictionaries(
     st.sampled_from(["openai", "anthropic"]), objects, max_size=2
 )
 media = st.sampled_from(["image/png", "image/jpeg"])

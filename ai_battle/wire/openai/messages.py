@@ -1,12 +1,12 @@
 """Messages as Chat Completions write them, and back; each message is encoded once in its life."""
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .._calls import call_id
 from .._json import dumps, read_arguments
 from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
 from .quirks import Quirks
@@ -94,11 +94,6 @@ def decode_call(body: Mapping[str, Any]) -> ToolCall:
         arguments, malformed = {}, arguments["malformed"]
     extra = kept(body, KNOWN_IN_CALLS)
     return ToolCall(function.get("name") or "", arguments, body.get("id") or "", malformed, extra=extra)
-
-
-def call_id(call: ToolCall) -> str:
-    """Its id; a call that never got one has the same in every message that speaks of it."""
-    return call.id or "call_" + hashlib.sha256(dumps([call.name, call.arguments])).hexdigest()[:24]
 
 
 def wire_name(speaker: str) -> str:

@@ -4,22 +4,15 @@ import base64
 import binascii
 import mimetypes
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, joined_text
+from .. import _extra
 
 WIRE = "openai"
-
-
-def own(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `extra` that belong to this wire."""
-    return dict(extra.get(WIRE, {}))
-
-
-def kept(body: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """The fields of `body` that this package has no name for, as an `extra`; empty ones say nothing."""
-    unknown = {key: value for key, value in body.items() if key not in known and value not in (None, "", [], {})}
-    return {WIRE: unknown} if unknown else {}
+own = partial(_extra.own, WIRE)
+kept = partial(_extra.kept, WIRE)
 
 
 def refusal(text: str) -> Text:

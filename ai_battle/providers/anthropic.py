@@ -1,0 +1,64 @@
+"""Anthropic's Messages API, and servers that speak it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ..core.client import ModelClient
+from ..core.errors import ProviderError
+from ..core.exchange import ModelRequest
+from ..wire import anthropic as wire
+from ._advice import advice
+from ._http import HttpClient, Limits, Question
+from ._sdk import Sdk, SdkTransport
+from ._settings import Key, Settings, find_key, find_url, read_settings, secrets_in
+from ._transport import Address, AiohttpTransport, Transport
+
+_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+
+
+def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
+    """`options` are those of `Settings`; `cache` lets the provider keep what a conversation repeats each turn."""
+    settings = read_settings("anthropic", options)
+    key = find_key("anthropic", settings, _KEYS)
+    url = find_url("anthropic", settings, ("ANTHROPIC_BASE_URL",), "https://api.anthropic.com").removesuffix("/v1")
+    version = settings.api_version or wire.CURRENT
+    headers = {"anthropic-version": version, **settings.headers}
+    transport = _transport(Address("anthropic", url, headers, settings.deadlines.connect), key, settings)
+    limits = Limits(settings.deadlines, secrets_in(key, settings, url))
+    return HttpClient(transport, Messages(model, version, key, cache), limits)
+
+
+class Messages:
+    def __init__(self, model: str, version: str, key: Key, cache: bool) -> None:
+        self.model = model
+        self._version = version
+        self._key = key
+        self._cache = cache
+
+    reader = wire.StreamReader
+    decode_response = staticmethod(wire.decode_response)
+    decode_error = staticmethod(wire.decode_error)
+
+    async def question(self, request: ModelRequest) -> Question:
+        left_out = wire.unsupported(request.options, self._version, self.model)
+        if self._cache and len(request.messages) > 1:
+            request = replace(request, options={"cache": True, **request.options})
+        body = wire.encode_request(request, self.model, stream=True, version=self._version)
+        return Question("/v1/messages", body, left_out)
+
+    def advice(self, error: ProviderError) -> str:
+        return advice(error, "anthropic", self.model, self._key)
+
+
+def _transport(address: Address, key: Key, settings: Settings) -> Transport:
+    if settings.through_sdk:
+        return SdkTransport(address, Sdk("anthropic", "httpx2", _maker(address, key), settings.client))
+    classic = address.headers["anthropic-version"] < wire.CURRENT and key.source != "ANTHROPIC_AUTH_TOKEN"
+    named = {"x-api-key": key.value} if classic else {"authorization": f"Bearer {key.value}"}
+    return AiohttpTransport(replace(address, headers={**named, **address.headers}))
+
+
+def _maker(address: Address, key: Key) -> Callable[[Any], Any]:
+    named = {"auth_token" if key.source == "ANTHROPIC_AUTH_TOKEN" else "api_key": key.value}
+    return lambda package: package.AsyncAnthropic(base_url=address.base_url, **named)

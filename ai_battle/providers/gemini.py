@@ -1,0 +1,46 @@
+"""Google's Gemini API, `generateContent`."""
+
+from typing import Any
+from urllib.parse import quote
+
+from ..core.client import ModelClient
+from ..core.errors import ConfigError, ProviderError
+from ..core.exchange import ModelRequest
+from ..wire import gemini as wire
+from ._advice import advice
+from ._http import HttpClient, Limits, Question
+from ._settings import Key, find_key, find_url, read_settings, secrets_in
+from ._transport import Address, AiohttpTransport
+
+_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+_URLS = ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+
+
+def create(model: str, **options: Any) -> ModelClient:
+    """`options` are those of `Settings`; `api_version` is "v1beta" unless it says otherwise."""
+    settings = read_settings("gemini", options)
+    if settings.through_sdk:
+        raise ConfigError("gemini has only the transport 'aiohttp'.")
+    key = find_key("gemini", settings, _KEYS)
+    url = find_url("gemini", settings, _URLS, "https://generativelanguage.googleapis.com")
+    headers = {"x-goog-api-key": key.value, **settings.headers}
+    transport = AiohttpTransport(Address("gemini", url, headers, settings.deadlines.connect))
+    dialect = GenerateContent(model, settings.api_version or "v1beta", key)
+    return HttpClient(transport, dialect, Limits(settings.deadlines, secrets_in(key, settings, url)))
+
+
+class GenerateContent:
+    def __init__(self, model: str, version: str, key: Key) -> None:
+        self.model = model
+        self._path = f"/{version}/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
+        self._key = key
+
+    reader = wire.StreamReader
+    decode_response = staticmethod(wire.decode_response)
+    decode_error = staticmethod(wire.decode_error)
+
+    async def question(self, request: ModelRequest) -> Question:
+        return Question(self._path, wire.encode_request(request, self.model, stream=True))
+
+    def advice(self, error: ProviderError) -> str:
+        return advice(error, "gemini", self.model, self._key)

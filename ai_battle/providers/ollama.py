@@ -1,0 +1,173 @@
+"""Ollama's own API: the context is sized by the conversation, as its default cuts long ones without a word."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from ipaddress import IPv6Address, ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json, to_json
+
+from ..core.client import ModelClient
+from ..core.errors import ConfigError, ProviderError
+from ..core.exchange import ModelRequest
+from ..core.tokens import estimate_request
+from ..wire import ollama as wire
+from . import _scope
+from ._advice import advice
+from ._deadlines import Clocks, Deadlines
+from ._http import HttpClient, Limits, Question
+from ._names import nearest_tag
+from ._sdk import Sdk, SdkTransport
+from ._settings import Key, Settings, find_key, read_settings, secrets_in
+from ._transport import Address, AiohttpTransport, Transport
+
+PORT = 11434
+SMALLEST_CONTEXT = 4_096
+ROOM_TO_ANSWER = 1_024
+_START = "Is Ollama running? Start it with: ollama serve"
+_A_LOOK = Deadlines(connect=5.0, total=10.0)
+
+
+def create(model: str, **options: Any) -> ModelClient:
+    """`options` are those of `Settings`; `base_url` may be written in all the ways of OLLAMA_HOST."""
+    settings = read_settings("ollama", options)
+    key = find_key("ollama", settings, ("OLLAMA_API_KEY",), needed=False)
+    url = _url(settings)
+    address = Address("ollama", url, settings.headers, settings.deadlines.connect, _START)
+    transport = _transport(address, key, settings)
+    limits = Limits(settings.deadlines, secrets_in(key, settings, url))
+    return HttpClient(transport, Chat(model, transport, key), limits)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A model as the server has it: the tag it goes by, its window, and the context it is loaded with.
+
+    All clients of the model share it: Ollama loads a model anew for each other size.
+    """
+
+    tag: str
+    window: int | None = None
+    num_ctx: int = SMALLEST_CONTEXT
+
+    def room_for(self, request: ModelRequest) -> int:
+        """The context for this request and its answer, in powers of two, never less than before."""
+        needed = estimate_request(request) + (request.options.get("max_tokens") or ROOM_TO_ANSWER)
+        while self.num_ctx < needed:
+            self.num_ctx *= 2
+        return min(self.num_ctx, self.window or self.num_ctx)
+
+
+class Chat:
+    def __init__(self, model: str, transport: Transport, key: Key) -> None:
+        self.model = model
+        self._transport = transport
+        self._key = key
+
+    reader = wire.StreamReader
+    decode_response = staticmethod(wire.decode_response)
+    decode_error = staticmethod(wire.decode_error)
+
+    async def question(self, request: ModelRequest) -> Question:
+        loaded = await self._loaded()
+        if "num_ctx" not in request.options:
+            request = replace(request, options={**request.options, "num_ctx": loaded.room_for(request)})
+        return Question("/api/chat", wire.encode_request(request, loaded.tag, stream=True))
+
+    def advice(self, error: ProviderError) -> str:
+        if error.status == 404:
+            return f"Get it with: ollama pull {self.model}"
+        return advice(error, "ollama", self.model, self._key)
+
+    async def _loaded(self) -> Loaded:
+        """What the server says of the model, asked once; when it does not say, the call itself shows what is wrong."""
+        models: dict[str, Loaded] = _scope.kept((Loaded, self._transport.address.base_url), dict)
+        if self.model not in models:
+            try:
+                models[self.model] = await self._looked_up()
+            except ProviderError:
+                return Loaded(self.model)
+        return models[self.model]
+
+    async def _looked_up(self) -> Loaded:
+        status, shown = await self._ask("POST", "/api/show", to_json({"model": self.model}))
+        if status != 404:
+            return Loaded(self.model, _window(shown))
+        _, tags = await self._ask("GET", "/api/tags")
+        tag = nearest_tag(self.model, (entry["name"] for entry in tags.get("models") or ()))
+        if tag is None or tag == self.model:
+            return Loaded(self.model)
+        _, shown = await self._ask("POST", "/api/show", to_json({"model": tag}))
+        return Loaded(tag, _window(shown))
+
+    async def _ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, Mapping[str, Any]]:
+        async with (
+            Clocks(_A_LOOK, str(self._transport.address)),
+            self._transport.send(method, path, body) as reply,
+        ):
+            data = await reply.whole()
+        try:
+            answer = from_json(data)
+        except ValueError:
+            answer = {}
+        return reply.status, answer if isinstance(answer, dict) else {}
+
+
+def spelled_out(host: str) -> str:
+    """A URL of `host`, `host:port`, `:port` or a URL without a port, as Ollama itself reads OLLAMA_HOST."""
+    scheme, separator, rest = host.strip().strip("\"'").partition("://")
+    if not separator:
+        scheme, rest = "http", scheme
+    try:
+        parts = urlsplit(f"{scheme}://{rest}")
+        port = parts.port or ({"http": 80, "https": 443}.get(scheme, PORT) if separator else PORT)
+    except ValueError as error:
+        raise ConfigError(f"Ollama's address {host!r} can't be read: {error}") from error
+    if scheme not in ("http", "https"):
+        raise ConfigError(f"Ollama's address {host!r} can't be read; it looks like 'http://127.0.0.1:{PORT}'.")
+    name = parts.hostname or "127.0.0.1"
+    return f"{scheme}://{_reachable(name)}:{port}{parts.path.rstrip('/')}"
+
+
+def _reachable(host: str) -> str:
+    """An address to which a server is bound is not always one to call."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "[::1]"
+    return f"[{host}]" if isinstance(address, IPv6Address) else host
+
+
+def _window(shown: Mapping[str, Any]) -> int | None:
+    described = shown.get("model_info") or {}
+    return next((value for name, value in described.items() if name.endswith(".context_length") and value), None)
+
+
+def _url(settings: Settings) -> str:
+    if settings.client is not None:
+        return str(settings.client._client.base_url).rstrip("/")
+    return spelled_out(settings.base_url or os.environ.get("OLLAMA_HOST", ""))
+
+
+def _transport(address: Address, key: Key, settings: Settings) -> Transport:
+    if settings.through_sdk:
+        return SdkTransport(address, Sdk("ollama", "httpx", _maker(address.base_url), settings.client))
+    named = {"authorization": f"Bearer {key.value}"} if key.value else {}
+    return AiohttpTransport(replace(address, headers={**named, **address.headers}))
+
+
+def _maker(url: str) -> Callable[[Any], Any]:
+    @asynccontextmanager
+    async def make(package: Any) -> AsyncIterator[Any]:
+        client = package.AsyncClient(host=url)
+        try:
+            yield client
+        finally:
+            await client.close()
+
+    return make

@@ -30,17 +30,25 @@ class EventTokenizer:
             self.head += data[: HEAD - len(self.head)]
         if self._after_cr or b"\r" in data:
             data = self._with_plain_newlines(data)
+        if not self._unread:  # as a rule a chunk ends where an event ends
+            end = data.rfind(b"\n\n")
+            if end >= 0:
+                self._unread += data[end + 2 :]
+                return _events(data[:end])
+        return self._feed_more(data)
+
+    def _feed_more(self, data: bytes) -> list[ServerEvent]:
         unread = self._unread
         scanned = len(unread)
         unread += data
-        end = unread.rfind(b"\n\n", scanned - 1 if scanned else 0)
-        if end < 0:
-            if len(unread) > MAX_EVENT:
-                raise BadReply(f"An event of the stream is larger than {MAX_EVENT >> 20} MiB.", raw=_head(self.head))
-            return []
-        blocks = bytes(unread[:end]).removeprefix(BOM).split(b"\n\n")
-        del unread[: end + 2]
-        return _events(blocks)
+        end = unread.rfind(b"\n\n", max(scanned - 1, 0))
+        if end >= 0:
+            complete = bytes(unread[:end])
+            del unread[: end + 2]
+            return _events(complete)
+        if len(unread) > MAX_EVENT:
+            raise BadReply(f"An event of the stream is larger than {MAX_EVENT >> 20} MiB.", raw=_head(self.head))
+        return []
 
     def _with_plain_newlines(self, data: bytes) -> bytes:
         if self._after_cr and data.startswith(b"\n"):
@@ -51,9 +59,9 @@ class EventTokenizer:
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def _events(blocks: list[bytes]) -> list[ServerEvent]:
+def _events(complete: bytes) -> list[ServerEvent]:
     events = []
-    for block in blocks:
+    for block in complete.split(b"\n\n"):
         if block.startswith(b"data: ") and b"\n" not in block:
             events.append(("", block[6:]))
         elif (event := _event(block)) is not None:
@@ -64,7 +72,7 @@ def _events(blocks: list[bytes]) -> list[ServerEvent]:
 def _event(block: bytes) -> ServerEvent | None:
     name = ""
     data: list[bytes] = []
-    for line in block.split(b"\n"):
+    for line in block.removeprefix(BOM).split(b"\n"):
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":

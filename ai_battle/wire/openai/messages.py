@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.errors import ConfigError
-from ...core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .._calls import call_id
 from .._json import dumps, read_arguments
 from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
@@ -101,18 +101,21 @@ def wire_name(speaker: str) -> str:
 
 
 def _encoded(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
-    if message.role == "assistant":
-        first, later = [assistant_body(message, quirks)], pictures(message.parts)
-    else:
-        first, later = [_result_body(result) for result in message.tool_results], _beside_results(message)
-    follow: dict[str, Any] = {"role": "user" if first or message.role == "tool" else message.role}
-    follow["content"] = encode_content(later)
-    if not first:
-        first, later = [follow | own(message.extra)], []
+    """The bytes of a message by their key, and of what it says after the results of tools."""
+    first, later = _bodies(message, quirks)
     if quirks.names and message.speaker and first[0]["role"] != "tool":
         first[0]["name"] = wire_name(message.speaker)
-    encoded = {key: b",".join(dumps(body) for body in first)}
-    return encoded | ({after: dumps(follow)} if later else {})
+    encoded = {key: b",".join(map(dumps, first))}
+    return encoded | ({after: dumps({"role": "user", "content": encode_content(later)})} if later else {})
+
+
+def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], list[Part]]:
+    if message.role == "assistant":
+        return [assistant_body(message, quirks)], pictures(message.parts)
+    if results := message.tool_results:
+        return [_result_body(result) for result in results], _beside_results(message)
+    role = "user" if message.role == "tool" else message.role
+    return [{"role": role, "content": encode_content(_content(message))} | own(message.extra)], []
 
 
 def _beside_results(message: Message) -> list[Part]:
@@ -121,7 +124,11 @@ def _beside_results(message: Message) -> list[Part]:
     for result in message.tool_results:
         if images := [part for part in result.parts if isinstance(part, Image)]:
             shown += [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *images]
-    return shown + [part for part in message.parts if not isinstance(part, Thinking | ToolCall | ToolResult)]
+    return shown + _content(message)
+
+
+def _content(message: Message) -> list[Part]:
+    return [part for part in message.parts if isinstance(part, Text | Image | Document)]
 
 
 def _result_body(result: ToolResult) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from .._json import loads
 from ..sse import EventTokenizer
 from .calls import CallsReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES
-from .messages import reasoning_of
 from .parts import WIRE, kept, refusal
 from .response import KNOWN, KNOWN_IN_CHOICES, answer, read_usage
+
+NONE: frozenset[str] = frozenset()
 
 
 class StreamReader:
@@ -86,24 +87,27 @@ class StreamReader:
             events.append(TextDelta(content))
         if reason := choice.get("finish_reason"):
             self._finish_with(reason, choice)
-        if len(choice) > 3:
-            _merge(self._choice_extra, choice, KNOWN_IN_CHOICES)
+        if probabilities := choice.get("logprobs"):
+            _merge(self._choice_extra, {"logprobs": probabilities}, NONE)
 
     def _take_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
-        if thought := reasoning_of(delta):
+        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
             self._thinking.append(thought)
             events.append(ThinkingDelta(thought))
         if refused := delta.get("refusal"):
             self._refused = True
             self._text.append(refused)
             events.append(TextDelta(refused))
-        events.extend(self._calls.take(fragment) for fragment in delta.get("tool_calls") or ())
-        _merge(self._message_extra, delta, KNOWN_IN_MESSAGES)
+        if fragments := delta.get("tool_calls"):
+            events.extend(self._calls.take(fragment) for fragment in fragments)
+        if not delta.keys() <= KNOWN_IN_MESSAGES:
+            _merge(self._message_extra, delta, KNOWN_IN_MESSAGES)
 
     def _finish_with(self, reason: str, choice: Mapping[str, Any]) -> None:
         if reason == "error":
             raise in_stream(choice, self.text)
         self._reason = reason
+        _merge(self._choice_extra, choice, KNOWN_IN_CHOICES | {"logprobs"})
 
 
 def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str]) -> None:
@@ -112,7 +116,7 @@ def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str
         if key in known or value in (None, "", [], {}):
             continue
         if isinstance(value, dict):
-            _merge(into.setdefault(key, {}), value, frozenset())
+            _merge(into.setdefault(key, {}), value, NONE)
         elif isinstance(value, list):
             into[key] = into.get(key, []) + value
         else:

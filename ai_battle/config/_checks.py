@@ -1,10 +1,13 @@
 """What no single key can tell: how the parts of a discussion fit together."""
 
 from collections.abc import Iterator
+from pathlib import Path as FilePath
 
 from ..core.plugins import near
+from ._reading import near_file
 from .discussion import Discussion
-from .problems import Problem
+from .inputs import InputFile
+from .problems import Path, Problem
 from .schema import DiscussionFile
 
 NOT_BUILT_YET = {
@@ -25,6 +28,25 @@ def check(file: DiscussionFile) -> Iterator[Problem]:
     yield from _tools_of_participants(discussion)
 
 
+def missing_files(discussion: Discussion, base: FilePath) -> Iterator[Problem]:
+    """Looks at the disk, so it is asked for when the files are needed."""
+    if discussion.input_file:
+        yield from _missing(discussion.input_file, base, ("discussion", "input_file"))
+    files = discussion.input_files
+    for index, file in enumerate(files.files if files else ()):
+        yield from _missing(file, base, ("discussion", "input_files", "files", index))
+    if files and files.directory and not (base / FilePath(files.directory).expanduser()).is_dir():
+        yield Problem(("discussion", "input_files", "directory"), f"there is no directory {files.directory!r}")
+
+
+def _missing(file: InputFile, base: FilePath, path: Path) -> Iterator[Problem]:
+    there = file.resolve(base)
+    if there.is_dir():
+        yield Problem((*path, "path"), f"{file.path!r} is a directory; input_files takes one as 'directory'")
+    elif not there.is_file():
+        yield Problem((*path, "path"), f"there is no file {file.path!r} in {base}{near_file(there)}")
+
+
 def notes_on(file: DiscussionFile) -> Iterator[str]:
     """What is accepted, but does nothing in this version."""
     discussion = file.discussion
@@ -32,6 +54,9 @@ def notes_on(file: DiscussionFile) -> Iterator[str]:
         yield "discussion.tools: checked, but models can't use tools yet; this run goes without them"
     if discussion.collaboration and discussion.collaboration.enabled and discussion.collaboration.pairs:
         yield "discussion.collaboration: checked, but models don't help each other yet; this run goes without it"
+    for name, participant in discussion.models.items():
+        if participant.role == "user" and participant.type:
+            yield f"discussion.models.{name}.type: has no effect; a user is a person at the keyboard"
     for key, words in NOT_BUILT_YET.items():
         if key in discussion.model_fields_set:
             yield f"discussion.{key}: accepted, but not there yet; {words}"

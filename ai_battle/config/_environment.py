@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..core.errors import ConfigError
+from ._secrets import SHORTEST, hidden
 
 REFERENCE = re.compile(r"(\$?)\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\})?")
 WHOLE = re.compile(r"\$\{([^{}]*)\}")
 LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
-SHORTEST_SECRET = 4
 
 
 class Unset(Exception):
@@ -37,7 +37,15 @@ class Expansion:
     @property
     def secret_names(self) -> dict[str, str]:
         """What must not be shown, and its variable; shorter values can't be told from ordinary text."""
-        return {value: name for name, value in self.taken.items() if len(value) >= SHORTEST_SECRET}
+        return {value: name for name, value in self.taken.items() if len(value) >= SHORTEST}
+
+    def keep_secret(self, value: str, name: str) -> None:
+        """A secret that stands in the file itself."""
+        self.taken[name] = value
+
+    def hide(self, text: str) -> str:
+        """The text without values from the environment."""
+        return hidden(text, self.taken)
 
     def _is_taken(self, match: re.Match[str]) -> bool:
         return not match[1] and match[2] is not None and bool(self._variables.get(match[2]))

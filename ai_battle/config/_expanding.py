@@ -6,7 +6,8 @@ from ..core.errors import ConfigError
 from ._environment import Expansion, Unset
 from ._nodes import Node
 from ._scalars import Plain
-from .problems import Path, Problem
+from ._secrets import is_secret, variable_for
+from .problems import Path, Problem, dotted
 
 MOST_VALUES = 100_000
 MOST_TEXT = 20_000_000
@@ -20,6 +21,7 @@ class Expanding:
         self._values = 0
         self._text = 0
         self.problems: list[Problem] = []
+        self.notes: list[str] = []
 
     def value(self, node: Node, path: Path = ()) -> Any:
         self._count(node)
@@ -30,7 +32,13 @@ class Expanding:
                 return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
             case str() if "${" in node.value:
                 return self._replaced(node.value, path)
+            case str() if node.value and path and is_secret(path[-1]):
+                self._expansion.keep_secret(node.value, variable_for(path))
+                self.notes.append(f"{dotted(path)}: a secret is better kept out of the file: ${{{variable_for(path)}}}")
         return node.value
+
+    def hide(self, text: str) -> str:
+        return self._expansion.hide(text)
 
     def _replaced(self, text: str, path: Path) -> str:
         try:

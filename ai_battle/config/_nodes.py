@@ -35,6 +35,13 @@ class Node:
             node = node.child(step) if node else None
         return node
 
+    def nearest(self, path: Path) -> "Node":
+        """The value at `path`, or the one on the way to it where the path ends."""
+        node = self
+        for step in path:
+            node = node.child(step) or node
+        return node
+
     def with_child(self, step: str | int, child: "Node", place: Place = "") -> "Node":
         """The same with another child; a new key gets `place`."""
         if isinstance(step, int):
@@ -46,18 +53,18 @@ class Node:
 
 
 def place_of(root: Node, path: Path, key: bool = False) -> Place:
-    """Where `path` stands, or as much of it as there is; its last key, if `key` says so or the rest is missing."""
-    parent, node, step = root, root, None
-    for index, step in enumerate(path):
-        found = node.child(step)
-        if found is None:
-            return _key_place(parent, path[index - 1], node) if index else node.place
-        parent, node = node, found
-    return _key_place(parent, step, node) if key else node.place
+    """Where `path` stands, or as much of it as there is; its last key if `key` says so, or if the rest is missing.
 
-
-def _key_place(parent: Node, step: str | int | None, node: Node) -> Place:
-    return parent.keys.get(step, node.place) if isinstance(step, str) else node.place
+    Steps that only the schema has (`any` where a list is short for it) are passed over.
+    """
+    node, at_key, missing = root, root.place, False
+    for step in path:
+        child = node.child(step)
+        missing = child is None
+        if child is not None:
+            at_key = node.keys.get(step, child.place) if isinstance(step, str) else child.place
+            node = child
+    return at_key if key or (missing and isinstance(node.value, dict)) else node.place
 
 
 def from_python(value: Any, path: Path = (), place: Place = "") -> Node:

@@ -6,6 +6,7 @@ from pathlib import Path
 from ..core.errors import ConfigError
 
 LARGEST = 5_000_000
+YAML = (".yaml", ".yml")
 
 
 def read_text(path: Path, shown: str) -> str:
@@ -13,7 +14,7 @@ def read_text(path: Path, shown: str) -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{shown}: there is no such file{_near(path)}") from None
+        raise ConfigError(f"{shown}: there is no such file{near_file(path, YAML)}") from None
     except IsADirectoryError:
         raise ConfigError(f"{shown}: is a directory; name a YAML file in it{_yaml_in(path)}") from None
     except (OSError, ValueError) as error:
@@ -35,17 +36,17 @@ def _decoded(data: bytes, shown: str) -> str:
         ) from None
 
 
-def _near(path: Path) -> str:
-    folder = path.parent
-    if not folder.is_dir():
-        return f", and no directory {str(folder)!r} either"
-    names = [name for name in _names(folder) if name.endswith((".yaml", ".yml"))]
-    near = get_close_matches(path.name, names, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(repr(str(folder / name)) for name in near)}?" if near else ""
+def near_file(path: Path, endings: tuple[str, ...] = ("",)) -> str:
+    """The end of an error message: files beside `path` that may have been meant."""
+    if not path.parent.is_dir():
+        return f", and no directory {str(path.parent)!r} either"
+    names = [name for name in _names(path.parent) if name.endswith(endings)]
+    close = get_close_matches(path.name, names, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def _yaml_in(folder: Path) -> str:
-    names = [name for name in _names(folder) if name.endswith((".yaml", ".yml"))]
+    names = [name for name in _names(folder) if name.endswith(YAML)]
     return f": {', '.join(names[:5])}" if names else ""
 
 

@@ -18,6 +18,10 @@ class Plain(str):
     __slots__ = ()
 
 
+def is_number(text: str) -> bool:
+    return bool(FLOAT.fullmatch(text) or INTEGER.fullmatch(text))
+
+
 def resolve(text: str) -> str | int | float | bool | None:
     """What an unquoted scalar stands for by itself: `no`, `on` and `12:30` are text, `1e3` is a number."""
     if text in WORDS:

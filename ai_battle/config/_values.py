@@ -1,9 +1,20 @@
 """The kinds of value that the schema is made of: what YAML writes is read by what the key expects."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ._scalars import Plain, resolve
 
@@ -50,19 +61,46 @@ def _number(value: Any) -> Any:
     return number if isinstance(number, int | float) and not isinstance(number, bool) else value
 
 
-def one_or_more(value: Any) -> Any:
-    """A single entry stands for a list of it."""
+def _flag(value: Any) -> Any:
+    """Only true and false are flags, and what older YAML wrote for them; 1 and 0 are numbers."""
+    return value if isinstance(value, bool) or (isinstance(value, str) and not value.isdigit()) else {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Short:
+    """A shorter spelling of a value: `written_out` makes the whole of it, `spelling` is its JSON Schema.
+
+    Without a `spelling` a single entry is short for a list of it.
+    """
+
+    written_out: Callable[[Any], Any]
+    spelling: Mapping[str, Any] | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.written_out, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        whole = handler(schema)
+        return {"anyOf": [dict(self.spelling or whole["items"]), whole]}
+
+
+def _one_or_more(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
 T = TypeVar("T")
-Listed = Annotated[tuple[T, ...], BeforeValidator(one_or_more)]
+TEXT = {"type": "string"}
+REFERENCE = {"type": "string", "pattern": r"\$\{"}
+Listed = Annotated[tuple[T, ...], Short(_one_or_more)]
 Free = Annotated[Any, BeforeValidator(free)]
 FreeMapping = Annotated[dict[str, Any], BeforeValidator(free)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Whole = Annotated[int, BeforeValidator(_number)]
-Number = Annotated[float, BeforeValidator(_number)]
-Count = Annotated[Whole, Field(ge=0, le=LARGE)]
-Positive = Annotated[Whole, Field(ge=1, le=LARGE)]
-Amount = Annotated[Number, Field(ge=0, le=LARGE)]
-Seconds = Annotated[Number, Field(gt=0, le=31_536_000)]
+AS_NUMBER = Short(_number, REFERENCE)
+Flag = Annotated[bool, Short(_flag, REFERENCE)]
+Whole = Annotated[int, AS_NUMBER]
+Number = Annotated[float, AS_NUMBER]
+Count = Annotated[int, Field(ge=0, le=LARGE), AS_NUMBER]
+Positive = Annotated[int, Field(ge=1, le=LARGE), AS_NUMBER]
+Amount = Annotated[float, Field(ge=0, le=LARGE), AS_NUMBER]
+Share = Annotated[float, Field(ge=0, le=1), AS_NUMBER]
+Seconds = Annotated[float, Field(gt=0, le=31_536_000), AS_NUMBER]

@@ -1,35 +1,48 @@
 """What pydantic finds wrong, said in the words of someone who writes YAML."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError
 
 from ..core.plugins import near
 from ._nodes import Node
+from ._scalars import is_number
+from ._secrets import is_secret
 from ._values import Section
 from .problems import Path, Problem
 
-SECRET_KEYS = ("api_key", "token", "password", "secret", "authorization")
-
+MISSING = "is missing"
 Words = Callable[[Mapping[str, Any], str], str]
 
 
-def problems_of(error: ValidationError, schema: type[Section], written: Node) -> Iterator[Problem]:
+def problems_of(error: ValidationError, schema: type[Section], written: Node) -> list[Problem]:
+    """What is wrong; a key that is missing because it is misspelt is told once."""
+    problems = list(_each(error, schema, written))
+    misspelt = {(p.path[:-1], key) for p in problems if p.key for key in re.findall(r"'(\w+)'", p.message)}
+    return [
+        p for p in problems if p.key or not p.message.startswith(MISSING) or (p.path[:-1], p.path[-1]) not in misspelt
+    ]
+
+
+def _each(error: ValidationError, schema: type[Section], written: Node) -> Iterator[Problem]:
     """One problem for each fault; values are shown as they were written, never as the environment filled them."""
     for fault in error.errors(include_url=False, include_context=True):
-        path = fault["loc"]
-        if fault["type"] == "extra_forbidden":
+        path, kind = fault["loc"], fault["type"]
+        if kind == "extra_forbidden":
             yield Problem(path, f"unknown key{_near_key(str(path[-1]), schema, path[:-1])}", key=True)
+        elif path and path[-1] == "[key]":
+            yield Problem(path[:-1], f"the key {_words(kind, fault.get('ctx', {}), '', '')}", key=True)
         else:
-            yield Problem(path, _words(fault["type"], fault.get("ctx", {}), shown(written, path), fault["msg"]))
+            yield Problem(path, _words(kind, fault.get("ctx", {}), shown(written, path), fault["msg"]))
 
 
 def shown(written: Node, path: Path) -> str:
     """The value at `path`, short and as it was written; keys are not shown."""
-    node = written.at(path)
-    value = node.value if node else None
-    if any(isinstance(step, str) and step.lower() in SECRET_KEYS for step in path):
+    node = written.nearest(path)
+    value = None if isinstance(node.value, dict) and node is not written.at(path) else node.value
+    if any(is_secret(step) for step in path):
         return "this"
     if isinstance(value, dict):
         return "a mapping"
@@ -47,7 +60,7 @@ def _scalar(value: Any) -> str:
         return "a number of more than 30 digits"
     text = str(value)
     short = text if len(text) <= 40 else f"{text[:37]}..."
-    return repr(short) if isinstance(value, str) else short
+    return short if not isinstance(value, str) or is_number(value) else repr(short)
 
 
 def _words(kind: str, context: Mapping[str, Any], value: str, otherwise: str) -> str:
@@ -88,7 +101,7 @@ def _too_short(context: Mapping[str, Any], value: str) -> str:
 
 
 WORDS: dict[str, Words] = {
-    "missing": lambda _, __: "is missing",
+    "missing": lambda _, __: MISSING,
     "string_type": _expects("text"),
     "string_too_short": lambda _, __: "must not be empty",
     "string_too_long": lambda context, _: f"must be at most {context['max_length']} characters long",
@@ -119,8 +132,15 @@ WORDS: dict[str, Words] = {
 
 
 def _near_key(key: str, schema: type[Section], path: Path) -> str:
+    """What the key may have been meant to be, or where it belongs."""
+    if not path and (inside := next((n for n in schema.model_fields if key in _keys_at(schema, (n,))), "")):
+        return f" here; it belongs under '{inside}:'"
+    return near(key, _keys_at(schema, path))
+
+
+def _keys_at(schema: type[Section], path: Path) -> list[str]:
     section = section_at(schema, path)
-    return near(key, list(section.model_fields)) if section else ""
+    return list(section.model_fields) if section else []
 
 
 def section_at(schema: type[Section], path: Path) -> type[Section] | None:
@@ -133,7 +153,7 @@ def section_at(schema: type[Section], path: Path) -> type[Section] | None:
 
 def _inside(expected: Any, step: str | int) -> Any:
     if section := _section_in(expected):
-        return section.model_fields[step].annotation if step in section.model_fields else None
+        return get_type_hints(section, include_extras=True).get(str(step))
     return next(
         (
             get_args(kind)[-1 if get_origin(kind) is dict else 0]

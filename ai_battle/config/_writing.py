@@ -7,6 +7,8 @@ import yaml
 from ._environment import Expansion
 from ._nodes import Node
 from ._scalars import Plain
+from ._secrets import is_secret, variable_for
+from .problems import Path
 
 
 class _Dumper(yaml.SafeDumper):
@@ -31,11 +33,14 @@ def written_back(tree: Node, expansion: Expansion) -> str:
     return yaml.dump(_values(tree, expansion), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _values(node: Node, expansion: Expansion) -> Any:
-    if isinstance(node.value, dict):
-        return {key: _values(child, expansion) for key, child in node.value.items()}
-    if isinstance(node.value, list):
-        return [_values(child, expansion) for child in node.value]
-    if isinstance(node.value, str) and "${" in node.value:
-        return type(node.value)(expansion.written_back(node.value))
+def _values(node: Node, expansion: Expansion, path: Path = ()) -> Any:
+    match node.value:
+        case dict():
+            return {key: _values(child, expansion, (*path, key)) for key, child in node.value.items()}
+        case list():
+            return [_values(child, expansion, (*path, index)) for index, child in enumerate(node.value)]
+        case str() if "${" in node.value:
+            return type(node.value)(expansion.written_back(node.value))
+        case str() if node.value and path and is_secret(path[-1]):
+            return f"${{{variable_for(path)}}}"
     return node.value

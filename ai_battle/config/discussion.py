@@ -2,10 +2,24 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from ._values import Amount, Count, Free, Listed, Name, Positive, Seconds, Section
+from ._values import (
+    AS_NUMBER,
+    LARGE,
+    Amount,
+    Count,
+    Flag,
+    Free,
+    Listed,
+    Name,
+    Positive,
+    Seconds,
+    Section,
+    Short,
+    is_null,
+)
 from .collaboration import Collaboration
 from .inputs import AnyFile, AnyFiles
 from .participants import ParticipantSettings
@@ -27,9 +41,12 @@ def _stop(written: Any) -> Any:
     """A list is short for `any`, as are several conditions in one mapping."""
     if isinstance(written, list | tuple):
         return {"any": written}
-    if isinstance(written, dict) and len(written) > 1:
-        return {"any": [{key: value} for key, value in written.items()]}
-    return written
+    if not isinstance(written, dict):
+        return written
+    conditions = [{key: value} for key, value in written.items() if not is_null(value) and value != []]
+    if not conditions:
+        raise PydanticCustomError("no_condition", "needs a condition, for example max_messages: 40")
+    return conditions[0] if len(conditions) == 1 else {"any": conditions}
 
 
 class StopCondition(Section):
@@ -39,8 +56,8 @@ class StopCondition(Section):
     all: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when all of these do.")
     max_messages: Positive | None = Field(default=None, description="After this many messages.", examples=[40])
     phrase: Name | None = Field(default=None, description="When somebody says this.", examples=["DONE"])
-    consensus: bool | None = Field(default=None, description="When the participants agree.")
-    no_novelty: bool | None = Field(default=None, description="When nothing new is said any more.")
+    consensus: Flag | None = Field(default=None, description="When the participants agree.")
+    no_novelty: Flag | None = Field(default=None, description="When nothing new is said any more.")
     cost_usd: Amount | None = Field(default=None, description="When this many dollars are spent.", examples=[0.5])
     tokens: Positive | None = Field(default=None, description="When this many tokens are used.")
     seconds: Seconds | None = Field(default=None, description="When this much time has passed.", examples=[600])
@@ -55,7 +72,7 @@ class StopCondition(Section):
         return getattr(self, self.kind)
 
 
-AnyStop = Annotated[StopCondition, BeforeValidator(_stop)]
+AnyStop = Annotated[StopCondition, Short(_stop, {"type": "array", "items": {"type": "object"}})]
 
 
 class Limits(Section):
@@ -71,27 +88,31 @@ class Timeouts(Section):
     """How long an answer may take and how often a failed call is made again."""
 
     request: Seconds = Field(default=600, description="Seconds for one answer, retries included.", examples=[300])
-    retry_count: Count = Field(default=3, le=100, description="Retries of a failed call; attempts are one more.")
+    retry_count: Annotated[int, Field(ge=0, le=100), AS_NUMBER] = Field(
+        default=3, description="Retries of a failed call; attempts are one more."
+    )
     notify_on: Listed[Literal["timeout", "retry", "error"]] = Field(default=(), description="What is said out loud.")
 
 
 class Execution(Section):
     """How turns are run."""
 
-    parallel: bool = Field(default=False, description="Everyone answers the same history; answers are added in order.")
-    delay_between_turns: Annotated[Amount, Field(le=86_400)] = Field(default=0, description="Pause in seconds.")
-    max_conversation_tokens: Positive | None = Field(
-        default=None, ge=64, description="Older turns are summed up beyond this.", examples=[32_768]
+    parallel: Flag = Field(default=False, description="Everyone answers the same history; answers are added in order.")
+    delay_between_turns: Annotated[float, Field(ge=0, le=86_400), AS_NUMBER] = Field(
+        default=0, description="Pause in seconds."
+    )
+    max_conversation_tokens: Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER] | None = Field(
+        default=None, description="Older turns are summed up beyond this.", examples=[32_768]
     )
 
 
 class Discussion(Section):
     """A conversation between two or more participants."""
 
-    turns: Positive = Field(
-        default=3, le=1_000_000, description="Rounds: everyone speaks once per round.", examples=[5]
+    turns: Annotated[int, Field(ge=1, le=1_000_000), AS_NUMBER] = Field(
+        default=3, description="Rounds: everyone speaks once per round.", examples=[5]
     )
-    mode: Annotated[Literal["ai-ai", "human-ai", "no-meta"], BeforeValidator(_mode)] = Field(
+    mode: Annotated[Literal["ai-ai", "human-ai", "no-meta"], Short(_mode, {"enum": sorted(MODES)})] = Field(
         default="human-ai", description="Who is told to be what; no-meta sends nothing but the neutral prompt."
     )
     initial_prompt: str = Field(default="", description="The first prompt, when it is not the goal.")
@@ -100,7 +121,7 @@ class Discussion(Section):
         min_length=2, max_length=100, description="Two or more participants by name, in speaking order."
     )
     speaker_selection: Annotated[
-        Literal["round_robin", "random", "moderator", "auto"], BeforeValidator(_underscored)
+        Literal["round_robin", "random", "moderator", "auto"], Short(_underscored, {"enum": ["round-robin"]})
     ] = Field(default="round_robin", description="Who speaks next.")
     stop: AnyStop | None = Field(default=None, description="Ends the discussion early; nests with any and all.")
     limits: Limits = Field(default=Limits(), description="What a run may use.")
@@ -114,7 +135,7 @@ class Discussion(Section):
     durability: Literal["every_second", "every_turn"] = Field(
         default="every_second", description="When the journal is synced."
     )
-    local_only: bool = Field(default=False, description="Refuses any model that is not on this machine.")
+    local_only: Flag = Field(default=False, description="Refuses any model that is not on this machine.")
     sandbox: Sandbox | None = Field(default=None, description="The fence around code that models write.")
     workspace: str = Field(default="", description="What file and code tools may touch.")
     allow_hosts: Listed[Name] = Field(default=(), description="Hosts that sandboxed code may reach.")

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from ._values import Listed, Name, Positive, Section
+from ._values import TEXT, Listed, Name, Positive, Section, Short
 
 FileType = Literal["image", "video", "text", "code", "pdf"]
 Resolution = Annotated[str, Field(pattern=r"^([1-9]\d{0,4}[xX][1-9]\d{0,4}|[1248][kK])$")]
@@ -32,7 +32,7 @@ class InputFile(Section):
         return base / Path(self.path).expanduser()
 
 
-AnyFile = Annotated[InputFile, BeforeValidator(_file)]
+AnyFile = Annotated[InputFile, Short(_file, TEXT)]
 
 
 class InputFiles(Section):
@@ -45,4 +45,4 @@ class InputFiles(Section):
     max_resolution: Resolution | None = Field(default=None, description="For images that say nothing else.")
 
 
-AnyFiles = Annotated[InputFiles, BeforeValidator(_files)]
+AnyFiles = Annotated[InputFiles, Short(_files, {"type": "array", "items": {"type": ["string", "object"]}})]

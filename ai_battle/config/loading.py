@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ._checks import check, notes_on
+from ..core.errors import ConfigError
+from ._checks import check, missing_files, notes_on
 from ._compose import compose
 from ._environment import Expansion, with_dotenv
 from ._expanding import Expanding
@@ -65,6 +66,10 @@ class Loaded:
         """The problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
         return _line(_fault(self.tree, problem), self.shown)
 
+    def missing_files(self) -> list[Problem]:
+        """The input files that are not there."""
+        return list(missing_files(self.file.discussion, self.base))
+
     def resolved(self) -> str:
         """The configuration as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
         return written_back(self.tree, self.expansion)
@@ -87,31 +92,36 @@ def load(
     if not isinstance(source, Mapping):
         variables = with_dotenv(variables, origin.base)
     expansion = Expansion(variables)
-    file = _checked(tree, expansion, origin)
-    all_notes = (*notes, *notes_on(file))
+    expanding = Expanding(expansion)
+    file = _checked(tree, expanding, origin)
+    all_notes = (*notes, *expanding.notes, *notes_on(file))
     return Loaded(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree)
 
 
 def _origin(source: Source, base: Path | None) -> Origin:
     if isinstance(source, Mapping):
         return Origin(from_python(source), [], base or Path.cwd(), "discussion")
+    if "\n" in os.fspath(source):
+        raise ConfigError(
+            "this is YAML itself, not the path of a file; pass yaml.safe_load(text), or write it to a file"
+        )
     path = Path(source)
-    if not path.exists() and (found := packaged(str(source))):
+    if not os.path.exists(path) and (found := packaged(str(source))):
         path = found
     shown = str(path)
     tree, faults = compose(read_text(path, shown), shown)
     return Origin(tree, faults, base or path.resolve().parent, path.stem, shown)
 
 
-def _checked(tree: Node, expansion: Expansion, origin: Origin) -> DiscussionFile:
-    expanding = Expanding(expansion)
+def _checked(tree: Node, expanding: Expanding, origin: Origin) -> DiscussionFile:
     values = expanding.value(tree)
     file, problems = _validated(values, tree)
     unset = {problem.path for problem in expanding.problems}
     problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]
     faults = [*origin.faults, *(_fault(tree, problem) for problem in problems)]
     if file is None or faults:
-        raise ConfigProblems(_line(fault, origin.shown) for fault in sorted(faults, key=_order))
+        lines = (_line(fault, origin.shown) for fault in sorted(faults, key=_order))
+        raise ConfigProblems(map(expanding.hide, lines))
     return file
 
 
@@ -119,7 +129,7 @@ def _validated(values: Any, tree: Node) -> tuple[DiscussionFile | None, list[Pro
     try:
         file = DiscussionFile.model_validate(values)
     except ValidationError as error:
-        return None, list(problems_of(error, DiscussionFile, tree))
+        return None, problems_of(error, DiscussionFile, tree)
     return file, list(check(file))
 
 

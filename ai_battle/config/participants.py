@@ -1,14 +1,28 @@
 """The schema of one participant: `discussion.models.<name>`."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from ._values import Amount, Count, FreeMapping, Listed, Name, Number, Positive, Section, Whole
+from ._values import (
+    AS_NUMBER,
+    TEXT,
+    Amount,
+    Count,
+    Flag,
+    FreeMapping,
+    Listed,
+    Name,
+    Positive,
+    Section,
+    Share,
+    Short,
+)
 
 Role = Literal["human", "assistant", "moderator", "observer", "user"]
+ROLES: tuple[str, ...] = get_args(Role)
 
 
 def _instructions(written: Any) -> Any:
@@ -32,19 +46,15 @@ class Instructions(Section):
 class Parameters(Section):
     """Sampling parameters; those that are not set are left to the provider."""
 
-    temperature: Annotated[Number, Field(ge=0, le=5)] | None = Field(
+    temperature: Annotated[float, Field(ge=0, le=5), AS_NUMBER] | None = Field(
         default=None, description="Randomness.", examples=[0.8]
     )
     max_tokens: Positive | None = Field(default=None, description="The longest answer, in tokens.", examples=[1024])
-    top_p: Annotated[Number, Field(ge=0, le=1)] | None = Field(
-        default=None, description="Nucleus sampling.", examples=[0.9]
-    )
+    top_p: Share | None = Field(default=None, description="Nucleus sampling.", examples=[0.9])
     top_k: Count | None = Field(default=None, description="How many candidates a token is drawn from.", examples=[40])
-    min_p: Annotated[Number, Field(ge=0, le=1)] | None = Field(
-        default=None, description="Least share of the best candidate."
-    )
-    seed: Whole | None = Field(
-        default=None, ge=-(2**63), lt=2**64, description="Makes sampling repeatable.", examples=[7]
+    min_p: Share | None = Field(default=None, description="Least share of the best candidate.")
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**64), AS_NUMBER] | None = Field(
+        default=None, description="Makes sampling repeatable.", examples=[7]
     )
     stop: Listed[str] = Field(default=(), description="Texts that end the answer.")
     reasoning: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = Field(
@@ -53,10 +63,10 @@ class Parameters(Section):
     num_ctx: Positive | None = Field(
         default=None, description="Ollama's context size in tokens; by default what is needed."
     )
-    presence_penalty: Annotated[Number, Field(ge=-2, le=2)] | None = Field(
+    presence_penalty: Annotated[float, Field(ge=-2, le=2), AS_NUMBER] | None = Field(
         default=None, description="Against known topics."
     )
-    frequency_penalty: Annotated[Number, Field(ge=-2, le=2)] | None = Field(
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2), AS_NUMBER] | None = Field(
         default=None, description="Against repeated words."
     )
     repeat_penalty: Amount | None = Field(
@@ -85,7 +95,7 @@ class ScriptEntry(Section):
     think: str = Field(default="", description="Reasoning text before it.")
     call: Listed[ScriptedCall] = Field(default=(), description="One tool call, or a list of them.")
     fail: str = Field(default="", description="Name of a fault instead of an answer.", examples=["rate_limited"])
-    delay: Annotated[Number, Field(ge=0, le=3600)] = Field(
+    delay: Annotated[float, Field(ge=0, le=3600), AS_NUMBER] = Field(
         default=0, description="Seconds before it answers.", examples=[0.2]
     )
 
@@ -118,7 +128,7 @@ class ParticipantSettings(Section):
         default="", description="The model.", examples=["ollama/phi4", "claude-3-sonnet", "openai/gpt-4o"]
     )
     persona: str = Field(default="", description="Who the participant is, kept verbatim.")
-    instructions: Annotated[Instructions, BeforeValidator(_instructions)] = Field(
+    instructions: Annotated[Instructions, Short(_instructions, TEXT)] = Field(
         default=Instructions(), description="A text, or {template, params}."
     )
     parameters: Parameters = Field(default=Parameters(), description="Sampling parameters.")
@@ -130,12 +140,12 @@ class ParticipantSettings(Section):
     tools: Listed[Name] | None = Field(
         default=None, description="Which of the registered tools it may use; all by default."
     )
-    script: tuple[Annotated[ScriptEntry, BeforeValidator(_script_entry)], ...] = Field(
+    script: tuple[Annotated[ScriptEntry, Short(_script_entry, TEXT)], ...] = Field(
         default=(), description="Only for type scripted: what it says, in order."
     )
     when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
-    loop: bool = Field(default=False, description="Only for type scripted: start again when the script is used up.")
-    pace: Annotated[Number, Field(ge=0, le=60)] = Field(
+    loop: Flag = Field(default=False, description="Only for type scripted: start again when the script is used up.")
+    pace: Annotated[float, Field(ge=0, le=60), AS_NUMBER] = Field(
         default=0, description="Only for type scripted: seconds between two words.", examples=[0.05]
     )
 

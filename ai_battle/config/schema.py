@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ._values import Amount, Name, Positive, Section
+from ._values import AS_NUMBER, LARGE, Amount, Name, Section
 from .discussion import Discussion
 
 
@@ -43,7 +43,7 @@ class DiscussionFile(Section):
     prices: dict[Name, Price] = Field(
         default={}, description="Prices by model type, where the built-in ones are wrong."
     )
-    context_windows: dict[Name, Annotated[Positive, Field(ge=64)]] = Field(
+    context_windows: dict[Name, Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER]] = Field(
         default={}, description="Context sizes in tokens by model type."
     )
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from ._values import Amount, FreeMapping, Listed, Name, Positive, Section
+from ._values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Section, Short
 
 Sandbox = Literal["auto", "strict", "none"]
 
@@ -22,7 +22,7 @@ class RegisteredTool(Section):
     """A tool and what it is made with; a plain name is short for `{name: ...}`."""
 
     name: Name = Field(description="Name of a built-in or drop-in tool.", examples=["code_execution"])
-    enabled: bool = Field(default=True, description="Whether models may use it.")
+    enabled: Flag = Field(default=True, description="Whether models may use it.")
     parameters: FreeMapping = Field(default={}, description="The tool's own settings.", examples=[{"timeout": 15}])
 
 
@@ -61,8 +61,10 @@ class Approval(Section):
 class Runner(Section):
     """How tool calls are run in one turn."""
 
-    max_rounds: Positive = Field(default=3, le=1000, description="Rounds of calls and results in one turn.")
-    allow_chaining: bool = Field(default=True, description="Whether results may lead to further calls.")
+    max_rounds: Annotated[int, Field(ge=1, le=1000), AS_NUMBER] = Field(
+        default=3, description="Rounds of calls and results in one turn."
+    )
+    allow_chaining: Flag = Field(default=True, description="Whether results may lead to further calls.")
     summarize_threshold: Positive = Field(
         default=4000, description="Results longer than this many characters are summed up."
     )
@@ -72,10 +74,8 @@ class Runner(Section):
 class Tools(Section):
     """Tools that the models may use; a plain list of names is short for an enabled registry."""
 
-    enabled: bool = Field(default=True, description="Whether tools are used at all.")
-    registry: tuple[Annotated[RegisteredTool, BeforeValidator(_entry)], ...] = Field(
-        default=(), description="The tools."
-    )
+    enabled: Flag = Field(default=True, description="Whether tools are used at all.")
+    registry: tuple[Annotated[RegisteredTool, Short(_entry, TEXT)], ...] = Field(default=(), description="The tools.")
     paths: Listed[Name] = Field(
         default=(), description="Python files with drop-in tools.", examples=[["../tools/dice.py"]]
     )
@@ -91,4 +91,4 @@ class Tools(Section):
     runner: Runner = Field(default=Runner(), description="How calls are run.")
 
 
-AnyTools = Annotated[Tools, BeforeValidator(_tools)]
+AnyTools = Annotated[Tools, Short(_tools, {"type": "array", "items": {"type": ["string", "object"]}})]

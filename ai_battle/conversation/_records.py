@@ -9,8 +9,8 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from ..core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ..core.exchange import Usage
-from ..core.messages import Message, Part, ToolCall, ToolResult
-from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
+from ..core.messages import Message, ToolCall, ToolResult
+from ..wire.genai import message_from_json, message_to_json, part_from_json, part_to_json, usage_from_json, usage_to_json
 
 DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
 
@@ -83,14 +83,6 @@ def _value(column: _Column, record: Mapping[str, Any]) -> Any:
         raise ValueError(f"{column.name!r} of {record['type']} is malformed: {error!r}") from error
 
 
-def _part_to_json(part: Part) -> Any:
-    return message_to_json(Message("assistant", (part,)))["parts"][0]
-
-
-def _part_from_json(part: Any) -> Any:
-    return message_from_json({"role": "assistant", "parts": [part]}).parts[0]
-
-
 def _messages_to_json(messages: tuple[Message, ...]) -> Any:
     return [message_to_json(message) for message in messages]
 
@@ -103,8 +95,8 @@ _CONVERTED: Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     Message: (message_to_json, message_from_json),
     tuple[Message, ...]: (_messages_to_json, _messages_from_json),
     Usage: (usage_to_json, usage_from_json),
-    ToolCall: (_part_to_json, _part_from_json),
-    ToolResult: (_part_to_json, _part_from_json),
+    ToolCall: (part_to_json, part_from_json),
+    ToolResult: (part_to_json, part_from_json),
 }
 
 

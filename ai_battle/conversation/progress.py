@@ -30,7 +30,7 @@ class Progress:
     `turn` and `round` are the last that were finished (or failed and skipped); the next turn is `turn + 1`. `recent`
     are the finished turns still in context: those after `summary`, which stands for all through turn `summarised`.
     `calls` counts, by participant, the model calls (answered and failed) that will not be made again: those of finished
-    turns, selections and summaries. `started` is None when nothing was journalled yet. `settings` are the last recorded.
+    turns, selections and summaries. `started` is None when nothing was journalled yet. `settings`: the last recorded.
     """
 
     run_dir: Path
@@ -104,7 +104,8 @@ class _Account:
         match event:
             case TurnFinished(kind="prompt"):
                 self.progress.prompt = event.message
-            case TurnFinished():
+            case TurnFinished(speaker=speaker, attempts=attempts):
+                self._pending[speaker] = self._pending[speaker] or attempts
                 self._finish(event)
                 self.progress.recent.append(event)
                 self.progress.spoken[event.speaker] += 1

@@ -80,6 +80,11 @@ async def test_calls_without_a_name_belong_to_whose_turn_it_is(tmp_path: Path) -
     assert found.calls == {"ann": 2}
 
 
+async def test_a_client_that_tells_of_no_calls_made_as_many_as_its_turns_say(tmp_path: Path) -> None:
+    found = await after(tmp_path, STARTED, TurnStarted(1, 1, "ann"), replace(turn(1, "ann", "Hello."), attempts=2))
+    assert found.calls == {"ann": 2}
+
+
 async def test_a_selectors_calls_count_once_its_choice_is_known(tmp_path: Path) -> None:
     chosen = SpeakerSelected("ann", "chosen")
     found = await after(tmp_path, STARTED, answered("mod"), chosen, played(1, "ann"), answered("mod"))

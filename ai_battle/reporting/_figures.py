@@ -1,0 +1,37 @@
+"""Figures as people read them; what is not known is called unknown, never 0."""
+
+from datetime import datetime
+
+UNKNOWN = "unknown"
+
+
+def count(number: int) -> str:
+    return f"{number:,}"
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def dollars(amount: float | None) -> str:
+    if amount is None:
+        return UNKNOWN
+    if amount == 0:
+        return "$0"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}" if amount >= 0.0001 else f"${amount:.1e}"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def moment(iso: str) -> str:
+    """ "2026-11-20 18:04:17 UTC" from a journal's time."""
+    try:
+        return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S} UTC"
+    except ValueError:
+        return iso

@@ -1,0 +1,142 @@
+"""What a run came to: who spoke, what it cost, how it ended; added up from the journal, one event at a time."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from ..conversation.journal import read
+from ..core.events import (
+    AttemptFailed,
+    Event,
+    ModelReplied,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SpeakerSelected,
+    Summarised,
+    TurnFailed,
+    TurnFinished,
+)
+from ..core.exchange import NOTHING_USED, Usage
+
+UNFINISHED = "unfinished"
+BARS = 120
+
+
+@dataclass(slots=True)
+class Voice:
+    """What one participant did. `type` is its model as configured, `models` those that answered for it."""
+
+    name: str
+    type: str = ""
+    models: dict[str, None] = field(default_factory=dict)
+    turns: int = 0
+    failed_turns: int = 0
+    failed_attempts: int = 0
+    seconds: float = 0.0
+    usage: Usage = NOTHING_USED
+    estimated: bool = False
+
+    def finish(self, turn: TurnFinished) -> None:
+        self.turns += 1
+        self.seconds += turn.seconds
+        self.usage += turn.usage
+        if turn.model:
+            self.models[turn.model] = None
+
+    @property
+    def model(self) -> str:
+        return ", ".join(self.models) or self.type
+
+
+@dataclass(slots=True)
+class Sizes:
+    """Tokens per turn for a chart: when there are too many turns for bars, each bar is the mean of several."""
+
+    width: int = 1
+    bars: list[float] = field(default_factory=list)
+    _open: list[int] = field(default_factory=list)
+
+    def add(self, tokens: int) -> None:
+        self._open.append(tokens)
+        if len(self._open) == self.width:
+            self.bars.append(sum(self._open) / self.width)
+            self._open.clear()
+        if len(self.bars) == 2 * BARS:
+            self.bars = [(a + b) / 2 for a, b in zip(self.bars[::2], self.bars[1::2], strict=True)]
+            self.width *= 2
+
+    @property
+    def all(self) -> list[float]:
+        return [*self.bars, sum(self._open) / len(self._open)] if self._open else self.bars
+
+
+@dataclass(slots=True)
+class Account:
+    """The sums over a run. `overhead` is what selecting speakers and summarising cost."""
+
+    name: str
+    voices: dict[str, Voice] = field(default_factory=dict)
+    begun: str = ""
+    ended: str = ""
+    status: str = UNFINISHED
+    stop_reason: str = ""
+    turns: int = 0
+    overhead: Usage = NOTHING_USED
+    sizes: Sizes = field(default_factory=Sizes)
+
+    def take(self, event: Event) -> None:
+        match event:
+            case RunStarted(name=name, participants=participants):
+                self.name = name
+                self.voices |= {each: Voice(each, type_) for each, type_ in participants.items()}
+            case TurnFinished(kind=kind) if kind != "prompt":
+                self.turns += 1
+                self.voice(event.speaker).finish(event)
+                self.sizes.add(event.usage.total_tokens)
+            case TurnFailed():
+                self._fail(event)
+            case ModelReplied() | AttemptFailed() if event.speaker:
+                self._attempt(event)
+            case Summarised() | SpeakerSelected():
+                self.overhead += event.usage
+            case RunFinished(status, stop_reason):
+                self.status, self.stop_reason = status, stop_reason
+            case RunResumed():
+                self.status, self.stop_reason = UNFINISHED, ""
+
+    def voice(self, name: str) -> Voice:
+        return self.voices.setdefault(name, Voice(name))
+
+    @property
+    def usage(self) -> Usage:
+        return sum((voice.usage for voice in self.voices.values()), self.overhead)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time from the first to the last event, pauses between a crash and its resume included."""
+        if not self.begun:
+            return 0.0
+        return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.begun)).total_seconds()
+
+    def _fail(self, event: TurnFailed) -> None:
+        voice = self.voice(event.speaker)
+        voice.failed_turns += 1
+        voice.usage += event.usage
+
+    def _attempt(self, event: ModelReplied | AttemptFailed) -> None:
+        voice = self.voice(event.speaker)
+        if isinstance(event, AttemptFailed):
+            voice.failed_attempts += 1
+        else:
+            voice.estimated = voice.estimated or event.estimated
+
+
+def account(run_dir: Path) -> Account:
+    """Reads the journal once; memory does not grow with the number of turns."""
+    found = Account(run_dir.name)
+    for record, event in read(run_dir):
+        found.begun = found.begun or str(record["time"])
+        found.ended = str(record["time"])
+        found.take(event)
+    return found

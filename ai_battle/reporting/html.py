@@ -1,0 +1,143 @@
+"""The report: one HTML file that needs nothing else, runs nothing, and shows what models wrote as text."""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from ..conversation.journal import read
+from ..core.events import Event, TurnFinished
+from ..core.exchange import Usage
+from ..core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from . import _charts
+from ._figures import count, counted, dollars, duration, moment
+from ._markup import Html, tag, void
+from ._prose import prose
+from .account import Account, Voice, account
+from .remarks import arguments, attachment, badges, remark
+
+_SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+def render(run_dir: Path) -> Iterator[str]:
+    """The page in pieces, so that the length of a run does not matter."""
+    found = account(run_dir)
+    colours = {name: _charts.colour(n) for n, name in enumerate(found.voices)}
+    yield _head(found)
+    yield tag("header", tag("h1", found.name), _facts(found))
+    yield tag("section", _table(found))
+    yield tag("section", _charts.tokens(found), _charts.cost(found), _charts.growth(found.sizes))
+    yield "<main>\n"
+    for _, event in read(run_dir):
+        if shown := _event(event, colours):
+            yield f"{shown}\n"
+    yield "</main>\n</body>\n</html>\n"
+
+
+@cache
+def _style() -> str:
+    return (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+
+
+def _head(found: Account) -> str:
+    """The policy lets nothing in but this style and embedded pictures, whatever stands in the page."""
+    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    return (
+        "<!doctype html>\n"
+        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"{void('meta', http_equiv='Content-Security-Policy', content=policy)}\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"{tag('title', found.name)}\n<style>{_style()}</style>\n</head>\n<body>\n"
+    )
+
+
+def _facts(found: Account) -> Html:
+    ending = tag("span", found.status, class_=f"status {found.status}")
+    reason = tag("span", found.stop_reason) if found.stop_reason else Html("")
+    facts = (
+        moment(found.begun),
+        counted(found.turns, "turn"),
+        duration(found.seconds),
+        counted(found.usage.total_tokens, "token"),
+        f"cost {dollars(found.usage.cost_usd)}",
+    )
+    return tag("p", ending, reason, *(tag("span", fact) for fact in facts), class_="facts")
+
+
+def _table(found: Account) -> Html:
+    heads = ("participant", "model", "turns", "time", "tokens in", "out", "cost")
+    rows = [_row(n, voice) for n, voice in enumerate(found.voices.values())]
+    if found.overhead.total_tokens:
+        rows.append(tag("tr", *_cells(("selecting and summarising", "", "", ""), found.overhead)))
+    total = tag("tr", *_cells(("all", "", count(found.turns), duration(found.seconds)), found.usage))
+    head = tag("thead", tag("tr", *(tag("th", head) for head in heads)))
+    return tag("table", head, tag("tbody", *rows), tag("tfoot", total))
+
+
+def _row(n: int, voice: Voice) -> Html:
+    name = tag("b", voice.name, class_=f"name {_charts.colour(n)}")
+    turns = count(voice.turns) + (f" (+{voice.failed_turns} failed)" if voice.failed_turns else "")
+    about = "≈ " if voice.estimated else ""
+    return tag("tr", *_cells((name, voice.model, turns, duration(voice.seconds)), voice.usage, about))
+
+
+def _cells(first: tuple[str, str, str, str], usage: Usage, about: str = "") -> Iterator[Html]:
+    used = (about + count(usage.input_tokens), about + count(usage.output_tokens), dollars(usage.cost_usd))
+    return (tag("td", cell) for cell in (*first, *used))
+
+
+def _event(event: Event, colours: Mapping[str, str]) -> Html:
+    if isinstance(event, TurnFinished):
+        return _turn(event, colours.get(event.speaker, "nobody"))
+    sentence = remark(event)
+    return tag("p", sentence, class_="remark") if sentence else Html("")
+
+
+def _turn(turn: TurnFinished, colour: str) -> Html:
+    marks = (tag("span", badge, class_="badge") for badge in badges(turn))
+    head = tag("h2", *_title(turn), *marks, tag("small", _cost(turn)))
+    parts = (_part(part) for message in (*turn.steps, turn.message) for part in message.parts)
+    return tag("article", head, *parts, id=f"turn-{turn.turn}", class_=colour)
+
+
+def _title(turn: TurnFinished) -> tuple[Html, ...]:
+    if turn.kind == "prompt":
+        return ()
+    return tag("a", f"{turn.turn}", href=f"#turn-{turn.turn}", class_="number"), tag("b", turn.speaker)
+
+
+def _cost(turn: TurnFinished) -> str:
+    if turn.kind == "prompt":
+        return ""
+    used = f"{count(turn.usage.input_tokens)} → {count(turn.usage.output_tokens)} tokens"
+    return " · ".join((turn.model, duration(turn.seconds), used, dollars(turn.usage.cost_usd)))
+
+
+def _part(part: Part) -> Html:
+    match part:
+        case Text(text):
+            return tag("div", prose(text), class_="said", dir="auto")
+        case Thinking(text):
+            return _folded("thinking", prose(text)) if text else Html("")
+        case ToolCall():
+            return _folded(f"calls {part.name}", tag("pre", arguments(part)))
+        case ToolResult(call, parts):
+            shown = (tag("pre", each.text) if isinstance(each, Text) else _file(each) for each in parts)
+            return _folded(f"{call.name} {'failed' if part.is_error else 'returned'}", *shown)
+        case Image() | Document():
+            return _file(part)
+
+
+def _folded(title: str, *inside: Html) -> Html:
+    return tag("details", tag("summary", title), *inside)
+
+
+def _file(part: Image | Document) -> Html:
+    caption = tag("figcaption", attachment(part))
+    if part.media_type not in _SHOWN or not part.data:
+        return tag("figure", caption)
+    source = f"data:{part.media_type};base64,{base64.b64encode(part.data).decode()}"
+    return tag("figure", void("img", src=source, alt=attachment(part)), caption)

@@ -1,0 +1,85 @@
+"""The transcript as Markdown: what was said, and a table of what it cost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..conversation.journal import read
+from ..core.events import Event, TurnFinished
+from ..core.exchange import Usage
+from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from ._figures import count, counted, dollars, duration, moment
+from ._plain import cell, code_block, contained, one_line
+from .account import Account, Voice, account
+from .remarks import arguments, attachment, badges, remark
+
+
+def render(run_dir: Path) -> Iterator[str]:
+    """The document in pieces, so that the length of a run does not matter."""
+    found = account(run_dir)
+    yield _head(found)
+    for _, event in read(run_dir):
+        if section := _section(event):
+            yield f"{section}\n\n"
+    yield _table(found)
+
+
+def _head(found: Account) -> str:
+    ending = f" ({one_line(found.stop_reason)})" if found.stop_reason else ""
+    facts = (moment(found.begun), counted(found.turns, "turn"), duration(found.seconds), found.status + ending)
+    return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
+
+
+def _section(event: Event) -> str:
+    if isinstance(event, TurnFinished):
+        return _turn(event)
+    sentence = remark(event)
+    return f"> {cell(sentence)}" if sentence else ""
+
+
+def _turn(turn: TurnFinished) -> str:
+    title = f"{turn.turn}. {cell(turn.speaker)}" if turn.kind != "prompt" else "The prompt"
+    unusual = ", ".join(badges(turn)) if turn.kind != "prompt" else ""
+    steps = (_message(step) for step in turn.steps)
+    pieces = (f"## {title}", f"*{unusual}*" if unusual else "", *steps, _message(turn.message))
+    return "\n\n".join(filter(None, pieces))
+
+
+def _message(message: Message) -> str:
+    return "\n\n".join(filter(None, map(_part, message.parts)))
+
+
+def _part(part: Part) -> str:
+    match part:
+        case Text(text):
+            return contained(text)
+        case Thinking(text):
+            return _folded("thinking", contained(text))
+        case ToolCall():
+            return _folded(f"calls {cell(part.name)}", code_block(arguments(part)))
+        case ToolResult(call):
+            return _folded(f"{cell(call.name)} {'failed' if part.is_error else 'returned'}", code_block(part.text))
+        case Image() | Document():
+            return f"*[{cell(attachment(part))}]*"
+
+
+def _folded(title: str, body: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
+
+
+def _table(found: Account) -> str:
+    rows = [_row(voice) for voice in found.voices.values()]
+    if found.overhead.total_tokens:
+        rows.append(_cells("*selecting and summarising*", "", "", "", found.overhead))
+    total = _cells("**all**", "", count(found.turns), duration(found.seconds), found.usage)
+    head = "| | model | turns | time | tokens in | tokens out | cost |\n|---|---|--:|--:|--:|--:|--:|"
+    return "\n".join(("---", "", head, *rows, total, ""))
+
+
+def _row(voice: Voice) -> str:
+    about = "≈ " if voice.estimated else ""
+    return _cells(cell(voice.name), cell(voice.model), count(voice.turns), duration(voice.seconds), voice.usage, about)
+
+
+def _cells(name: str, model: str, turns: str, time: str, usage: Usage, about: str = "") -> str:
+    used = (about + count(usage.input_tokens), about + count(usage.output_tokens), dollars(usage.cost_usd))
+    return f"| {' | '.join((name, model, turns, time, *used))} |"

@@ -10,6 +10,7 @@
 """
 
 from ..providers.scripted import ScriptedClient
+from . import contract
 from ._wires.base import ModelCard
 from .faults import FAULTS, Fault, fault
 from .replies import Reply, call, reply
@@ -25,6 +26,7 @@ __all__ = [
     "Reply",
     "ScriptedClient",
     "call",
+    "contract",
     "fault",
     "reply",
 ]

@@ -104,10 +104,10 @@ def malformed(scene: Scene) -> Answer:
     """In a stream, the event in the middle is no JSON; the others are whole."""
     if not scene.question.stream:
         return _body(scene, (dumps(scene.wire.whole(scene.reply, scene.question)).replace(b":", b"=", 3),))
-    stream = scene.wire.stream(scene.reply, scene.question)
-    middle = len(stream.events) // 2
-    bad = stream.events[middle].replace(b'":', b'"=')
-    return _body(scene, (b"".join((*stream.opening, *stream.events[:middle], bad, *stream.events[middle + 1 :])),))
+    events = list(scene.wire.stream(scene.reply, scene.question).all)
+    middle = len(events) // 2
+    events[middle] = events[middle].replace(b'":', b'"=')
+    return _body(scene, (b"".join(events),))
 
 
 def error_event(scene: Scene) -> Answer:

@@ -58,12 +58,14 @@ class FakeProvider:
     """One provider on a port of its own.
 
     `says(...)` is what it answers next, `always(...)` what it answers when nothing is left of that. The last `keep`
-    requests are in `requests`; `models` are those that it lists.
+    requests are in `requests`; `models` are those that it lists. With `streams = False` it answers in one piece
+    whatever was asked, as some servers do.
     """
 
     def __init__(self, wire: Wire, models: Mapping[str, ModelCard], keep: int = 1000) -> None:
         self.requests: list[ReceivedRequest] = []
         self.models = dict(models)
+        self.streams = True
         self.url = ""
         self.elsewhere = ""
         self.count = 0
@@ -105,6 +107,8 @@ class FakeProvider:
         raw = await request.content.read()
         received = ReceivedRequest(request.method, request.path, request.query, request.headers, raw)
         self._remember(received)
+        if request.method == "HEAD":
+            return web.Response()
         try:
             return await play(self._answer(received), request, f"req_{self.count}")
         except asyncio.CancelledError:
@@ -127,7 +131,8 @@ class FakeProvider:
         asked = self._wire.question(path, received.query, received.body) if received.method == "POST" else None
         if asked is None:
             return self._page(path, received)
-        question = replace(asked, number=self.count, headers=received.headers)
+        stream = asked.stream and self.streams
+        question = replace(asked, number=self.count, headers=received.headers, stream=stream)
         if objection := self._wire.objection(question):
             return self._refusal(objection)
         return self._said(question, received)

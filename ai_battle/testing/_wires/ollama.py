@@ -31,7 +31,8 @@ class Ollama(Wire):
                 return {"models": [_tag(name) for name in models]}
             case "/api/show":
                 name = str(body.get("model") or body.get("name") or "")
-                return _shown(models[name]) if name in models else Problem("not_found", 404, name)
+                card = models.get(name) or models.get(f"{name}:latest")
+                return _shown(card) if card else Problem("not_found", 404, name)
         return None
 
     def objection(self, question: Question) -> Problem | None:

@@ -1,0 +1,146 @@
+"""What every `ModelClient` promises, as checks that anyone can run on a client of their own.
+
+    @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
+    async def test_my_client_keeps_the_contract(check):
+        await check(contract.Subject(answers=MyClient, fails=lambda: MyClient(url=BROKEN), stalls=lambda: ...))
+
+A wrapper around other clients needs no provider: `contract.wrapper(lambda inner: MyWrapper(inner))` is its subject.
+"""
+
+import asyncio
+import copy
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ..core.client import ModelClient
+from ..core.errors import ProviderError
+from ..core.events import Emit, EventLog, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.messages import user
+from ..providers.scripted import ScriptedClient
+
+SECONDS_TO_CANCEL = 1.0
+Factory = Callable[[], ModelClient]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A client in three situations, each made afresh by a function.
+
+    `answers` has a model that answers with a text, `fails` one whose provider fails for good, `stalls` one that never
+    answers. Without one of the last two, its check passes unchecked. `request` is what the client is asked.
+    """
+
+    answers: Factory
+    fails: Factory | None = None
+    stalls: Factory | None = None
+    request: ModelRequest = field(default_factory=lambda: ModelRequest((user("Hello?"),), system="Be brief."))
+
+
+Check = Callable[[Subject], Awaitable[None]]
+
+
+async def answers_as_assistant(subject: Subject) -> None:
+    """There is an answer, it says something, and it is the assistant's."""
+    client = subject.answers()
+    response = await _closing(client, client.complete(subject.request))
+    assert isinstance(response, ModelResponse), f"complete() must return a ModelResponse, not {response!r}"
+    assert response.message.role == "assistant", f"the answer's role is {response.message.role!r}"
+    assert response.text or response.tool_calls, "the answer has neither text nor tool calls"
+
+
+async def deltas_add_up_to_the_answer(subject: Subject) -> None:
+    """The text deltas since the last failed attempt are the answer's text, each piece once."""
+    client = subject.answers()
+    response = await _closing(client, client.complete(subject.request, log := EventLog()))
+    assert log.text == response.text, f"the deltas say {log.text!r}, the answer {response.text!r}"
+
+
+async def leaves_the_request_unchanged(subject: Subject) -> None:
+    """Neither the request nor anything inside it is written to."""
+    client, before = subject.answers(), copy.deepcopy(subject.request)
+    await _closing(client, client.complete(subject.request))
+    assert subject.request == before, "the request was changed"
+
+
+async def answers_several_at_once(subject: Subject) -> None:
+    """Calls don't get in each other's way: each hears its own answer and nothing else."""
+    client, logs = subject.answers(), [EventLog() for _ in range(3)]
+    answers = asyncio.gather(*(client.complete(subject.request, log) for log in logs))
+    for log, response in zip(logs, await _closing(client, answers), strict=True):
+        assert log.text == response.text, "calls made at once hear each other's deltas"
+
+
+async def a_failing_provider_raises_provider_error(subject: Subject) -> None:
+    """A failure is an exception, and never an answer that tells of it."""
+    if subject.fails is None:
+        return
+    client = subject.fails()
+    try:
+        response = await _closing(client, client.complete(subject.request))
+    except ProviderError:
+        return
+    raise AssertionError(f"the provider failed, and the client answered {response.text!r}")
+
+
+async def cancelling_leaves_nothing_running(subject: Subject) -> None:
+    """A cancelled call ends at once, and so does all that it started."""
+    if subject.stalls is None:
+        return
+    client, before = subject.stalls(), asyncio.all_tasks()
+    call = asyncio.ensure_future(client.complete(subject.request))
+    await asyncio.sleep(0.05)
+    assert not call.done(), f"a client that stalls has answered: {call}"
+    call.cancel()
+    await asyncio.wait([call], timeout=SECONDS_TO_CANCEL)
+    assert call.done(), f"still running {SECONDS_TO_CANCEL} s after it was cancelled"
+    assert call.cancelled(), "a cancelled call must raise CancelledError"
+    await client.aclose()
+    await asyncio.sleep(0.05)
+    left = asyncio.all_tasks() - before
+    assert not left, f"still running: {left}"
+
+
+CHECKS: tuple[Check, ...] = (
+    answers_as_assistant,
+    deltas_add_up_to_the_answer,
+    leaves_the_request_unchanged,
+    answers_several_at_once,
+    a_failing_provider_raises_provider_error,
+    cancelling_leaves_nothing_running,
+)
+
+
+def name_of(check: object) -> str:
+    """The name of a check for a test report."""
+    return getattr(check, "__name__", str(check))
+
+
+def wrapper(wrap: Callable[[ModelClient], ModelClient], *says: str) -> Subject:
+    """The subject for a client that wraps another: around a scripted model, a failing one and a silent one."""
+    script = says or ("A plain answer, in several words.",)
+    return Subject(
+        answers=lambda: wrap(ScriptedClient(*script, loop=True)),
+        fails=lambda: wrap(_Failing()),
+        stalls=lambda: wrap(_Silent()),
+    )
+
+
+class _Failing(ModelClient):
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        raise ProviderError("this provider fails, as it was told")
+
+
+class _Silent(ModelClient):
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody waits for ever and comes back")
+
+
+async def _closing(client: ModelClient, work: Awaitable[T]) -> T:
+    try:
+        return await work
+    finally:
+        await client.aclose()

@@ -1,4 +1,4 @@
-"""How far a run has come: all that is needed to go on with it."""
+"""How far a run has come: what has to be known before it is taken up again."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,8 +18,6 @@ from ..core.events import (
     TurnFinished,
     TurnStarted,
 )
-from ..core.exchange import NOTHING_USED, Usage
-from ..core.messages import Message
 from ._reading import read
 
 
@@ -27,23 +25,15 @@ from ._reading import read
 class Progress:
     """What the journal says was done.
 
-    `turn` and `round` are the last that were finished (or failed and skipped); the next turn is `turn + 1`. `recent`
-    are the finished turns still in context: those after `summary`, which stands for all through turn `summarised`.
-    `calls` counts, by participant, the model calls (answered and failed) that will not be made again: those of finished
-    turns, selections and summaries. `started` is None when nothing was journalled yet. `settings`: the last recorded.
+    `turn` is the last one that is over, `calls` counts by participant the model calls, answered and failed, that will
+    not be made again: those of turns that are over, selections and summaries. `started` is None when nothing was
+    journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did.
     """
 
     run_dir: Path
     started: RunStarted | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     turn: int = 0
-    round: int = 0
-    spoken: Counter[str] = field(default_factory=Counter)
-    prompt: Message | None = None
-    recent: list[TurnFinished] = field(default_factory=list)
-    summary: str = ""
-    summarised: int = 0
-    usage: Usage = NOTHING_USED
     calls: Counter[str] = field(default_factory=Counter)
     ended: RunFinished | None = None
 
@@ -51,11 +41,6 @@ class Progress:
     def finished(self) -> bool:
         """Whether there is nothing left to do; a run that failed or was interrupted can be resumed."""
         return self.ended is not None and self.ended.status in ("done", "limit")
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """What is still in context, in order."""
-        return tuple(turn.message for turn in self.recent)
 
     @property
     def config_digest(self) -> str:
@@ -88,11 +73,12 @@ class _Account:
                 self._open[speaker] = None
             case ModelReplied() | AttemptFailed():
                 self._pending[event.speaker or next(reversed(self._open), "")] += 1
+            case TurnFinished() | TurnFailed(policy="skip"):
+                self._close_turn(event)
+            case SpeakerSelected() | Summarised():
+                self._count_calls()
             case RunFinished():
                 self.progress.ended = event
-            case TurnFinished() | TurnFailed() | Summarised() | SpeakerSelected():
-                self.progress.usage += event.usage
-                self._settle(event)
 
     def _resume(self, event: RunResumed) -> None:
         self.progress.ended = None
@@ -100,26 +86,11 @@ class _Account:
         self._open.clear()
         self._pending.clear()
 
-    def _settle(self, event: TurnFinished | TurnFailed | Summarised | SpeakerSelected) -> None:
-        match event:
-            case TurnFinished(kind="prompt"):
-                self.progress.prompt = event.message
-            case TurnFinished(speaker=speaker, attempts=attempts):
-                self._pending[speaker] = self._pending[speaker] or attempts
-                self._finish(event)
-                self.progress.recent.append(event)
-                self.progress.spoken[event.speaker] += 1
-            case TurnFailed(policy="skip"):
-                self._finish(event)
-            case Summarised(through, text):
-                self.progress.summary, self.progress.summarised = text or self.progress.summary, through
-                self.progress.recent = [turn for turn in self.progress.recent if turn.turn > through]
-                self._count_calls()
-            case SpeakerSelected():
-                self._count_calls()
-
-    def _finish(self, event: TurnFinished | TurnFailed) -> None:
-        self.progress.turn, self.progress.round = event.turn, event.round
+    def _close_turn(self, event: TurnFinished | TurnFailed) -> None:
+        """A client that tells of no calls made as many as its turn says."""
+        self.progress.turn = event.turn
+        if isinstance(event, TurnFinished) and event.speaker:
+            self._pending[event.speaker] = self._pending[event.speaker] or event.attempts
         self._open.pop(event.speaker, None)
         self._count_calls()
 

@@ -68,7 +68,7 @@ def _(event: BudgetReached) -> str:
 
 @remark.register
 def _(event: RunResumed) -> str:
-    return f"The run was resumed after turn {event.turn}."
+    return f"The run was resumed at turn {event.turn}."
 
 
 @remark.register

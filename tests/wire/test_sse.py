@@ -1,0 +1,99 @@
+"""Server-sent events come out whole, however the network cuts them, and nothing inside of JSON cuts them."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_battle.core.errors import BadReply
+from ai_battle.wire.sse import MAX_EVENT, EventTokenizer, ServerEvent
+
+from .chunks import cut_places, pairs, sliced
+
+MIXED = (
+    "\ufeffdata: first\n\n"
+    ": a comment\n\n"
+    "event: ping\ndata: {}\n\n"
+    "data: line one\ndata: line two\n\n"
+    'data: {"text": "a\u2028b\u0085c 😀"}\r\n\r\n'
+    "id: 7\rretry: 10\rdata:no space\r\r"
+    "data\n\n"
+    "data: [DONE]\n\n"
+    "data: never ended"
+).encode()
+EVENTS = [
+    ("", b"first"),
+    ("ping", b"{}"),
+    ("", b"line one\nline two"),
+    ("", '{"text": "a\u2028b\u0085c 😀"}'.encode()),
+    ("", b"no space"),
+    ("", b""),
+    ("", b"[DONE]"),
+]
+
+
+def read(*chunks: bytes) -> list[ServerEvent]:
+    tokens = EventTokenizer()
+    return [event for chunk in chunks for event in tokens.feed(chunk)]
+
+
+def test_all_that_the_standard_knows_is_read() -> None:
+    assert read(MIXED) == EVENTS
+
+
+def test_a_cut_at_any_byte_changes_nothing() -> None:
+    for start, end in pairs(MIXED):
+        assert read(start, end) == EVENTS, start
+
+
+def test_single_bytes_make_the_same_events() -> None:
+    assert read(*(bytes([byte]) for byte in MIXED)) == EVENTS
+
+
+@given(st.lists(st.text().filter(lambda text: "\n" not in text and "\r" not in text)), cut_places)
+def test_whatever_is_sent_is_received(texts: list[str], cuts: list[int]) -> None:
+    data = b"".join(b"data: " + text.encode() + b"\n\n" for text in texts)
+
+    assert read(*sliced(data, cuts)) == [("", text.encode()) for text in texts]
+
+
+def test_a_line_named_error_is_an_event_of_that_name() -> None:
+    assert read(b'error: {"code": 500}\n\n') == [("error", b'{"code": 500}')]
+
+
+def test_an_event_comes_with_the_chunk_that_ends_it() -> None:
+    tokens = EventTokenizer()
+
+    assert tokens.feed(b"data: a\n") == []
+    assert tokens.feed(b"\ndata: b") == [("", b"a")]
+    assert tokens.unread == b"data: b"
+
+
+def test_the_head_of_the_body_is_remembered() -> None:
+    tokens = EventTokenizer()
+    tokens.feed(b"<html>")
+    tokens.feed(b"x" * 1000)
+
+    assert tokens.head == b"<html>" + b"x" * 494
+
+
+def test_an_event_without_end_is_refused_before_it_fills_the_memory() -> None:
+    tokens = EventTokenizer()
+    tokens.feed(b"data: " + b"x" * (MAX_EVENT - 6))
+    with pytest.raises(BadReply, match="larger than 16 MiB") as caught:
+        tokens.feed(b"x")
+
+    assert caught.value.again == "never"
+
+
+def test_a_large_event_in_small_chunks_takes_linear_time() -> None:
+    """Eight times the bytes may take eight times as long, not sixty-four times."""
+
+    def seconds(chunks: int) -> float:
+        started = time.process_time()
+        read(b"data: ", *[b"x" * 32] * chunks, b"\n\n")
+        return time.process_time() - started
+
+    seconds(1000)
+    assert min(seconds(80_000) for _ in range(3)) < 30 * min(seconds(10_000) for _ in range(3))

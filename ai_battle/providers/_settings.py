@@ -13,7 +13,7 @@ from ._deadlines import DEFAULT, Deadlines
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every provider's `create` takes. What is empty comes from the environment.
+    """What every provider's `create` takes. What is empty comes from `environment`.
 
     `client` is a client of the official SDK that the caller brings; the transport is then "sdk".
     """
@@ -25,6 +25,7 @@ class Settings:
     transport: str = "aiohttp"
     client: Any = field(default=None, repr=False)
     deadlines: Deadlines = DEFAULT
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
 
     @property
     def through_sdk(self) -> bool:
@@ -52,8 +53,8 @@ def find_key(provider: str, settings: Settings, variables: Iterable[str], needed
     variables = tuple(variables)
     if settings.api_key:
         return Key(settings.api_key, f"the api_key of {provider}")
-    if variable := next((name for name in variables if os.environ.get(name)), None):
-        return Key(os.environ[variable], variable)
+    if variable := next((name for name in variables if settings.environment.get(name)), None):
+        return Key(settings.environment[variable], variable)
     if needed and settings.client is None:
         raise ConfigError(
             f"{provider} needs a key: set the environment variable {' or '.join(variables)}, or write api_key under "
@@ -64,7 +65,7 @@ def find_key(provider: str, settings: Settings, variables: Iterable[str], needed
 
 def find_url(provider: str, settings: Settings, variables: Iterable[str], default: str) -> str:
     """The base URL, without a slash at its end."""
-    found = next((os.environ[name] for name in variables if os.environ.get(name)), default)
+    found = next((settings.environment[name] for name in variables if settings.environment.get(name)), default)
     url = str(settings.base_url or getattr(settings.client, "base_url", "") or found).rstrip("/")
     if not url:
         raise ConfigError(f"{provider} needs an address: set {' or '.join(variables)}, or write base_url.")

@@ -1,8 +1,6 @@
 """Ollama's own API: the context is sized by the conversation, as its default cuts long ones without a word."""
 
-import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -151,23 +149,13 @@ def _window(shown: Mapping[str, Any]) -> int | None:
 def _url(settings: Settings) -> str:
     if settings.client is not None:
         return str(settings.client._client.base_url).rstrip("/")
-    return spelled_out(settings.base_url or os.environ.get("OLLAMA_HOST", ""))
+    return spelled_out(settings.base_url or settings.environment.get("OLLAMA_HOST", ""))
 
 
 def _transport(address: Address, key: Key, settings: Settings) -> Transport:
     if settings.through_sdk:
-        return SdkTransport(address, Sdk("ollama", "httpx", _maker(address.base_url), settings.client))
+        return SdkTransport(
+            address, Sdk("ollama", "httpx", lambda ollama: ollama.AsyncClient(host=address.base_url), settings.client)
+        )
     named = {"authorization": f"Bearer {key.value}"} if key.value else {}
     return AiohttpTransport(replace(address, headers={**named, **address.headers}))
-
-
-def _maker(url: str) -> Callable[[Any], Any]:
-    @asynccontextmanager
-    async def make(package: Any) -> AsyncIterator[Any]:
-        client = package.AsyncClient(host=url)
-        try:
-            yield client
-        finally:
-            await client.close()
-
-    return make

@@ -1,6 +1,5 @@
 """OpenAI, and all servers that speak its Chat Completions: a row of `ENDPOINTS` each, or just a base URL."""
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -130,7 +129,7 @@ def _place(endpoint: str, model: str, url: str, settings: Settings) -> _Place:
 
 
 def _azure_version(settings: Settings) -> str:
-    return settings.api_version or os.environ.get("OPENAI_API_VERSION", "")
+    return settings.api_version or settings.environment.get("OPENAI_API_VERSION", "")
 
 
 def _transport(address: Address, key: Key, settings: Settings) -> Transport:

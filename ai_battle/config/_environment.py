@@ -13,7 +13,7 @@ LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTAL
 
 
 class Unset(Exception):
-    """A variable that is not set and has no default."""
+    """A variable that is not set and has no default, or no variable at all."""
 
 
 class Expansion:

@@ -44,9 +44,16 @@ class Expanding:
         try:
             value = self._expansion.value(text)
         except Unset as unset:
-            self.problems.append(Problem(path, str(unset)))
-            return text
+            return self._unset(text, path, str(unset))
         return Plain(value) if isinstance(text, Plain) else value
+
+    def _unset(self, text: str, path: Path, message: str) -> str:
+        """A tool without its key is a matter of that tool, and no reason not to talk."""
+        if path[:3] == ("discussion", "tools", "registry"):
+            self.notes.append(f"{dotted(path)}: {message}")
+            return ""
+        self.problems.append(Problem(path, message))
+        return text
 
     def _count(self, node: Node) -> None:
         self._values += 1

@@ -1,5 +1,6 @@
 """A configuration as YAML again: resolved, but with `${NAME}` where a value came from the environment."""
 
+from pathlib import Path as FilePath
 from typing import Any
 
 import yaml
@@ -29,8 +30,10 @@ _Dumper.add_representer(Plain, _plain)
 _Dumper.add_representer(str, _text)
 
 
-def written_back(tree: Node, expansion: Expansion) -> str:
-    return yaml.dump(_values(tree, expansion), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+def written_back(tree: Node, expansion: Expansion, base: FilePath) -> str:
+    """The text says itself where its relative paths start, so that it may be stored elsewhere."""
+    whole = {**_values(tree, expansion), "base_directory": str(base)}
+    return yaml.dump(whole, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 def _values(node: Node, expansion: Expansion, path: Path = ()) -> Any:

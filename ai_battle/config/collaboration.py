@@ -37,7 +37,7 @@ class Pair(Section):
     helper_sees: Literal["prompt", "attempt", "history"] = Field(
         default="history", description="What the helper gets to see."
     )
-    limits: PairLimits = Field(default=PairLimits(), description="What helping may use.")
+    limits: PairLimits = Field(default=PairLimits(), description="Limits of the helper.")
 
 
 class Collaboration(Section):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from ._values import (
@@ -40,10 +40,10 @@ def _underscored(written: Any) -> Any:
 def _stop(written: Any) -> Any:
     """A list is short for `any`, as are several conditions in one mapping."""
     if isinstance(written, list | tuple):
-        return {"any": written}
+        return _stop({"any": written})
     if not isinstance(written, dict):
         return written
-    conditions = [{key: value} for key, value in written.items() if not is_null(value) and value != []]
+    conditions = [{key: value} for key, value in written.items() if not is_null(value) and value not in ([], ())]
     if not conditions:
         raise PydanticCustomError("no_condition", "needs a condition, for example max_messages: 40")
     return conditions[0] if len(conditions) == 1 else {"any": conditions}
@@ -55,6 +55,7 @@ class StopCondition(Section):
     any: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when one of these does.")
     all: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when all of these do.")
     max_messages: Positive | None = Field(default=None, description="After this many messages.", examples=[40])
+    turns: Positive | None = Field(default=None, description="After this many turns.", examples=[20])
     phrase: Name | None = Field(default=None, description="When somebody says this.", examples=["DONE"])
     consensus: Flag | None = Field(default=None, description="When the participants agree.")
     no_novelty: Flag | None = Field(default=None, description="When nothing new is said any more.")
@@ -109,6 +110,10 @@ class Execution(Section):
 class Discussion(Section):
     """A conversation between two or more participants."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["goal"]}, {"required": ["initial_prompt"]}]},
+    )
+
     turns: Annotated[int, Field(ge=1, le=1_000_000), AS_NUMBER] = Field(
         default=3, description="Rounds: everyone speaks once per round.", examples=[5]
     )
@@ -126,7 +131,9 @@ class Discussion(Section):
     stop: AnyStop | None = Field(default=None, description="Ends the discussion early; nests with any and all.")
     limits: Limits = Field(default=Limits(), description="What a run may use.")
     timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines and retries.")
-    execution: Execution = Field(default=Execution(), description="How turns are run.")
+    execution: Execution = Field(
+        default=Execution(), description="How turns are run: at once or one by one, how fast, in how much context."
+    )
     input_file: AnyFile | None = Field(default=None, description="A file that goes with the first prompt.")
     input_files: AnyFiles | None = Field(default=None, description="Several files that go with the first prompt.")
     tools: AnyTools | None = Field(default=None, description="Tools that the models may use.")

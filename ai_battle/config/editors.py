@@ -6,14 +6,25 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from ._rewriting import BESIDE, INSIDE
 from .schema import DiscussionFile
 
 SCHEMAS = {"discussion": DiscussionFile}
+
+
+class _WithoutTitles(GenerateJsonSchema):
+    """The key is title enough."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
 def json_schema(kind: str = "discussion") -> dict[str, Any]:
     """The JSON Schema of one kind of configuration file."""
     if kind not in SCHEMAS:
         raise ConfigError(f"there is no schema {kind!r}{near(kind, list(SCHEMAS))}")
-    schema = SCHEMAS[kind].model_json_schema()
-    return {"$schema": GenerateJsonSchema.schema_dialect, "title": f"ai-battle {kind}", **schema}
+    schema = SCHEMAS[kind].model_json_schema(schema_generator=_WithoutTitles)
+    inside, beside = schema["$defs"]["Discussion"]["properties"], schema["properties"]
+    inside.update({key: beside[key] for key in BESIDE})
+    beside.update({key: inside[key] for key in INSIDE})
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": f"ai-battle {kind}"}

@@ -72,7 +72,7 @@ class Loaded:
 
     def resolved(self) -> str:
         """The configuration as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
-        return written_back(self.tree, self.expansion)
+        return written_back(self.tree, self.expansion, self.base)
 
 
 def load(
@@ -100,7 +100,8 @@ def load(
 
 def _origin(source: Source, base: Path | None) -> Origin:
     if isinstance(source, Mapping):
-        return Origin(from_python(source), [], base or Path.cwd(), "discussion")
+        tree = from_python(source)
+        return Origin(tree, [], base or _base(tree, Path.cwd()), "discussion")
     if "\n" in os.fspath(source):
         raise ConfigError(
             "this is YAML itself, not the path of a file; pass yaml.safe_load(text), or write it to a file"
@@ -110,7 +111,12 @@ def _origin(source: Source, base: Path | None) -> Origin:
         path = found
     shown = str(path)
     tree, faults = compose(read_text(path, shown), shown)
-    return Origin(tree, faults, base or path.resolve().parent, path.stem, shown)
+    return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
+
+
+def _base(tree: Node, folder: Path) -> Path:
+    named = tree.child("base_directory")
+    return folder / Path(named.value).expanduser() if named and isinstance(named.value, str) else folder
 
 
 def _checked(tree: Node, expanding: Expanding, origin: Origin) -> DiscussionFile:

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from ._values import (
@@ -118,6 +118,12 @@ class ScriptRule(ScriptEntry):
 
 class ParticipantSettings(Section):
     """A participant; its key is its name."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": ["type"]}, {"properties": {"role": {"const": "user"}}, "required": ["role"]}]
+        }
+    )
 
     role: Role = Field(
         default="assistant",

@@ -47,6 +47,10 @@ class DiscussionFile(Section):
         default={}, description="Context sizes in tokens by model type."
     )
 
+    base_directory: str = Field(
+        default="", description="Where relative paths start and .env is read; by default the folder of this file."
+    )
+
     @property
     def established_facts(self) -> object:
         return self.discussion.established_facts

@@ -1,0 +1,116 @@
+"""Runs a discussion in the foreground: what it says, what it leaves, and how Ctrl-C ends it."""
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ai_battle.conversation import RunResult
+from ai_battle.core.events import Emit, Event, RunResumed, RunStarted, ignore
+
+from ._live import LiveView, PlainLines, view
+from ._money import dollars, tokens
+from ._plain import one_line
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+Discuss = Callable[[Emit], Awaitable[RunResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """How a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end; `turns` are expected."""
+
+    quiet: bool = False
+    as_json: bool = False
+    turns: int = 0
+
+
+class _Noted:
+    """Passes events on and keeps the run directory, which an interrupted run has to name."""
+
+    def __init__(self, emit: Emit) -> None:
+        self.run_dir = ""
+        self._emit = emit
+
+    async def __call__(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self.run_dir = event.run_dir
+        await self._emit(event)
+
+
+def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
+    """The exit code of the run; prints the run directory last."""
+    screen = None if showing.quiet else view(sys.stderr if showing.as_json else sys.stdout, showing.turns)
+    noted = _Noted(screen or ignore)
+    noted.run_dir = run_dir
+    try:
+        result = asyncio.run(_interruptible(discuss(noted)))
+    except asyncio.CancelledError:
+        _close(screen)
+        click.echo(f"Interrupted; every finished turn is kept. To go on: ai-battle resume {noted.run_dir}", err=True)
+        return INTERRUPTED
+    finally:
+        _close(screen)
+    (_print_json if showing.as_json else _print_summary)(result)
+    return DONE if result.status == "done" else FAILED
+
+
+async def _interruptible(discussion: Awaitable[RunResult]) -> RunResult:
+    """The first Ctrl-C (or SIGTERM) cancels, so that everything is saved; the second kills."""
+    task = asyncio.ensure_future(discussion)
+    with _on_signals(task):
+        return await task
+
+
+@contextlib.contextmanager
+def _on_signals(task: asyncio.Future[Any]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+        task.cancel()
+
+    with contextlib.suppress(NotImplementedError):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+    yield
+
+
+def _close(screen: LiveView | PlainLines | None) -> None:
+    if screen:
+        screen.close()
+
+
+def _print_summary(result: RunResult) -> None:
+    how = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}[
+        result.status
+    ]
+    reason = one_line(result.stop_reason, 500)
+    spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
+    click.echo(f"{how} ({reason}) after {result.turns} turns: {spent}.", err=result.status == "failed")
+    if result.status == "failed":
+        click.echo(f"To go on when that is mended: ai-battle resume {result.run_dir}", err=True)
+    click.echo(str(result.run_dir))
+
+
+def _print_json(result: RunResult) -> None:
+    from ai_battle.wire.genai import message_to_json, usage_to_json
+
+    document = {
+        "run": str(result.run_dir),
+        "status": result.status,
+        "stop_reason": result.stop_reason,
+        "turns": result.turns,
+        "usage": usage_to_json(result.usage),
+        "messages": [message_to_json(message) for message in result.messages],
+    }
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))

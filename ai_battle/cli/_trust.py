@@ -1,0 +1,42 @@
+"""Code that a YAML names runs only after its user said so, once for each content of the file."""
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_battle.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ai_battle.config import Loaded
+
+
+def require_trust(loaded: "Loaded", *, given: bool) -> None:
+    """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
+    from ai_battle.assembly import named_code
+
+    modules = ", ".join(named_code(loaded))
+    digest = hashlib.sha256(loaded.resolved().encode()).hexdigest()
+    if not modules or given or digest in _trusted():
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{loaded.shown} runs code of its own ({modules}). If you know it, say so: --trust")
+    click.confirm(f"{loaded.shown} runs code of its own: {modules}. Do you trust it?", abort=True, err=True)
+    _remember(digest)
+
+
+def _file() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ai-battle" / "trusted"
+
+
+def _trusted() -> list[str]:
+    return _file().read_text(encoding="utf-8").split() if _file().is_file() else []
+
+
+def _remember(digest: str) -> None:
+    _file().parent.mkdir(parents=True, exist_ok=True)
+    with _file().open("a", encoding="utf-8") as file:
+        file.write(f"{digest}\n")

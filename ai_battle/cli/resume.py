@@ -1,0 +1,28 @@
+"""`ai-battle resume`: goes on with a run that was interrupted, after its last finished turn."""
+
+from pathlib import Path
+
+import click
+
+from ._options import as_json
+
+
+@click.command("resume")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option("--accept-changes", is_flag=True, help="Go on although config.yaml was changed since the start.")
+@click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
+@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+@as_json
+def command(run_dir: Path, accept_changes: bool, quiet: bool, trust: bool, as_json: bool) -> int:
+    """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
+    from ai_battle.conversation import ConversationManager
+
+    from ._loading import of_run
+    from ._running import Showing, run
+    from ._trust import require_trust
+
+    loaded = of_run(run_dir)
+    require_trust(loaded, given=trust)
+    manager = ConversationManager.from_config(loaded)
+    discuss = lambda emit: manager.resume(run_dir, emit, accept_changes=accept_changes)  # noqa: E731
+    return run(discuss, Showing(quiet, as_json), str(run_dir))

@@ -1,0 +1,59 @@
+"""`ai-battle run`: one discussion, live on the terminal."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ._options import as_json
+
+if TYPE_CHECKING:
+    from ai_battle.config import Loaded
+
+
+@click.command("run")
+@click.argument("config")
+@click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5.")
+@click.option("--turns", type=click.IntRange(1), help="How many rounds: everyone speaks once per round.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="The most that it may cost.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run directory; by default one under runs/.")
+@click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
+@click.option("--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model.")
+@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+@as_json
+def command(
+    config: str,
+    changes: tuple[str, ...],
+    turns: int | None,
+    max_cost: float | None,
+    **how: object,
+) -> int:
+    """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart."""
+    from ._loading import checked
+    from ._trust import require_trust
+
+    shortcuts = {"discussion.turns": turns, "discussion.limits.cost_usd": max_cost}
+    overrides = (*changes, *(f"{path}={value}" for path, value in shortcuts.items() if value is not None))
+    loaded = checked(config, overrides)
+    require_trust(loaded, given=bool(how["trust"]))
+    return _forecast(loaded, bool(how["as_json"])) if how["dry_run"] else _run(loaded, how)
+
+
+def _run(loaded: "Loaded", how: dict[str, object]) -> int:
+    from ai_battle.conversation import ConversationManager
+
+    from ._running import Showing, run
+
+    discussion = loaded.file.discussion
+    manager = ConversationManager.from_config(loaded, out=how["out"])  # type: ignore[arg-type]
+    turns = discussion.turns * sum(spec.role not in ("moderator", "observer") for spec in discussion.models.values())
+    return run(manager.run_discussion, Showing(bool(how["quiet"]), bool(how["as_json"]), turns))
+
+
+def _forecast(loaded: "Loaded", as_json: bool) -> int:
+    from ai_battle.conversation.forecast import forecast
+
+    seen = forecast(loaded)
+    click.echo(json.dumps(seen.to_json(), indent=2, ensure_ascii=False) if as_json else seen.text())
+    return 0

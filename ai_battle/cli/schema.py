@@ -1,0 +1,14 @@
+"""`ai-battle schema`: the JSON Schema of the YAML format, for editors."""
+
+import json
+
+import click
+
+
+@click.command("schema")
+@click.argument("kind", type=click.Choice(["discussion"]), default="discussion")
+def command(kind: str) -> None:
+    """Print the JSON Schema of a YAML format, for editors and programs."""
+    from ai_battle.config import json_schema
+
+    click.echo(json.dumps(json_schema(kind), indent=2, ensure_ascii=False))

@@ -19,7 +19,7 @@ from .providers._retry import Retrying
 from .providers.openai import ENDPOINTS
 
 PROVIDERS = "ai_battle.providers"
-NEVER_FAILS_IN_PASSING = ("scripted", "replay")
+REFUSE_NOTHING = ("scripted", "replay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +146,15 @@ def _participant(name: str, spec: ParticipantSettings, around: Surroundings) -> 
 
 def _model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> Model:
     client = _provider_client(name, settings, around)
-    endpoint = getattr(client, "endpoint", "")
-    cost = price(name, around.prices, endpoint)
-    if name.provider not in NEVER_FAILS_IN_PASSING:
-        client = Adapting(client, endpoint or name.provider, name.model)
+    base_url = getattr(client, "base_url", "")
+    cost = price(name, around.prices, base_url)
+    local = is_local(name.provider, name.model, base_url)
+    if name.provider not in REFUSE_NOTHING:
+        client = Adapting(client, base_url or name.provider, name.model)
     patience = around.patience
     retrying = Retrying(client, str(name), patience.retries, patience.seconds)
-    window = context_window(name, around.context_windows, endpoint)
-    return Model(
-        name, Metered(retrying, str(name), cost), name.options, window, is_local(name.provider, name.model, endpoint)
-    )
+    window = context_window(name, around.context_windows, base_url)
+    return Model(name, Metered(retrying, str(name), cost), name.options, window, local)
 
 
 def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:

@@ -11,7 +11,7 @@ from ..core.errors import BadReply, ProviderError
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._deadlines import DEFAULT, Clocks, Deadlines
-from ._faults import redact
+from ._faults import redact, shown
 from ._transport import Reply, Transport
 
 
@@ -69,8 +69,8 @@ class HttpClient(ModelClient):
 
     @property
     def endpoint(self) -> str:
-        """Calls with the same endpoint share its rate limit."""
-        return self._where
+        """The base URL; calls to the same one share its rate limit."""
+        return shown(self.transport.address.base_url)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         reader = self.dialect.reader()

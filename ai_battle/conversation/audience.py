@@ -1,0 +1,34 @@
+"""Who hears a run: the journal first, then its own state, then whoever asked to listen."""
+
+from ..core.borders import foreign_code
+from ..core.errors import AIBattleError
+from ..core.events import DraftDelta, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, Warned, ignore
+from .state import State
+
+_DELTAS = frozenset({TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta})
+
+
+class Audience:
+    """An event counts when the journal has it. A listener that fails is told of once, and never ends a run."""
+
+    def __init__(self, journal: Emit, state: State, listener: Emit = ignore) -> None:
+        self._journal = journal
+        self.state = state
+        self._listener = None if listener is ignore else listener
+        self._complained = False
+
+    async def __call__(self, event: Event) -> None:
+        if type(event) not in _DELTAS:
+            await self._journal(event)
+            self.state.apply(event)
+        if self._listener:
+            await self._let_hear(self._listener, event)
+
+    async def _let_hear(self, listener: Emit, event: Event) -> None:
+        try:
+            with foreign_code("A listener of this run failed, and the run goes on without regard to it", AIBattleError):
+                await listener(event)
+        except AIBattleError as error:
+            if not self._complained:
+                self._complained = True
+                await self(Warned(str(error)))

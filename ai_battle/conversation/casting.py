@@ -1,0 +1,106 @@
+"""Where the participants of a run come from: live clients that a program brings, or a checked file."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import assembly
+from ..config import Loaded
+from ..config.participants import ParticipantSettings
+from . import inputs
+from .journal import Durability
+from .limits import Limits
+from .participant import Participant
+from .person import Person, Reader
+from .plan import Plan
+from .prompting import instructions
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """All that one run needs, made for it alone. `warnings` are for the user."""
+
+    plan: Plan
+    warnings: tuple[str, ...] = ()
+    assembled: assembly.Assembled = field(default_factory=lambda: assembly.Assembled({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Casting(ABC):
+    """`config` and `secrets` (value -> name) are what is recorded of the configuration, and what must not be."""
+
+    name: str
+    durability: Durability
+    config: str = field(default="", kw_only=True, repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
+
+    @abstractmethod
+    def cast(self, starts: Mapping[str, int]) -> Cast:
+        """`starts`: how many calls of each participant an earlier process has made. Raises `ConfigError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought(Casting):
+    """Live clients, which belong to the caller."""
+
+    plan: Plan
+
+    def cast(self, starts: Mapping[str, int]) -> Cast:
+        return Cast(self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class FromFile(Casting):
+    loaded: Loaded
+    ask: Reader
+
+    @classmethod
+    def of(cls, loaded: Loaded, ask: Reader) -> "FromFile":
+        durability = loaded.file.discussion.durability
+        names = loaded.secret_names
+        return cls(loaded.name, durability, loaded, ask, config=loaded.resolved(), secrets=names)
+
+    def cast(self, starts: Mapping[str, int]) -> Cast:
+        read = inputs.read_all(self.loaded)
+        assembled = assembly.build(self.loaded, starts)
+        plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
+        return Cast(plan, (*self.loaded.notes, *assembled.warnings, *read.warnings), assembled)
+
+    def _participants(self, assembled: assembly.Assembled) -> Iterator[Participant]:
+        for name, spec in self.loaded.file.discussion.models.items():
+            if spec.role == "user":
+                yield Participant(name, Person(name, self.ask), role="user", type="person")
+            else:
+                yield _participant(name, spec, assembled.models[name])
+
+
+def _participant(name: str, spec: ParticipantSettings, model: assembly.Model) -> Participant:
+    return Participant(
+        name, model.client, spec.persona, told(spec), spec.role, model.options, model.window, str(model.name)
+    )
+
+
+def told(spec: ParticipantSettings) -> str:
+    """A participant's instructions; raises `ConfigError` for a template that can't be filled."""
+    written = spec.instructions
+    filled = instructions(written.template, written.params) if written.template else ""
+    return "\n\n".join(text for text in (filled, written.text) if text)
+
+
+def _settings(loaded: Loaded) -> dict[str, Any]:
+    said = loaded.file.discussion
+    return {
+        "name": loaded.name,
+        "goal": said.goal,
+        "initial_prompt": said.initial_prompt,
+        "mode": said.mode,
+        "turns": said.turns,
+        "speaker_selection": said.speaker_selection,
+        "parallel": said.execution.parallel,
+        "delay_between_turns": said.execution.delay_between_turns,
+        "stop": said.stop.model_dump(exclude_unset=True) if said.stop else (),
+        "limits": Limits(**said.limits.model_dump()),
+        "max_conversation_tokens": said.execution.max_conversation_tokens,
+        "established_facts": said.established_facts,
+    }

@@ -1,0 +1,21 @@
+"""What only the conversation knows to be wrong with a checked file: templates, input files, roles."""
+
+from collections.abc import Iterator
+
+from ..config import Loaded, Problem
+from ..core.errors import ConfigError
+from .casting import told
+
+Path = tuple[str | int, ...]
+
+
+def check(loaded: Loaded) -> list[Problem]:
+    return list(_templates(loaded))
+
+
+def _templates(loaded: Loaded) -> Iterator[Problem]:
+    for name, spec in loaded.file.discussion.models.items():
+        try:
+            told(spec)
+        except ConfigError as error:
+            yield Problem(("discussion", "models", name, "instructions"), str(error))

@@ -1,0 +1,185 @@
+"""One run of a discussion: the straight line of its turns."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Literal, TypeVar
+
+from ..core.errors import AIBattleError, ConfigError, ContextTooLong, JournalError, ProviderError
+from ..core.events import Emit, EventLog, RunFinished, TurnFinished, TurnStarted
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
+from .audience import Audience
+from .floor import Floor
+from .limits import nearest
+from .participant import Participant
+from .person import PersonLeft
+from .plan import Plan
+from .prompting import opening, prompt, system_prompt, with_note
+from .summary import Memory
+from .turn import Ear, Fault, Kind, Step, answered, failed, fault, finished
+
+FATAL = (401, 403, 404)
+
+T = TypeVar("T")
+Status = Literal["done", "limit", "failed"]
+
+
+class _RunFailed(AIBattleError):
+    """A participant can't go on, so the run can't either."""
+
+
+class Discussion:
+    """Takes turns until it is over. All that it knows is the state of its audience, which changes with each event."""
+
+    def __init__(self, plan: Plan, audience: Audience) -> None:
+        self._plan = plan
+        self._state = state = audience.state
+        self._tell: Emit = audience
+        self._systems = {p.name: system_prompt(plan, p) for p in plan.participants}
+        self._memory = Memory(plan, state, audience, self._systems)
+        self._floor = Floor(plan, state, audience)
+
+    async def run(self) -> RunFinished:
+        self._state.ledger.start()
+        try:
+            status, reason = await self._played()
+        except _RunFailed as error:
+            status, reason = "failed", str(error)
+        except asyncio.CancelledError:
+            await self._finish("interrupted", "interrupted")
+            raise
+        return await self._finish(status, reason)
+
+    async def _played(self) -> tuple[Status, str]:
+        await self._open()
+        while not self._is_over():
+            if self._plan.parallel:
+                await self._take_round()
+            else:
+                await self.take_turn(self._step(await self._floor.next_speaker()))
+        return await self._close()
+
+    async def _finish(self, status: Literal["done", "limit", "failed", "interrupted"], reason: str) -> RunFinished:
+        end = RunFinished(status, reason, self._state.finished, self._state.ledger.usage)
+        await self._tell(end)
+        return end
+
+    def _is_over(self) -> bool:
+        return bool(self._state.stop_reason or self._state.limit or self._floor.reason_to_end)
+
+    async def _open(self) -> None:
+        if self._state.prompt is None:
+            message = opening(self._plan)
+            await self._tell(TurnFinished(0, 0, "", message, NOTHING_USED, "", 0.0, kind="prompt"))
+        moderator = self._plan.moderator
+        if moderator and not self._state.spoken[moderator.name]:
+            await self.take_turn(self._step(moderator, note="open"))
+
+    async def _close(self) -> tuple[Status, str]:
+        if limit := self._state.limit:
+            if not self._state.wrapped_up and self._plan.mode != "no-meta":
+                await self.take_turn(self._step(self._floor.last_word, "wrap_up", "wrap_up"))
+            return "limit", f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
+        moderator = self._plan.moderator
+        if moderator and self._state.spoken[moderator.name] < 2:
+            await self.take_turn(self._step(moderator, note="close"))
+        for observer in self._plan.observers:
+            if not self._state.spoken[observer.name]:
+                await self.take_turn(self._step(observer, "observation", "observe"))
+        return "done", self._state.stop_reason or self._floor.reason_to_end
+
+    async def take_turn(self, step: Step) -> None:
+        """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""
+        await self._pause()
+        await self._memory.make_room(step.participant)
+        await self._tell(TurnStarted(step.turn, step.round, step.participant.name))
+        await self._settle(step, await self._ask(step, self._tell))
+
+    async def _take_round(self) -> None:
+        """All answer the same history at once; their answers are then heard as wholes, in speaking order."""
+        await self._pause()
+        steps = [self._step(p, ahead=ahead) for ahead, p in enumerate(self._floor.round_to_go)]
+        for step in steps:
+            await self._memory.make_room(step.participant)
+        logs = [EventLog() for _ in steps]
+        results = await _together([self._ask(step, log) for step, log in zip(steps, logs, strict=True)])
+        for step, log, result in zip(steps, logs, results, strict=True):
+            await self._tell(TurnStarted(step.turn, step.round, step.participant.name))
+            for event in log.events:
+                await self._tell(event)
+            await self._settle(step, result)
+
+    async def _ask(self, step: Step, tell: Emit) -> TurnFinished | Fault:
+        ear = Ear(step.participant.name, tell)
+        try:
+            return finished(step, await self._answered(step, ear), ear)
+        except JournalError:
+            raise
+        except AIBattleError as error:
+            return fault(error, ear)
+        except asyncio.CancelledError as error:
+            await tell(failed(step, fault(ProviderError("interrupted", partial=ear.said), ear), "stop"))
+            raise error
+
+    async def _answered(self, step: Step, ear: Ear) -> ModelResponse:
+        request = self._request(step)
+        try:
+            response = await answered(step.participant, request, ear)
+        except ContextTooLong:
+            if not await self._memory.shorten(step.participant):
+                raise
+            request = self._request(step)
+            response = await answered(step.participant, request, ear)
+        if ear.replies <= 1:
+            self._memory.learn(step.participant, request, response.usage)
+        return response
+
+    def _request(self, step: Step) -> ModelRequest:
+        name = step.participant.name
+        messages = self._state.views[name].messages
+        if step.note and self._plan.mode != "no-meta":
+            messages = with_note(messages, prompt(step.note))
+        return ModelRequest(messages, self._systems[name], options=step.participant.parameters)
+
+    async def _settle(self, step: Step, result: TurnFinished | Fault) -> None:
+        if isinstance(result, TurnFinished):
+            await self._tell(result)
+        else:
+            await self._give_up(step, result)
+        reached = None if self._state.limit else nearest(self._plan.limits, self._state.ledger)
+        if reached:
+            await self._tell(reached)
+
+    async def _give_up(self, step: Step, fault: Fault) -> None:
+        """The turn is left out; the second in a row of the same model, or one that no retry can mend, ends the run."""
+        participant = step.participant
+        if isinstance(fault.error, PersonLeft):
+            self._floor.leave(participant.name)
+        stop = participant.role != "user" and (
+            _is_fatal(fault.error) or self._state.failed_in_a_row[participant.name] > 0
+        )
+        await self._tell(failed(step, fault, "stop" if stop else "skip"))
+        if stop:
+            raise _RunFailed(f"{participant.name}: {fault.error}")
+
+    def _step(self, participant: Participant, kind: Kind = "turn", note: str = "", ahead: int = 0) -> Step:
+        number = min(self._state.taken // len(self._plan.regulars) + 1, self._plan.turns)
+        return Step(participant, self._state.turn + 1 + ahead, number, kind, note)
+
+    async def _pause(self) -> None:
+        if self._plan.delay_between_turns and self._state.turn:
+            await asyncio.sleep(self._plan.delay_between_turns)
+
+
+def _is_fatal(error: AIBattleError) -> bool:
+    return isinstance(error, ConfigError) or (isinstance(error, ProviderError) and error.status in FATAL)
+
+
+async def _together(asked: Sequence[Coroutine[None, None, T]]) -> list[T]:
+    """All results in order; when one fails, or the caller is cancelled, none is left running."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:
+        return [await task for task in tasks]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

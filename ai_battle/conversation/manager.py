@@ -1,0 +1,190 @@
+"""Discussions from Python or from a file: any number of runs, one after another and at once."""
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self, TypedDict, Unpack
+
+from .. import assembly
+from ..config import ConfigProblems, Loaded, Source, load
+from ..core.client import ModelClient
+from ..core.errors import ConfigError
+from ..core.events import Emit, RunFinished, RunResumed, RunStarted, Warned, ignore
+from ..core.exchange import Usage
+from ..core.messages import Message, Part, assistant
+from . import journal, rundir
+from .audience import Audience
+from .casting import Brought, Cast, Casting, FromFile
+from .checking import check
+from .discussion import Discussion
+from .journal import Durability, Journal
+from .limits import Limits
+from .participant import Participant
+from .person import Reader, keyboard
+from .perspective import seen_by
+from .plan import Mode, Plan, Selection
+from .prompting import role_prompt
+from .state import State
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run went. `messages` are read from the journal when they are asked for, the prompt first."""
+
+    status: Literal["done", "limit", "failed", "interrupted"]
+    stop_reason: str
+    turns: int
+    usage: Usage
+    run_dir: Path
+    messages: Sequence[Message] = field(repr=False)
+
+
+class Settings(TypedDict, total=False):
+    """What else a discussion may say of itself, under the names of the discussion YAML."""
+
+    name: str
+    initial_prompt: str
+    mode: Mode
+    turns: int
+    speaker_selection: Selection
+    parallel: bool
+    delay_between_turns: float
+    stop: Mapping[str, Any] | Sequence[Any]
+    limits: Limits
+    max_conversation_tokens: int | None
+    established_facts: Any
+    inputs: tuple[Part, ...]
+    seed: int
+
+
+class ConversationManager:
+    """Runs discussions. Each run has its own views, state and journal; nothing is shared between runs.
+
+    `out` is the run directory; without it each run makes one of its own under `runs/`. From Python the clients are the
+    caller's, who also closes them.
+    """
+
+    _casting: Casting
+
+    def __init__(
+        self,
+        participants: Sequence[Participant],
+        *,
+        goal: str = "",
+        out: str | os.PathLike[str] | None = None,
+        durability: Durability = "every_second",
+        **settings: Unpack[Settings],
+    ) -> None:
+        plan = Plan(tuple(participants), goal=goal, **settings)
+        self._set_up(Brought(plan.name, durability, plan), out)
+
+    @classmethod
+    def from_config(
+        cls, source: Source | Loaded, *, out: str | os.PathLike[str] | None = None, ask: Reader = keyboard
+    ) -> Self:
+        """From a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
+
+        `ask` reads a line from a person; it is given a prompt to show and returns None at the end of the input.
+        """
+        manager = cls.__new__(cls)
+        manager._set_up(FromFile.of(source if isinstance(source, Loaded) else _checked(source), ask), out)
+        return manager
+
+    def _set_up(self, casting: Casting, out: str | os.PathLike[str] | None) -> None:
+        self._casting = casting
+        self._out = None if out is None else Path(out)
+        self.conversation_history: list[dict[str, str]] = []
+
+    async def run_discussion(self, emit: Emit = ignore) -> RunResult:
+        """One run from its beginning to its end. Raises `ConfigError` and `JournalError` before anything is spent."""
+        casting = self._casting
+        async with _cast(casting, {}) as cast:
+            run_dir = rundir.create(casting.name, self._out, config=casting.config)
+            async with _closing(Journal.create(run_dir, casting.durability, casting.secrets)) as kept:
+                participants = {p.name: p.type or type(p.client).__name__ for p in cast.plan.participants}
+                settings = rundir.settings(casting.config)
+                begin = RunStarted(casting.name, str(run_dir), participants, settings)
+                return await _run(cast, kept, Audience(kept, State(cast.plan), emit), begin)
+
+    async def resume(
+        self, run_dir: str | os.PathLike[str], emit: Emit = ignore, *, accept_changes: bool = False
+    ) -> RunResult:
+        """Goes on after the last turn that is in the journal; a run that is over is only reported."""
+        progress = journal.progress(Path(run_dir))
+        if progress.finished and progress.ended:
+            return _result(progress.ended, Path(run_dir))
+        settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
+        casting = self._casting
+        async with (
+            _cast(casting, progress.calls) as cast,
+            _closing(Journal.reopen(Path(run_dir), casting.durability, casting.secrets)) as kept,
+        ):
+            state = State(cast.plan)
+            for _, event in journal.read(Path(run_dir)):
+                state.apply(event)
+            go_on = RunResumed(state.turn + 1, os.getpid(), settings)
+            return await _run(cast, kept, Audience(kept, state, emit), go_on)
+
+    async def run_conversation_turn(
+        self,
+        prompt: str,
+        model_type: str,
+        client: ModelClient,
+        mode: str,
+        role: str,
+        file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        system_instruction: str | None = None,
+    ) -> str:
+        """One turn outside of a run: `role` answers `prompt`, and both stay in `conversation_history`.
+
+        The history is told from the point of view of `role`. Raises `ProviderError`; nothing is kept of such a turn.
+        """
+        if system_instruction is None and mode not in ("no-meta", "no-meta-prompting", "default"):
+            system_instruction = role_prompt(mode, role, role)
+        if client is None:
+            raise ConfigError(f"There is no client for {model_type!r}; a turn needs one.")
+        heard = [*self.conversation_history]
+        if not heard or heard[-1]["content"] != prompt:
+            heard.append({"role": "assistant" if role in ("human", "user") else "user", "content": prompt})
+        *earlier, asked = seen_by(role, [assistant(entry["content"], entry["role"]) for entry in heard])
+        history = [{"role": message.role, "content": message.text} for message in earlier]
+        said = await client.generate_response(asked.text, system_instruction, history, file_data)
+        self.conversation_history = [*heard, {"role": role, "content": said}]
+        return said
+
+
+def _checked(source: Source) -> Loaded:
+    loaded = load(source)
+    if problems := [*assembly.check(loaded), *check(loaded)]:
+        raise ConfigProblems(loaded.located(problem) for problem in problems)
+    return loaded
+
+
+@asynccontextmanager
+async def _cast(casting: Casting, starts: Mapping[str, int]) -> AsyncIterator[Cast]:
+    cast = casting.cast(starts)
+    try:
+        yield cast
+    finally:
+        await cast.assembled.aclose()
+
+
+@asynccontextmanager
+async def _closing(kept: Journal) -> AsyncIterator[Journal]:
+    try:
+        yield kept
+    finally:
+        await kept.close()
+
+
+async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted | RunResumed) -> RunResult:
+    await audience(begin)
+    for warning in (*kept.warnings, *map(Warned, cast.warnings)):
+        await audience(warning)
+    return _result(await Discussion(cast.plan, audience).run(), kept.run_dir)
+
+
+def _result(ended: RunFinished, run_dir: Path) -> RunResult:
+    return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, journal.messages(run_dir))

@@ -1,0 +1,106 @@
+"""The conversation as one participant sees it: what it said is "assistant", what all others said is "user"."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from ..core.messages import Message, Part, Text, user
+
+Naming: TypeAlias = Literal["plain", "prefixed", "nameless"]
+
+CONTINUE = user("Please continue.")
+BETWEEN = "\n\n"
+
+
+def seen_by(speaker: str, history: Iterable[Message], naming: Naming = "plain") -> tuple[Message, ...]:
+    """The request that lets `speaker` speak next: "user" and "assistant" in turns, from a user message to another.
+
+    `history` has what participants said as assistant messages with their names, the steps with tools on the way
+    included, and the prompt as a user message. Of what others did only the text crosses. All that they said since
+    `speaker` last spoke is one message; `prefixed` puts each name before it, `nameless` leaves every name out.
+    """
+    audible = (message for message in history if _is_own(message, speaker) or _crosses(message))
+    seen: list[Message] = []
+    for own, said in groupby(audible, key=lambda message: _is_own(message, speaker)):
+        if not own:
+            seen.append(_merged(list(said), naming))
+            continue
+        for message in said:
+            if _is_over(seen):
+                seen.append(CONTINUE)
+            seen.append(_as_own(message, naming))
+    return (*seen, CONTINUE) if _is_over(seen) else tuple(seen)
+
+
+class View:
+    """What `seen_by` would say after each message, at the cost of that message alone."""
+
+    def __init__(self, speaker: str, naming: Naming = "plain") -> None:
+        self._speaker = speaker
+        self._naming: Naming = naming
+        self._settled: list[Message] = []
+        self._new: list[Message] = []
+        self._merged: Message | None = None
+
+    def hear(self, message: Message) -> None:
+        if _is_own(message, self._speaker):
+            self._settle()
+            self._settled.append(_as_own(message, self._naming))
+        elif _crosses(message):
+            self._new.append(message)
+            self._merged = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        if asked := self._asked():
+            return (*self._settled, asked)
+        return tuple(self._settled)
+
+    def _settle(self) -> None:
+        if asked := self._asked():
+            self._settled.append(asked)
+        self._new, self._merged = [], None
+
+    def _asked(self) -> Message | None:
+        """The user message that is due. It is kept, so that its bytes serve the next request too."""
+        if self._new and self._merged is None:
+            self._merged = _merged(self._new, self._naming)
+        return self._merged or (CONTINUE if _is_over(self._settled) else None)
+
+
+def _is_own(message: Message, speaker: str) -> bool:
+    return message.speaker == speaker and message.role in ("assistant", "tool")
+
+
+def _crosses(message: Message) -> bool:
+    return message.role == "user" or (message.role == "assistant" and not message.tool_calls)
+
+
+def _is_over(seen: Sequence[Message]) -> bool:
+    """Whether the speaker's own turn came to its end, or there was nothing yet: somebody else has to say something."""
+    return not seen or (seen[-1].role == "assistant" and not seen[-1].tool_calls)
+
+
+def _as_own(message: Message, naming: Naming) -> Message:
+    return replace(message, speaker="") if naming == "nameless" else message
+
+
+def _merged(said: Sequence[Message], naming: Naming) -> Message:
+    if len(said) == 1 and said[0].role == "user":
+        return said[0]
+    files = tuple(part for message in said for part in message.parts if _is_file(message, part))
+    text = BETWEEN.join(_told(message, naming) for message in said)
+    speakers = {message.speaker for message in said if message.role == "assistant"}
+    return Message("user", (*files, Text(text)), speakers.pop() if naming == "plain" and len(speakers) == 1 else "")
+
+
+def _is_file(message: Message, part: Part) -> bool:
+    return message.role == "user" and not isinstance(part, Text)
+
+
+def _told(message: Message, naming: Naming) -> str:
+    text = message.text.strip()
+    if naming != "prefixed" or message.role == "user" or text.startswith(f"{message.speaker}:"):
+        return text
+    return f"{message.speaker}: {text}"

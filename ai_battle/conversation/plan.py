@@ -1,0 +1,72 @@
+"""What a discussion is to be: a value, checked once, that any number of runs can start from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from ..core.errors import ConfigError
+from ..core.messages import Part
+from .limits import Limits
+from .participant import Participant
+
+Mode: TypeAlias = Literal["human-ai", "ai-ai", "no-meta"]
+Selection: TypeAlias = Literal["round_robin", "random", "moderator", "auto"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One discussion. `turns` are rounds; `seed` makes `random` selection repeatable; `stop` is as in the YAML."""
+
+    participants: tuple[Participant, ...]
+    goal: str = ""
+    name: str = "discussion"
+    initial_prompt: str = ""
+    mode: Mode = "human-ai"
+    turns: int = 3
+    speaker_selection: Selection = "round_robin"
+    parallel: bool = False
+    delay_between_turns: float = 0.0
+    stop: Mapping[str, Any] | Sequence[Any] = ()
+    limits: Limits = field(default_factory=Limits)
+    max_conversation_tokens: int | None = None
+    established_facts: Any = None
+    inputs: tuple[Part, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises `ConfigError` for what can't become a discussion."""
+        names = [participant.name for participant in self.participants]
+        if len(names) < 2:
+            raise ConfigError(f"A discussion needs two participants or more; there is {len(names)}.")
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ConfigError(f"Participants need names of their own; used twice: {', '.join(sorted(twice))}.")
+        if not self.prompt:
+            raise ConfigError("A discussion needs a goal (or an initial_prompt).")
+        if self.turns < 1:
+            raise ConfigError(f"turns is {self.turns}; it counts rounds, so it is 1 or more.")
+        if not self.regulars:
+            raise ConfigError("A discussion needs a participant who is neither moderator nor observer.")
+
+    @property
+    def prompt(self) -> str:
+        """What the discussion opens with."""
+        return self.initial_prompt.strip() or self.goal.strip()
+
+    @cached_property
+    def regulars(self) -> tuple[Participant, ...]:
+        """Those who take turns."""
+        return tuple(p for p in self.participants if p.role not in ("moderator", "observer"))
+
+    @cached_property
+    def moderator(self) -> Participant | None:
+        return next((p for p in self.participants if p.role == "moderator"), None)
+
+    @cached_property
+    def observers(self) -> tuple[Participant, ...]:
+        return tuple(p for p in self.participants if p.role == "observer")
+
+    @cached_property
+    def human_side(self) -> Participant:
+        """In `human-ai`: the one who asks. The participant with the role human, else a person, else the first."""
+        return next((p for role in ("human", "user") for p in self.regulars if p.role == role), self.regulars[0])

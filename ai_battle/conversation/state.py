@@ -1,0 +1,151 @@
+"""How far a run has come: a fold over its events, the same for a live run and for one that is taken up again."""
+
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any
+
+from ..core.events import (
+    BudgetReached,
+    Event,
+    RunFinished,
+    RunResumed,
+    SpeakerSelected,
+    Summarised,
+    ToolCalled,
+    TurnFailed,
+    TurnFinished,
+)
+from ..core.messages import Message, user
+from ..core.tokens import estimate_message
+from .limits import Ledger
+from .perspective import View
+from .plan import Plan
+from .prompting import naming, prompt
+from .stopping import Condition, Course, condition
+
+RECENT = 12
+
+
+class State:
+    """Only events change it, through `apply`; its owner reads the attributes.
+
+    `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included.
+    `history` are the turns since the last summary, `recent` the last few messages whatever was folded.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._regulars = {participant.name for participant in plan.regulars}
+        self._stop: Condition = condition(plan.stop)
+        self.turn = self.taken = self.finished = 0
+        self.spoken: Counter[str] = Counter()
+        self.failed_in_a_row: Counter[str] = Counter()
+        self.history: deque[TurnFinished] = deque()
+        self.recent: deque[Message] = deque(maxlen=RECENT)
+        self.messages = 0
+        self.prompt: Message | None = None
+        self.summary = ""
+        self.tokens = 0
+        self.ledger = Ledger()
+        self.selected = self.last_regular = ""
+        self.limit: BudgetReached | None = None
+        self.wrapped_up = False
+        self.stop_reason = ""
+        self.ended: RunFinished | None = None
+        self.views = self._fresh_views()
+
+    def apply(self, event: Event) -> None:
+        if change := _CHANGES.get(type(event)):
+            change(self, event)
+
+    def _finish_turn(self, event: TurnFinished) -> None:
+        if event.kind == "prompt":
+            self.prompt = event.message
+            self._tell(event.message)
+            return
+        self._remember(event)
+        self.messages += 1
+        self.recent.append(event.message)
+        self.ledger.add(event.usage)
+        self.ledger.spent_before(event.seconds)
+        self.finished += 1
+        self.failed_in_a_row.pop(event.speaker, None)
+        self.wrapped_up = self.wrapped_up or event.kind == "wrap_up"
+        self._leave_turn(event)
+
+    def _fail_turn(self, event: TurnFailed) -> None:
+        self.ledger.add(event.usage)
+        if event.policy == "skip":
+            self.failed_in_a_row[event.speaker] += 1
+            self._leave_turn(event)
+
+    def _leave_turn(self, event: TurnFinished | TurnFailed) -> None:
+        self.turn = event.turn
+        self.selected = ""
+        self.spoken[event.speaker] += 1
+        if event.speaker in self._regulars and not self.wrapped_up:
+            self.taken += 1
+            self.last_regular = event.speaker
+            self.stop_reason = self.stop_reason or self._reason_to_stop()
+
+    def _reason_to_stop(self) -> str:
+        course = Course(self.messages, self.turn, tuple(self.recent), self.ledger)
+        if reason := self._stop(course):
+            return reason
+        return "turns" if self.taken >= self._plan.turns * len(self._regulars) else ""
+
+    def _fold(self, event: Summarised) -> None:
+        """The earlier summary goes on to stand for its turns when later ones were dropped without one."""
+        self.ledger.add(event.usage)
+        self.summary = event.text or self.summary
+        kept = [turn for turn in self.history if turn.turn > event.through]
+        self.history.clear()
+        self.views = self._fresh_views()
+        self.tokens = 0
+        if self.prompt:
+            self._tell(self.prompt)
+        if self.summary:
+            self._tell(user(prompt("summary", summary=self.summary)))
+        for turn in kept:
+            self._remember(turn)
+
+    def _remember(self, turn: TurnFinished) -> None:
+        self.history.append(turn)
+        for message in (*turn.steps, turn.message):
+            self._tell(message)
+
+    def _tell(self, message: Message) -> None:
+        self.tokens += estimate_message(message)
+        for view in self.views.values():
+            view.hear(message)
+
+    def _fresh_views(self) -> dict[str, View]:
+        return {p.name: View(p.name, naming(self._plan)) for p in self._plan.participants}
+
+    def _select(self, event: SpeakerSelected) -> None:
+        self.selected = event.speaker
+        self.ledger.add(event.usage)
+
+    def _reach(self, event: BudgetReached) -> None:
+        self.limit = event
+
+    def _call_tool(self, event: ToolCalled) -> None:
+        self.ledger.tool_calls += 1
+
+    def _end(self, event: RunFinished) -> None:
+        self.ended = event
+
+    def _resume(self, event: RunResumed) -> None:
+        self.ended = None
+
+
+_CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
+    TurnFinished: State._finish_turn,
+    TurnFailed: State._fail_turn,
+    Summarised: State._fold,
+    SpeakerSelected: State._select,
+    BudgetReached: State._reach,
+    ToolCalled: State._call_tool,
+    RunFinished: State._end,
+    RunResumed: State._resume,
+}

@@ -1,0 +1,100 @@
+"""When a discussion is over before its turns are: conditions on what was said and used, nested with any and all."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import ConfigError
+from ..core.messages import Message
+from ..core.plugins import near
+from ..signals.agreement import agrees, parts
+from ..signals.novelty import novelty
+from .limits import Ledger
+
+LITTLE = 0.16
+UNINFORMATIVE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a condition may look at; `recent` are the last messages only."""
+
+    messages: int
+    turns: int
+    recent: Sequence[Message]
+    ledger: Ledger
+
+
+Condition = Callable[[Course], str]
+
+
+def condition(spec: Mapping[str, Any] | Sequence[Any]) -> Condition:
+    """A test that says why to stop, or nothing. `{any: [...]}`, `{all: [...]}`, `{max_messages: 40}` and so on.
+
+    A list, and a mapping with several keys, stop at the first that holds.
+    """
+    if not isinstance(spec, Mapping):
+        return _any([condition(entry) for entry in spec])
+    return _any([_condition(name, value) for name, value in spec.items()])
+
+
+def _condition(name: str, value: Any) -> Condition:
+    if name in ("any", "all"):
+        entries = [condition(entry) for entry in value]
+        return _any(entries) if name == "any" else _all(entries)
+    if name not in _CONDITIONS:
+        raise ConfigError(f"There is no stop condition {name!r}{near(name, ['any', 'all', *_CONDITIONS])}")
+    holds = _CONDITIONS[name]
+    reason = name if value is True else f"{name}: {value}"
+    return lambda course: reason if value is not False and value is not None and holds(course, value) else ""
+
+
+def _any(conditions: Sequence[Condition]) -> Condition:
+    return lambda course: next((reason for test in conditions if (reason := test(course))), "")
+
+
+def _all(conditions: Sequence[Condition]) -> Condition:
+    def test(course: Course) -> str:
+        reasons = [test(course) for test in conditions]
+        return " and ".join(reasons) if reasons and all(reasons) else ""
+
+    return test
+
+
+def _phrase(course: Course, phrase: str) -> bool:
+    """Anywhere in the last message, in any case, with any white space between its words: small models rarely put it
+    on a line of its own."""
+    return bool(course.recent) and _spaced(phrase) in _spaced(course.recent[-1].text)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _consensus(course: Course, _: bool) -> bool:
+    """The last message of every voice agrees and leaves nothing open, or they only say goodbye to each other."""
+    last = course.recent[-max(2, len({message.speaker for message in course.recent})) :]
+    if len(last) < 2 or len({message.speaker for message in last}) < len(last):
+        return False
+    return all(agrees(message.text) or parts(message.text) for message in last)
+
+
+def _no_novelty(course: Course, _: bool) -> bool:
+    """Three messages in a row that add next to nothing to the messages before them."""
+    texts = [message.text for message in course.recent]
+    if len(texts) <= UNINFORMATIVE:
+        return False
+    latest = range(len(texts) - UNINFORMATIVE, len(texts))
+    return all(novelty(texts[i], texts[:i]) < LITTLE for i in reversed(latest))
+
+
+_CONDITIONS: Mapping[str, Callable[[Course, Any], bool]] = {
+    "max_messages": lambda course, most: course.messages >= most,
+    "turns": lambda course, most: course.turns >= most,
+    "phrase": _phrase,
+    "consensus": _consensus,
+    "no_novelty": _no_novelty,
+    "cost_usd": lambda course, most: course.ledger.known_cost >= most,
+    "tokens": lambda course, most: course.ledger.usage.total_tokens >= most,
+    "seconds": lambda course, most: course.ledger.seconds >= most,
+}

@@ -1,0 +1,137 @@
+"""One turn: a participant is asked once, and what comes back is an answer or the reason why there is none."""
+
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Literal, TypeAlias
+
+from ..core.borders import foreign_code
+from ..core.errors import AIBattleError, BadReply, ProviderError, Refused
+from ..core.events import (
+    AttemptFailed,
+    DraftDelta,
+    Emit,
+    Event,
+    ModelReplied,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    TurnFailed,
+    TurnFinished,
+)
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
+from ..core.messages import Message
+from .participant import Participant
+
+Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
+
+_ALOUD = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
+
+
+class Ear:
+    """Passes on what one participant's model does, with the participant's name, and keeps count."""
+
+    def __init__(self, speaker: str, tell: Emit) -> None:
+        self.attempts = 1
+        self.replies = 0
+        self._speaker = speaker
+        self._tell = tell
+        self._said: list[str] = []
+        self._usage: Usage | None = None
+        self._started = monotonic()
+
+    async def __call__(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._said.append(event.text)
+        elif isinstance(event, AttemptFailed):
+            self.attempts += 1
+            self._said.clear()
+            event = replace(event, speaker=self._speaker)
+        elif isinstance(event, ModelReplied):
+            self.replies += 1
+            self._usage = (self._usage or NOTHING_USED) + event.usage
+            event = replace(event, speaker=self._speaker)
+        await self._tell(event)
+
+    @property
+    def said(self) -> str:
+        return "".join(self._said)
+
+    @property
+    def seconds(self) -> float:
+        return monotonic() - self._started
+
+    def usage(self, otherwise: Usage = NOTHING_USED) -> Usage:
+        """All calls that were heard of, also those whose answer came to nothing."""
+        return otherwise if self._usage is None else self._usage
+
+
+def quiet(emit: Emit) -> Emit:
+    """Passes on all but the text: a note to ourselves is nothing that somebody says."""
+
+    async def told(event: Event) -> None:
+        if not isinstance(event, _ALOUD):
+            await emit(event)
+
+    return told
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to happen next: who is asked, in what capacity, and the note that goes with this one request."""
+
+    participant: Participant
+    turn: int
+    round: int
+    kind: Kind = "turn"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a turn brought no answer, and what it cost all the same."""
+
+    error: AIBattleError
+    usage: Usage
+    partial: str
+
+
+async def answered(participant: Participant, request: ModelRequest, ear: Ear) -> ModelResponse:
+    """The answer, if it is one; a refusal, silence and whatever the client raises are a `ProviderError`."""
+    with foreign_code(f"The client of {participant.name} failed", ProviderError):
+        response = await participant.client.complete(request, ear)
+    if response.stop == "refusal":
+        raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
+    if not response.text.strip():
+        raise BadReply(f"{participant.name} answered with nothing (stop: {response.stop}).")
+    return response
+
+
+def finished(step: Step, response: ModelResponse, ear: Ear) -> TurnFinished:
+    name = step.participant.name
+    return TurnFinished(
+        step.turn,
+        step.round,
+        name,
+        _signed(response.message, name),
+        ear.usage(response.usage),
+        response.model or step.participant.type,
+        ear.seconds,
+        ear.attempts,
+        response.stop,
+        tuple(_signed(message, name) for message in response.steps),
+        step.kind,
+    )
+
+
+def failed(step: Step, fault: Fault, policy: Literal["skip", "stop"]) -> TurnFailed:
+    name = step.participant.name
+    return TurnFailed(step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial)
+
+
+def fault(error: AIBattleError, ear: Ear) -> Fault:
+    partial = error.partial if isinstance(error, ProviderError) else ""
+    return Fault(error, ear.usage(), partial or ear.said)
+
+
+def _signed(message: Message, speaker: str) -> Message:
+    return message if message.speaker == speaker else replace(message, speaker=speaker)

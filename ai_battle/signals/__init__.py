@@ -1,0 +1,1 @@
+"""Pure signals of texts and conversations: no model, no state, no I/O."""

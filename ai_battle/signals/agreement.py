@@ -1,0 +1,72 @@
+"""Whether a contribution agrees with what was said and leaves nothing open, or only says goodbye."""
+
+import re
+
+from .words import sentences
+
+CLOSING = 0.5
+
+
+def _pattern(*alternatives: str) -> re.Pattern[str]:
+    return re.compile("|".join(alternatives))
+
+
+_DEGREE = (
+    r"(?:all |both |fully |completely |totally |wholeheartedly |also |now |can |are |have |in (?:full |complete )?)*"
+)
+_NOT_YET = r"(?:do not|don't|cannot|can't|not|never|hardly)(?: yet| fully| quite| entirely| really| sure(?: i| we)?)*"
+
+_AGREES = _pattern(
+    rf"\b(?:i|we) {_DEGREE}(?:agree|agreed|agreement|concur|accept|reached (?:a )?(?:consensus|agreement))\b",
+    rf"\b(?:i'm|i am) {_DEGREE}(?:agreement|on board|convinced|persuaded|satisfied)\b",
+    rf"\b(?:we're|we've) {_DEGREE}(?:aligned|agreed|agreement|reached|settled)\b|\bwe are {_DEGREE}aligned\b",
+    r"\b(?:that|this|it)(?:'s| is) (?:settled|agreed|decided)\b|\b(?:works|fine|good) (?:for|with|by) me\b",
+    r"\bcount me in\b|\bno (?:further )?objections?\b|\bnothing (?:more |further |else )?to add\b",
+    r"\blet(?:'s| us) (?:go with|do (?:it|that)|proceed|adopt|settle on|lock (?:it|that) in)\b",
+    r"^(?:(?:yes|ok|okay|then),? )?(?:it's a |that's a )?(?:deal|agreed)\b|\bsounds (?:good|right|great)\b",
+    r"\beinverstanden\b|\bich stimme (?:dem |ihnen |dir )?(?:voll |ganz )?zu\b|\bso machen wir (?:es|das)\b",
+    r"\bd'accord\b|\b(?:estoy )?de acuerdo\b|\bsono d'accordo\b|\u540c\u610f|\u8d5e\u6210",
+)
+_RESERVES = _pattern(
+    rf"\bdisagree|\b{_NOT_YET} (?:agree|accept|concur|convinced|persuaded|on board|satisfied|settled)\b",
+    r"\b(?:would|could|might|will|if|once|until|before|whether) (?:i |you |we |they |only |all )*(?:agree|accept)\b",
+    r"\bhowever\b|\bon the other hand\b|\bnot so fast\b|\bwhat about\b|\bthat said\b|\bobjection:",
+    r"\bi (?:still|also) (?:think|believe|worry|doubt|have|want|need|see)\b",
+    r"\b(?:one|my) (?:more )?(?:concern|worry|doubt|objection|condition|caveat|thing|point|question)\b",
+    r"\bwith one exception\b|\bonly if\b|\bunless\b|\bprovided that\b|\bfor the sake of argument\b",
+    r"\b(?:in part|partly|partially|to (?:a|some) (?:degree|extent))\b|\bremains? (?:open|unclear|unsettled)\b",
+    r"\b(?:aber|jedoch|allerdings|mais|pero|sin embargo)\b|^(?:but|yet|though|still)\b",
+    r"[,;:\u2014-] ?(?:but|yet|though|except|although)\b",
+)
+_PARTS = _pattern(
+    r"\bthank(?:s| you)\b|\byou(?:'re| are) (?:very |most |so )?welcome\b|\bgood ?bye\b|\bbye\b|\bfarewell\b",
+    r"\btake care\b|\bhave a (?:great|nice|good|wonderful|lovely)\b|\bsee you\b|\buntil (?:next time|then)\b",
+    r"\ball the best\b|\bbest (?:of luck|wishes|regards)\b|\bgood luck\b|\bmy pleasure\b",
+    r"\b(?:was|been|is) (?:a |such a |truly a |my )*(?:pleasure|joy|delight|privilege)\b",
+    r"\blikewise\b|\bsame to you\b|\byou too\b|\bappreciate|\bgrateful\b|\bgratitude\b|\blook(?:ing)? forward\b",
+    r"\bcheers\b|\bfeel free\b|\bany ?time\b|\benjoyed\b",
+    r"\bdanke\b|\bgern geschehen\b|\bauf wiedersehen\b|\btsch\u00fcss\b|\bmerci\b|\bau revoir\b",
+    r"\bgracias\b|\badi\u00f3s\b|\bde nada\b|\bgrazie\b|\bobrigad[oa]\b|\u8c22\u8c22|\u518d\u89c1",
+)
+_ASKS = re.compile(r"[?\uff1f][\"'*_)\s]*$")
+_TAG = re.compile(r"(?:right|agreed|ok|okay|deal|yes)\?[\"'*_)\s]*$")
+
+
+def agrees(text: str) -> bool:
+    """It says yes, asks for nothing and keeps nothing back."""
+    said = _plain(text)
+    if any(_RESERVES.search(s) or (_ASKS.search(s) and not _TAG.search(s)) for s in said):
+        return False
+    return any(_AGREES.search(s) for s in said)
+
+
+def parts(text: str) -> bool:
+    """Thanks, wishes and goodbyes make up half of its sentences or more, and it asks nothing."""
+    said = _plain(text)
+    if not said or any(_ASKS.search(s) for s in said):
+        return False
+    return sum(bool(_PARTS.search(s)) for s in said) / len(said) >= CLOSING
+
+
+def _plain(text: str) -> list[str]:
+    return [sentence.casefold().replace("\u2019", "'") for sentence in sentences(text)]

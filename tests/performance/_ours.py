@@ -1,0 +1,45 @@
+"""The product doing the same: YAML-shaped configuration, all wrappers, the journal, a listener for every event."""
+
+import asyncio
+import tempfile
+import time
+from contextlib import chdir
+from typing import Any
+
+from ai_battle import ConversationManager
+from ai_battle.core.events import Event, TextDelta
+
+from ._bare import PROMPT
+
+
+def config(url: str, turns: int) -> dict[str, Any]:
+    return {
+        "discussion": {
+            "turns": turns // 2,
+            "mode": "no-meta",
+            "goal": PROMPT,
+            "models": {"Ann": {"type": "gpt-4o"}, "Bob": {"type": "gpt-4o"}},
+        },
+        "providers": {"openai": {"base_url": url, "api_key": "test-key"}},
+    }
+
+
+class Listener:
+    """A screen that is off: hears all, shows nothing, and notes when the first text came."""
+
+    def __init__(self) -> None:
+        self.first = 0.0
+        self.deltas = 0
+
+    async def __call__(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self.deltas += 1
+            self.first = self.first or time.perf_counter()
+
+
+async def discussions(url: str, turns: int, at_once: int = 1) -> list[Listener]:
+    listeners = [Listener() for _ in range(at_once)]
+    manager = ConversationManager.from_config(config(url, turns))
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        await asyncio.gather(*(manager.run_discussion(heard) for heard in listeners))
+    return listeners

@@ -1,0 +1,33 @@
+"""A fake OpenAI server in a process of its own, so that its work is not counted as the client's."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ai_battle.testing import FakeProviders, reply
+
+
+@contextmanager
+def server(*, words: int, chunks: int, delay: float = 0.0) -> Iterator[str]:
+    """The base URL of a server whose every answer has that many words, streamed in that many chunks."""
+    arguments = [sys.executable, "-m", "tests.performance._server", str(words), str(chunks), str(delay)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+async def _serve(words: int, chunks: int, delay: float) -> None:
+    async with FakeProviders(keep=1) as fakes:
+        text = " ".join(f"word{number % 97}" for number in range(words))
+        fakes.openai.always(reply(text, chunks=chunks, delay=delay))
+        print(f"{fakes.openai.url}/v1", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ConfigError, JournalError
+from ._lock import NAME as LOCK
 from ._reading import CONFIG, FILE
 from .progress import Progress
 
@@ -79,7 +80,7 @@ def _taken(out: Path) -> Path:
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory with --out.")
     out.mkdir(parents=True, exist_ok=True)
-    if any(out.iterdir()):
+    if any(entry.name != LOCK for entry in out.iterdir()):
         way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else ""
         raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}.")
     return out

@@ -1,0 +1,121 @@
+"""A process that raises runs and lets them be killed: `run DIR KIND` or `resume DIR KIND` on standard input.
+
+It forks for each, so that a run begins within milliseconds and a kill can hit every moment of it. It answers with the
+run's process id, and to the next line, `end`, with its exit code: until then the id is nobody else's.
+"""
+
+import asyncio
+import hashlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ai_battle.conversation import ConversationManager, Participant
+from ai_battle.conversation.limits import Limits
+from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import AIBattleError
+from ai_battle.core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, TurnFinished, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.messages import assistant
+
+CALLS = "calls"
+HEARD = "heard"
+SECONDS_PER_ANSWER = 0.004
+
+
+def note(path: Path, line: str) -> None:
+    """One write, which outlives this process."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(fd, f"{line}\n".encode())
+    os.close(fd)
+
+
+class Oracle(ModelClient):
+    """Its answer depends on every word of the request: a history that came back changed would change what follows."""
+
+    def __init__(self, calls: Path) -> None:
+        self._calls = calls
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        note(self._calls, "called")
+        await asyncio.sleep(SECONDS_PER_ANSWER)
+        text = hashlib.sha256(repr((request.system, request.messages)).encode()).hexdigest()
+        await emit(TextDelta(text))
+        usage = Usage(100, 10, cost_usd=0.001)
+        await emit(ModelReplied("oracle", usage, SECONDS_PER_ANSWER))
+        return ModelResponse(assistant(text), usage=usage, model="oracle")
+
+
+def oracles(run_dir: Path, **settings: object) -> ConversationManager:
+    calls = run_dir.with_name(f"{run_dir.name}.{CALLS}")
+    people = [Participant(name, Oracle(calls)) for name in ("ann", "bob", "cleo")]
+    return ConversationManager(people, goal="Agree on a number.", out=run_dir, turns=5, **settings)  # type: ignore[arg-type]
+
+
+def scripted(run_dir: Path) -> ConversationManager:
+    """From a file: after a crash the scripts go on where they were, failed attempts and all."""
+    pause = {"delay": SECONDS_PER_ANSWER}
+    fails = {"fail": "rate_limited", **pause}
+    lines = {
+        name: [entry for n in range(5) for entry in ([fails] * (n % 2) + [{"say": f"{name} says {n}.", **pause}])]
+        for name in ("ann", "bob", "cleo")
+    }
+    models = {name: {"type": "scripted", "script": script} for name, script in lines.items()}
+    return ConversationManager.from_config(
+        {"discussion": {"goal": "Agree.", "turns": 5, "models": models}}, out=run_dir
+    )
+
+
+KINDS: Mapping[str, Callable[[Path], ConversationManager]] = {
+    "plain": oracles,
+    "random": lambda run_dir: oracles(run_dir, speaker_selection="random", seed=7),
+    "parallel": lambda run_dir: oracles(run_dir, parallel=True),
+    "limited": lambda run_dir: oracles(run_dir, limits=Limits(tokens=900)),
+    "synced": lambda run_dir: oracles(run_dir, durability="every_turn"),
+    "scripted": scripted,
+}
+
+
+async def play(action: str, run_dir: Path, kind: str) -> None:
+    calls, heard = (run_dir.with_name(f"{run_dir.name}.{name}") for name in (CALLS, HEARD))
+
+    async def listen(event: Event) -> None:
+        if isinstance(event, TurnFinished) and event.kind != "prompt":
+            note(heard, f"{event.turn} {event.message.text}")
+        elif kind == "scripted" and isinstance(event, ModelReplied | AttemptFailed):
+            note(calls, "called")
+
+    manager = KINDS[kind](run_dir)
+    if action == "run":
+        await manager.run_discussion(listen)
+    else:
+        await manager.resume(run_dir, listen)
+
+
+def child(action: str, run_dir: Path, kind: str) -> int:
+    try:
+        asyncio.run(play(action, run_dir, kind))
+    except AIBattleError as error:
+        note(run_dir.with_name(f"{run_dir.name}.errors"), str(error))
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 70
+    return 0
+
+
+def main() -> None:
+    for order in sys.stdin:
+        action, run_dir, kind = order.split()
+        pid = os.fork()
+        if not pid:
+            os._exit(child(action, Path(run_dir), kind))
+        print(pid, flush=True)
+        sys.stdin.readline()
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

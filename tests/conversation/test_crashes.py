@@ -1,0 +1,149 @@
+"""Runs that are killed at random moments and taken up again: nothing that was finished is lost or paid for twice."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ai_battle.conversation.journal import messages, progress, read
+from ai_battle.core.events import RunFinished, TurnFinished
+
+from .nursery import CALLS, HEARD, KINDS
+
+ROOT = Path(__file__).parents[2]
+LONGEST = 0.12
+
+
+class Nursery:
+    """Begins runs in processes of their own, and kills them."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.conversation.nursery"]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def begin(self, action: str, run_dir: Path, kind: str) -> int:
+        return self._answer(f"{action} {run_dir} {kind}")
+
+    def end(self) -> int:
+        """The exit code of what was begun last."""
+        return self._answer("end")
+
+    def play(self, action: str, run_dir: Path, kind: str, kill_after: float | None = None) -> int:
+        pid = self.begin(action, run_dir, kind)
+        if kill_after is not None:
+            time.sleep(kill_after)
+            os.kill(pid, signal.SIGKILL)
+        return self.end()
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def _answer(self, order: str) -> int:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{order}\n")
+        return int(self._process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    opened = Nursery()
+    yield opened
+    opened.close()
+
+
+def lines(run_dir: Path, what: str) -> list[str]:
+    path = run_dir.with_name(f"{run_dir.name}.{what}")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def transcript(run_dir: Path) -> list[tuple[str, str]]:
+    return [(message.speaker, message.text) for message in messages(run_dir)]
+
+
+def finished_turns(run_dir: Path) -> list[str]:
+    """As the listener of the run notes them."""
+    turns = (event for _, event in read(run_dir) if isinstance(event, TurnFinished) and event.kind != "prompt")
+    return [f"{turn.turn} {turn.message.text}" for turn in turns]
+
+
+def check_after_kill(run_dir: Path) -> None:
+    """The journal can be read at once; every turn that was heard of is in it, and none twice."""
+    if not (run_dir / "journal.jsonl").exists():
+        return
+    kept, heard = finished_turns(run_dir), lines(run_dir, HEARD)
+    assert [turn for turn in kept if turn in heard] == heard
+    assert len(kept) == len({turn.split()[0] for turn in kept})
+
+
+def killed_often(nursery: Nursery, run_dir: Path, kind: str, luck: random.Random) -> int:
+    """Plays a run to its end, however often it is killed on the way; how often it was."""
+    kills = 0
+    while True:
+        action = "resume" if (run_dir / "journal.jsonl").exists() else "run"
+        code = nursery.play(action, run_dir, kind, luck.uniform(0, LONGEST) if kills < 30 else None)
+        if code == 0:
+            return kills
+        assert code == -signal.SIGKILL, lines(run_dir, "errors")
+        kills += 1
+        check_after_kill(run_dir)
+
+
+def check_crashes(nursery: Nursery, folder: Path, kind: str, kills: int) -> None:
+    untouched = folder / "untouched"
+    assert nursery.play("run", untouched, kind) == 0
+    turns, calls, luck = len(finished_turns(untouched)), len(lines(untouched, CALLS)), random.Random(f"{kind} {kills}")
+    suffered = 0
+    for n in range(10 * kills):
+        if suffered >= kills:
+            break
+        run_dir = folder / f"killed-{n}"
+        now = killed_often(nursery, run_dir, kind, luck)
+        suffered += now
+        at_once = 3 if kind == "parallel" else 1
+        assert transcript(run_dir) == transcript(untouched)
+        assert [event for _, event in read(run_dir)][-1].__class__ is RunFinished
+        assert len(lines(run_dir, CALLS)) <= calls + now * at_once, f"{turns} turns, {now} kills"
+    assert suffered >= kills
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_that_are_killed_end_as_if_they_had_not_been(nursery: Nursery, tmp_path: Path, kind: str) -> None:
+    check_crashes(nursery, tmp_path, kind, 15 if kind == "plain" else 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hundred_kills_lose_and_repeat_nothing(nursery: Nursery, tmp_path: Path, kind: str) -> None:
+    check_crashes(nursery, tmp_path, kind, 100)
+
+
+def test_resuming_a_finished_run_changes_nothing_and_calls_no_model(nursery: Nursery, tmp_path: Path) -> None:
+    assert nursery.play("run", tmp_path / "run", "plain") == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    assert nursery.play("resume", tmp_path / "run", "plain") == 0
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_second_process_on_a_run_is_refused_while_the_first_goes_on(nursery: Nursery, tmp_path: Path) -> None:
+    run_dir, second = tmp_path / "run", Nursery()
+    assert second.play("run", tmp_path / "other", "plain") == 0
+    pid = nursery.begin("run", run_dir, "plain")
+    while not (run_dir / "journal.jsonl").exists():
+        time.sleep(0.001)
+    refused = second.play("resume", run_dir, "plain")
+    second.close()
+
+    assert refused == 1
+    assert f"is in use by process {pid} on {os.uname().nodename}" in lines(run_dir, "errors")[0]
+    assert nursery.end() == 0
+    assert progress(run_dir).finished

@@ -1,0 +1,142 @@
+"""The parts of a message as parts of generateContent, both ways."""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from .._json import dumps
+
+WIRE = "gemini"
+
+Body = dict[str, Any]
+
+# Objects whose keys are the user's or the model's own words, not field names of the API.
+FOREIGN = frozenset({"args", "response", "parameters", "parametersJsonSchema", "responseJsonSchema", "labels"})
+UNDERSCORE = re.compile(r"_([a-z])")
+
+# What Google documents for calls that another model made: Gemini 3 refuses a turn of calls without a signature.
+UNSIGNED = {"thoughtSignature": "skip_thought_signature_validator"}
+
+
+def in_camel_case(value: Any) -> Any:
+    """The same body with the field names in the API's own spelling; clients may write them in snake_case."""
+    if isinstance(value, list):
+        return [in_camel_case(inner) for inner in value]
+    if not isinstance(value, Mapping):
+        return value
+    named = {UNDERSCORE.sub(lambda m: m[1].upper(), key): inner for key, inner in value.items()}
+    return {key: inner if key in FOREIGN else in_camel_case(inner) for key, inner in named.items()}
+
+
+def encode_parts(parts: Iterable[Part], *, modern: bool) -> list[Body]:
+    """`modern` is Gemini 3 and later: signed calls, and pictures inside of results instead of beside them."""
+    bodies = [body for part in parts for body in _encode_part(part, modern)]
+    calls = [body for body in bodies if "functionCall" in body]
+    if modern and calls and not any("thoughtSignature" in call for call in calls):
+        calls[0] |= UNSIGNED
+    return bodies
+
+
+def decode_part(body: Mapping[str, Any], calls: Sequence[ToolCall] = ()) -> Part:
+    """A result finds the call that it answers in `calls`; a part without a counterpart in our values is kept whole."""
+    for field, decode in DECODERS.items():
+        if body.get(field) is not None:
+            return decode(body, calls)
+    return Text("", extra={WIRE: {"part": dict(body)}})
+
+
+def _encode_part(part: Part, modern: bool) -> Iterable[Body]:
+    extra = part.extra.get(WIRE, {})
+    if "part" in extra:
+        return [dict(extra["part"])]
+    match part:
+        case Text(text):
+            return [{"text": text, **extra}] if text or extra else []
+        case Thinking(text):
+            return [{"text": text, "thought": True, **extra}]
+        case ToolCall(name, arguments, id_):
+            return [{"functionCall": {"name": name, "args": dict(arguments), **_id(id_)}, **extra}]
+        case ToolResult():
+            return _encode_result(part, modern)
+        case Image() | Document():
+            return [{**_file(part), **extra}]
+
+
+def _file(file: Image | Document) -> Body:
+    if not file.data:
+        return {"fileData": {"mimeType": file.media_type, "fileUri": file.url}}
+    return {"inlineData": {"mimeType": file.media_type, "data": b64encode(file.data).decode()}}
+
+
+def _encode_result(result: ToolResult, modern: bool) -> Iterable[Body]:
+    answer = {"error" if result.is_error else "output": result.text}
+    body: Body = {"name": result.call.name, "response": answer, **_id(result.call.id), **result.extra.get(WIRE, {})}
+    pictures = [_file(part) for part in result.parts if isinstance(part, Image)]
+    if pictures and modern:
+        return [{"functionResponse": {**body, "parts": pictures}}]
+    return [{"functionResponse": body}, *pictures]
+
+
+def _id(id_: str) -> Body:
+    return {"id": id_} if id_ else {}
+
+
+def _text(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
+    kind = Thinking if body.get("thought") else Text
+    return kind(body["text"], extra=_rest(body, "text", "thought"))
+
+
+def _inline(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
+    media_type, data = body["inlineData"].get("mimeType") or "", body["inlineData"].get("data") or ""
+    return _kind_of(media_type)(media_type, read_base64(data), extra=_rest(body, "inlineData"))
+
+
+def _by_uri(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
+    media_type, uri = body["fileData"].get("mimeType") or "", body["fileData"]["fileUri"]
+    return _kind_of(media_type)(media_type, url=uri, extra=_rest(body, "fileData"))
+
+
+def _kind_of(media_type: str) -> type[Image | Document]:
+    return Image if media_type.startswith("image/") else Document
+
+
+def read_base64(text: str) -> bytes:
+    """Google's own client writes the alphabet of addresses, others the usual one, some leave the padding out."""
+    return b64decode(text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4))
+
+
+def _call(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
+    call, extra = body["functionCall"], _rest(body, "functionCall")
+    if extra.get(WIRE) == UNSIGNED:
+        extra = {}
+    return ToolCall(call["name"], call.get("args") or {}, call.get("id") or "", extra=extra)
+
+
+def _result(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
+    answer = body["functionResponse"]
+    name, id_, said = answer.get("name") or "", answer.get("id") or "", answer.get("response") or {}
+    call = next((call for call in calls if (call.id, call.name) == (id_, name)), ToolCall(name, {}, id_))
+    key, text = next(iter(said.items()), ("output", ""))
+    rest = {field: value for field, value in answer.items() if field not in ("name", "id", "response", "parts")}
+    if len(said) > 1 or key not in ("output", "error") or not isinstance(text, str):
+        rest["response"], text = said, dumps(said).decode()
+    pictures = [decode_part(part) for part in answer.get("parts") or ()]
+    parts = ([Text(text)] if text else []) + [part for part in pictures if isinstance(part, Text | Image)]
+    return ToolResult(call, tuple(parts), key == "error", extra={WIRE: rest} if rest else {})
+
+
+def _rest(body: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """What a part has beyond the fields that our values carry (`thoughtSignature`, `videoMetadata`, ...)."""
+    rest = {key: value for key, value in body.items() if key not in known and value is not None}
+    return {WIRE: rest} if rest else {}
+
+
+DECODERS: Mapping[str, Callable[[Mapping[str, Any], Sequence[ToolCall]], Part]] = {
+    "text": _text,
+    "functionCall": _call,
+    "functionResponse": _result,
+    "inlineData": _inline,
+    "fileData": _by_uri,
+}

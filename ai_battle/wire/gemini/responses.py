@@ -1,0 +1,123 @@
+"""Answers of generateContent."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from ...core.errors import BadReply, ProviderError, Refused
+from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
+from ...core.messages import Message, Part, Text, Thinking
+from .._calls import with_ids
+from .._errors import empty, no_answer, readable_answer
+from .._json import dumps
+from .parts import WIRE, Body, decode_part, encode_parts
+
+# Every other reason ends an answer that was filtered: SAFETY, RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, ...
+STOPS: Mapping[str | None, Stop] = {
+    None: "end",
+    "FINISH_REASON_UNSPECIFIED": "end",
+    "STOP": "end",
+    "OTHER": "end",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "pause",
+    "TOO_MANY_TOOL_CALLS": "pause",
+}
+REASONS: Mapping[Stop, str] = {
+    "end": "STOP",
+    "stop_sequence": "STOP",
+    "tool_calls": "STOP",
+    "length": "MAX_TOKENS",
+    "pause": "CONTINUATION",
+    "refusal": "SAFETY",
+    "content_filter": "SAFETY",
+}
+# The model tried to say something that can't be used; another try may bring it.
+SLIPS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
+
+MARKS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion"})  # of an answer of this API
+READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+READ_IN_CANDIDATE = frozenset({"content", "finishReason", "index"})
+
+
+def encode_response(response: ModelResponse, model: str) -> bytes:
+    extra = dict(response.extra.get(WIRE, {}))
+    candidate = {
+        "content": {"role": "model", "parts": encode_parts(response.message.parts, modern=False)},
+        "finishReason": REASONS[response.stop],
+        "index": 0,
+        **extra.pop("candidate", {}),
+    }
+    body = {"candidates": [candidate], "usageMetadata": encode_usage(response.usage), "modelVersion": model}
+    return dumps({**body, "responseId": uuid4().hex, **extra})
+
+
+def decode_response(body: Mapping[str, Any]) -> ModelResponse:
+    """Raises `BadReply` for an empty answer, a malformed call and what is no answer, `Refused` for a blocked prompt."""
+    if not isinstance(body, Mapping) or not MARKS & body.keys():
+        raise no_answer(dumps(body))
+    with readable_answer(body):
+        candidate = (body.get("candidates") or [{}])[0]
+        response = _decode(body, candidate)
+        if error := _failure(response, body, candidate):
+            raise error
+    return response
+
+
+def encode_usage(usage: Usage) -> Body:
+    """Here the candidates' tokens exclude those of thinking."""
+    return {
+        "promptTokenCount": usage.input_tokens,
+        "candidatesTokenCount": usage.output_tokens - usage.reasoning_tokens,
+        "thoughtsTokenCount": usage.reasoning_tokens,
+        "cachedContentTokenCount": usage.cache_read_tokens,
+        "totalTokenCount": usage.total_tokens,
+    }
+
+
+def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
+    if not usage:
+        return UNKNOWN_USAGE
+    thoughts = usage.get("thoughtsTokenCount") or 0
+    return Usage(
+        (usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0),
+        (usage.get("candidatesTokenCount") or 0) + thoughts,
+        cache_read_tokens=usage.get("cachedContentTokenCount") or 0,
+        reasoning_tokens=thoughts,
+    )
+
+
+def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelResponse:
+    said = (candidate.get("content") or {}).get("parts") or ()
+    message = Message("assistant", with_ids(tuple(decode_part(part) for part in said)))
+    stop = STOPS.get(candidate.get("finishReason"), "content_filter")
+    rest = {name: value for name, value in body.items() if name not in READ}
+    if about := {name: value for name, value in candidate.items() if name not in READ_IN_CANDIDATE}:
+        rest["candidate"] = about
+    return ModelResponse(
+        message,
+        stop="tool_calls" if message.tool_calls and stop == "end" else stop,
+        usage=decode_usage(body.get("usageMetadata")),
+        model=body.get("modelVersion") or "",
+        extra={WIRE: rest} if rest else {},
+    )
+
+
+def _failure(response: ModelResponse, body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ProviderError | None:
+    """Why this is no answer, if it is none."""
+    reason, told = candidate.get("finishReason"), candidate.get("finishMessage") or ""
+    if blocked := (body.get("promptFeedback") or {}).get("blockReason"):
+        why = body["promptFeedback"].get("blockReasonMessage") or ""
+        return Refused(f"The prompt was blocked: {blocked}. {why}".rstrip())
+    if reason in SLIPS:
+        return BadReply(f"The model ended with {reason}. {told}".rstrip(), again="once", partial=response.text)
+    if any(map(_says_something, response.message.parts)) or response.stop == "length":
+        return None
+    if response.stop == "content_filter":
+        return Refused(f"The answer was withheld: {reason}. {told}".rstrip())
+    return empty()
+
+
+def _says_something(part: Part) -> bool:
+    if isinstance(part, Text):
+        return bool(part.text.strip()) or "part" in part.extra.get(WIRE, {})
+    return not isinstance(part, Thinking)

@@ -1,0 +1,270 @@
+"""Answers, streams and errors of Google's generateContent."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from google.genai import types
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_battle.core.errors import BadReply, ContextTooLong, ProviderError, RateLimited, Refused
+from ai_battle.core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Stop, Usage
+from ai_battle.core.messages import Message, Text, Thinking, ToolCall, assistant, user
+from ai_battle.wire import gemini
+
+
+def answers(*parts: dict[str, Any], reason: str | None = None, **rest: Any) -> dict[str, Any]:
+    candidate = {"content": {"parts": list(parts), "role": "model"}, "index": 0}
+    if reason:
+        candidate["finishReason"] = reason
+    return {"candidates": [candidate], "modelVersion": "gemini-3.8-flash", "responseId": "r1", **rest}
+
+
+USAGE = {
+    "promptTokenCount": 12,
+    "candidatesTokenCount": 6,
+    "totalTokenCount": 27,
+    "cachedContentTokenCount": 4,
+    "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 12}],
+    "thoughtsTokenCount": 9,
+}
+SIGNED = {"thoughtSignature": "c2ln"}
+CALL = {"functionCall": {"name": "get_weather", "args": {"city": "Bern"}}, **SIGNED}
+ANSWER = answers({"text": "Hm.", "thought": True}, {"text": "Hello!"}, CALL, reason="STOP", usageMetadata=USAGE)
+
+
+def test_an_answer_of_the_api_is_read() -> None:
+    response = gemini.decode_response(ANSWER)
+
+    assert types.GenerateContentResponse.model_validate(ANSWER).text == response.text == "Hello!"
+    assert response.message.thinking == "Hm."
+    assert response.tool_calls[0].arguments == {"city": "Bern"}
+    assert response.tool_calls[0].id
+    assert (response.stop, response.model) == ("tool_calls", "gemini-3.8-flash")
+    assert response.usage == Usage(12, 15, cache_read_tokens=4, reasoning_tokens=9)
+
+
+def test_what_the_model_said_goes_back_with_its_signatures() -> None:
+    signed = answers({"text": "Hello", **SIGNED}, {"executableCode": {"code": "1"}}, CALL, reason="STOP")
+    request = ModelRequest((user("Hi"), gemini.decode_response(signed).message))
+    parts = json.loads(gemini.encode_request(request, "gemini-3.8-flash"))["contents"][1]["parts"]
+
+    assert parts[:2] == [{"text": "Hello", **SIGNED}, {"executableCode": {"code": "1"}}]
+    assert parts[2]["thoughtSignature"] == "c2ln"
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"),
+    [
+        ("STOP", "end"),
+        ("MAX_TOKENS", "length"),
+        ("SAFETY", "content_filter"),
+        ("RECITATION", "content_filter"),
+        ("PROHIBITED_CONTENT", "content_filter"),
+        ("SPII", "content_filter"),
+        ("CONTINUATION", "pause"),
+        ("OTHER", "end"),
+    ],
+)
+def test_every_finish_reason_is_known(reason: str, stop: Stop) -> None:
+    assert gemini.decode_response(answers({"text": "Hi"}, reason=reason)).stop == stop
+
+
+RESPONSES = [
+    ModelResponse(assistant("Hi"), model="m", usage=Usage(10, 5, cache_read_tokens=3, reasoning_tokens=1)),
+    ModelResponse(assistant("Hi"), model="m", stop="length", usage=Usage(10, 5)),
+    ModelResponse(
+        Message("assistant", (Thinking("hm"), Text("a", extra={"gemini": SIGNED}), ToolCall("add", {"a": 1}, "c1"))),
+        model="m",
+        stop="tool_calls",
+        usage=Usage(10, 5),
+        extra={"gemini": {"candidate": {"avgLogprobs": -0.5}}},
+    ),
+]
+
+
+@pytest.mark.parametrize("response", RESPONSES, ids=range(len(RESPONSES)))
+def test_an_answer_survives_the_wire_and_is_one_to_the_official_client(response: ModelResponse) -> None:
+    body = gemini.encode_response(response, "m")
+
+    assert gemini.decode_response(json.loads(body)) == response
+    official = types.GenerateContentResponse.model_validate_json(body)
+    assert official.usage_metadata
+    assert official.usage_metadata.total_token_count == response.usage.total_tokens
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "again", "says"),
+    [
+        (answers(reason="STOP"), BadReply, "once", "empty"),
+        (answers({"text": " "}, reason="OTHER"), BadReply, "once", "empty"),
+        (answers({"text": "hm", "thought": True}, reason="STOP"), BadReply, "once", "empty"),
+        ({"usageMetadata": USAGE, "modelVersion": "m"}, BadReply, "once", "empty"),
+        ({"candidates": [{"finishReason": "SAFETY", "index": 0}]}, Refused, "never", "SAFETY"),
+        ({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}, Refused, "never", "PROHIBITED_CONTENT"),
+        (answers(reason="MALFORMED_FUNCTION_CALL"), BadReply, "once", "MALFORMED_FUNCTION_CALL"),
+        ({}, BadReply, "once", "no answer of this API"),
+        ({"candidates": [{"content": {"parts": [{"functionCall": {}}]}}]}, BadReply, "once", "no answer of this API"),
+        ({"error": {"code": 503, "message": "Sorry", "status": "UNAVAILABLE"}}, ProviderError, "once", "Sorry"),
+    ],
+)
+def test_what_is_no_answer_is_never_taken_for_one(
+    body: dict[str, Any], error: type[ProviderError], again: str, says: str
+) -> None:
+    with pytest.raises(error, match=says) as caught:
+        gemini.decode_response(body)
+
+    assert caught.value.again == again
+
+
+def test_an_answer_that_was_cut_while_thinking_is_marked_as_cut() -> None:
+    assert gemini.decode_response(answers({"text": "hm", "thought": True}, reason="MAX_TOKENS")).stop == "length"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "message", "error", "again"),
+    [
+        (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", ProviderError, "never"),
+        (400, "INVALID_ARGUMENT", "The input token count (9) exceeds the maximum number", ContextTooLong, "never"),
+        (403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers", ProviderError, "never"),
+        (404, "NOT_FOUND", "models/gemini-0 is not found for API version v1beta", ProviderError, "never"),
+        (429, "RESOURCE_EXHAUSTED", "Quota exceeded for metric", RateLimited, "always"),
+        (500, "INTERNAL", "An internal error has occurred", ProviderError, "always"),
+        (503, "UNAVAILABLE", "The model is overloaded.", ProviderError, "always"),
+    ],
+)
+def test_errors_of_the_api_are_of_our_tree(
+    status: int, kind: str, message: str, error: type[ProviderError], again: str
+) -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36s"}] if status == 429 else []
+    body = json.dumps({"error": {"code": status, "message": message, "status": kind, "details": details}}).encode()
+    said = gemini.decode_error(status, body, {})
+
+    assert type(said) is error
+    assert (said.again, said.status, said.retry_after) == (again, status, 36.0 if status == 429 else None)
+    assert message in str(said)
+
+
+STREAM = (
+    answers({"text": "Let me ", "thought": True}, usageMetadata={"promptTokenCount": 12}),
+    answers({"text": "think.", "thought": True}),
+    answers({"text": "Hello"}),
+    answers({"text": " wörld\u2028"}, {"text": "!"}),
+    answers({"text": "", **SIGNED}),
+    answers(CALL),
+    answers({"functionCall": {"name": "now"}}),
+    answers({"text": ""}, reason="STOP", usageMetadata=USAGE),
+)
+
+
+def body(*events: dict[str, Any], newline: str = "\r\n") -> bytes:
+    return "".join(f"data: {json.dumps(event)}{newline}{newline}" for event in events).encode()
+
+
+def read(chunks: Iterable[bytes]) -> tuple[list[Event], ModelResponse]:
+    reader = gemini.StreamReader()
+    events = [event for chunk in chunks for event in reader.feed(chunk)]
+    return events, reader.finish()
+
+
+def without_ids(heard: list[Event], response: ModelResponse) -> tuple[str, str]:
+    """Calls come without ids here, so each reading makes its own."""
+    shown = repr((heard, response.message, response.stop, response.usage))
+    for call in response.tool_calls:
+        shown = shown.replace(call.id, "ID")
+    return shown, response.text
+
+
+def test_a_stream_of_everything_is_put_together() -> None:
+    events, response = read([body(*STREAM)])
+    first, second = response.tool_calls
+
+    assert events == [
+        ThinkingDelta("Let me "),
+        ThinkingDelta("think."),
+        TextDelta("Hello"),
+        TextDelta(" wörld\u2028"),
+        TextDelta("!"),
+        ToolCallDelta(0, first.id, "get_weather", '{"city":"Bern"}'),
+        ToolCallDelta(1, second.id, "now", "{}"),
+    ]
+    assert response.message.parts[:3] == (
+        Thinking("Let me think."),
+        Text("Hello wörld\u2028!"),
+        Text("", extra={"gemini": SIGNED}),
+    )
+    assert first.extra == {"gemini": SIGNED}
+    assert (first.arguments, second.arguments) == ({"city": "Bern"}, {})
+    assert first.id != second.id
+    assert response.stop == "tool_calls"
+    assert response.usage == Usage(12, 15, cache_read_tokens=4, reasoning_tokens=9)
+
+
+@pytest.mark.parametrize("event", STREAM, ids=range(len(STREAM)))
+def test_this_stream_is_one_to_the_official_client(event: dict[str, Any]) -> None:
+    assert types.GenerateContentResponse.model_validate(event).model_version == "gemini-3.8-flash"
+
+
+@given(st.data(), st.sampled_from(["\n", "\r\n"]))
+def test_the_chunks_of_a_stream_do_not_matter(data: st.DataObject, newline: str) -> None:
+    stream = body(*STREAM, newline=newline)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=20)))
+    chunks = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+
+    assert without_ids(*read(chunks)) == without_ids(*read([body(*STREAM)]))
+
+
+@given(st.integers(0, len(body(*STREAM)) - 5))
+def test_a_cut_answer_is_never_taken_for_a_whole_one(end: int) -> None:
+    reader = gemini.StreamReader()
+    reader.feed(body(*STREAM)[:end])
+
+    assert not reader.done
+    with pytest.raises(BadReply) as caught:
+        reader.finish()
+    assert caught.value.partial == reader.text
+    assert caught.value.again == ("always" if b"\n\r\n" in body(*STREAM)[:end] else "once")
+
+
+def test_a_blocked_prompt_ends_a_stream() -> None:
+    with pytest.raises(Refused, match="The prompt was blocked: SAFETY"):
+        read([body({"promptFeedback": {"blockReason": "SAFETY"}, "modelVersion": "m"})])
+
+
+def test_a_filtered_answer_keeps_its_text_and_is_marked() -> None:
+    _, response = read([body(answers({"text": "Well"}), {"candidates": [{"finishReason": "SAFETY", "index": 0}]})])
+
+    assert (response.text, response.stop) == ("Well", "content_filter")
+
+
+def test_an_error_in_mid_stream_is_an_error_that_keeps_what_was_said() -> None:
+    reader = gemini.StreamReader()
+    reader.feed(body(*STREAM[:3]))
+    with pytest.raises(ProviderError, match="overloaded") as caught:
+        reader.feed(body({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}))
+
+    assert (caught.value.again, caught.value.partial, caught.value.status) == ("always", "Hello", 503)
+
+
+@pytest.mark.parametrize("broken", [b'data: {"candidates": [\n\n', b"data: 42\n\n", b'data: {"candidates": 1}\n\n'])
+def test_a_malformed_event_is_asked_for_once_more(broken: bytes) -> None:
+    reader = gemini.StreamReader()
+    reader.feed(body(*STREAM[:3]))
+    with pytest.raises(BadReply) as caught:
+        reader.feed(broken)
+
+    assert (caught.value.again, caught.value.partial) == ("once", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"), [(b"", "empty body"), (b"<html>nginx</html>", "base_url"), (b'[{"error": {}}]', "base_url")]
+)
+def test_what_is_no_stream_says_what_it_is(answer: bytes, says: str) -> None:
+    reader = gemini.StreamReader()
+    reader.feed(answer)
+
+    with pytest.raises(ProviderError, match=says):
+        reader.finish()

@@ -2,10 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Hashable
-from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
+
+
+class Closable(Protocol):
+    async def close(self) -> None: ...
+
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Closable)
 
 _kept: dict[asyncio.AbstractEventLoop, dict[Hashable, Any]] = {}
 
@@ -19,23 +24,23 @@ def kept(key: Hashable, make: Callable[[], T]) -> T:
     return value
 
 
-async def opened(key: Hashable, opening: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+async def opened(key: Hashable, opening: Callable[[], C]) -> C:
     """What `opening()` opens, once per event loop; the loop closes it when it shuts down."""
     here = _of_this_loop()
     if key not in here:
-        holder = _hold(opening)
+        holder = _hold(opening())
         here[key] = (await anext(holder), holder)
-    value: T = here[key][0]
-    return value
+    resource: C = here[key][0]
+    return resource
 
 
-async def _hold(opening: Callable[[], AbstractAsyncContextManager[T]]) -> AsyncGenerator[T]:
+async def _hold(resource: C) -> AsyncGenerator[C]:
     """Suspended while in use: `loop.shutdown_asyncgens()` (asyncio.run, pytest) ends it, which closes the resource."""
-    async with opening() as resource:
-        try:
-            yield resource
-        finally:
-            _kept.pop(asyncio.get_running_loop(), None)
+    try:
+        yield resource
+    finally:
+        _kept.pop(asyncio.get_running_loop(), None)
+        await resource.close()
 
 
 def _of_this_loop() -> dict[Hashable, Any]:

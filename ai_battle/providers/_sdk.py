@@ -1,6 +1,7 @@
 """The other transport: a client of an official SDK used raw, for its authentication and its special variants."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from . import _scope
 from ._faults import connection_fault
 from ._transport import MOST_REDIRECTS, REDIRECTS, Address, Reply, Transport, redirected, too_many_redirects
 
+_PIECE = 64 * 1024
+_GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
 _PLAIN = ("AsyncOpenAI", "AsyncAnthropic")
 
 
@@ -35,16 +38,24 @@ class SdkTransport(Transport):
         self._sdk = sdk
         self._timeout = self._http.Timeout(None, connect=address.connect)
         self._send = self._send_raw if sdk.package == "ollama" else self._send_through
-        self._breaks = (self._http.HTTPError, getattr(self._package, "APIConnectionError", OSError), OSError)
+        self._breaks = (
+            self._http.HTTPError,
+            getattr(self._package, "APIConnectionError", OSError),
+            OSError,
+            zlib.error,
+        )
 
     @asynccontextmanager
     async def send(self, method: str, path: str, body: bytes = b"") -> AsyncIterator[Reply]:
         response = await self._answered(method, path, body)
-        chunks = response.aiter_bytes()
+        raw = _read_before(response.content) if response.is_closed else response.aiter_raw()
+        packed = not response.is_closed and response.headers.get("content-encoding", "identity") != "identity"
+        chunks = _inflated(raw) if packed else raw
         try:
             yield Reply(response.status_code, response.headers, self._reading(chunks))
         finally:
             await chunks.aclose()
+            await raw.aclose()
             await response.aclose()
 
     async def _answered(self, method: str, url: str, body: bytes) -> Any:
@@ -100,4 +111,19 @@ class SdkTransport(Transport):
 
 def _headers(address: Address) -> dict[str, str]:
     """The key is the SDK's own matter."""
-    return {"content-type": "application/json", **address.headers}
+    return {"content-type": "application/json", "accept-encoding": "identity", **address.headers}
+
+
+async def _read_before(content: bytes) -> AsyncGenerator[bytes]:
+    """The body of an error, which the SDK has read."""
+    yield content
+
+
+async def _inflated(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """Bit by bit, as a few bytes that a server compressed unasked can stand for gigabytes."""
+    inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
+    async for data in chunks:
+        while data:
+            if piece := inflater.decompress(data, _PIECE):
+                yield piece
+            data = inflater.unconsumed_tail

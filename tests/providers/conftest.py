@@ -1,0 +1,64 @@
+"""Fake providers on loopback, and clients of each wire and transport that lead to them."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.core.client import ModelClient
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.messages import user
+from ai_battle.testing import FakeProvider, FakeProviders
+
+MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-5", "ollama": "gemma3:1b", "gemini": "gemini-2.5-pro"}
+WAYS = [
+    *((wire, "aiohttp") for wire in MODELS),
+    *((wire, "sdk") for wire in MODELS if wire != "gemini"),
+]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One wire over one transport."""
+
+    wire: str
+    transport: str
+    fake: FakeProvider
+
+    @property
+    def model(self) -> str:
+        return MODELS[self.wire]
+
+    def client(self, **options: Any) -> ModelClient:
+        client: ModelClient = import_module(f"ai_battle.providers.{self.wire}").create(
+            self.model, transport=self.transport, **options
+        )
+        return client
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is learned in a test is forgotten with it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+async def fakes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
+    async with FakeProviders() as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture(params=WAYS, ids="-".join)
+def way(request: pytest.FixtureRequest, fakes: FakeProviders) -> Way:
+    wire, transport = request.param
+    return Way(wire, transport, getattr(fakes, wire))
+
+
+@pytest.fixture
+def asked() -> ModelRequest:
+    return ModelRequest((user("What is the answer?"),))

@@ -1,0 +1,88 @@
+"""Each provider over each transport: what is asked, what is answered, and what is heard on the way."""
+
+import asyncio
+
+import pytest
+
+from ai_battle.core.events import EventLog, ThinkingDelta
+from ai_battle.core.exchange import ModelRequest, ToolSpec
+from ai_battle.core.messages import Image, Message, Text, assistant, user
+from ai_battle.testing import call, fault, reply
+
+from .conftest import Way
+
+PIXEL = bytes.fromhex("89504e470d0a1a0a")
+
+
+async def test_an_answer_is_streamed_and_comes_with_its_usage(way: Way, asked: ModelRequest) -> None:
+    way.fake.says("Forty-two, of course.")
+
+    response = await way.client().complete(asked, log := EventLog())
+
+    assert response.text == log.text == "Forty-two, of course."
+    assert len(log.events) > 1
+    assert (response.stop, response.message.role) == ("end", "assistant")
+    assert response.usage.input_tokens > 0
+    assert response.usage.output_tokens > 0
+
+
+async def test_the_system_prompt_images_and_the_conversation_are_sent(way: Way) -> None:
+    picture = Message("user", (Text("Look."), Image("image/png", PIXEL)))
+    request = ModelRequest((user("first words"), assistant("second words"), picture), "persona of mine")
+
+    await way.client().complete(request)
+
+    sent = way.fake.questions[-1].raw.decode()
+    assert all(words in sent for words in ("first words", "second words", "persona of mine", "iVBORw0KGgo="))
+
+
+async def test_a_tool_call_comes_whole(way: Way) -> None:
+    way.fake.says(call("add", a=1, b=2))
+
+    response = await way.client().complete(ModelRequest((user("Add."),), tools=(ToolSpec("add"),)))
+
+    assert [(c.name, c.arguments) for c in response.tool_calls] == [("add", {"a": 1, "b": 2})]
+    assert response.stop == "tool_calls"
+
+
+async def test_reasoning_is_heard_apart_from_the_answer(way: Way, asked: ModelRequest) -> None:
+    way.fake.says(reply("Yes.", thinking="Hm, let me see."))
+
+    response = await way.client().complete(asked, log := EventLog())
+
+    assert response.message.thinking == "Hm, let me see."
+    assert "".join(e.text for e in log.events if isinstance(e, ThinkingDelta)) == "Hm, let me see."
+    assert log.text == "Yes."
+
+
+async def test_a_request_over_a_megabyte_is_sent(way: Way) -> None:
+    picture = Message("user", (Text("Look."), Image("image/png", PIXEL * 200_000)))
+
+    assert (await way.client().complete(ModelRequest((picture,)))).text
+
+
+async def test_cancelling_closes_the_connection_at_once(way: Way, asked: ModelRequest) -> None:
+    way.fake.says(fault("stall_mid_stream"))
+    client = way.client()
+    heard = asyncio.Event()
+
+    async def emit(event: object) -> None:
+        heard.set()
+
+    task = asyncio.create_task(client.complete(asked, emit))
+    await heard.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    await asyncio.sleep(0.2)
+    assert not way.fake.open_requests
+    assert way.fake.questions[-1].disconnected
+
+
+async def test_a_listener_that_fails_is_not_taken_for_a_broken_connection(way: Way, asked: ModelRequest) -> None:
+    async def emit(event: object) -> None:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        await way.client().complete(asked, emit)

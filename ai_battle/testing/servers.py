@@ -135,7 +135,7 @@ class FakeProvider:
         question = replace(asked, number=self.count, headers=received.headers, stream=stream)
         if objection := self._wire.objection(question):
             return self._refusal(objection)
-        return self._said(question, received)
+        return self._said(question, path, len(received.raw))
 
     def _page(self, path: str, received: ReceivedRequest) -> Answer:
         page = {} if path == "/" else self._wire.page(path, received.body, self.models)
@@ -147,16 +147,15 @@ class FakeProvider:
         status, body = self._wire.error(problem)
         return json_answer(body, status)
 
-    def _said(self, question: Question, received: ReceivedRequest) -> Answer:
+    def _said(self, question: Question, path: str, size: int) -> Answer:
         said = self._next(question.model)
         while callable(said):
             said = said(question.body)
         self._check(said)
-        reply = _as_reply(said)
-        reply = completed(reply, question.number, len(received.raw) // 4 + 1)
+        reply = completed(_as_reply(said), question.number, size // 4 + 1)
         if not isinstance(said, Fault):
             return reply_answer(self._wire, question, reply)
-        return said.answer(Scene(self._wire, question, received.path, self.elsewhere, reply, said.seconds))
+        return said.answer(Scene(self._wire, question, path, self.elsewhere, reply, said.seconds))
 
     def _next(self, model: str) -> Sayable:
         for name in (model, ""):

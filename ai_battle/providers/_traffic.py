@@ -1,6 +1,8 @@
 """What all calls to one provider share while the event loop lives: the rate-limit gate and the circuit breaker."""
 
 import asyncio
+import time
+from collections.abc import Callable
 from types import TracebackType
 
 from ..core.errors import ProviderError, RateLimited, Unreachable
@@ -17,7 +19,8 @@ class Traffic:
     for its outcome. Failures of calls that overlapped count once, as one outage hits them all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
         self._closed_until = 0.0
         self._failures = 0
         self._failed_at = 0.0
@@ -27,7 +30,7 @@ class Traffic:
     def waiting(self) -> float:
         """Seconds until the next attempt may be made."""
         probing = self._failed_at + PROBE_AFTER if self._is_broken and self._probe is None else 0.0
-        return max(max(self._closed_until, probing) - _now(), 0.0)
+        return max(max(self._closed_until, probing) - self.clock(), 0.0)
 
     @property
     def reason(self) -> str:
@@ -36,7 +39,7 @@ class Traffic:
 
     def close_for(self, seconds: float) -> None:
         """The provider asked to be left alone: this holds for all calls."""
-        self._closed_until = max(self._closed_until, _now() + seconds)
+        self._closed_until = max(self._closed_until, self.clock() + seconds)
 
     def attempt(self) -> "Attempt":
         return Attempt(self)
@@ -45,41 +48,52 @@ class Traffic:
     def _is_broken(self) -> bool:
         return self._failures >= FAILURES
 
-    async def enter(self) -> None:
+    async def enter(self) -> bool:
+        """Lets a call pass; true when it is the one that probes."""
         if not self._is_broken:
-            return
+            return False
         if self._probe is None:
             self._probe = asyncio.Event()
-            return
+            return True
         await self._probe.wait()
         if self._is_broken:
             raise Unreachable(f"Not called after {self.reason}")
+        return False
 
     def leave(self, error: BaseException | None, begun: float) -> None:
         """A cancelled call says nothing about the provider; any answer, even a 4xx, shows that it is up."""
         if error is None or (isinstance(error, ProviderError) and not _is_outage(error)):
             self._failures = 0
-        elif isinstance(error, ProviderError) and (begun >= self._failed_at or self._probe is not None):
+        elif isinstance(error, ProviderError) and begun >= self._failed_at:
             self._failures += 1
-            self._failed_at = _now()
+            self._failed_at = self.clock()
             self._last = str(error)
+
+    def probed(self) -> None:
+        """Those that waited for the outcome go on, or give up."""
         if self._probe is not None:
             self._probe.set()
             self._probe = None
 
 
 class Attempt:
+    """One call on its way."""
+
     def __init__(self, traffic: Traffic) -> None:
         self._traffic = traffic
 
     async def __aenter__(self) -> None:
-        await self._traffic.enter()
-        self._begun = _now()
+        self._probes = await self._traffic.enter()
+        self._begun = self._traffic.clock()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._traffic.leave(error, self._begun)
+        if self._probes:
+            self._traffic.probed()
+            if isinstance(error, ProviderError) and _is_outage(error):
+                error.again = "never"  # it has waited long enough, and the others have given up
 
 
 def traffic_of(endpoint: str) -> Traffic:
@@ -91,7 +105,3 @@ def _is_outage(error: ProviderError) -> bool:
     if error.again != "always" or isinstance(error, RateLimited):
         return False
     return isinstance(error, Unreachable) or (error.status or 0) >= 500
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

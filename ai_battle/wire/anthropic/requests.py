@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from operator import itemgetter
 from typing import Any, cast
 
 from ...core.errors import ConfigError
@@ -10,6 +9,7 @@ from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolResult
 from .._errors import readable_request
 from .._json import dumps
+from .._turns import turns
 from .blocks import WIRE, Block, Calls, content_blocks, decode_block, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
 
@@ -22,7 +22,12 @@ OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a m
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 MARK_BYTES = b',"cache_control":{"type":"ephemeral"}}'
-ROLES: Mapping[Role, bytes] = {"system": b"system", "user": b"user", "tool": b"user", "assistant": b"assistant"}
+TURNS: Mapping[Role, bytes] = {
+    "system": b'{"role":"system","content":[',
+    "user": b'{"role":"user","content":[',
+    "tool": b'{"role":"user","content":[',
+    "assistant": b'{"role":"assistant","content":[',
+}
 
 # A coding assistant's first system block is a header for billing; it changes with each request and is no prompt.
 BILLING = "x-anthropic-billing-header"
@@ -40,7 +45,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
     if stream:
         head["stream"] = True
     head |= {name: value for name, value in extra.items() if name not in OURS}
-    return b'%b,"messages":[%b]}' % (dumps(head)[:-1], b",".join(_turns(request, version)))
+    return b"".join((dumps(head)[:-1], b',"messages":[', *turns(_encode_messages(request, version)), b"]}"))
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
@@ -61,14 +66,13 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         )
 
 
-def _turns(request: ModelRequest, version: str) -> Iterable[bytes]:
-    """Messages that follow each other in the same role are one turn to the API."""
+def _encode_messages(request: ModelRequest, version: str) -> list[tuple[bytes, bytes]]:
     key = f"{WIRE} {version}"
-    encoded = [(ROLES[m.role], m.encoded.get(key) or _encode_message(m, version, key)) for m in request.messages]
+    encoded = [(TURNS[m.role], m.encoded.get(key) or _encode_message(m, version, key)) for m in request.messages]
     if request.options.get("cache") and encoded:
-        encoded[-1] = (encoded[-1][0], _marked(encoded[-1][1], request.messages[-1].parts[-1]))
-    turns = groupby((entry for entry in encoded if entry[1]), itemgetter(0))
-    return [b'{"role":"%b","content":[%b]}' % (role, b",".join([b for _, b in turn])) for role, turn in turns]
+        opening, blocks = encoded[-1]
+        encoded[-1] = (opening, _marked(blocks, request.messages[-1]))
+    return encoded
 
 
 def _encode_message(message: Message, version: str, key: str) -> bytes:
@@ -80,8 +84,10 @@ def _encode_message(message: Message, version: str, key: str) -> bytes:
     return message.encoded.setdefault(key, dumps(blocks)[1:-1])
 
 
-def _marked(blocks: bytes, last: Part) -> bytes:
-    if not blocks or isinstance(last, Thinking) or "cache_control" in last.extra.get(WIRE, {}):
+def _marked(blocks: bytes, message: Message) -> bytes:
+    """The API takes no mark on thinking; a client's own mark stands."""
+    last = message.parts[-1] if blocks else Thinking("")
+    if isinstance(last, Thinking) or "cache_control" in last.extra.get(WIRE, {}):
         return blocks
     return blocks[:-1] + MARK_BYTES
 

@@ -2,19 +2,24 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Message, Part, Role, ToolCall, ToolResult
 from .._errors import readable_request
 from .._json import dumps
+from .._turns import turns
 from .options import decode_choice, decode_config, encode_choice, encode_config, generation
 from .parts import WIRE, Body, decode_part, encode_parts, in_camel_case
 
 READ = frozenset({"contents", "systemInstruction", "tools", "toolConfig", "generationConfig"})
 OURS = frozenset({"generationConfig", "thinkingConfig", "tools", "systemInstruction"})
-ROLES: Mapping[Role, bytes] = {"system": b"user", "user": b"user", "tool": b"user", "assistant": b"model"}
+TURNS: Mapping[Role, bytes] = {
+    "system": b'{"role":"user","parts":[',
+    "user": b'{"role":"user","parts":[',
+    "tool": b'{"role":"user","parts":[',
+    "assistant": b'{"role":"model","parts":[',
+}
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
@@ -28,7 +33,8 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
         head["tools"] = tools
     head |= encode_choice(request) | encode_config(request, model)
     start = dumps(head)[:-1] + b"," if head else b"{"
-    return b'%b"contents":[%b]}' % (start, b",".join(_turns(request.messages, modern=generation(model) >= (3, 0))))
+    encoded = _encode_messages(request.messages, modern=generation(model) >= (3, 0))
+    return b"".join((start, b'"contents":[', *turns(encoded), b"]}"))
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
@@ -49,12 +55,9 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         )
 
 
-def _turns(messages: Iterable[Message], *, modern: bool) -> list[bytes]:
-    """Messages that follow each other in the same role are one content."""
+def _encode_messages(messages: Iterable[Message], *, modern: bool) -> list[tuple[bytes, bytes]]:
     key = f"{WIRE} modern" if modern else WIRE
-    encoded = [(ROLES[m.role], m.encoded.get(key) or _encode_message(m, key, modern=modern)) for m in messages]
-    turns = groupby((entry for entry in encoded if entry[1]), itemgetter(0))
-    return [b'{"role":"%b","parts":[%b]}' % (role, b",".join([b for _, b in turn])) for role, turn in turns]
+    return [(TURNS[m.role], m.encoded.get(key) or _encode_message(m, key, modern=modern)) for m in messages]
 
 
 def _encode_message(message: Message, key: str, *, modern: bool) -> bytes:

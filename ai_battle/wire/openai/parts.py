@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ...core.messages import Document, Image, Part, Text, joined_text
+from ...core.messages import Document, Image, Part, Text, Thinking, joined_text
 from .. import _extra
 
 WIRE = "openai"
@@ -67,6 +67,8 @@ def _decode_part(part: Mapping[str, Any] | str) -> Part:
             return _image(url, {})
         case {"type": "file", "file": {"file_data": str(url)} as file}:
             return _document(url, file)
+        case {"type": "thinking", "thinking": list(thoughts)}:
+            return Thinking(joined_text(decode_content(thoughts)))
         case _:
             return Text("", extra={WIRE: dict(part)})
 

@@ -11,7 +11,7 @@ from .._json import loads
 from ..sse import EventTokenizer
 from .calls import CallsReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES
-from .parts import WIRE, kept, refusal
+from .parts import WIRE, decode_content, kept, refusal
 from .response import KNOWN, KNOWN_IN_CHOICES, answer, read_usage
 
 NONE: frozenset[str] = frozenset()
@@ -48,6 +48,8 @@ class StreamReader:
             if payload == b"[DONE]":
                 self._ended = True
                 continue
+            if not payload:
+                continue
             try:
                 self._take(name, loads(payload), events)
             except UNREADABLE as error:
@@ -83,21 +85,33 @@ class StreamReader:
         if len(delta) > 1 or "content" not in delta:
             self._take_rare(delta, events)
         if content := delta.get("content"):
-            self._text.append(content)
-            events.append(TextDelta(content))
+            self._say(content, events)
         if reason := choice.get("finish_reason"):
             self._finish_with(reason, choice)
         if probabilities := choice.get("logprobs"):
             _merge(self._choice_extra, {"logprobs": probabilities}, NONE)
 
+    def _say(self, content: Any, events: list[Event]) -> None:
+        if isinstance(content, str):
+            self._text.append(content)
+            events.append(TextDelta(content))
+            return
+        for part in decode_content(content):  # Mistral streams parts
+            if isinstance(part, Thinking):
+                self._think(part.text, events)
+            elif isinstance(part, Text):
+                self._say(part.text, events)
+
+    def _think(self, thought: str, events: list[Event]) -> None:
+        self._thinking.append(thought)
+        events.append(ThinkingDelta(thought))
+
     def _take_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
         if thought := delta.get("reasoning_content") or delta.get("reasoning"):
-            self._thinking.append(thought)
-            events.append(ThinkingDelta(thought))
+            self._think(thought, events)
         if refused := delta.get("refusal"):
             self._refused = True
-            self._text.append(refused)
-            events.append(TextDelta(refused))
+            self._say(refused, events)
         if fragments := delta.get("tool_calls"):
             events.extend(self._calls.take(fragment) for fragment in fragments)
         if not delta.keys() <= KNOWN_IN_MESSAGES:

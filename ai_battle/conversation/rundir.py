@@ -17,6 +17,7 @@ from .progress import Progress
 TRANSCRIPT = "transcript.md"
 REPORT = "report.html"
 LONGEST_NAME = 60
+LEFT_BEHIND = (LOCK, f".{CONFIG}.partial")
 
 
 def create(name: str, out: Path | None = None, *, config: str = "", runs: Path = Path("runs")) -> Path:
@@ -80,7 +81,7 @@ def _taken(out: Path) -> Path:
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory with --out.")
     out.mkdir(parents=True, exist_ok=True)
-    if any(entry.name != LOCK for entry in out.iterdir()):
+    if any(entry.name not in LEFT_BEHIND for entry in out.iterdir()):
         way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else ""
         raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}.")
     return out

@@ -28,6 +28,9 @@ def test_out_names_the_directory(tmp_path: Path) -> None:
     assert rundir.create("x", tmp_path / "a" / "b") == tmp_path / "a" / "b"
     assert rundir.create("x", tmp_path / "a" / "b") == tmp_path / "a" / "b", "an empty one may be there already"
 
+    (tmp_path / "a" / "b" / ".lock").write_text("")
+    assert rundir.create("x", tmp_path / "a" / "b") == tmp_path / "a" / "b", "what a kill left before the first event"
+
 
 def test_a_directory_that_is_not_empty_is_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")

@@ -1,0 +1,162 @@
+"""Plays a run again from its journal; with one client exchanged, it shows what that would have changed."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import ConfigError
+from ..core.events import (
+    Emit,
+    Event,
+    RunFinished,
+    RunResumed,
+    TextDelta,
+    ThinkingDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    ignore,
+)
+from ..core.plugins import near
+from ._reading import read
+from .audience import Audience
+from .discussion import Discussion
+from .participant import Participant
+from .plan import Plan
+from .state import State
+from .turn import Kind, Step
+
+Turn = TurnFinished | TurnFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a participant said in a turn, and what its new client says there."""
+
+    turn: int
+    speaker: str
+    before: str
+    now: str
+
+    @property
+    def diff(self) -> str:
+        """Unified; empty where nothing changed."""
+        label = f"turn {self.turn}, {self.speaker}"
+        before, now = self.before.splitlines(), self.now.splitlines()
+        return "\n".join(unified_diff(before, now, f"{label}: said", f"{label}: says now", lineterm=""))
+
+
+async def replay(run_dir: Path, emit: Emit = ignore) -> None:
+    """Tells every event of the run again, and what was said as one delta a turn. No model is called."""
+    for scene in _scenes(run_dir):
+        await _tell(scene, emit)
+
+
+async def swap(run_dir: Path, plan: Plan, name: str, emit: Emit = ignore) -> AsyncIterator[Difference]:
+    """The run with the client that `plan` has for `name`; all others say what they said, and their clients rest.
+
+    Raises `AIBattleError` when that client gives no answer twice in a row, as a run would end then.
+    """
+    exchange = _Exchange(plan, name, emit)
+    for scene in _scenes(run_dir):
+        over = scene[-1]
+        if isinstance(over, Turn) and over.speaker == name:
+            yield await exchange.play(over)
+        else:
+            await _tell(scene, exchange.audience)
+
+
+def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
+    """The configuration in which `name` is a model of `type_`, and nobody else needs a model: no key, no server.
+
+    Raises `ConfigError` where there is no such participant.
+    """
+    models = config["discussion"]["models"]
+    if name not in models:
+        raise ConfigError(f"The run has no participant {name!r}{near(name, list(models))}")
+    resting = {"type": "scripted", "script": ["(as recorded)"]}
+    chosen = {each: {"type": type_} if each == name else resting for each in models}
+    cast = {each: {**_without_model(spec), **chosen[each]} for each, spec in models.items()}
+    return {**config, "discussion": {**config["discussion"], "models": cast}}
+
+
+def _without_model(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if key not in ("type", "script", "when", "loop", "pace")}
+
+
+class _Exchange:
+    """The discussion as it would have been: recorded turns are heard, those of one participant are taken anew."""
+
+    def __init__(self, plan: Plan, name: str, emit: Emit) -> None:
+        self._participant = _participant(plan, name)
+        self._state = State(plan)
+        self._listener = emit
+        self._last: Turn | None = None
+        self.audience = Audience(ignore, self._state, self._hear)
+        self._discussion = Discussion(plan, self.audience)
+
+    async def play(self, before: Turn) -> Difference:
+        kind: Kind = "turn"
+        if isinstance(before, TurnFinished) and before.kind != "prompt":
+            kind = before.kind
+        step = Step(self._participant, before.turn, before.round, kind, self._note(kind))
+        await self._discussion.take_turn(step)
+        assert self._last
+        return Difference(before.turn, before.speaker, _said(before), _said(self._last))
+
+    async def _hear(self, event: Event) -> None:
+        if isinstance(event, Turn):
+            self._last = event
+        await self._listener(event)
+
+    def _note(self, kind: Kind) -> str:
+        if kind != "turn":
+            return {"wrap_up": "wrap_up", "observation": "observe"}[kind]
+        if self._participant.role != "moderator":
+            return ""
+        return "close" if self._state.spoken[self._participant.name] else "open"
+
+
+def _participant(plan: Plan, name: str) -> Participant:
+    for participant in plan.participants:
+        if participant.name == name:
+            return participant
+    raise ConfigError(f"The run has no participant {name!r}{near(name, [p.name for p in plan.participants])}")
+
+
+def _said(turn: Turn) -> str:
+    return turn.message.text if isinstance(turn, TurnFinished) else f"(no answer: {turn.error})"
+
+
+def _scenes(run_dir: Path) -> Iterator[tuple[Event, ...]]:
+    """The events of each turn that is over, and what stands between turns; what a resumed run took back is left out."""
+    scene: list[Event] = []
+    endings: list[tuple[Event, ...]] = []
+    for _, event in read(run_dir):
+        match event:
+            case TurnStarted():
+                scene = [event]
+            case RunResumed():
+                scene, endings = [], []
+            case RunFinished() | TurnFailed(policy="stop"):
+                endings.append((*scene, event))
+                scene = []
+            case TurnFinished() | TurnFailed():
+                yield (*scene, event)
+                scene = []
+            case _ if scene:
+                scene.append(event)
+            case _:
+                yield (event,)
+    yield from endings
+
+
+async def _tell(scene: tuple[Event, ...], emit: Emit) -> None:
+    for event in scene:
+        if isinstance(event, TurnFinished) and event.kind != "prompt":
+            if thought := event.message.thinking:
+                await emit(ThinkingDelta(thought))
+            await emit(TextDelta(event.message.text))
+        await emit(event)

@@ -95,6 +95,8 @@ def no_answer(raw: bytes) -> ProviderError:
     body = _parsed(raw)
     if isinstance(body, Mapping) and "error" in body:
         return in_answer(body)
+    if isinstance(body, str) and raw.lstrip().startswith(b"{"):
+        return malformed(raw)
     kind = "a web page" if raw.lstrip()[:1] == b"<" else "no answer of this API"
     start = redacted(_one_line(head(raw)))[:200]
     return BadReply(f"The server sent {kind}; is base_url right? It begins: {start}", again="once", raw=head(raw))

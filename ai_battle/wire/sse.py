@@ -4,6 +4,7 @@ from ..core.errors import BadReply
 
 MAX_EVENT = 16 * 1024 * 1024
 HEAD = 500
+FIELDS = (b"data:", b"event:", b"error:", b"id:", b"retry:", b":")
 BOM = b"\xef\xbb\xbf"
 
 ServerEvent = tuple[str, bytes]  # the event's name ("" when it has none) and its data
@@ -23,6 +24,11 @@ class EventTokenizer:
     @property
     def unread(self) -> bytes:
         return bytes(self._unread)
+
+    @property
+    def is_event_stream(self) -> bool:
+        """Whether the body began as one, and not as a web page or a JSON document."""
+        return self.head.removeprefix(BOM).lstrip().startswith(FIELDS)
 
     def feed(self, data: bytes) -> list[ServerEvent]:
         """The events that `data` completes. Raises `BadReply` when one of them outgrows `MAX_EVENT`."""

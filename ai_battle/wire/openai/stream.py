@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.errors import ProviderError
 from ...core.events import Event, TextDelta, ThinkingDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse
 from ...core.messages import Message, Part, Text, Thinking
@@ -26,7 +27,7 @@ class StreamReader:
         self._thinking: list[str] = []
         self._refused = False
         self._calls = CallsReader()
-        self._first: Mapping[str, Any] | None = None
+        self._first: Mapping[str, Any] = {}
         self._reason = ""
         self._usage = UNKNOWN_USAGE
         self._message_extra: dict[str, Any] = {}
@@ -57,26 +58,29 @@ class StreamReader:
         return events
 
     def finish(self) -> ModelResponse:
-        if self._first is None and not self._ended:
-            raise no_answer(self._tokens.unread or self._tokens.head)
         if not self._reason:
-            raise cut(self.text, self._tokens.unread)
+            raise self._not_whole()
         said = refusal(self.text) if self._refused else Text(self.text)
         thought = Thinking("".join(self._thinking))
         parts: list[Part] = [part for part in (thought, said) if part.text]
         message = Message("assistant", (*parts, *self._calls.calls()), extra=_extra(self._message_extra))
-        first = self._first or {}
-        extra = kept({**first, "choice": self._choice_extra}, KNOWN)
-        return answer(message, self._reason, self._usage, first.get("model") or "", extra)
+        extra = kept({**self._first, "choice": self._choice_extra}, KNOWN)
+        return answer(message, self._reason, self._usage, self._first.get("model") or "", extra)
+
+    def _not_whole(self) -> ProviderError:
+        body = self._tokens
+        return cut(self.text, body.unread) if body.is_event_stream else no_answer(body.unread or body.head)
 
     def _take(self, name: str, chunk: dict[str, Any], events: list[Event]) -> None:
         if name == "error" or chunk.get("error"):
             raise in_stream(chunk, self.text)
-        if self._first is None:
-            self._first = chunk
         if chunk.get("usage") or "x_groq" in chunk:
             self._usage = read_usage(chunk)
-        for choice in chunk.get("choices") or ():
+        choices = chunk.get("choices")
+        if not choices:
+            return
+        self._first = self._first or chunk
+        for choice in choices:
             if not choice.get("index"):
                 self._take_choice(choice, events)
 

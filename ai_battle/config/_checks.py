@@ -26,6 +26,7 @@ def check(file: DiscussionFile) -> Iterator[Problem]:
     discussion = file.discussion
     yield from _moderators(discussion)
     yield from _tools_of_participants(discussion)
+    yield from _mcp_servers(discussion)
 
 
 def missing_files(discussion: Discussion, base: FilePath) -> Iterator[Problem]:
@@ -69,6 +70,13 @@ def _moderators(discussion: Discussion) -> Iterator[Problem]:
         yield Problem(("discussion", "speaker_selection"), message)
     for name in moderators[1:]:
         yield Problem(("discussion", "models", name, "role"), f"{moderators[0]!r} is the moderator already")
+
+
+def _mcp_servers(discussion: Discussion) -> Iterator[Problem]:
+    for name, server in (discussion.tools.mcp.servers if discussion.tools else {}).items():
+        if bool(server.command) == bool(server.url):
+            path = ("discussion", "tools", "mcp", "servers", name)
+            yield Problem(path, "an MCP server has either a command or a url")
 
 
 def _tools_of_participants(discussion: Discussion) -> Iterator[Problem]:

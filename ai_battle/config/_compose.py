@@ -183,6 +183,10 @@ SYNTAX = (
         "did not find expected key",
         "this does not line up with the keys above, or a quote or bracket above is not closed",
     ),
+    (
+        "did not find expected ',' or",
+        "a bracket is not closed, or text in brackets needs quotes (as '${NAME}' does there)",
+    ),
     ("did not find expected '-' indicator", "this does not line up with the entries of the list above"),
     ("control characters are not allowed", "a control character, which YAML does not allow; remove it"),
     ("special characters are not allowed", "a control character, which YAML does not allow; remove it"),

@@ -1,5 +1,6 @@
 """Reads the text of a configuration file, bounded in size, or says why it can't be."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -9,12 +10,13 @@ LARGEST = 5_000_000
 YAML = (".yaml", ".yml")
 
 
-def read_text(path: Path, shown: str) -> str:
+def read_text(path: Path, shown: str, others: Sequence[str] = ()) -> str:
+    """The text of the file; `others` are names that may have been meant when there is none."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{shown}: there is no such file{near_file(path, YAML)}") from None
+        raise ConfigError(f"{shown}: there is no such file{near_file(path, YAML, others)}") from None
     except IsADirectoryError:
         raise ConfigError(f"{shown}: is a directory; name a YAML file in it{_yaml_in(path)}") from None
     except (OSError, ValueError) as error:
@@ -36,12 +38,12 @@ def _decoded(data: bytes, shown: str) -> str:
         ) from None
 
 
-def near_file(path: Path, endings: tuple[str, ...] = ("",)) -> str:
-    """The end of an error message: files beside `path` that may have been meant."""
+def near_file(path: Path, endings: tuple[str, ...] = ("",), others: Sequence[str] = ()) -> str:
+    """The end of an error message: files beside `path`, or `others`, that may have been meant."""
     if not path.parent.is_dir():
         return f", and no directory {str(path.parent)!r} either"
     names = [name for name in _names(path.parent) if name.endswith(endings)]
-    close = get_close_matches(path.name, names, n=3, cutoff=0.5)
+    close = get_close_matches(path.name, [*names, *others], n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

@@ -19,7 +19,7 @@ from ._reading import read_text
 from ._rewriting import rewritten
 from ._words import problems_of
 from ._writing import written_back
-from .packaged import packaged
+from .packaged import packaged, packaged_names
 from .problems import ConfigProblems, Problem, dotted
 from .schema import DiscussionFile
 
@@ -110,7 +110,7 @@ def _origin(source: Source, base: Path | None) -> Origin:
     if not os.path.exists(path) and (found := packaged(str(source))):
         path = found
     shown = str(path)
-    tree, faults = compose(read_text(path, shown), shown)
+    tree, faults = compose(read_text(path, shown, packaged_names()), shown)
     return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
 
 

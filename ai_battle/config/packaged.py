@@ -2,18 +2,17 @@
 
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent.parent
-FOLDERS = (HERE / "configs", HERE.parent / "configs")
-"""Inside an installed package, and beside the package in a checkout."""
+_PACKAGE = Path(__file__).resolve().parent.parent
+_INSTALLED = _PACKAGE / "configs"
+_FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "configs"
+"""Inside an installed package, beside the package in a checkout."""
 
 
 def packaged(name: str) -> Path | None:
     """The file of a packaged configuration, by its name without `.yaml`."""
-    if not name.replace("-", "").replace("_", "").isalnum():
-        return None
-    return next((path for folder in FOLDERS if (path := folder / f"{name}.yaml").is_file()), None)
+    return _FOLDER / f"{name}.yaml" if name in packaged_names() else None
 
 
 def packaged_names() -> list[str]:
     """All names that `packaged` knows."""
-    return sorted({path.stem for folder in FOLDERS for path in folder.glob("*.yaml")})
+    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))

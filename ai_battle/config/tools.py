@@ -2,8 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from ._values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Section, Short
 
@@ -34,13 +33,6 @@ class McpServer(Section):
     env: dict[str, str] = Field(default={}, description="Environment variables for the program.")
     headers: dict[str, str] = Field(default={}, description="HTTP headers for the URL.")
     url: str = Field(default="", description="Address of a server that runs.", examples=["http://127.0.0.1:8000/mcp"])
-
-    @field_validator("url")
-    @classmethod
-    def _one_of_both(cls, url: str, info: ValidationInfo) -> str:
-        if bool(url) == bool(info.data.get("command")):
-            raise PydanticCustomError("mcp_server", "an MCP server has either a command or a url")
-        return url
 
 
 class Mcp(Section):

@@ -1,0 +1,1 @@
+"""How configurations are read, checked and refused."""

@@ -1,0 +1,50 @@
+"""Configurations as text, and what is wrong with them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from ai_battle.config import ConfigProblems, Loaded, load
+
+Written = Callable[..., Path]
+Problems = Callable[..., tuple[str, ...]]
+
+PARTICIPANTS = """\
+  models:
+    Ada: {type: ollama-phi4, role: human}
+    Bob: {type: claude-3-sonnet}
+"""
+SMALL = f"discussion:\n  goal: Talk.\n{PARTICIPANTS}"
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """Writes a configuration to `talk.yaml`."""
+
+    def write(text: str | bytes, name: str = "talk.yaml") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def loaded(written: Written) -> Callable[..., Loaded]:
+    def load_text(text: str, environment: Mapping[str, str] | None = None, overrides: tuple[str, ...] = ()) -> Loaded:
+        return load(written(text), environment or {}, overrides)
+
+    return load_text
+
+
+@pytest.fixture
+def problems(written: Written, tmp_path: Path) -> Problems:
+    """What is wrong with a text, without the folder of the file."""
+
+    def find(text: str | bytes, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+        with pytest.raises(ConfigProblems) as caught:
+            load(written(text), environment or {})
+        return tuple(problem.replace(f"{tmp_path}/", "") for problem in caught.value.problems)
+
+    return find

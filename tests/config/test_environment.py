@@ -1,0 +1,161 @@
+"""`${NAME}` in values: where it comes from, what it may do, and that it is never shown."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ai_battle.config import ConfigProblems, Loaded, load
+from ai_battle.core.errors import ConfigError
+
+from .conftest import PARTICIPANTS, SMALL, Problems, Written
+
+Load = Callable[..., Loaded]
+SECRET = "sk-veryverysecret"
+
+
+def goal(text: str) -> str:
+    return f"discussion:\n  goal: {text}\n{PARTICIPANTS}"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("${A}", "one"),
+        ("a ${A} b ${B}", "a one b two"),
+        ("${C:-three}", "three"),
+        ("${A:-three}", "one"),
+        ("${EMPTY:-three}", "three"),
+        ("${EMPTY}x", "x"),
+        ('"${C:-}x"', "x"),
+        ("$${A}", "${A}"),
+        ("$${A} ${A}", "${A} one"),
+        ("costs $5 and ${not a name} here", "costs $5 and ${not a name} here"),
+        ("|\n    first\n    ${A}", "first\none\n"),
+    ],
+)
+def test_references_are_replaced(loaded: Load, text: str, meant: str) -> None:
+    environment = {"A": "one", "B": "two", "EMPTY": ""}
+
+    assert loaded(goal(text), environment).file.discussion.goal == meant
+
+
+def test_a_value_can_not_become_yaml(loaded: Load) -> None:
+    text = "{a: 1}\nturns: 99 # ${B}"
+    discussion = loaded(goal("${A}"), {"A": text, "B": "no"}).file.discussion
+
+    assert (discussion.goal, discussion.turns) == (text, 3)
+
+
+def test_a_whole_value_may_be_a_number_where_one_is_expected(loaded: Load) -> None:
+    text = f"""\
+{SMALL}
+  turns: ${{TURNS}}
+  execution: {{parallel: "${{PARALLEL}}"}}
+established_facts:
+  - ${{TURNS}}
+  - "${{TURNS}}"
+"""
+    discussion = loaded(text, {"TURNS": "7", "PARALLEL": "true"}).file.discussion
+
+    assert discussion.turns == 7
+    assert discussion.execution.parallel
+    assert discussion.established_facts == [7, "7"]
+
+
+def test_an_unset_variable_is_told_at_its_place(problems: Problems) -> None:
+    assert problems(goal("Talk about ${TOPIC}")) == (
+        "talk.yaml:2:9 discussion.goal: the variable TOPIC is not set; set it, write ${TOPIC:-default}, "
+        "or $${TOPIC} for that text",
+    )
+
+
+def test_a_name_that_is_none_is_told(problems: Problems) -> None:
+    assert "${MY-KEY} is no variable; write ${NAME} or ${NAME:-default}" in problems(goal("${MY-KEY}"))[0]
+
+
+def test_a_tool_without_its_key_does_not_stop_a_discussion(loaded: Load) -> None:
+    text = f"{SMALL}  tools: {{registry: [{{name: web_search, parameters: {{api_key: '${{KEY}}'}}}}]}}\n"
+
+    assert any("the variable KEY is not set" in note for note in loaded(text).notes)
+
+
+def test_the_env_file_beside_the_yaml_is_read_and_existing_variables_win(written: Written) -> None:
+    env = "# keys\nexport A=one # note\nB='two # 2'\nC=\"three\\nlines\"\nnot a line\nD=from file\n"
+    written(env, ".env")
+    here = load(written(goal('"${A} ${B} ${C} ${D}"')), {"D": "existing"})
+
+    assert here.file.discussion.goal == "one two # 2 three\nlines existing"
+    assert here.environment["A"] == "one"
+
+
+def test_an_env_file_that_is_no_text_is_told(written: Written) -> None:
+    written(b"A=\xff\n", ".env")
+
+    with pytest.raises(ConfigError, match=r"\.env: can't be read: it is not UTF-8"):
+        load(written(SMALL), {})
+
+
+def test_values_from_the_environment_are_known_as_secrets(loaded: Load) -> None:
+    here = loaded(goal("${KEY} ${SHORT} ${OTHER:-default}"), {"KEY": SECRET, "SHORT": "5"})
+
+    assert here.secrets == {SECRET}
+    assert here.secret_names == {SECRET: "KEY"}
+
+
+def test_no_error_shows_a_value_from_the_environment(written: Written) -> None:
+    text = f"""\
+discussion:
+  turns: ${{KEY}}
+  mode: ${{KEY}}
+  goal: ["${{KEY:-x}}"]
+  models:
+    Ada: {{type: x, tools: ["${{KEY}}"], parameters: {{temperature: "${{KEY}}", reasoning: "${{SHORT}}"}}}}
+    Bob: {{type: x, when: {{match: "(${{KEY}}"}}, loop: "${{KEY}}"}}
+providers: {{openai: {{api_key: [{SECRET}], transport: "${{KEY}}"}}}}
+"""
+    with pytest.raises(ConfigProblems) as caught:
+        load(written(text), {"KEY": SECRET, "SHORT": "b7"})
+
+    assert len(caught.value.problems) == 9
+    assert SECRET not in f"{caught.value!r}{caught.value}{caught.value.__context__!r}"
+    assert "b7" not in str(caught.value)
+    assert "discussion.turns: must be a whole number, not '${KEY}'" in str(caught.value)
+
+
+def test_nothing_that_is_printed_shows_a_value_from_the_environment(loaded: Load) -> None:
+    assert SECRET not in repr(loaded(f"{SMALL}providers: {{openai: {{api_key: '${{KEY}}'}}}}\n", {"KEY": SECRET}))
+
+
+def test_the_resolved_text_names_variables_again_and_loads_to_the_same(loaded: Load, written: Written) -> None:
+    text = f"""\
+{goal("${KEY:-x} and ${OTHER:-default} and $${TEXT}")}
+  turns: 1e1
+  stop: [{{phrase: no}}]
+established_facts: {{version: '1.10', number: 1.10, word: no, odd: 'true', lines: "a\\n  b\\n", none: ~}}
+"""
+    environment = {"KEY": SECRET}
+    here = loaded(text, environment, overrides=("timeouts.request=5",))
+    resolved = here.resolved()
+
+    assert SECRET not in resolved
+    assert "goal: ${KEY} and default and $${TEXT}" in resolved
+    assert load(written(resolved, "config.yaml"), environment).file.discussion == here.file.discussion
+
+
+def test_the_resolved_text_keeps_where_relative_paths_start(loaded: Load, tmp_path: Path) -> None:
+    here = loaded(f"{SMALL}  input_file: note.txt\n")
+    stored = tmp_path / "runs" / "config.yaml"
+    stored.parent.mkdir()
+    stored.write_text(here.resolved())
+
+    assert load(stored, {}).base == tmp_path
+
+
+def test_a_secret_that_stands_in_the_file_is_treated_as_one(loaded: Load) -> None:
+    here = loaded(f"{SMALL}providers: {{openai: {{api_key: {SECRET}, headers: {{X-Token: t0psecret}}}}}}\n")
+
+    assert here.secrets == {SECRET, "t0psecret"}
+    assert "api_key: ${OPENAI_API_KEY}" in here.resolved()
+    assert SECRET not in here.resolved()
+    assert "providers.openai.api_key: a secret is better kept out of the file: ${OPENAI_API_KEY}" in here.notes

@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 
-from ..core.events import Emit
+from ..core.errors import AIBattleError, JournalError
+from ..core.events import Emit, SpeakerSelected
 from .participant import Participant
 from .plan import Plan
-from .selection import drawn, round_robin
+from .recognising import recognised
+from .selection import choice_request, drawn, round_robin
 from .state import State
+from .turn import Ear, answered, quiet
+
+RAW = 500
 
 
 class Floor:
@@ -42,7 +47,41 @@ class Floor:
         self._left.append(name)
 
     async def next_speaker(self) -> Participant:
+        state, plan = self._state, self._plan
         names = [p.name for p in self.present]
-        if self._plan.speaker_selection == "random":
-            return self._by_name[drawn(names, self._state.last_regular, self._plan.seed, self._state.turn + 1)]
-        return self._by_name[round_robin(names, self._order, self._state.last_regular)]
+        if plan.speaker_selection == "random":
+            return self._by_name[drawn(names, state.last_regular, plan.seed, state.turn + 1)]
+        if plan.speaker_selection == "round_robin" or not self._selector:
+            return self._by_name[round_robin(names, self._order, state.last_regular)]
+        if state.selected not in names:
+            await self._select(self._selector, [name for name in names if name != state.last_regular] or names)
+        return self._by_name[state.selected]
+
+    @property
+    def _selector(self) -> Participant | None:
+        """Whose model is asked: the moderator's, or that of the last speaker if no person; None at the start."""
+        if self._plan.speaker_selection == "moderator" and self._plan.moderator:
+            return self._plan.moderator
+        if not self._state.last_regular:
+            return None
+        last = self._by_name[self._state.last_regular]
+        return last if last.role != "user" else next((p for p in self.present if p.role != "user"), None)
+
+    async def _select(self, selector: Participant, names: Sequence[str]) -> None:
+        """Asks for one of `names`, and falls back to the next in order when the answer means none of them."""
+        ear = Ear(selector.name, quiet(self._tell))
+        fallback = round_robin(names, self._order, self._state.last_regular)
+        if len(names) == 1:
+            await self._tell(SpeakerSelected(names[0], "chosen"))
+            return
+        try:
+            response = await answered(
+                selector, choice_request(self._plan.prompt, self._state.recent, names, selector), ear
+            )
+        except JournalError:
+            raise
+        except AIBattleError as error:
+            await self._tell(SpeakerSelected(fallback, "fallback", str(error), ear.usage()))
+            return
+        speaker, how = recognised(response.text, names) or (fallback, "fallback")
+        await self._tell(SpeakerSelected(speaker, how, response.text[:RAW], ear.usage(response.usage)))

@@ -31,19 +31,21 @@ _BEFORE_WANTED = _pattern(
     r"\u0441\u043b\u0435\u0434\u0443\u044e\u0449",
 )
 _AFTER_WANTED = _pattern(
-    r"\W*(?:should|must|would be|could be|next|to (?:speak|go|answer|respond)|goes|speaks|please|rather than)\b",
-    r"\W*(?:is (?:next|needed|better|the one)|can (?:answer|bring)|'s turn|de parler|bitte|dran|sollte|deber\u00eda)\b",
+    r"\W*(?:should|must|would be|could be|next|to (?:speak|go|answer|respond)|goes|please|knows|rather than)\b",
+    r"\W*(?:it is|is (?:next|needed|better|the one)|can (?:answer|bring)|'s turn)\b",
+    r"\W*(?:de parler|bitte|dran|sollte|deber\u00eda)\b",
 )
 _BEFORE_UNWANTED = _pattern(
     r"\b(?:not|neither|nor|except|instead of|rather than|never|(?:any|every)(?:one|body) but)\b|n't\b",
     r"\b(?:nicht|statt|pas|no|non)\b",
 )
 _AFTER_UNWANTED = _pattern(
-    r"\W*(?:should(?:n't| not)|(?:has|have) (?:just|already|both|said|spoken|talked|dominated)|already|just|too)\b",
-    r"\W*(?:spoke|said|asked|raised|talked|makes|ya|vient de|hat (?:gerade|schon|bereits)|ihn|ha (?:gi\u00e0|ya))\b",
+    r"\W*(?:should(?:n't| not)|(?:has|have) (?:just|already|both|said|spoken|talked|dominated|nothing))\b",
+    r"\W*(?:already|just|too|spoke|said|asked|raised|talked|makes|speaks)\b",
+    r"\W*(?:ya|vient de|schon|hat (?:gerade|schon|bereits)|ihn|ha (?:gi\u00e0|ya))\b",
 )
 _REASON = _pattern(
-    r"\b(?:because|since|given that|as|after|before|while|what|reason|by|weil|denn|porque|car|puisque)\b"
+    r"\b(?:because|since|given that|as|after|before|while|what|reason|by|then|weil|denn|porque|car|puisque)\b"
 )
 
 
@@ -54,6 +56,7 @@ class _Mention:
     before: str
     after: str
     stands_alone: bool
+    is_asked: bool
 
     @property
     def favour(self) -> int:
@@ -65,6 +68,7 @@ class _Mention:
             - 3 * bool(_AFTER_UNWANTED.match(self.after))
             - 2 * bool(_REASON.search(self.before))
             + 4 * self.stands_alone
+            - 2 * self.is_asked
             + self._is_addressed
         )
 
@@ -133,7 +137,8 @@ def _mention(said: str, name: str, start: int, end: int) -> _Mention:
     before = _CLAUSE_END.split(said[:start])[-1]
     after = _CLAUSE_END.split(said[end:], maxsplit=1)[0]
     around = _SENTENCE_END.split(said[:start])[-1] + _SENTENCE_END.split(said[end:], maxsplit=1)[0]
-    return _Mention(name, start, before, after, not _WORD.search(around))
+    is_asked = said[end:].lstrip("\"'*`").startswith("?")
+    return _Mention(name, start, before, after, not is_asked and not _WORD.search(around), is_asked)
 
 
 def _equal(word: str, names: Sequence[str]) -> str:

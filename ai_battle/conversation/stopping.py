@@ -11,8 +11,8 @@ from ..signals.agreement import agrees, parts
 from ..signals.novelty import novelty
 from .limits import Ledger
 
-LITTLE = 0.16
-UNINFORMATIVE = 3
+LITTLE = 0.25
+UNINFORMATIVE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,18 @@ def _spaced(text: str) -> str:
 
 
 def _consensus(course: Course, _: bool) -> bool:
-    """The last message of every voice agrees and leaves nothing open, or they only say goodbye to each other."""
-    last = course.recent[-max(2, len({message.speaker for message in course.recent})) :]
-    if len(last) < 2 or len({message.speaker for message in last}) < len(last):
+    """The last message of every voice agrees and leaves nothing open, or only says goodbye; courtesies among those who
+    have said nothing else yet do not count."""
+    voices = {message.speaker for message in course.recent}
+    last = course.recent[-max(2, len(voices)) :]
+    earlier = {message.speaker for message in course.recent[: -len(last)]}
+    if len({message.speaker for message in last}) < 2 or not voices <= earlier:
         return False
     return all(agrees(message.text) or parts(message.text) for message in last)
 
 
 def _no_novelty(course: Course, _: bool) -> bool:
-    """Three messages in a row that add next to nothing to the messages before them."""
+    """Four messages in a row that add next to nothing to the messages before them."""
     texts = [message.text for message in course.recent]
     if len(texts) <= UNINFORMATIVE:
         return False

@@ -1,24 +1,127 @@
-"""The context budget: the oldest turns are folded into a summary before a request grows too long."""
+"""The context budget: before a request grows too long, the oldest turns are folded into a summary."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 
-from ..core.events import Emit
-from ..core.exchange import ModelRequest, Usage
+from ..core.errors import AIBattleError, JournalError
+from ..core.events import Emit, Summarised, TurnFinished, Warned
+from ..core.exchange import NOTHING_USED, ModelRequest, Usage
+from ..core.messages import user
+from ..core.tokens import estimate_message, estimate_request, estimate_text
+from ..signals.decisions import decisions
 from .participant import Participant
 from .plan import Plan
+from .prompting import prompt
 from .state import State
+from .turn import Ear, answered, quiet
+
+ANSWER_ROOM = 4096
+LONGEST_SUMMARY = 2048
+SHORTEST_SUMMARY = 128
+SUMMARY_SHARE = 0.2
+KEPT = 0.5
+CHARACTERS = 3
+LEARNT_FROM = 200
+BOUNDS = (0.5, 3.0)
 
 
 class Memory:
+    """What is in context is common to all: the summary that stands for old turns, then the turns since."""
+
     def __init__(self, plan: Plan, state: State, tell: Emit, systems: Mapping[str, str]) -> None:
         self._plan = plan
         self._state = state
         self._tell = tell
-        self._systems = systems
+        self._system_tokens = {name: estimate_text(system) for name, system in systems.items()}
+        self._scale: dict[str, float] = {}
+        self._folding = asyncio.Lock()
 
-    async def make_room(self, participant: Participant) -> None: ...
+    async def make_room(self, participant: Participant) -> None:
+        """Folds when the next request of this participant would exceed what its model, or the budget, allows."""
+        budget = None if participant.role == "user" else self._budget(participant)
+        if budget and self._needed(participant) > budget:
+            await self._fold(participant, int(budget * KEPT), budget)
 
     async def shorten(self, participant: Participant) -> bool:
-        return False
+        """After a model has found a request too long: whether there was anything to fold."""
+        needed = self._needed(participant)
+        return await self._fold(participant, needed // 2, needed)
 
-    def learn(self, participant: Participant, request: ModelRequest, usage: Usage) -> None: ...
+    def learn(self, participant: Participant, request: ModelRequest, usage: Usage) -> None:
+        """How far the estimate is off for this model, from what it reported for one request."""
+        estimated = estimate_request(request) if self._budget(participant) else 0
+        if estimated >= LEARNT_FROM and usage.input_tokens:
+            low, high = BOUNDS
+            self._scale[participant.name] = min(max(usage.input_tokens / estimated, low), high)
+
+    def _budget(self, participant: Participant) -> int | None:
+        allowed = [self._plan.max_conversation_tokens] if self._plan.max_conversation_tokens else []
+        if participant.window:
+            room = participant.parameters.get("max_tokens") or ANSWER_ROOM
+            allowed.append(max(participant.window - room, participant.window // 2))
+        return min(allowed, default=None)
+
+    def _needed(self, participant: Participant) -> int:
+        estimated = self._state.tokens + self._system_tokens[participant.name]
+        return int(estimated * self._scale.get(participant.name, 1.0))
+
+    async def _fold(self, participant: Participant, target: int, budget: int) -> bool:
+        async with self._folding:
+            old = self._oldest(int(target / self._scale.get(participant.name, 1.0)), participant)
+            if not old:
+                return False
+            await self._tell(await self._summarised(participant, old, budget))
+            return True
+
+    def _oldest(self, target: int, participant: Participant) -> Sequence[TurnFinished]:
+        """The turns to leave out so that system prompt, prompt and the rest are within `target`; the last one stays."""
+        turns = [*self._state.history]
+        room = target - self._system_tokens[participant.name]
+        room -= estimate_message(self._state.prompt) if self._state.prompt else 0
+        kept = 0
+        for turn in reversed(turns):
+            room -= sum(estimate_message(message) for message in (*turn.steps, turn.message))
+            if room < 0 and kept:
+                break
+            kept += 1
+        return turns[: len(turns) - kept]
+
+    async def _summarised(self, participant: Participant, old: Sequence[TurnFinished], budget: int) -> Summarised:
+        """By the participant's own model; what it leaves out of the marked decisions is added to its notes."""
+        through = old[-1].turn
+        if self._plan.mode == "no-meta":
+            await self._tell(Warned(f"The turns up to {through} no longer fit the context and were dropped."))
+            return Summarised(through, "", NOTHING_USED)
+        room = max(min(int(budget * SUMMARY_SHARE), LONGEST_SUMMARY), SHORTEST_SUMMARY)
+        ear = Ear(participant.name, quiet(self._tell))
+        try:
+            response = await answered(participant, self._request(participant, old, room), ear)
+        except JournalError:
+            raise
+        except AIBattleError as error:
+            await self._tell(Warned(f"The turns up to {through} were dropped, they could not be summed up: {error}"))
+            return Summarised(through, "", ear.usage())
+        text = with_decisions(response.text.strip(), [self._state.summary, *texts(old)], room * CHARACTERS)
+        return Summarised(through, text, ear.usage(response.usage), response.model)
+
+    def _request(self, participant: Participant, old: Sequence[TurnFinished], room: int) -> ModelRequest:
+        notes = [f"Notes so far:\n{self._state.summary}"] if self._state.summary else []
+        told = "\n\n".join((*notes, *(f"{turn.speaker}: {turn.message.text}" for turn in old)))
+        most = min(room, participant.parameters.get("max_tokens") or room)
+        return ModelRequest((user(told),), prompt("summarise"), options={**participant.parameters, "max_tokens": most})
+
+
+def texts(turns: Iterable[TurnFinished]) -> list[str]:
+    return [turn.message.text for turn in turns]
+
+
+def with_decisions(notes: str, said: Iterable[str], longest: int) -> str:
+    """The notes, and the marked decisions that they lack, word for word; when room runs out the oldest go first."""
+    notes = notes[:longest]
+    missing = [decision for decision in decisions(said) if decision not in notes]
+    while missing and sum(map(len, missing)) > longest:
+        del missing[0]
+    if not missing:
+        return notes
+    listed = "\n".join(f"- {decision}" for decision in missing)
+    return f"{notes}\n\n{prompt('decisions', decisions=listed)}"

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from .words import content_stems
 
-SHORT = 8
+SHORT = 5
 
 
 def novelty(text: str, earlier: Iterable[str]) -> float:
-    """0: nothing that had not been said; 1: all new. A short text counts as if it had eight words of content."""
+    """0: nothing that had not been said; 1: all new. A short text counts as if it had five words of content."""
     said = content_stems(text)
     new = said.difference(*map(content_stems, earlier))
     return len(new) / max(len(said), SHORT)

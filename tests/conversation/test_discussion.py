@@ -15,11 +15,11 @@ async def test_two_participants_speak_in_turns_for_the_rounds_that_were_asked_fo
 
     result = await manager.run_discussion(log := EventLog())
 
-    assert ["Count.", "One.", "Two.", "Three.", "Four."] == [message.text for message in result.messages]
-    assert ("done", "turns", 4) == (result.status, result.stop_reason, result.turns)
-    assert [1, 2, 3, 4] == [event.turn for event in log.events if isinstance(event, TurnStarted)]
+    assert [message.text for message in result.messages] == ["Count.", "One.", "Two.", "Three.", "Four."]
+    assert (result.status, result.stop_reason, result.turns) == ("done", "turns", 4)
+    assert [event.turn for event in log.events if isinstance(event, TurnStarted)] == [1, 2, 3, 4]
     assert isinstance(log.events[0], RunStarted)
     assert isinstance(log.events[-1], RunFinished)
-    assert 4 == sum(isinstance(event, TurnFinished) and event.kind == "turn" for event in log.events)
-    assert ["Count.", "One.", "Two."] == [message.text for message in ada.requests[1].messages]
-    assert ["user", "assistant", "user"] == [message.role for message in ada.requests[1].messages]
+    assert sum(isinstance(event, TurnFinished) and event.kind == "turn" for event in log.events) == 4
+    assert [message.text for message in ada.requests[1].messages] == ["Count.", "One.", "Two."]
+    assert [message.role for message in ada.requests[1].messages] == ["user", "assistant", "user"]

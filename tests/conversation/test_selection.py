@@ -3,10 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from ai_battle.conversation.recognising import recognised
-from ai_battle.conversation.selection import drawn, round_robin
 
 ANSWERS = [
     json.loads(line)

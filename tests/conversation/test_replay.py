@@ -57,11 +57,9 @@ async def test_a_run_is_told_again_without_a_model(run_dir: Path) -> None:
 
 async def test_what_a_crash_cut_off_is_not_told(tmp_path: Path) -> None:
     journal = Journal.create(tmp_path)
-    cut_off = (
-        TurnStarted(2, 1, "bob"),
-        ModelReplied("m", NOTHING_USED, 0.1),
-        RunFinished("failed", "", 1, UNKNOWN_USAGE),
-    )
+    failed = TurnFailed(2, 1, "bob", "no connection", "stop")
+    cut_off = (TurnStarted(2, 1, "bob"), failed, RunFinished("failed", "bob", 1, NOTHING_USED))
+    killed = (RunResumed(2, 1), TurnStarted(2, 1, "bob"), ModelReplied("m", NOTHING_USED, 0.1))
     again = (RunResumed(2, 1), TurnStarted(2, 1, "bob"), turn(2, "bob", "Two."))
     told = (TurnStarted(1, 1, "ann"), turn(1, "ann", "One."))
     for event in (*told, *cut_off, *killed, *again):

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from .._extra import kept, own
 from .._json import dumps, read_arguments
+from .._shape import given, needed
 
 WIRE = "anthropic"
 
@@ -20,7 +22,7 @@ _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 
 def encode_part(part: Part) -> Block | None:
     """The block of a part; None for what the API refuses to see: blank text, and thinking that it did not sign."""
-    extra = part.extra.get(WIRE, {})
+    extra = own(WIRE, part.extra)
     if "block" in extra:
         return dict(extra["block"])
     block = _bare_block(part)
@@ -32,7 +34,7 @@ def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
 
     A block without a counterpart in our values is kept whole and goes back as it came.
     """
-    decode = _DECODERS.get(block["type"])
+    decode = _DECODERS.get(needed(block, "type", str))
     part = decode(block, calls) if decode else None
     return part or Text("", extra=_whole(block))
 
@@ -75,11 +77,12 @@ def _source(file: Image | Document) -> dict[str, str]:
 
 
 def _text(block: Mapping[str, Any], calls: Calls) -> Part:
-    return Text(block["text"], extra=_rest(block, "text"))
+    return Text(needed(block, "text", str), extra=_rest(block, "text"))
 
 
 def _thinking(block: Mapping[str, Any], calls: Calls) -> Part:
-    return Thinking(block["thinking"], block.get("signature") or "", extra=_rest(block, "thinking", "signature"))
+    signature = given(block, "signature", "")
+    return Thinking(needed(block, "thinking", str), signature, extra=_rest(block, "thinking", "signature"))
 
 
 def _redacted(block: Mapping[str, Any], calls: Calls) -> Part:
@@ -90,29 +93,29 @@ def _image(block: Mapping[str, Any], calls: Calls) -> Part | None:
     source, extra = block["source"], _rest(block, "source")
     match source["type"]:
         case "base64":
-            return Image(source["media_type"], b64decode(source["data"]), extra=extra)
+            return Image(needed(source, "media_type", str), b64decode(source["data"]), extra=extra)
         case "url":
-            media_type = mimetypes.guess_type(source["url"])[0] or "image/png"
-            return Image(media_type, url=source["url"], extra=extra)
+            url = needed(source, "url", str)
+            return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
     return None
 
 
 def _document(block: Mapping[str, Any], calls: Calls) -> Part | None:
-    source, name, extra = block["source"], block.get("title") or "", _rest(block, "source", "title")
+    source, name, extra = block["source"], given(block, "title", ""), _rest(block, "source", "title")
     match source["type"]:
         case "base64":
-            return Document(source["media_type"], b64decode(source["data"]), name=name, extra=extra)
+            return Document(needed(source, "media_type", str), b64decode(source["data"]), name=name, extra=extra)
         case "text":
             return Document("text/plain", source["data"].encode(), name=name, extra=extra)
         case "url":
-            return Document("application/pdf", url=source["url"], name=name, extra=extra)
+            return Document("application/pdf", url=needed(source, "url", str), name=name, extra=extra)
     return None
 
 
 def _tool_use(block: Mapping[str, Any], calls: Calls) -> Part:
-    given, extra = block.get("input") or {}, _rest(block, "id", "name", "input")
-    arguments, malformed = (given, "") if isinstance(given, Mapping) else read_arguments(_raw(given))
-    call = ToolCall(block["name"], arguments, block.get("id") or "", malformed, extra=extra)
+    said, extra = block.get("input") or {}, _rest(block, "id", "name", "input")
+    arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(_raw(said))
+    call = ToolCall(needed(block, "name", str), arguments, given(block, "id", ""), malformed, extra=extra)
     calls[call.id] = call
     return call
 
@@ -122,7 +125,7 @@ def _raw(arguments: Any) -> str:
 
 
 def _tool_result(block: Mapping[str, Any], calls: Calls) -> Part:
-    id_ = block["tool_use_id"]
+    id_ = needed(block, "tool_use_id", str)
     parts = tuple(_in_result(decode_block(inner, calls), inner) for inner in content_blocks(block.get("content")))
     extra = _rest(block, "tool_use_id", "content", "is_error")
     return ToolResult(calls.get(id_, ToolCall("", {}, id_)), parts, bool(block.get("is_error")), extra=extra)
@@ -139,8 +142,7 @@ def content_blocks(content: Any) -> Iterable[Mapping[str, Any]]:
 
 def _rest(block: Mapping[str, Any], *known: str) -> dict[str, Any]:
     """What a block has beyond the fields that our values carry (`cache_control`, `citations`, ...)."""
-    rest = {key: value for key, value in block.items() if key != "type" and key not in known and value is not None}
-    return {WIRE: rest} if rest else {}
+    return kept(WIRE, block, frozenset(("type", *known)))
 
 
 def _whole(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ...core.exchange import ModelRequest
+from .._extra import own
 from .blocks import WIRE
 
 CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
@@ -37,8 +38,8 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
     dropped = unsupported(request.options, version, model)
     given = {name: value for name, value in request.options.items() if value is not None and name not in dropped}
     body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
-    if kept := _as_it_came(request):
-        body = {**kept, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
+    if came := _as_it_came(request):
+        body = {**came, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
     if request.output_schema is not None:
         schema = {"type": "json_schema", "schema": request.output_schema}
         body["output_config"] = {**body.get("output_config", {}), "format": schema}
@@ -135,5 +136,5 @@ def _level(came: Mapping[str, Any]) -> str | None:
 
 def _as_it_came(request: ModelRequest) -> dict[str, Any]:
     """A client's own words about reasoning, as long as nobody has changed the option since."""
-    came: dict[str, Any] = request.extra.get(WIRE, {}).get("reasoning", {})
+    came: dict[str, Any] = own(WIRE, request.extra).get("reasoning", {})
     return dict(came) if came and _level(came) == request.options.get("reasoning") else {}

@@ -8,6 +8,7 @@ from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolResult
 from .._errors import readable_request
+from .._extra import kept, own
 from .._json import dumps
 from .._turns import turns
 from .blocks import WIRE, Block, Calls, content_blocks, decode_block, encode_part
@@ -18,6 +19,7 @@ READ = frozenset({
     "model", "stream", "messages", "system", "tools", "tool_choice", "max_tokens", "temperature", "top_p", "top_k",
     "stop_sequences", "thinking", "output_config",
 })  # fmt: skip
+IN_TOOLS = frozenset({"name", "description", "input_schema"})
 OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a meaning of our own
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -38,7 +40,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
 
     The option `cache` marks the system prompt and the last message for the prompt cache.
     """
-    extra = request.extra.get(WIRE, {})
+    extra = own(WIRE, request.extra)
     head = {"model": model} | encode_options(request, model, version) | _system(request)
     if tools := [*map(_encode_tool, request.tools), *extra.get("tools", ())]:
         head["tools"] = tools
@@ -87,14 +89,14 @@ def _encode_message(message: Message, version: str, key: str) -> bytes:
 def _marked(blocks: bytes, message: Message) -> bytes:
     """The API takes no mark on thinking; a client's own mark stands."""
     last = message.parts[-1] if blocks else Thinking("")
-    if isinstance(last, Thinking) or "cache_control" in last.extra.get(WIRE, {}):
+    if isinstance(last, Thinking) or "cache_control" in own(WIRE, last.extra):
         return blocks
     return blocks[:-1] + MARK_BYTES
 
 
 def _system(request: ModelRequest) -> dict[str, Any]:
     """As blocks where a client sent blocks that still say the same, or where the prompt is to be cached."""
-    came = request.extra.get(WIRE, {}).get("system")
+    came = own(WIRE, request.extra).get("system")
     if came and _prompt_in(came) == request.system:
         return {"system": came}
     if not request.system:
@@ -115,7 +117,7 @@ def _prompt_in(blocks: Iterable[Mapping[str, Any]]) -> str:
 
 def _encode_tool(tool: ToolSpec) -> Block:
     described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "input_schema": tool.schema, **tool.extra.get(WIRE, {})}
+    return {"name": tool.name, **described, "input_schema": tool.schema, **own(WIRE, tool.extra)}
 
 
 def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> tuple[tuple[ToolSpec, ...], dict[str, Any]]:
@@ -125,10 +127,8 @@ def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> tuple[tuple[ToolSpec, .
 
 
 def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
-    known = ("name", "description", "input_schema")
-    rest = {name: value for name, value in tool.items() if name not in known and (name, value) != ("type", "custom")}
-    extra = {WIRE: rest} if rest else {}
-    return ToolSpec(tool["name"], tool.get("description") or "", tool["input_schema"], extra=extra)
+    told = {name: value for name, value in tool.items() if (name, value) != ("type", "custom")}
+    return ToolSpec(tool["name"], tool.get("description") or "", tool["input_schema"], extra=kept(WIRE, told, IN_TOOLS))
 
 
 def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]:

@@ -9,7 +9,9 @@ from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Text, Thinking
 from .._calls import with_ids
 from .._errors import empty, no_answer, readable_answer
+from .._extra import kept, own
 from .._json import dumps
+from .._shape import count, given
 from .blocks import WIRE, Block, Calls, decode_block, encode_part
 
 STOPS: Mapping[str | None, Stop] = {
@@ -47,7 +49,7 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
         "stop_sequence": None,
         "usage": encode_usage(response.usage),
     }
-    return dumps(body | response.extra.get(WIRE, {}))
+    return dumps(body | own(WIRE, response.extra))
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
@@ -77,12 +79,9 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
 def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
     if not usage:
         return UNKNOWN_USAGE
-    read = usage.get("cache_read_input_tokens") or 0
-    written = usage.get("cache_creation_input_tokens") or 0
-    reasoning = (usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0
-    return Usage(
-        (usage.get("input_tokens") or 0) + read + written, usage.get("output_tokens") or 0, read, written, reasoning
-    )
+    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    reasoning = count(given(usage, "output_tokens_details", {}), "thinking_tokens")
+    return Usage(count(usage, "input_tokens") + read + written, count(usage, "output_tokens"), read, written, reasoning)
 
 
 def _decode(body: Mapping[str, Any]) -> ModelResponse:
@@ -93,14 +92,9 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
         Message("assistant", parts),
         stop="tool_calls" if calls and stop == "end" else stop,
         usage=decode_usage(body.get("usage")),
-        model=body.get("model") or "",
-        extra=_rest(body),
+        model=given(body, "model", ""),
+        extra=kept(WIRE, body, READ),
     )
-
-
-def _rest(body: Mapping[str, Any]) -> dict[str, Any]:
-    rest = {name: value for name, value in body.items() if name not in READ and value is not None}
-    return {WIRE: rest} if rest else {}
 
 
 def _said(parts: Iterable[Part]) -> Iterable[Block]:
@@ -113,7 +107,7 @@ def _said(parts: Iterable[Part]) -> Iterable[Block]:
 
 def _says_something(part: Part) -> bool:
     if isinstance(part, Text):
-        return bool(part.text.strip()) or "block" in part.extra.get(WIRE, {})
+        return bool(part.text.strip()) or "block" in own(WIRE, part.extra)
     return not isinstance(part, Thinking)
 
 

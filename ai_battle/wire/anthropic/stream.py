@@ -9,6 +9,7 @@ from ...core.exchange import ModelResponse
 from .._calls import new_id
 from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
 from .._json import dumps, loads, read_arguments
+from .._shape import given, needed
 from ..sse import EventTokenizer
 from .blocks import Block
 from .responses import decode_response
@@ -52,7 +53,7 @@ class StreamReader:
             case "content_block_delta":
                 return self._grow(event["index"], event["delta"])
             case "content_block_start":
-                return self._start(event["index"], dict(event["content_block"]))
+                return self._start(needed(event, "index", int), dict(event["content_block"]))
             case "message_start":
                 self._message = dict(event["message"])
             case "message_delta":
@@ -69,28 +70,28 @@ class StreamReader:
         self._fragments[index] = []
         match block["type"]:
             case "text":
-                return self._add_text(index, block["text"])
+                return self._add_text(index, given(block, "text", ""))
             case "thinking":
-                return self._add_thinking(index, block["thinking"])
+                return self._add_thinking(index, given(block, "thinking", ""))
             case "tool_use":
                 return self._start_call(block)
         return None
 
     def _start_call(self, block: Block) -> Event:
-        if not block.get("id") or block["id"] in self._calls:
+        if not given(block, "id", "") or block["id"] in self._calls:
             block["id"] = new_id()
         number = self._calls.setdefault(block["id"], len(self._calls))
-        given = dumps(block["input"]).decode() if block.get("input") else ""
-        return ToolCallDelta(number, block["id"], block["name"], given)
+        arguments = dumps(block["input"]).decode() if block.get("input") else ""
+        return ToolCallDelta(number, block["id"], needed(block, "name", str), arguments)
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> Event | None:
         match delta["type"]:
             case "text_delta":
-                return self._add_text(index, delta["text"])
+                return self._add_text(index, needed(delta, "text", str))
             case "thinking_delta":
-                return self._add_thinking(index, delta["thinking"])
+                return self._add_thinking(index, needed(delta, "thinking", str))
             case "input_json_delta":
-                return self._add_arguments(index, delta["partial_json"])
+                return self._add_arguments(index, needed(delta, "partial_json", str))
             case "signature_delta":
                 self._blocks[index]["signature"] = delta["signature"]
             case "citations_delta":

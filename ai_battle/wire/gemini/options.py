@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.exchange import ModelRequest
+from .._extra import own
 from .parts import WIRE
 
 NAMES = {
@@ -43,7 +44,7 @@ def unsupported(options: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
 
 
 def encode_config(request: ModelRequest, model: str) -> dict[str, Any]:
-    extra = request.extra.get(WIRE, {})
+    extra = own(WIRE, request.extra)
     given = {name: value for name, value in request.options.items() if value is not None}
     config = dict(extra.get("generationConfig", {}))
     config |= {NAMES[name]: value for name, value in given.items() if name in NAMES and value != []}

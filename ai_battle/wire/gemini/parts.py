@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from .._extra import kept, own
 from .._json import dumps
+from .._shape import given, needed
 
 WIRE = "gemini"
 
@@ -48,7 +50,7 @@ def decode_part(body: Mapping[str, Any], calls: Sequence[ToolCall] = ()) -> Part
 
 
 def _encode_part(part: Part, modern: bool) -> Iterable[Body]:
-    extra = part.extra.get(WIRE, {})
+    extra = own(WIRE, part.extra)
     if "part" in extra:
         return [dict(extra["part"])]
     match part:
@@ -72,7 +74,7 @@ def _file(file: Image | Document) -> Body:
 
 def _encode_result(result: ToolResult, modern: bool) -> Iterable[Body]:
     answer = {"error" if result.is_error else "output": result.text}
-    body: Body = {"name": result.call.name, "response": answer, **_id(result.call.id), **result.extra.get(WIRE, {})}
+    body: Body = {"name": result.call.name, "response": answer, **_id(result.call.id), **own(WIRE, result.extra)}
     pictures = [_file(part) for part in result.parts if isinstance(part, Image)]
     if pictures and modern:
         return [{"functionResponse": {**body, "parts": pictures}}]
@@ -85,16 +87,16 @@ def _id(id_: str) -> Body:
 
 def _text(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
     kind = Thinking if body.get("thought") else Text
-    return kind(body["text"], extra=_rest(body, "text", "thought"))
+    return kind(needed(body, "text", str), extra=_rest(body, "text", "thought"))
 
 
 def _inline(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
-    media_type, data = body["inlineData"].get("mimeType") or "", body["inlineData"].get("data") or ""
+    media_type, data = given(body["inlineData"], "mimeType", ""), given(body["inlineData"], "data", "")
     return _kind_of(media_type)(media_type, read_base64(data), extra=_rest(body, "inlineData"))
 
 
 def _by_uri(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
-    media_type, uri = body["fileData"].get("mimeType") or "", body["fileData"]["fileUri"]
+    media_type, uri = given(body["fileData"], "mimeType", ""), needed(body["fileData"], "fileUri", str)
     return _kind_of(media_type)(media_type, url=uri, extra=_rest(body, "fileData"))
 
 
@@ -111,12 +113,13 @@ def _call(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
     call, extra = body["functionCall"], _rest(body, "functionCall")
     if extra.get(WIRE) == UNSIGNED:
         extra = {}
-    return ToolCall(call["name"], call.get("args") or {}, call.get("id") or "", extra=extra)
+    return ToolCall(needed(call, "name", str), given(call, "args", {}), given(call, "id", ""), extra=extra)
 
 
 def _result(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
     answer = body["functionResponse"]
-    name, id_, said = answer.get("name") or "", answer.get("id") or "", answer.get("response") or {}
+    name, id_ = given(answer, "name", ""), given(answer, "id", "")
+    said: Body = given(answer, "response", {})
     call = next((call for call in calls if (call.id, call.name) == (id_, name)), ToolCall(name, {}, id_))
     key, text = next(iter(said.items()), ("output", ""))
     rest = {field: value for field, value in answer.items() if field not in ("name", "id", "response", "parts")}
@@ -129,8 +132,7 @@ def _result(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
 
 def _rest(body: Mapping[str, Any], *known: str) -> dict[str, Any]:
     """What a part has beyond the fields that our values carry (`thoughtSignature`, `videoMetadata`, ...)."""
-    rest = {key: value for key, value in body.items() if key not in known and value is not None}
-    return {WIRE: rest} if rest else {}
+    return kept(WIRE, body, frozenset(known))
 
 
 DECODERS: Mapping[str, Callable[[Mapping[str, Any], Sequence[ToolCall]], Part]] = {

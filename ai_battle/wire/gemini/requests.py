@@ -7,12 +7,14 @@ from typing import Any
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Message, Part, Role, ToolCall, ToolResult
 from .._errors import readable_request
+from .._extra import kept, own
 from .._json import dumps
 from .._turns import turns
 from .options import decode_choice, decode_config, encode_choice, encode_config, generation
 from .parts import WIRE, Body, decode_part, encode_parts, in_camel_case
 
 READ = frozenset({"contents", "systemInstruction", "tools", "toolConfig", "generationConfig"})
+IN_TOOLS = frozenset({"name", "description", "parametersJsonSchema", "parameters"})
 OURS = frozenset({"generationConfig", "thinkingConfig", "tools", "systemInstruction"})
 TURNS: Mapping[Role, bytes] = {
     "system": b'{"role":"user","parts":[',
@@ -24,7 +26,7 @@ TURNS: Mapping[Role, bytes] = {
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
     """The body, without the options that are `unsupported`; it is the same for a stream."""
-    extra = request.extra.get(WIRE, {})
+    extra = own(WIRE, request.extra)
     head: Body = {name: value for name, value in extra.items() if name not in OURS}
     if request.system:
         head["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -67,7 +69,7 @@ def _encode_message(message: Message, key: str, *, modern: bool) -> bytes:
 
 def _encode_tool(tool: ToolSpec) -> Body:
     described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "parametersJsonSchema": tool.schema, **tool.extra.get(WIRE, {})}
+    return {"name": tool.name, **described, "parametersJsonSchema": tool.schema, **own(WIRE, tool.extra)}
 
 
 def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> tuple[tuple[ToolSpec, ...], Body]:
@@ -79,9 +81,7 @@ def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> tuple[tuple[ToolSpec, .
 
 def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
     schema = tool.get("parametersJsonSchema") or tool.get("parameters") or {"type": "object", "properties": {}}
-    known = ("name", "description", "parametersJsonSchema", "parameters")
-    rest = {name: value for name, value in tool.items() if name not in known}
-    return ToolSpec(tool["name"], tool.get("description") or "", schema, extra={WIRE: rest} if rest else {})
+    return ToolSpec(tool["name"], tool.get("description") or "", schema, extra=kept(WIRE, tool, IN_TOOLS))
 
 
 def _decode_messages(contents: Iterable[Mapping[str, Any]]) -> Iterable[Message]:

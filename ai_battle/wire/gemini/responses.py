@@ -9,7 +9,9 @@ from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Text, Thinking
 from .._calls import with_ids
 from .._errors import empty, no_answer, readable_answer
+from .._extra import kept, own
 from .._json import dumps
+from .._shape import count, given
 from .parts import WIRE, Body, decode_part, encode_parts
 
 # Every other reason ends an answer that was filtered: SAFETY, RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, ...
@@ -40,7 +42,7 @@ READ_IN_CANDIDATE = frozenset({"content", "finishReason", "index"})
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:
-    extra = dict(response.extra.get(WIRE, {}))
+    extra = own(WIRE, response.extra)
     candidate = {
         "content": {"role": "model", "parts": encode_parts(response.message.parts, modern=False)},
         "finishReason": REASONS[response.stop],
@@ -77,11 +79,11 @@ def encode_usage(usage: Usage) -> Body:
 def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
     if not usage:
         return UNKNOWN_USAGE
-    thoughts = usage.get("thoughtsTokenCount") or 0
+    thoughts = count(usage, "thoughtsTokenCount")
     return Usage(
-        (usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0),
-        (usage.get("candidatesTokenCount") or 0) + thoughts,
-        cache_read_tokens=usage.get("cachedContentTokenCount") or 0,
+        count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
+        count(usage, "candidatesTokenCount") + thoughts,
+        cache_read_tokens=count(usage, "cachedContentTokenCount"),
         reasoning_tokens=thoughts,
     )
 
@@ -90,15 +92,13 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
     said = (candidate.get("content") or {}).get("parts") or ()
     message = Message("assistant", with_ids(tuple(decode_part(part) for part in said)))
     stop = STOPS.get(candidate.get("finishReason"), "content_filter")
-    rest = {name: value for name, value in body.items() if name not in READ}
-    if about := {name: value for name, value in candidate.items() if name not in READ_IN_CANDIDATE}:
-        rest["candidate"] = about
+    about = own(WIRE, kept(WIRE, candidate, READ_IN_CANDIDATE))
     return ModelResponse(
         message,
         stop="tool_calls" if message.tool_calls and stop == "end" else stop,
         usage=decode_usage(body.get("usageMetadata")),
-        model=body.get("modelVersion") or "",
-        extra={WIRE: rest} if rest else {},
+        model=given(body, "modelVersion", ""),
+        extra=kept(WIRE, {**body, "candidate": about}, READ),
     )
 
 
@@ -119,5 +119,5 @@ def _failure(response: ModelResponse, body: Mapping[str, Any], candidate: Mappin
 
 def _says_something(part: Part) -> bool:
     if isinstance(part, Text):
-        return bool(part.text.strip()) or "part" in part.extra.get(WIRE, {})
+        return bool(part.text.strip()) or "part" in own(WIRE, part.extra)
     return not isinstance(part, Thinking)

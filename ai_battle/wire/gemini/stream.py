@@ -9,6 +9,7 @@ from ...core.exchange import ModelResponse
 from .._calls import new_id
 from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
 from .._json import dumps, loads
+from .._shape import given, needed
 from ..sse import EventTokenizer
 from .parts import Body
 from .responses import decode_response
@@ -65,10 +66,11 @@ class StreamReader:
     def _take_part(self, part: Body) -> Event | None:
         if "functionCall" in part:
             return self._take_call(part)
-        text = part.pop("text", None)
-        if text is None:
+        if part.get("text") is None:
             self._parts.append((part, []))
             return None
+        text = needed(part, "text", str)
+        del part["text"]
         self._add_text(text, part)
         if part.get("thought"):
             return ThinkingDelta(text) if text else None
@@ -85,12 +87,12 @@ class StreamReader:
 
     def _take_call(self, part: Body) -> Event:
         call = {**part["functionCall"]}
-        if not call.get("id") or call["id"] in self._calls:
+        if not given(call, "id", "") or call["id"] in self._calls:
             call["id"] = new_id()
         self._calls.append(call["id"])
         self._parts.append(({**part, "functionCall": call}, []))
-        given = dumps(call.get("args") or {}).decode()
-        return ToolCallDelta(len(self._calls) - 1, call["id"], call["name"], given)
+        arguments = dumps(call.get("args") or {}).decode()
+        return ToolCallDelta(len(self._calls) - 1, call["id"], needed(call, "name", str), arguments)
 
     def _unfinished(self) -> ProviderError:
         tokenizer = self._tokenizer

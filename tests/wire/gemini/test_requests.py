@@ -116,7 +116,7 @@ EXAMPLES = [
                 (
                     Document("application/pdf", b"%PDF-1"),
                     Image("image/png", url="https://example.org/a.png"),
-                    Document("video/mp4", url="https://example.org/a.mp4", extra={"gemini": {"videoMetadata": {}}}),
+                    Document("video/mp4", url="https://example.org/a", extra={"gemini": {"videoMetadata": {"fps": 1}}}),
                     Text("Look."),
                 ),
             ),

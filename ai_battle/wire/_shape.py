@@ -1,0 +1,27 @@
+"""Fields of bodies in the type that they must have; a `TypeError` otherwise, which becomes an error of ours."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def needed(body: Mapping[str, Any], field: str, kind: type[T]) -> T:
+    return _checked(body[field], field, kind)
+
+
+def given(body: Mapping[str, Any], field: str, otherwise: T) -> T:
+    """The field, or `otherwise` where it is missing or null; both have one type."""
+    value = body.get(field)
+    return otherwise if value is None else _checked(value, field, type(otherwise))
+
+
+def count(body: Mapping[str, Any], field: str) -> int:
+    """A number of tokens; 0 where it is missing or null."""
+    return int(body.get(field) or 0)
+
+
+def _checked(value: Any, field: str, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{field} is {type(value).__name__}, not {kind.__name__}")
+    return value

@@ -106,7 +106,7 @@ class HttpClient(ModelClient):
         """The answer of a server that does not stream although it was asked to."""
         body = await reply.whole()
         try:
-            answer = from_json(body)
+            answer = from_json(body.decode(errors="replace"))
         except ValueError:
             raise BadReply(
                 "The answer is malformed or truncated JSON.", again="once", raw=body[:500].decode(errors="replace")

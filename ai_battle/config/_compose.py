@@ -31,6 +31,8 @@ def compose_value(text: str, label: str) -> Node:
     composer = _Composer(yaml.parse(text, Loader=LOADER), label)
     try:
         node = composer.value()
+    except UnicodeError:
+        raise ConfigError(f"{label}: is not UTF-8 text") from None
     except yaml.YAMLError as error:
         raise ConfigError(_syntax(error, label)) from None
     if composer.problems:

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_core import from_json
@@ -25,7 +25,7 @@ class Sdk:
     package: str
     http: str
     make: Callable[[Any], Any]
-    brought: Any = None
+    brought: Any = field(default=None, repr=False)
 
 
 class SdkTransport(Transport):

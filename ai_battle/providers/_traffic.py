@@ -50,14 +50,14 @@ class Traffic:
 
     async def enter(self) -> bool:
         """Lets a call pass; true when it is the one that probes."""
-        if not self._is_broken:
-            return False
-        if self._probe is None:
-            self._probe = asyncio.Event()
-            return True
-        await self._probe.wait()
-        if self._is_broken:
-            raise Unreachable(f"Not called after {self.reason}")
+        while self._is_broken:
+            if self._probe is None:
+                self._probe = asyncio.Event()
+                return True
+            failed_at = self._failed_at
+            await self._probe.wait()
+            if self._is_broken and self._failed_at != failed_at:
+                raise Unreachable(f"Not called after {self.reason}")
         return False
 
     def leave(self, error: BaseException | None, begun: float) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from ipaddress import ip_address
 from urllib.request import getproxies, proxy_bypass
@@ -31,7 +31,7 @@ class Address:
 
     provider: str
     base_url: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     connect: float = 5.0
     start: str = ""
 

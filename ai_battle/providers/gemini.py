@@ -40,7 +40,8 @@ class GenerateContent:
     decode_error = staticmethod(wire.decode_error)
 
     async def question(self, request: ModelRequest) -> Question:
-        return Question(self._path, wire.encode_request(request, self.model, stream=True))
+        body = wire.encode_request(request, self.model, stream=True)
+        return Question(self._path, body, wire.unsupported(request.options, self.model))
 
     def advice(self, error: ProviderError) -> str:
         return advice(error, "gemini", self.model, self._key)

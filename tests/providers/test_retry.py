@@ -241,16 +241,23 @@ async def test_a_probe_that_fails_fails_those_that_wait_for_it() -> None:
     assert at.traffic.waiting() == PROBE_AFTER
 
 
-async def test_a_probe_that_is_cancelled_leaves_the_next_call_to_probe() -> None:
+async def test_when_a_probe_is_cancelled_one_that_waited_for_it_probes() -> None:
     at = At()
     await at.fail(FAILURES)
     at.now += PROBE_AFTER
-    with pytest.raises(asyncio.CancelledError):
-        async with at.traffic.attempt():
-            raise asyncio.CancelledError
 
-    assert at.traffic.waiting() == 0
-    await at.call(None)
+    async def hang() -> None:
+        async with at.traffic.attempt():
+            await asyncio.sleep(60)
+
+    probe = asyncio.create_task(hang())
+    await asyncio.sleep(0)
+    calls = [asyncio.create_task(at.call(None)) for _ in range(3)]
+    await asyncio.sleep(0)
+    probe.cancel()
+    await asyncio.gather(*calls)
+
+    assert probe.cancelled()
     assert at.traffic.waiting() == 0
 
 

@@ -1,0 +1,83 @@
+"""A parameter that a model refuses is left out, said once and remembered."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ai_battle.core.errors import ContextTooLong, ProviderError
+from ai_battle.core.events import EventLog, Warned
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.providers import openai
+from ai_battle.providers._adapting import Adapting, refused_option
+from ai_battle.providers._learned import Learned
+from ai_battle.testing import FakeProviders, fault
+
+from .conftest import Way
+
+
+def with_options(request: ModelRequest, **options: Any) -> ModelRequest:
+    return replace(request, options=options)
+
+
+async def test_the_call_is_made_again_without_what_was_refused(way: Way, asked: ModelRequest) -> None:
+    way.fake.says(fault("parameter_refused"), "Fine.")
+    client = Adapting(way.client(**({"api_version": "2023-06-01"} if way.wire == "anthropic" else {})), "e", way.model)
+    options: Mapping[str, Any] = {"reasoning": "high"} if way.wire == "ollama" else {"temperature": 0.3, "top_k": 9}
+
+    response = await client.complete(with_options(asked, **options), log := EventLog())
+
+    assert response.text == "Fine."
+    (warned,) = [event for event in log.events if isinstance(event, Warned)]
+    assert "is left out" in warned.message
+    first, second = (question.body for question in way.fake.questions)
+    assert first != second
+
+
+async def test_it_is_remembered_by_the_next_client_and_said_once_by_each(
+    fakes: FakeProviders, asked: ModelRequest
+) -> None:
+    request = with_options(asked, temperature=0.3, top_p=0.9)
+    fakes.openai.says(fault("parameter_refused"))
+    first, second = (Adapting(openai.create("gpt-4o"), fakes.openai.url, "gpt-4o") for _ in range(2))
+    log = EventLog()
+
+    await first.complete(request)
+    for _ in range(3):
+        await second.complete(request, log)
+
+    assert len(fakes.openai.questions) == 5
+    assert sum(isinstance(event, Warned) for event in log.events) == 1
+    assert Learned.load().refuses(fakes.openai.url, "gpt-4o") == {"temperature"}
+
+
+async def test_what_names_no_option_is_told_as_it_is(way: Way, asked: ModelRequest) -> None:
+    way.fake.says(fault("http_400"))
+
+    with pytest.raises(ProviderError):
+        await Adapting(way.client(), "e", way.model).complete(with_options(asked, temperature=0.3))
+
+    assert len(way.fake.questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "option"),
+    [
+        ("Unsupported parameter: 'max_tokens' is not supported; use 'max_completion_tokens' instead.", "max_tokens"),
+        ("Unsupported value: 'temperature' does not support 0.3 with this model.", "temperature"),
+        ('"gemma3:1b" does not support thinking', "reasoning"),
+        ("Unrecognized request argument supplied: reasoning_effort", "reasoning"),
+        ("topK is not supported by this model", "top_k"),
+        ("temperature: range: 0..1", "temperature"),
+        ("stop_sequences: too many", "stop"),
+        ("messages: must not be empty", None),
+        ("the model stopped", None),
+    ],
+)
+def test_an_option_is_known_under_the_names_of_all_apis(message: str, option: str | None) -> None:
+    options = ("temperature", "max_tokens", "top_k", "stop", "reasoning")
+
+    assert refused_option(ProviderError(message, status=400), options) == option
+    assert refused_option(ProviderError(message, status=500), options) is None
+    assert refused_option(ContextTooLong(message, status=400), options) is None

@@ -1,0 +1,162 @@
+"""Addresses and keys: where they come from, what is said when they are missing, and that no key is ever told."""
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from ai_battle.core.errors import ConfigError, ProviderError
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.messages import user
+from ai_battle.providers import anthropic, gemini, ollama, openai
+from ai_battle.providers._http import HttpClient
+from ai_battle.testing import FakeProviders, fault
+
+from .conftest import Way
+
+KEY = "sk-very-secret-key-123456"
+VARIABLES = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "azure": "AZURE_OPENAI_API_KEY",
+}
+
+
+def made(provider: str, **options: Any) -> HttpClient:
+    if provider in openai.ENDPOINTS:
+        client = openai.create("some-model", endpoint=provider, **options)
+    else:
+        client = import_module(f"ai_battle.providers.{provider}").create("some-model", **options)
+    assert isinstance(client, HttpClient)
+    return client
+
+
+@pytest.mark.parametrize(("provider", "variable"), VARIABLES.items())
+def test_a_missing_key_is_told_at_once_by_the_name_of_its_variable(provider: str, variable: str) -> None:
+    with pytest.raises(ConfigError, match=f"{provider} needs a key: set the environment variable {variable}"):
+        made(provider, environment={})
+
+
+@pytest.mark.parametrize("provider", ["ollama", "lmstudio", "vllm", "llamacpp", "mlx"])
+def test_local_servers_need_no_key(provider: str) -> None:
+    assert made(provider, environment={}).endpoint.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "ollama", "groq", "azure"])
+def test_no_key_is_seen_in_a_repr(provider: str) -> None:
+    client = made(provider, api_key=KEY, base_url="http://127.0.0.1:9", headers={"x-gateway": KEY})
+
+    assert KEY not in f"{client!r} {client.transport.address!r} {vars(client)!r} {vars(client.dialect)!r}"
+
+
+async def test_a_key_that_the_provider_repeats_is_taken_out(way: Way, asked: ModelRequest) -> None:
+    way.fake.says(lambda body: fault("http_401"))
+    await_error = way.client(api_key="status", headers={"x-own": "The fake answers"})
+
+    with pytest.raises(ProviderError) as told:
+        await await_error.complete(asked)
+
+    assert "The fake answers" not in f"{told.value} {told.value.raw}"
+    assert "status" not in f"{told.value} {told.value.raw}"
+
+
+async def test_a_refused_key_is_named_by_its_variable(fakes: FakeProviders, asked: ModelRequest) -> None:
+    fakes.openai.always(fault("http_401"))
+
+    with pytest.raises(ProviderError, match="Is OPENAI_API_KEY right"):
+        await openai.create("gpt-4o").complete(asked)
+    with pytest.raises(ProviderError, match="Is the api_key of openai right"):
+        await openai.create("gpt-4o", api_key="another").complete(asked)
+
+
+async def test_an_unknown_model_brings_near_names(fakes: FakeProviders, asked: ModelRequest) -> None:
+    fakes.openai.always(fault("http_404"))
+    fakes.ollama.always(fault("http_404"))
+
+    with pytest.raises(ProviderError, match="did you mean 'gpt-4o'"):
+        await openai.create("gpt-4oo").complete(asked)
+    with pytest.raises(ProviderError, match="ollama pull nosuch"):
+        await ollama.create("nosuch").complete(asked)
+
+
+@pytest.mark.parametrize(
+    ("client", "advice"),
+    [
+        (lambda: ollama.create("phi4", base_url="127.0.0.1:9"), "ollama serve"),
+        (lambda: openai.create("m", "lmstudio", base_url="http://127.0.0.1:9/v1"), "lms server start"),
+        (lambda: openai.create("m", "vllm", base_url="http://127.0.0.1:9/v1"), "vllm serve"),
+        (lambda: openai.create("m", "llamacpp", base_url="http://127.0.0.1:9/v1"), "llama-server"),
+        (lambda: openai.create("m", "mlx", base_url="http://127.0.0.1:9/v1"), "mlx_lm.server"),
+        (lambda: openai.create("m", base_url="http://127.0.0.1:9/v1", api_key="k"), "connection refused"),
+        (lambda: ollama.create("phi4", base_url="127.0.0.1:9", transport="sdk"), "ollama serve"),
+        (lambda: openai.create("m", "vllm", base_url="http://127.0.0.1:9/v1", transport="sdk"), "vllm serve"),
+        (lambda: anthropic.create("m", base_url="http://127.0.0.1:9", api_key="k", transport="sdk"), "refused"),
+    ],
+)
+async def test_a_server_that_is_not_running_is_named_with_how_to_start_it(client: Any, advice: str) -> None:
+    with pytest.raises(ProviderError, match=r"http://127\.0\.0\.1:9") as told:
+        await client().complete(ModelRequest((user("hi"),)))
+
+    assert advice in str(told.value)
+    assert told.value.again == "always"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"base_url": "ftp://x"}, "is no address"),
+        ({"base_url": "api.openai.com"}, "is no address"),
+        ({"transport": "carrier pigeon"}, "there is no transport"),
+        ({"base_ulr": "http://x"}, "did you mean 'base_url'"),
+    ],
+)
+def test_wrong_settings_are_told(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        openai.create("gpt-4o", api_key="k", **options)
+
+
+def test_an_endpoint_without_a_row_needs_only_a_base_url() -> None:
+    client = openai.create("m", endpoint="my-gateway", base_url="https://llm.example/v1")
+    assert isinstance(client, HttpClient)
+    assert client.endpoint == "https://llm.example/v1"
+
+    with pytest.raises(ConfigError, match="did you mean 'groq'"):
+        openai.create("m", endpoint="grok")
+
+
+def test_gemini_says_that_it_has_no_sdk() -> None:
+    with pytest.raises(ConfigError, match="only the transport 'aiohttp'"):
+        gemini.create("gemini-2.5-pro", api_key="k", transport="sdk")
+
+
+@pytest.mark.parametrize(
+    ("spelled", "url"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        ("1.2.3.4", "http://1.2.3.4:11434"),
+        (":56789", "http://127.0.0.1:56789"),
+        ("1.2.3.4:56789", "http://1.2.3.4:56789"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+        ("http://1.2.3.4", "http://1.2.3.4:80"),
+        ("https://example.com", "https://example.com:443"),
+        ("https://example.com:56789/path/", "https://example.com:56789/path"),
+        ("example.com/path", "http://example.com:11434/path"),
+        ("[::1]", "http://[::1]:11434"),
+        ("[::]:8080", "http://[::1]:8080"),
+        ("http://[::1]:8080/", "http://[::1]:8080"),
+        (" localhost ", "http://localhost:11434"),
+    ],
+)
+def test_ollamas_address_is_read_in_all_its_spellings(spelled: str, url: str) -> None:
+    assert ollama.spelled_out(spelled) == url
+    assert made("ollama", environment={"OLLAMA_HOST": spelled}).endpoint == url
+
+
+@pytest.mark.parametrize("spelled", ["ftp://x", "host:notaport", "host:99999"])
+def test_an_address_of_ollama_that_is_none_is_told(spelled: str) -> None:
+    with pytest.raises(ConfigError, match="Ollama's address"):
+        made("ollama", environment={"OLLAMA_HOST": spelled})

@@ -34,7 +34,7 @@ def compose_value(text: str, label: str) -> Node:
     except UnicodeError:
         raise ConfigError(f"{label}: is not UTF-8 text") from None
     except yaml.YAMLError as error:
-        raise ConfigError(_syntax(error, label)) from None
+        raise ConfigError(f"{label}: {_said(error)}") from None
     if composer.problems:
         raise ConfigError(f"{label}: {composer.problems[0][1]}")
     return _relabelled(node, label)

@@ -14,8 +14,8 @@ from ai_battle.core.errors import ConfigError
 from .conftest import SMALL
 
 KEYS = st.sampled_from([
-    *DiscussionFile.model_fields, "discussion", "goal", "turns", "models", "stop", "any", "all", "type", "role", "script",
-    "call", "tools", "registry", "timeouts", "input_files", "<<", "[key]", "", "0",
+    *DiscussionFile.model_fields, "discussion", "goal", "turns", "models", "stop", "any", "all", "type", "role",
+    "script", "call", "tools", "registry", "timeouts", "input_files", "<<", "[key]", "", "0",
 ])  # fmt: skip
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["${A}", "${", "human"])
 VALUES: st.SearchStrategy[Any] = st.recursive(

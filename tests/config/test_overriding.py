@@ -68,8 +68,8 @@ def test_an_anchor_is_changed_in_one_place_only(loaded: Load) -> None:
         ("goal.text=x", "--set goal.text: 'text' is asked of something that has no keys"),
         ("turns", "--set turns: must be path=value, for example discussion.turns=5"),
         ("=5", "--set =5: must be path=value"),
-        ("turns=[1", "--set turns:1:3: a bracket is not closed"),
-        ("goal=a: b: c", "--set goal:1:5: a second ': ' on this line; put quotes around text that holds a colon"),
+        ("turns=[1", "--set turns: a bracket is not closed"),
+        ("goal=a: b: c", "--set goal: a second ': ' on this line; put quotes around text that holds a colon"),
         ("turns=!!python/none", "--set turns: the tag '!!python/none' is not allowed"),
     ],
 )

@@ -1,0 +1,70 @@
+"""The transcript: readable as it is and in every viewer, whatever models wrote."""
+
+from pathlib import Path
+
+import pytest
+
+from ai_battle.core.events import RunStarted, TurnFinished
+from ai_battle.core.messages import assistant
+from ai_battle.reporting import export
+
+from .runs import ANN, EVENTS, written
+
+
+@pytest.fixture
+async def markdown(tmp_path: Path) -> str:
+    return "".join(export(await written(tmp_path), "md"))
+
+
+async def said(folder: Path, text: str) -> str:
+    """How a text of a model stands in the transcript."""
+    finished = TurnFinished(1, 1, "ann", assistant(text, "ann"), ANN, "gpt-4o", 1.0)
+    document = "".join(export(await written(folder, EVENTS[0], finished), "md"))
+    return document.partition("## 1. ann\n\n")[2].partition("\n\n---\n")[0]
+
+
+def test_it_says_who_said_what(markdown: str) -> None:
+    assert markdown.startswith("# Robots & &lt;b>names&lt;/b>\n\n")
+    assert "## The prompt\n\n*[image/png, 4 bytes]*\n\nDiscuss.\n\n" in markdown
+    assert "## 1. ann\n\nPlain **words**, and `code`.\n\n" in markdown
+    assert "## 2. bob\n\n*cut off at the length limit, 2 attempts*\n\n" in markdown
+
+
+def test_it_ends_with_what_it_cost(markdown: str) -> None:
+    assert "| ann | gpt-4o | 1 | 1 min 01 s | 1,010 | 200 | $0.5000 |" in markdown
+    assert "| bob | phi4 | 2 | 4.0 s | ≈ 6,000 | ≈ 200 | unknown |" in markdown
+    assert "| *selecting and summarising* |  |  |  | 50 | 5 | $0 |" in markdown
+    assert "| **all** |  | 3 | 0.0 s | 7,060 | 405 | unknown |" in markdown
+
+
+def test_tools_and_thoughts_are_folded(markdown: str) -> None:
+    assert "<details><summary>calls web_search</summary>" in markdown
+    assert "```\n</pre><script>alert(6)</script>\n```" in markdown
+    assert "<details><summary>thinking</summary>\n\n&lt;u>hm&lt;/u>\n\n</details>" in markdown
+
+
+async def test_what_happened_beside_the_turns_is_told(markdown: str) -> None:
+    assert "> bob: attempt 1 failed after 2 characters, which do not count: cut &lt;off>" in markdown
+    assert "> The run ended: limit (cost_usd)." in markdown
+
+
+@pytest.mark.parametrize(
+    ("text", "stands_as"),
+    [
+        ("<script>x</script> but 1 < 2", "&lt;script>x&lt;/script> but 1 < 2"),
+        ("use `<b>` for `List<int>`", "use `<b>` for `List<int>`"),
+        ("# Big\n### Smaller", "#### Big\n###### Smaller"),
+        ("```python\n# a comment\nx < y", "```python\n# a comment\nx < y\n```"),
+        ("~~~~\n```\n~~~~\n# after", "~~~~\n```\n~~~~\n#### after"),
+        ("![x](https://example.org/?secret)", "!\\[x](https://example.org/?secret)"),
+        ("\x1b[31mred\x07", "\N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+async def test_a_text_stays_in_its_place(tmp_path: Path, text: str, stands_as: str) -> None:
+    """Its tags are text, its pictures are not fetched, its headings stay below ours, its fences end with it."""
+    assert await said(tmp_path, text) == stands_as
+
+
+async def test_names_can_not_break_the_table(tmp_path: Path) -> None:
+    document = "".join(export(await written(tmp_path, RunStarted("x", "", {"a|b\n": "m"})), "md"))
+    assert "| a\\|b | m | 0 |" in document

@@ -161,12 +161,11 @@ def _place(event: Any) -> tuple[int, int]:
 def _syntax(error: yaml.YAMLError, name: str) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
-    return (
-        f"{where}: {_in_plain_words(str(getattr(error, 'problem', None) or getattr(error, 'reason', None) or error))}"
-    )
+    return f"{where}: {_said(error)}"
 
 
-def _in_plain_words(problem: str) -> str:
+def _said(error: yaml.YAMLError) -> str:
+    problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
     for part, words in SYNTAX:
         if part in problem:
             return words

@@ -14,7 +14,7 @@ from .replies import Reply, completed
 
 MIB = 1024 * 1024
 HUGE = 17 * MIB
-BOMB = 64 * MIB
+BOMB = 32 * MIB
 _FILLING = "a" * (64 * 1024)
 _PAGE = b"<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h1>%s</h1><p>nginx</p></body></html>\n"
 _TWO_CALLS = Reply(calls=(ToolCall("add", {"a": 1, "b": 2}), ToolCall("add", {"a": 3, "b": 4})))

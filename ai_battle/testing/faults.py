@@ -107,7 +107,7 @@ def _bodies() -> Iterable[Fault]:
     yield Fault("html_200", "A web page comes with status 200.", spoil.page(200, b"Welcome"))
     yield Fault("html_502", "A gateway's web page comes with status 502.", spoil.page(502, b"502 Bad Gateway"))
     yield Fault("huge_answer", "The answer is 17 MiB long.", spoil.huge)
-    yield Fault("gzip_bomb", "64 KiB of gzip become 64 MiB.", spoil.bomb)
+    yield Fault("gzip_bomb", "Some KiB of gzip become 32 MiB.", spoil.bomb)
     yield Fault("duplicate_tool_ids", "Two tool calls bear the same id.", spoil.says(spoil.SAME_IDS))
     yield Fault("missing_tool_ids", "Two tool calls bear no id.", spoil.without_ids)
 

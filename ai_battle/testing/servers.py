@@ -27,6 +27,7 @@ from .replies import Reply, completed
 
 KEY = "test-key"
 Sayable = str | ToolCall | Reply | Fault | Callable[[Json], Any]
+_OPENAI, _ANTHROPIC, _OLLAMA, _GEMINI = OpenAI(), Anthropic(), Ollama(), Gemini()
 _MOVED = "/redirected"
 _SHUTDOWN_SECONDS = 0.05
 
@@ -178,11 +179,11 @@ class FakeProviders:
     """
 
     def __init__(self, keep: int = 1000) -> None:
-        self.openai = FakeProvider(OpenAI(), _cards("gpt-4o", "gpt-4o-mini", "o3-mini"), keep)
-        self.anthropic = FakeProvider(Anthropic(), _cards("claude-sonnet-4-5", "claude-haiku-4-5"), keep)
-        self.ollama = FakeProvider(Ollama(), _cards("gemma3:1b", "phi4:latest", "llama3.2:latest"), keep)
-        self.gemini = FakeProvider(Gemini(), _cards("gemini-2.5-pro", "gemini-2.5-flash"), keep)
-        self.elsewhere = FakeProvider(OpenAI(), {}, keep)
+        self.openai = FakeProvider(_OPENAI, _cards("gpt-4o", "gpt-4o-mini", "o3-mini"), keep)
+        self.anthropic = FakeProvider(_ANTHROPIC, _cards("claude-sonnet-4-5", "claude-haiku-4-5"), keep)
+        self.ollama = FakeProvider(_OLLAMA, _cards("gemma3:1b", "phi4:latest", "llama3.2:latest"), keep)
+        self.gemini = FakeProvider(_GEMINI, _cards("gemini-2.5-pro", "gemini-2.5-flash"), keep)
+        self.elsewhere = FakeProvider(_OPENAI, {}, keep)
         self._running = AsyncExitStack()
 
     @property

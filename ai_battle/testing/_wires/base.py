@@ -10,6 +10,7 @@ from ..replies import Reply
 
 CREATED = 1_794_000_000
 CREATED_AT = "2026-11-06T21:20:00Z"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Json = Mapping[str, Any]
 ErrorKind = Literal[
@@ -110,7 +111,7 @@ class Wire(ABC):
 
 
 def dumps(body: Any) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return _ENCODER.encode(body).encode("utf-8", "surrogatepass")
 
 
 def event(body: Any, name: str = "") -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -44,15 +45,13 @@ class Journal:
         self._broken = ""
         self._closed = False
         self._seq = self._end = self._synced_end = 0
-        try:
-            self._lock = RunLock(run_dir)
-        except OSError as error:
-            raise JournalError(_unwritable(run_dir, error)) from error
-        try:
-            self._open(fresh)
-        except BaseException:
-            self._lock.release()
-            raise
+        with ExitStack() as undo:
+            self._lock = _locked(run_dir)
+            undo.callback(self._lock.release)
+            self._fd = _opened(run_dir / FILE, os.O_EXCL if fresh else 0)
+            undo.callback(os.close, self._fd)
+            self._repair()
+            undo.pop_all()
 
     @classmethod
     def create(
@@ -101,20 +100,6 @@ class Journal:
             os.close(self._fd)
             self._lock.release()
             self._broken = f"The journal of {self.run_dir} is closed."
-
-    def _open(self, fresh: bool) -> None:
-        path = self.run_dir / FILE
-        try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | (os.O_EXCL if fresh else 0), 0o644)
-            _sync_directories(self.run_dir)
-        except FileExistsError:
-            raise JournalError(
-                f"{path} exists; go on with it (ai-battle resume {self.run_dir}) or name another directory."
-            ) from None
-        except OSError as error:
-            raise JournalError(_unwritable(self.run_dir, error)) from error
-        if not fresh:
-            self._repair()
 
     def _repair(self) -> None:
         for line in lines(self.run_dir):
@@ -172,15 +157,34 @@ class Journal:
             raise JournalError(self._broken)
 
 
+def _locked(run_dir: Path) -> RunLock:
+    try:
+        return RunLock(run_dir)
+    except OSError as error:
+        raise JournalError(_unwritable(run_dir, error)) from error
+
+
+def _opened(path: Path, flags: int) -> int:
+    """The journal's descriptor; a new file outlives a power loss only when the directories that lead to it do."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags, 0o644)
+        for directory in (path.parent, path.absolute().parent.parent):
+            _sync_directory(directory)
+    except FileExistsError:
+        way_out = f"go on with it (ai-battle resume {path.parent}) or name another directory"
+        raise JournalError(f"{path} exists; {way_out}.") from None
+    except OSError as error:
+        raise JournalError(_unwritable(path.parent, error)) from error
+    return fd
+
+
 def _unwritable(run_dir: Path, error: OSError) -> str:
     return f"{run_dir} can't be written: {error.strerror}; name a directory that can with --out DIR."
 
 
-def _sync_directories(run_dir: Path) -> None:
-    """A new file outlives a power loss only when the directory that names it is synced too."""
-    for directory in (run_dir, run_dir.absolute().parent):
-        fd = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+def _sync_directory(directory: Path) -> None:
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -65,10 +65,8 @@ class _Account:
 
     def take(self, event: Event) -> None:
         match event:
-            case RunStarted(settings=settings):
-                self.progress.started, self.progress.settings = event, settings
-            case RunResumed():
-                self._resume(event)
+            case RunStarted() | RunResumed():
+                self._begin(event)
             case TurnStarted(speaker=speaker):
                 self._open[speaker] = None
             case ModelReplied() | AttemptFailed():
@@ -80,7 +78,9 @@ class _Account:
             case RunFinished():
                 self.progress.ended = event
 
-    def _resume(self, event: RunResumed) -> None:
+    def _begin(self, event: RunStarted | RunResumed) -> None:
+        if isinstance(event, RunStarted):
+            self.progress.started = event
         self.progress.ended = None
         self.progress.settings = event.settings or self.progress.settings
         self._open.clear()

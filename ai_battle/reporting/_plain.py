@@ -5,8 +5,10 @@ import re
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=\s)")
-_CODE_SPAN = re.compile(r"(`+[^`]*`+)")
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`).*?(?<!`)\1(?!`)")
+_RISK = re.compile(r"<(?=[A-Za-z/!?])|!\[")
+_RISK_OR_CODE = re.compile(f"{_CODE_SPAN.pattern}|{_RISK.pattern}")
+_INERT = {"<": "&lt;", "![": "!\\["}
 DEEPEST = 6
 
 
@@ -15,27 +17,10 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
-def one_line(text: str) -> str:
-    return " ".join(printable(text).split())
-
-
 def cell(text: str) -> str:
-    """For a table of Markdown."""
-    return _inert(one_line(text)).replace("|", "\\|")
-
-
-def contained(text: str, below: int = 3) -> str:
-    """Markdown that stays in its place: no tags, no pictures to fetch, lower headings, every code fence closed."""
-    lines: list[str] = []
-    fence = ""
-    for line in printable(text).strip("\n").split("\n"):
-        marker = _FENCE.match(line)
-        if not fence and not marker:
-            lines.append(_lowered(line, below))
-            continue
-        lines.append(line)
-        fence = "" if fence and _closes(line, fence) else fence or (marker[1] if marker else "")
-    return "\n".join([*lines, fence] if fence else lines)
+    """One line, also for a table of Markdown: tags are text, and pictures, which a viewer would fetch, are links."""
+    line = " ".join(printable(text).split())
+    return _inert(line, _RISK).replace("|", "\\|")
 
 
 def code_block(text: str) -> str:
@@ -44,17 +29,48 @@ def code_block(text: str) -> str:
     return f"{'`' * (longest + 1)}\n{printable(text)}\n{'`' * (longest + 1)}"
 
 
+def contained(text: str, below: int = 3) -> str:
+    """Markdown that stays in its place: no tags, no pictures to fetch, lower headings, every code fence closed."""
+    reader = _Reader(below)
+    lines = [reader.take(line) for line in printable(text).strip("\n").split("\n")]
+    return "\n".join([*lines, reader.fence] if reader.fence else lines)
+
+
+class _Reader:
+    """Reads lines in order: `fence` is what opened the code block that a line is in.
+
+    After a stray backtick nobody can say where code spans of that paragraph begin, so none of them is trusted.
+    """
+
+    def __init__(self, below: int) -> None:
+        self.fence = ""
+        self._below = below
+        self._stray = False
+
+    def take(self, line: str) -> str:
+        if self._is_code(line):
+            self._stray = False
+            return line
+        self._stray = self._stray and bool(line.strip())
+        inert = _inert(line, _RISK if self._stray else _RISK_OR_CODE)
+        self._stray = self._stray or "`" in _CODE_SPAN.sub("", line)
+        return _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + self._below, DEEPEST), inert)
+
+    def _is_code(self, line: str) -> bool:
+        """Whether the line belongs to a code block, its fences included."""
+        if self.fence:
+            if _closes(line, self.fence):
+                self.fence = ""
+            return True
+        if opening := _FENCE.match(line):
+            self.fence = opening[1]
+        return bool(self.fence)
+
+
+def _inert(line: str, risk: re.Pattern[str]) -> str:
+    return risk.sub(lambda found: _INERT.get(found[0], found[0]), line)
+
+
 def _closes(line: str, fence: str) -> bool:
     stripped = line.strip()
     return len(stripped) >= len(fence) and set(stripped) == {fence[0]}
-
-
-def _lowered(line: str, below: int) -> str:
-    line = _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + below, DEEPEST), line)
-    spans = _CODE_SPAN.split(line)
-    return "".join(span if n % 2 else _inert(span) for n, span in enumerate(spans))
-
-
-def _inert(text: str) -> str:
-    """Tags as text, and pictures as links: a viewer would fetch them, and so tell their address's owner."""
-    return _TAG.sub("&lt;", text).replace("![", "!\\[")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ..conversation.journal import read
 from ..core.events import (
-    AttemptFailed,
     Event,
     ModelReplied,
     RunFinished,
@@ -32,7 +31,6 @@ class Voice:
     models: dict[str, None] = field(default_factory=dict)
     turns: int = 0
     failed_turns: int = 0
-    failed_attempts: int = 0
     seconds: float = 0.0
     usage: Usage = NOTHING_USED
     estimated: bool = False
@@ -96,8 +94,8 @@ class Account:
                 self.sizes.add(event.usage.total_tokens)
             case TurnFailed():
                 self._fail(event)
-            case ModelReplied() | AttemptFailed() if event.speaker:
-                self._attempt(event)
+            case ModelReplied(estimated=True, speaker=speaker) if speaker:
+                self.voice(speaker).estimated = True
             case Summarised() | SpeakerSelected():
                 self.overhead += event.usage
             case RunFinished(status, stop_reason):
@@ -123,13 +121,6 @@ class Account:
         voice = self.voice(event.speaker)
         voice.failed_turns += 1
         voice.usage += event.usage
-
-    def _attempt(self, event: ModelReplied | AttemptFailed) -> None:
-        voice = self.voice(event.speaker)
-        if isinstance(event, AttemptFailed):
-            voice.failed_attempts += 1
-        else:
-            voice.estimated = voice.estimated or event.estimated
 
 
 def account(run_dir: Path) -> Account:

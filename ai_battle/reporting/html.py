@@ -121,14 +121,18 @@ def _part(part: Part) -> Html:
         case Text(text):
             return tag("div", prose(text), class_="said", dir="auto")
         case Thinking(text):
-            return _folded("thinking", prose(text)) if text else Html("")
+            return _folded("thinking", prose(text))
         case ToolCall():
             return _folded(f"calls {part.name}", tag("pre", arguments(part)))
-        case ToolResult(call, parts):
-            shown = (tag("pre", each.text) if isinstance(each, Text) else _file(each) for each in parts)
-            return _folded(f"{call.name} {'failed' if part.is_error else 'returned'}", *shown)
+        case ToolResult():
+            return _result(part)
         case Image() | Document():
             return _file(part)
+
+
+def _result(result: ToolResult) -> Html:
+    shown = (tag("pre", each.text) if isinstance(each, Text) else _file(each) for each in result.parts)
+    return _folded(f"{result.call.name} {'failed' if result.is_error else 'returned'}", *shown)
 
 
 def _folded(title: str, *inside: Html) -> Html:

@@ -8,7 +8,7 @@ from ..core.events import Event, TurnFinished
 from ..core.exchange import Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ._figures import count, counted, dollars, duration, moment
-from ._plain import cell, code_block, contained, one_line
+from ._plain import cell, code_block, contained
 from .account import Account, Voice, account
 from .remarks import arguments, attachment, badges, remark
 
@@ -24,7 +24,7 @@ def render(run_dir: Path) -> Iterator[str]:
 
 
 def _head(found: Account) -> str:
-    ending = f" ({one_line(found.stop_reason)})" if found.stop_reason else ""
+    ending = f" ({cell(found.stop_reason)})" if found.stop_reason else ""
     facts = (moment(found.begun), counted(found.turns, "turn"), duration(found.seconds), found.status + ending)
     return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
 
@@ -53,7 +53,7 @@ def _part(part: Part) -> str:
         case Text(text):
             return contained(text)
         case Thinking(text):
-            return _folded("thinking", contained(text))
+            return _folded("thinking", contained(text)) if text else ""
         case ToolCall():
             return _folded(f"calls {cell(part.name)}", code_block(arguments(part)))
         case ToolResult(call):

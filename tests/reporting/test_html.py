@@ -14,9 +14,10 @@ from ai_battle.reporting import export, write_reports
 from .runs import written
 
 HARMLESS = {
-    "html", "head", "meta", "title", "style", "body", "header", "main", "section", "article", "h1", "h2", "p", "b", "br",
+    "html", "head", "meta", "title", "style", "body", "header", "main", "section", "article", "h1", "h2", "p", "b",
     "span", "small", "a", "table", "thead", "tbody", "tfoot", "tr", "th", "td", "figure", "figcaption", "strong", "em",
-    "svg", "g", "rect", "text", "div", "ul", "ol", "li", "blockquote", "pre", "code", "details", "summary", "img",
+    "svg", "g", "rect", "text", "div", "ul", "ol", "li", "blockquote", "pre", "code", "details", "summary",
+    "img", "br",
 }  # fmt: skip
 
 

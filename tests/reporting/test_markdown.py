@@ -53,6 +53,8 @@ async def test_what_happened_beside_the_turns_is_told(markdown: str) -> None:
     [
         ("<script>x</script> but 1 < 2", "&lt;script>x&lt;/script> but 1 < 2"),
         ("use `<b>` for `List<int>`", "use `<b>` for `List<int>`"),
+        ("`` <b> ` and \\`<i>\\`", "`` &lt;b> ` and \\`&lt;i>\\`"),
+        ("stray ` here\nz ` <b> ` w\n\nnew `<b>`", "stray ` here\nz ` &lt;b> ` w\n\nnew `<b>`"),
         ("# Big\n### Smaller", "#### Big\n###### Smaller"),
         ("```python\n# a comment\nx < y", "```python\n# a comment\nx < y\n```"),
         ("~~~~\n```\n~~~~\n# after", "~~~~\n```\n~~~~\n#### after"),

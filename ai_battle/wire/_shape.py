@@ -16,6 +16,11 @@ def given(body: Mapping[str, Any], field: str, otherwise: T) -> T:
     return otherwise if value is None else _checked(value, field, type(otherwise))
 
 
+def number(body: Mapping[str, Any], field: str) -> int | float:
+    value = body[field]
+    return value if isinstance(value, int) else _checked(value, field, float)
+
+
 def count(body: Mapping[str, Any], field: str) -> int:
     """A number of tokens; 0 where it is missing or null."""
     return int(body.get(field) or 0)

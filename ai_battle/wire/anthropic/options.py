@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from ...core.exchange import ModelRequest
 from .._extra import own
+from .._shape import number
 from .blocks import WIRE
 
 CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
@@ -50,7 +51,8 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
 
 def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options, and what of the fields read here goes to `extra` because options can't say it."""
-    options = {name: body[name] for name in ("max_tokens", *_SAMPLING) if body.get(name) is not None}
+    numbers = [name for name in ("max_tokens", *_SAMPLING) if body.get(name) is not None]
+    options: dict[str, Any] = {name: number(body, name) for name in numbers}
     if stop := body.get("stop_sequences"):
         options["stop"] = list(stop)
     if (body.get("tool_choice") or {}).get("disable_parallel_tool_use"):

@@ -1,6 +1,7 @@
 """Streams of the Messages API."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.errors import ProviderError
@@ -15,6 +16,33 @@ from .blocks import Block
 from .responses import decode_response
 
 
+@dataclass(slots=True)
+class _Growing:
+    """A block as it opened, and the fragments of its text, its thinking or the JSON of its input."""
+
+    block: Block
+    fragments: list[str] = field(default_factory=list)
+
+    @property
+    def grows(self) -> str:
+        kind: str = self.block["type"]
+        return kind if kind in ("text", "thinking") else "input"
+
+    def add(self, grows: str, fragment: str) -> None:
+        if grows != self.grows:
+            raise TypeError(f"{grows} in a block of {self.block['type']}")
+        self.fragments.append(fragment)
+
+    def whole(self) -> Block:
+        text = "".join(self.fragments)
+        if self.grows != "input":
+            return {**self.block, self.grows: text}
+        if not text:
+            return self.block
+        arguments, wrong = read_arguments(text)
+        return {**self.block, "input": wrong or arguments}
+
+
 class StreamReader:
     """Puts the message together from its events; whole only when `message_stop` has come."""
 
@@ -22,8 +50,8 @@ class StreamReader:
         self.done = False
         self._tokenizer = EventTokenizer()
         self._message: dict[str, Any] = {}
-        self._blocks: dict[int, Block] = {}
-        self._fragments: dict[int, list[str]] = {}
+        self._blocks: list[_Growing] = []
+        self._open: dict[int, _Growing] = {}
         self._said: list[str] = []
         self._calls: dict[str, int] = {}
 
@@ -45,15 +73,14 @@ class StreamReader:
     def finish(self) -> ModelResponse:
         if not self.done:
             raise self._unfinished()
-        blocks = [self._whole(index) for index in sorted(self._blocks)]
-        return decode_response({**self._message, "content": blocks})
+        return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
 
     def _hear(self, event: Mapping[str, Any], name: str) -> Event | None:
         match event.get("type", name):
             case "content_block_delta":
-                return self._grow(event["index"], event["delta"])
+                return self._grow(self._open[event["index"]], event["delta"])
             case "content_block_start":
-                return self._start(needed(event, "index", int), dict(event["content_block"]))
+                return self._start(event["index"], dict(event["content_block"]))
             case "message_start":
                 self._message = dict(event["message"])
             case "message_delta":
@@ -66,13 +93,13 @@ class StreamReader:
 
     def _start(self, index: int, block: Block) -> Event | None:
         """Opens a block; some servers put all of it in here."""
-        self._blocks[index] = block
-        self._fragments[index] = []
-        match block["type"]:
+        self._open[index] = growing = _Growing(block)
+        self._blocks.append(growing)
+        match needed(block, "type", str):
             case "text":
-                return self._add_text(index, given(block, "text", ""))
+                return self._add_text(growing, given(block, "text", ""))
             case "thinking":
-                return self._add_thinking(index, given(block, "thinking", ""))
+                return self._add_thinking(growing, given(block, "thinking", ""))
             case "tool_use":
                 return self._start_call(block)
         return None
@@ -84,34 +111,35 @@ class StreamReader:
         arguments = dumps(block["input"]).decode() if block.get("input") else ""
         return ToolCallDelta(number, block["id"], needed(block, "name", str), arguments)
 
-    def _grow(self, index: int, delta: Mapping[str, Any]) -> Event | None:
+    def _grow(self, growing: _Growing, delta: Mapping[str, Any]) -> Event | None:
         match delta["type"]:
             case "text_delta":
-                return self._add_text(index, needed(delta, "text", str))
+                return self._add_text(growing, needed(delta, "text", str))
             case "thinking_delta":
-                return self._add_thinking(index, needed(delta, "thinking", str))
+                return self._add_thinking(growing, needed(delta, "thinking", str))
             case "input_json_delta":
-                return self._add_arguments(index, needed(delta, "partial_json", str))
+                return self._add_arguments(growing, needed(delta, "partial_json", str))
             case "signature_delta":
-                self._blocks[index]["signature"] = delta["signature"]
+                growing.block["signature"] = delta["signature"]
             case "citations_delta":
-                block = self._blocks[index]
-                block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+                growing.block["citations"] = [*(growing.block.get("citations") or ()), delta["citation"]]
         return None
 
-    def _add_text(self, index: int, text: str) -> Event | None:
-        self._fragments[index].append(text)
+    def _add_text(self, growing: _Growing, text: str) -> Event | None:
+        growing.add("text", text)
         self._said.append(text)
         return TextDelta(text) if text else None
 
-    def _add_thinking(self, index: int, text: str) -> Event | None:
-        self._fragments[index].append(text)
+    def _add_thinking(self, growing: _Growing, text: str) -> Event | None:
+        growing.add("thinking", text)
         return ThinkingDelta(text) if text else None
 
-    def _add_arguments(self, index: int, text: str) -> Event | None:
-        self._fragments[index].append(text)
-        block = self._blocks[index]
-        return ToolCallDelta(self._calls[block["id"]], arguments=text) if text and block["type"] == "tool_use" else None
+    def _add_arguments(self, growing: _Growing, text: str) -> Event | None:
+        """Those of a tool that the API runs itself are nobody else's concern."""
+        growing.add("input", text)
+        if not text or growing.block["type"] != "tool_use":
+            return None
+        return ToolCallDelta(self._calls[growing.block["id"]], arguments=text)
 
     def _update(self, event: Mapping[str, Any]) -> None:
         """Counts are cumulative; those that an event leaves out stand as they were."""
@@ -124,12 +152,3 @@ class StreamReader:
         if self._message:
             return cut(self.text, tokenizer.unread)
         return no_answer(tokenizer.unread or tokenizer.head)
-
-    def _whole(self, index: int) -> Block:
-        block, text = self._blocks[index], "".join(self._fragments[index])
-        if block["type"] in ("text", "thinking"):
-            return {**block, block["type"]: text}
-        if not text:
-            return block
-        arguments, wrong = read_arguments(text)
-        return {**block, "input": wrong or arguments}

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Literal, TypeVar
 
 from ..core.errors import AIBattleError, ConfigError, ContextTooLong, JournalError, ProviderError
@@ -97,7 +98,12 @@ class Discussion:
     async def _take_round(self) -> None:
         """All answer the same history at once; their answers are then heard as wholes, in speaking order."""
         await self._pause()
-        steps = [self._step(p, ahead=ahead) for ahead, p in enumerate(self._floor.round_to_go)]
+        already = self._state.taken % len(self._plan.regulars)
+        deaf_from = self._state.turn + 1 - already if already else 0
+        steps = [
+            replace(self._step(p), turn=self._state.turn + 1 + ahead, deaf_from=deaf_from)
+            for ahead, p in enumerate(self._floor.round_to_go)
+        ]
         for step in steps:
             await self._memory.make_room(step.participant)
         logs = [EventLog() for _ in steps]
@@ -134,8 +140,8 @@ class Discussion:
         return response
 
     def _request(self, step: Step) -> ModelRequest:
-        name = step.participant.name
-        messages = self._state.views[name].messages
+        name, state = step.participant.name, self._state
+        messages = state.seen_before(name, step.deaf_from) if step.deaf_from else state.views[name].messages
         if step.note and self._plan.mode != "no-meta":
             messages = with_note(messages, prompt(step.note))
         return ModelRequest(messages, self._systems[name], options=step.participant.parameters)
@@ -161,9 +167,9 @@ class Discussion:
         if stop:
             raise _RunFailed(f"{participant.name}: {fault.error}")
 
-    def _step(self, participant: Participant, kind: Kind = "turn", note: str = "", ahead: int = 0) -> Step:
+    def _step(self, participant: Participant, kind: Kind = "turn", note: str = "") -> Step:
         number = min(self._state.taken // len(self._plan.regulars) + 1, self._plan.turns)
-        return Step(participant, self._state.turn + 1 + ahead, number, kind, note)
+        return Step(participant, self._state.turn + 1, number, kind, note)
 
     async def _pause(self) -> None:
         if self._plan.delay_between_turns and self._state.turn:

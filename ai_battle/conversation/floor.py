@@ -81,7 +81,7 @@ class Floor:
         except JournalError:
             raise
         except AIBattleError as error:
-            await self._tell(SpeakerSelected(fallback, "fallback", str(error), ear.usage()))
+            await self._tell(SpeakerSelected(fallback, "fallback", str(error), ear.usage))
             return
         speaker, how = recognised(response.text, names) or (fallback, "fallback")
-        await self._tell(SpeakerSelected(speaker, how, response.text[:RAW], ear.usage(response.usage)))
+        await self._tell(SpeakerSelected(speaker, how, response.text[:RAW], ear.usage))

@@ -8,6 +8,7 @@ from ..core.events import BudgetReached
 from ..core.exchange import NOTHING_USED, Usage
 
 NEAR = 0.9
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Ledger:
 def nearest(limits: Limits, ledger: Ledger) -> BudgetReached | None:
     """The limit that is used up most, when at least 90 % of it are."""
     near = max(_shares(limits, ledger), key=lambda reached: reached.share, default=None)
-    return near if near and near.share >= NEAR else None
+    return near if near and near.share >= NEAR - ROUNDING else None
 
 
 def _shares(limits: Limits, ledger: Ledger) -> Iterator[BudgetReached]:

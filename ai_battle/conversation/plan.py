@@ -9,6 +9,7 @@ from ..core.errors import ConfigError
 from ..core.messages import Part
 from .limits import Limits
 from .participant import Participant
+from .stopping import Condition, condition
 
 Mode: TypeAlias = Literal["human-ai", "ai-ai", "no-meta"]
 Selection: TypeAlias = Literal["round_robin", "random", "moderator", "auto"]
@@ -47,11 +48,16 @@ class Plan:
             raise ConfigError(f"turns is {self.turns}; it counts rounds, so it is 1 or more.")
         if not self.regulars:
             raise ConfigError("A discussion needs a participant who is neither moderator nor observer.")
+        self.ends_early  # noqa: B018 - raises for an unknown condition
 
     @property
     def prompt(self) -> str:
         """What the discussion opens with."""
         return self.initial_prompt.strip() or self.goal.strip()
+
+    @cached_property
+    def ends_early(self) -> Condition:
+        return condition(self.stop)
 
     @cached_property
     def regulars(self) -> tuple[Participant, ...]:

@@ -1,7 +1,7 @@
 """How far a run has come: a fold over its events, the same for a live run and for one that is taken up again."""
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.events import (
@@ -18,10 +18,10 @@ from ..core.events import (
 from ..core.messages import Message, user
 from ..core.tokens import estimate_message
 from .limits import Ledger
-from .perspective import View
+from .perspective import View, seen_by
 from .plan import Plan
 from .prompting import naming, prompt
-from .stopping import Condition, Course, condition
+from .stopping import Course
 
 RECENT = 12
 
@@ -36,7 +36,6 @@ class State:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._regulars = {participant.name for participant in plan.regulars}
-        self._stop: Condition = condition(plan.stop)
         self.turn = self.taken = self.finished = 0
         self.spoken: Counter[str] = Counter()
         self.failed_in_a_row: Counter[str] = Counter()
@@ -57,6 +56,11 @@ class State:
     def apply(self, event: Event) -> None:
         if change := _CHANGES.get(type(event)):
             change(self, event)
+
+    def seen_before(self, name: str, turn: int) -> tuple[Message, ...]:
+        """What a participant would have been sent before that turn, of which later ones are known already."""
+        earlier = (m for done in self.history if done.turn < turn for m in (*done.steps, done.message))
+        return seen_by(name, (*self._opening(), *earlier), naming(self._plan))
 
     def _finish_turn(self, event: TurnFinished) -> None:
         if event.kind == "prompt":
@@ -90,7 +94,7 @@ class State:
 
     def _reason_to_stop(self) -> str:
         course = Course(self.messages, self.turn, tuple(self.recent), self.ledger)
-        if reason := self._stop(course):
+        if reason := self._plan.ends_early(course):
             return reason
         return "turns" if self.taken >= self._plan.turns * len(self._regulars) else ""
 
@@ -102,12 +106,16 @@ class State:
         self.history.clear()
         self.views = self._fresh_views()
         self.tokens = 0
-        if self.prompt:
-            self._tell(self.prompt)
-        if self.summary:
-            self._tell(user(prompt("summary", summary=self.summary)))
+        for message in self._opening():
+            self._tell(message)
         for turn in kept:
             self._remember(turn)
+
+    def _opening(self) -> Iterator[Message]:
+        if self.prompt:
+            yield self.prompt
+        if self.summary:
+            yield user(prompt("summary", summary=self.summary))
 
     def _remember(self, turn: TurnFinished) -> None:
         self.history.append(turn)

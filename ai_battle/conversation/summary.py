@@ -100,9 +100,9 @@ class Memory:
             raise
         except AIBattleError as error:
             await self._tell(Warned(f"The turns up to {through} were dropped, they could not be summed up: {error}"))
-            return Summarised(through, "", ear.usage())
+            return Summarised(through, "", ear.usage)
         text = with_decisions(response.text.strip(), [self._state.summary, *texts(old)], room * CHARACTERS)
-        return Summarised(through, text, ear.usage(response.usage), response.model)
+        return Summarised(through, text, ear.usage, response.model)
 
     def _request(self, participant: Participant, old: Sequence[TurnFinished], room: int) -> ModelRequest:
         notes = [f"Notes so far:\n{self._state.summary}"] if self._state.summary else []

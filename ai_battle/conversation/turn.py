@@ -33,6 +33,7 @@ class Ear:
     def __init__(self, speaker: str, tell: Emit) -> None:
         self.attempts = 1
         self.replies = 0
+        self.reported = NOTHING_USED
         self._speaker = speaker
         self._tell = tell
         self._said: list[str] = []
@@ -60,9 +61,10 @@ class Ear:
     def seconds(self) -> float:
         return monotonic() - self._started
 
-    def usage(self, otherwise: Usage = NOTHING_USED) -> Usage:
-        """All calls that were heard of, also those whose answer came to nothing."""
-        return otherwise if self._usage is None else self._usage
+    @property
+    def usage(self) -> Usage:
+        """All calls that were heard of, also those whose answer came to nothing; else what the answer itself says."""
+        return self.reported if self._usage is None else self._usage
 
 
 def quiet(emit: Emit) -> Emit:
@@ -77,13 +79,18 @@ def quiet(emit: Emit) -> Emit:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to happen next: who is asked, in what capacity, and the note that goes with this one request."""
+    """What is to happen next: who is asked, in what capacity, and the note that goes with this one request.
+
+    Where all answer at once, a round that was interrupted leaves turns that the others must not have heard:
+    those from `deaf_from` on.
+    """
 
     participant: Participant
     turn: int
     round: int
     kind: Kind = "turn"
     note: str = ""
+    deaf_from: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,7 @@ async def answered(participant: Participant, request: ModelRequest, ear: Ear) ->
     """The answer, if it is one; a refusal, silence and whatever the client raises are a `ProviderError`."""
     with foreign_code(f"The client of {participant.name} failed", ProviderError):
         response = await participant.client.complete(request, ear)
+    ear.reported = response.usage
     if response.stop == "refusal":
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
     if not response.text.strip():
@@ -113,7 +121,7 @@ def finished(step: Step, response: ModelResponse, ear: Ear) -> TurnFinished:
         step.round,
         name,
         _signed(response.message, name),
-        ear.usage(response.usage),
+        ear.usage,
         response.model or step.participant.type,
         ear.seconds,
         ear.attempts,
@@ -130,7 +138,7 @@ def failed(step: Step, fault: Fault, policy: Literal["skip", "stop"]) -> TurnFai
 
 def fault(error: AIBattleError, ear: Ear) -> Fault:
     partial = error.partial if isinstance(error, ProviderError) else ""
-    return Fault(error, ear.usage(), partial or ear.said)
+    return Fault(error, ear.usage, partial or ear.said)
 
 
 def _signed(message: Message, speaker: str) -> Message:

@@ -1,0 +1,84 @@
+"""Limits are soft: near one the discussion wraps up, and nothing is lost."""
+
+from pathlib import Path
+
+import pytest
+
+from ai_battle.conversation import ConversationManager, Participant, RunResult
+from ai_battle.conversation.limits import Limits
+from ai_battle.core.client import ModelClient
+from ai_battle.core.events import BudgetReached, Emit, EventLog, TurnFinished, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.messages import assistant
+from ai_battle.providers.scripted import ScriptedClient
+
+
+class Costly(ModelClient):
+    """Every answer is 100 tokens and ten cents."""
+
+    def __init__(self) -> None:
+        self.requests: list[ModelRequest] = []
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self.requests.append(request)
+        text = f"Point {len(self.requests)}."
+        return ModelResponse(assistant(text), usage=Usage(90, 10, cost_usd=0.1), model="costly")
+
+
+async def run(limits: Limits, out: Path, **settings: object) -> tuple[RunResult, EventLog, list[Costly]]:
+    clients = [Costly(), Costly()]
+    people = [Participant(name, client) for name, client in zip(("ada", "bob"), clients, strict=True)]
+    manager = ConversationManager(people, goal="Talk.", turns=50, limits=limits, out=out, **settings)  # type: ignore[arg-type]
+    return await manager.run_discussion(log := EventLog()), log, clients
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(cost_usd=1.0), "cost_usd: 0.9 of 1"),
+        (Limits(tokens=1000), "tokens: 900 of 1000"),
+        (Limits(tokens=1000, cost_usd=100), "tokens: 900 of 1000"),
+    ],
+)
+async def test_at_90_percent_one_wrap_up_turn_is_asked_for_and_the_run_ends(
+    limits: Limits, reason: str, tmp_path: Path
+) -> None:
+    result, log, clients = await run(limits, tmp_path / "run")
+
+    assert (result.status, result.stop_reason, result.turns) == ("limit", reason, 10)
+    (reached,) = [event for event in log.events if isinstance(event, BudgetReached)]
+    assert reached.share == pytest.approx(0.9)
+    last = [event for event in log.events if isinstance(event, TurnFinished)][-1]
+    assert (last.kind, last.speaker) == ("wrap_up", "bob")
+    assert "last contribution" in clients[1].requests[-1].messages[-1].text
+    assert "Point 5." in clients[1].requests[-1].messages[-1].text
+    assert len(result.messages) == 11
+
+
+async def test_the_note_that_asks_to_wrap_up_stays_in_nobodys_memory(tmp_path: Path) -> None:
+    result, _, _ = await run(Limits(tokens=1000), tmp_path / "run")
+
+    assert all("last contribution" not in message.text for message in result.messages)
+
+
+async def test_time_is_a_limit_too(tmp_path: Path) -> None:
+    people = [Participant(name, ScriptedClient({"say": "Hm.", "delay": 0.05}, loop=True)) for name in ("ada", "bob")]
+    manager = ConversationManager(people, goal="Talk.", turns=50, limits=Limits(seconds=0.3), out=tmp_path / "run")
+
+    result = await manager.run_discussion()
+
+    assert (result.status, result.stop_reason[:8]) == ("limit", "seconds:")
+    assert 4 <= result.turns <= 8
+
+
+async def test_no_meta_ends_without_a_note(tmp_path: Path) -> None:
+    result, _, clients = await run(Limits(tokens=1000), tmp_path / "run", mode="no-meta")
+
+    assert (result.status, result.turns) == ("limit", 9)
+    assert all("contribution" not in m.text for client in clients for m in client.requests[-1].messages)
+
+
+async def test_a_condition_that_stops_is_no_limit(tmp_path: Path) -> None:
+    result, _, _ = await run(Limits(), tmp_path / "run", stop={"cost_usd": 0.5})
+
+    assert (result.status, result.stop_reason, result.turns) == ("done", "cost_usd: 0.5", 5)

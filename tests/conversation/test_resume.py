@@ -1,0 +1,120 @@
+"""A run that is taken up again: no finished turn is lost, none is played twice."""
+
+from pathlib import Path
+
+import pytest
+
+from ai_battle.conversation import ConversationManager, Participant
+from ai_battle.conversation.journal import read
+from ai_battle.conversation.limits import Limits
+from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.events import Emit, EventLog, RunResumed, TurnFinished, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.messages import assistant
+
+
+class Counting(ModelClient):
+    """Says how many messages it was sent, so that every answer depends on the whole request; choosers get a name."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self.calls += 1
+        said = "".join(message.text for message in request.messages)
+        text = f"{len(request.messages)} messages, {len(said)} characters."
+        if request.output_schema:
+            names = request.output_schema["properties"]["next"]["enum"]
+            text = f"Next: {names[len(said) % len(names)]}"
+        return ModelResponse(assistant(text), usage=Usage(len(said) // 4, 10, cost_usd=0.01), model="counting")
+
+
+SETTINGS: dict[str, dict[str, object]] = {
+    "round robin": {},
+    "random": {"speaker_selection": "random"},
+    "moderator": {"speaker_selection": "moderator"},
+    "auto": {"speaker_selection": "auto"},
+    "parallel": {"parallel": True},
+    "limit": {"limits": Limits(tokens=700)},
+    "folding": {"max_conversation_tokens": 300},
+    "stop": {"stop": {"max_messages": 5}},
+}
+
+
+def manager(kind: str, out: Path | None = None) -> tuple[ConversationManager, list[Counting]]:
+    clients = [Counting() for _ in range(4)]
+    roles = ("moderator", "human", "assistant", "observer")
+    people = [
+        Participant(name, client, role=role)  # type: ignore[arg-type]
+        for name, client, role in zip(("chair", "ada", "bob", "eve"), clients, roles, strict=True)
+    ]
+    made = ConversationManager(people, goal="Count.", turns=3, mode="ai-ai", out=out, **SETTINGS[kind])  # type: ignore[arg-type]
+    return made, clients
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+async def test_wherever_the_journal_ends_the_resumed_run_says_the_same_and_repeats_nothing(
+    kind: str, tmp_path: Path
+) -> None:
+    whole, clients = manager(kind, tmp_path / "whole")
+    expected = await whole.run_discussion()
+    texts = [message.text for message in expected.messages]
+    all_calls = sum(client.calls for client in clients)
+    lines = (tmp_path / "whole/journal.jsonl").read_bytes().splitlines(keepends=True)
+
+    for cut in range(1, len(lines)):
+        run_dir = tmp_path / f"cut{cut}"
+        run_dir.mkdir()
+        (run_dir / "journal.jsonl").write_bytes(b"".join(lines[:cut]) + lines[cut][: len(lines[cut]) // 2])
+        kept = [event for _, event in read(run_dir)]
+        done = sum(isinstance(event, TurnFinished) and event.kind != "prompt" for event in kept)
+
+        again, clients = manager(kind)
+        result = await again.resume(run_dir)
+
+        assert [message.text for message in result.messages] == texts, cut
+        assert (result.status, result.stop_reason.partition(":")[0]) == (
+            expected.status,
+            expected.stop_reason.partition(":")[0],
+        )
+        assert sum(client.calls for client in clients) <= all_calls - done
+
+
+async def test_a_finished_run_is_reported_and_left_as_it_is(tmp_path: Path) -> None:
+    first, _ = manager("round robin", tmp_path / "run")
+    expected = await first.run_discussion()
+    before = (tmp_path / "run/journal.jsonl").read_bytes()
+
+    again, clients = manager("round robin")
+    result = await again.resume(tmp_path / "run", log := EventLog())
+
+    assert (result.status, result.turns, result.usage) == (expected.status, expected.turns, expected.usage)
+    assert before == (tmp_path / "run/journal.jsonl").read_bytes()
+    assert [client.calls for client in clients] == [0, 0, 0, 0]
+    assert log.events == []
+
+
+async def test_a_failed_run_goes_on_where_it_failed(tmp_path: Path) -> None:
+    from ai_battle.providers.scripted import ScriptedClient
+
+    people = [Participant("ada", ScriptedClient("One.")), Participant("bob", ScriptedClient({"fail": "unauthorized"}))]
+    failed = await ConversationManager(people, goal="Talk.", turns=1, out=tmp_path / "run").run_discussion()
+    assert failed.status == "failed"
+
+    mended = [Participant("ada", ScriptedClient()), Participant("bob", ScriptedClient("Two."))]
+    result = await ConversationManager(mended, goal="Talk.", turns=1).resume(tmp_path / "run", log := EventLog())
+
+    assert [message.text for message in result.messages] == ["Talk.", "One.", "Two."]
+    assert isinstance(log.events[0], RunResumed)
+    assert log.events[0].turn == 2
+
+
+async def test_a_run_directory_that_is_in_use_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    first, _ = manager("round robin", tmp_path / "run")
+    await first.run_discussion()
+
+    second, clients = manager("round robin", tmp_path / "run")
+    with pytest.raises(ConfigError, match="exists and is not empty"):
+        await second.run_discussion()
+    assert [client.calls for client in clients] == [0, 0, 0, 0]

@@ -1,66 +1,28 @@
 """What no single key can tell: how the parts of a discussion fit together."""
 
 from collections.abc import Iterator
-from pathlib import Path as FilePath
 
 from ..core.plugins import near
-from ._reading import near_file
+from .collaboration import Collaboration
 from .discussion import Discussion
-from .inputs import InputFile
+from .participants import ParticipantSettings
 from .problems import Path, Problem
-from .schema import DiscussionFile
+from .tools import Tools
 
-NOT_BUILT_YET = {
-    "sandbox": "nothing runs code yet",
-    "workspace": "nothing uses files yet",
-    "allow_hosts": "nothing runs code yet",
-    "judge": "this run is not judged",
-    "goal_mode": "this run goes without",
-    "outcome": "this run makes no final synthesis",
-    "visibility": "everybody hears everybody",
-    "signals": "this run takes no measures",
-}
+NEED_A_HELPER = ("rescue", "boost")
+SAYING = {"say", "think", "call", "fail"}
 
 
-def check(file: DiscussionFile) -> Iterator[Problem]:
-    discussion = file.discussion
+def check(discussion: Discussion) -> Iterator[Problem]:
     yield from _moderators(discussion)
-    yield from _tools_of_participants(discussion)
-    yield from _mcp_servers(discussion)
-
-
-def missing_files(discussion: Discussion, base: FilePath) -> Iterator[Problem]:
-    """Looks at the disk, so it is asked for when the files are needed."""
-    if discussion.input_file:
-        yield from _missing(discussion.input_file, base, ("discussion", "input_file"))
-    files = discussion.input_files
-    for index, file in enumerate(files.files if files else ()):
-        yield from _missing(file, base, ("discussion", "input_files", "files", index))
-    if files and files.directory and not (base / FilePath(files.directory).expanduser()).is_dir():
-        yield Problem(("discussion", "input_files", "directory"), f"there is no directory {files.directory!r}")
-
-
-def _missing(file: InputFile, base: FilePath, path: Path) -> Iterator[Problem]:
-    there = file.resolve(base)
-    if there.is_dir():
-        yield Problem((*path, "path"), f"{file.path!r} is a directory; input_files takes one as 'directory'")
-    elif not there.is_file():
-        yield Problem((*path, "path"), f"there is no file {file.path!r} in {base}{near_file(there)}")
-
-
-def notes_on(file: DiscussionFile) -> Iterator[str]:
-    """What is accepted, but does nothing in this version."""
-    discussion = file.discussion
-    if discussion.tools and discussion.tools.enabled:
-        yield "discussion.tools: checked, but models can't use tools yet; this run goes without them"
-    if discussion.collaboration and discussion.collaboration.enabled and discussion.collaboration.pairs:
-        yield "discussion.collaboration: checked, but models don't help each other yet; this run goes without it"
     for name, participant in discussion.models.items():
-        if participant.role == "user" and participant.type:
-            yield f"discussion.models.{name}.type: has no effect; a user is a person at the keyboard"
-    for key, words in NOT_BUILT_YET.items():
-        if key in discussion.model_fields_set:
-            yield f"discussion.{key}: accepted, but not there yet; {words}"
+        path = ("discussion", "models", name)
+        yield from _script(participant, path)
+        yield from _allowed_tools(participant, discussion.tools, path)
+    if discussion.tools:
+        yield from _mcp_servers(discussion.tools)
+    if discussion.collaboration:
+        yield from _pairs(discussion.collaboration)
 
 
 def _moderators(discussion: Discussion) -> Iterator[Problem]:
@@ -72,20 +34,35 @@ def _moderators(discussion: Discussion) -> Iterator[Problem]:
         yield Problem(("discussion", "models", name, "role"), f"{moderators[0]!r} is the moderator already")
 
 
-def _mcp_servers(discussion: Discussion) -> Iterator[Problem]:
-    for name, server in (discussion.tools.mcp.servers if discussion.tools else {}).items():
+def _script(participant: ParticipantSettings, path: Path) -> Iterator[Problem]:
+    if participant.is_scripted and participant.role != "user" and not participant.script and not participant.when:
+        yield Problem((*path, "script"), "is missing: a scripted participant says what stands there")
+    for key, entries in (("script", participant.script), ("when", participant.when)):
+        for index, entry in enumerate(entries):
+            if not SAYING & entry.model_fields_set:
+                yield Problem((*path, key, index), "says nothing; it needs one of say, think, call, fail")
+
+
+def _allowed_tools(participant: ParticipantSettings, tools: Tools | None, path: Path) -> Iterator[Problem]:
+    """Tools of files and servers get their names when they are loaded, so they can't be checked here."""
+    if tools and (tools.paths or tools.mcp.servers):
+        return
+    known = [tool.name for tool in tools.registry] if tools else []
+    for index, tool in enumerate(participant.tools or ()):
+        if tool not in known:
+            message = f"no tool {tool!r} is registered in discussion.tools.registry{near(tool, known)}"
+            yield Problem((*path, "tools", index), message)
+
+
+def _mcp_servers(tools: Tools) -> Iterator[Problem]:
+    for name, server in tools.mcp.servers.items():
         if bool(server.command) == bool(server.url):
             path = ("discussion", "tools", "mcp", "servers", name)
             yield Problem(path, "an MCP server has either a command or a url")
 
 
-def _tools_of_participants(discussion: Discussion) -> Iterator[Problem]:
-    tools = discussion.tools
-    if tools and (tools.paths or tools.mcp.servers):
-        return
-    known = [tool.name for tool in tools.registry] if tools else []
-    for name, participant in discussion.models.items():
-        for index, tool in enumerate(participant.tools or ()):
-            if tool not in known:
-                path = ("discussion", "models", name, "tools", index)
-                yield Problem(path, f"no tool {tool!r} is registered in discussion.tools.registry{near(tool, known)}")
+def _pairs(collaboration: Collaboration) -> Iterator[Problem]:
+    for index, pair in enumerate(collaboration.pairs):
+        if pair.strategy in NEED_A_HELPER and not pair.secondary:
+            path = ("discussion", "collaboration", "pairs", index, "secondary")
+            yield Problem(path, f"is missing: {pair.strategy} needs the model that helps")

@@ -33,7 +33,7 @@ def _each(error: ValidationError, schema: type[Section], written: Node) -> Itera
         if kind == "extra_forbidden":
             yield Problem(path, f"unknown key{_near_key(str(path[-1]), schema, path[:-1])}", key=True)
         elif path and path[-1] == "[key]":
-            yield Problem(path[:-1], f"the key {_words(kind, fault.get('ctx', {}), '', '')}", key=True)
+            yield Problem(path[:-1], f"the key {_words(kind, fault.get('ctx', {}), '', fault['msg'])}", key=True)
         else:
             yield Problem(path, _words(kind, fault.get("ctx", {}), shown(written, path), fault["msg"]))
 

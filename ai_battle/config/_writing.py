@@ -23,7 +23,12 @@ def _plain(dumper: yaml.SafeDumper, text: Plain) -> yaml.Node:
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
+
+
+def _style(text: str) -> str | None:
+    """Quotes keep a reference what it is: text, also where its value looks like a number."""
+    return "|" if "\n" in text else "'" if "${" in text else None
 
 
 _Dumper.add_representer(Plain, _plain)

@@ -25,7 +25,9 @@ class Pair(Section):
     secondary: str = Field(default="", description="The model that helps.", examples=["claude-3-sonnet"])
     strategy: Name = Field(default="rescue", description="How it helps.", examples=["rescue", "boost"])
     threshold: Share = Field(default=0.7, description="Answers of a lower quality count as stuck.")
-    max_retries: Attempts = Field(default=3, description="The primary's own attempts in one turn.")
+    max_retries: Annotated[int, Field(ge=0, le=100), AS_NUMBER] = Field(
+        default=3, description="The primary's own attempts in one turn."
+    )
     help_rate: Share | None = Field(default=None, description="The share of turns that should get help.")
     max_cost: Amount | None = Field(default=None, description="Dollars that one rescue may cost.")
     models: Listed[Name] = Field(default=(), description="Further models, for strategies with several.")

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from ._values import (
@@ -107,6 +107,15 @@ class Execution(Section):
     )
 
 
+def _printable(name: str) -> str:
+    if not name.strip() or not name.isprintable():
+        raise PydanticCustomError("name", "must be a name on one line, without control characters")
+    return name
+
+
+ParticipantName = Annotated[str, Field(max_length=100), AfterValidator(_printable)]
+
+
 class Discussion(Section):
     """A conversation between two or more participants."""
 
@@ -122,7 +131,7 @@ class Discussion(Section):
     )
     initial_prompt: str = Field(default="", description="The first prompt, when it is not the goal.")
     goal: str = Field(default="", description="The objective, and the first prompt unless initial_prompt is given.")
-    models: dict[Name, ParticipantSettings] = Field(
+    models: dict[ParticipantName, ParticipantSettings] = Field(
         min_length=2, max_length=100, description="Two or more participants by name, in speaking order."
     )
     speaker_selection: Annotated[

@@ -9,11 +9,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..core.errors import ConfigError
-from ._checks import check, missing_files, notes_on
+from ._checks import check
 from ._compose import compose
 from ._environment import Expansion, with_dotenv
 from ._expanding import Expanding
+from ._files import missing_files
 from ._nodes import Node, Place, from_python, place_of
+from ._notes import notes_on
 from ._overriding import overridden
 from ._reading import read_text
 from ._rewriting import rewritten
@@ -94,7 +96,7 @@ def load(
     expansion = Expansion(variables)
     expanding = Expanding(expansion)
     file = _checked(tree, expanding, origin)
-    all_notes = (*notes, *expanding.notes, *notes_on(file))
+    all_notes = (*notes, *expanding.notes, *notes_on(file.discussion))
     return Loaded(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree)
 
 
@@ -136,7 +138,7 @@ def _validated(values: Any, tree: Node) -> tuple[DiscussionFile | None, list[Pro
         file = DiscussionFile.model_validate(values)
     except ValidationError as error:
         return None, problems_of(error, DiscussionFile, tree)
-    return file, list(check(file))
+    return file, list(check(file.discussion))
 
 
 def _fault(tree: Node, problem: Problem) -> Fault:

@@ -155,6 +155,10 @@ class ParticipantSettings(Section):
         default=0, description="Only for type scripted: seconds between two words.", examples=[0.05]
     )
 
+    @property
+    def is_scripted(self) -> bool:
+        return re.fullmatch(r"scripted([/:].*)?", self.type) is not None
+
     @field_validator("type")
     @classmethod
     def _is_given(cls, type_: str, info: ValidationInfo) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ..core.errors import ConfigError
 
+LONGEST_KEY = 80
 Path = tuple[str | int, ...]
 
 
@@ -26,6 +27,11 @@ class ConfigProblems(ConfigError):
 
 
 def dotted(path: Path) -> str:
-    """`discussion.stop.any[0].phrase`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    """`discussion.stop.any[0].phrase`; long keys are cut, control characters written out."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{_tame(step)}" for step in path)
     return text.removeprefix(".")
+
+
+def _tame(key: str) -> str:
+    short = key if len(key) <= LONGEST_KEY else f"{key[:LONGEST_KEY]}..."
+    return short if short.isprintable() else repr(short)[1:-1]

@@ -78,6 +78,9 @@ def test_unknown_keys_are_told_at_every_level(problems: Problems, line: str, pro
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
+        ("loop: true", "script: is missing: a scripted participant says what stands there"),
+        ("script: [{delay: 1}]", "script[0]: says nothing; it needs one of say, think, call, fail"),
+        ("when: {match: x}", "when[0]: says nothing; it needs one of say, think, call, fail"),
         ("parameters: {temprature: 1}", "parameters.temprature: unknown key; did you mean 'temperature'?"),
         ("instructions: {tmplate: a}", "instructions.tmplate: unknown key; did you mean 'template'?"),
         ("script: [{sya: hi}]", "script[0].sya: unknown key; did you mean 'say'?"),
@@ -95,7 +98,7 @@ def test_unknown_keys_are_told_at_every_level(problems: Problems, line: str, pro
         ("parameters: [1]", "parameters: must be a mapping of keys and values, not a list"),
         ("persona: {name: x}", "persona: must be text, not a mapping"),
         ("loop: 3", "loop: must be true or false, not 3"),
-        ("tools: [dice]", "tools[0]: no tool 'dice' is registered in discussion.tools.registry"),
+        ("script: [a], tools: [dice]", "tools[0]: no tool 'dice' is registered in discussion.tools.registry"),
     ],
 )
 def test_settings_of_a_participant_are_checked(problems: Problems, setting: str, problem: str) -> None:
@@ -142,6 +145,10 @@ def test_settings_of_a_participant_are_checked(problems: Problems, setting: str,
         ("tools: {mcp: {servers: {a: {args: []}}}}", "an MCP server has either a command or a url"),
         ("tools: {mcp: {servers: {a: {command: x, url: y}}}}", "an MCP server has either a command or a url"),
         ("collaboration: {pairs: [{secondary: x}]}", "6:27 discussion.collaboration.pairs[0].primary: is missing"),
+        (
+            "collaboration: {pairs: [{primary: x, strategy: boost}]}",
+            "6:27 discussion.collaboration.pairs[0].secondary: is missing: boost needs the model that helps",
+        ),
         ("collaboration: {pairs: [{primary: x, threshold: 7}]}", "threshold: must be at most 1, not 7"),
         ("durability: never", "must be 'every_second' or 'every_turn', not 'never'"),
     ],
@@ -210,10 +217,17 @@ def test_a_file_without_a_discussion_is_told(problems: Problems) -> None:
     assert "talk.yaml:1:1 discussion: is missing" in problems("models: {}\n")
 
 
-def test_a_name_must_not_be_empty(problems: Problems) -> None:
-    found = problems(f'{SMALL}    "": {{type: x}}\n')
+def test_an_empty_key_is_told(problems: Problems) -> None:
+    assert "talk.yaml:6:12 a key is empty" in problems(f"{SMALL}  limits: {{: 5}}\n")
 
-    assert "talk.yaml:6:5 a key is empty" in found
+
+@pytest.mark.parametrize("name", ['""', '" "', '"a\\nb"', '"\\e[2J"'])
+def test_a_name_must_be_one_line_without_control_characters(problems: Problems, name: str) -> None:
+    found = problems(f"{SMALL}    {name}: {{type: x}}\n")
+
+    assert "the key must be a name on one line, without control characters" in found[-1]
+    assert found[-1].startswith("talk.yaml:6:5 ")
+    assert found[-1].isprintable()
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ discussion:
       script: [Hello., {say: no, think: hm, call: {tool: t, parameters: {a: 1}}}, {fail: rate_limited, delay: 0.2}]
       when: [{match: "^bye", say: Bye.}]
       loop: true
-    chair: {type: scripted, role: moderator}
+    chair: {type: scripted, role: moderator, script: [Order!]}
     me: {role: user}
   speaker_selection: moderator
   stop: {any: [{max_messages: 40}, {phrase: "DONE"}, {all: [{consensus: true}, {seconds: 600}]}]}
@@ -121,6 +121,21 @@ def test_what_does_nothing_yet_is_noted(loaded: Load) -> None:
     assert "discussion.tools: checked, but models can't use tools yet; this run goes without them" in notes
     assert any("discussion.collaboration: checked" in note for note in notes)
     assert not loaded(SMALL).notes
+
+
+def test_a_pair_that_helps_nobody_is_noted(loaded: Load) -> None:
+    pairs = "[{primary: Ad, secondary: gpt-4o}, {primary: ollama-phi4, secondary: gpt-4o}]"
+    notes = loaded(f"{SMALL}  collaboration: {{pairs: {pairs}}}\n").notes
+
+    assert notes[1:] == (
+        "discussion.collaboration.pairs[0].primary: no participant is or uses 'Ad'; did you mean 'Ada'?",
+    )
+
+
+def test_a_script_that_nobody_plays_is_noted(loaded: Load) -> None:
+    here = loaded(SMALL.replace("claude-3-sonnet", "claude-3-sonnet, script: [Hello.]"))
+
+    assert here.notes == ("discussion.models.Bob.script: has no effect; only 'type: scripted' plays one",)
 
 
 def test_a_dictionary_loads_as_the_file_does(loaded: Load) -> None:

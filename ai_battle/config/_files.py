@@ -1,0 +1,31 @@
+"""Which input files are not there, looked for when they are needed."""
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+
+from ._reading import near_file
+from .discussion import Discussion
+from .inputs import InputFile, InputFiles
+from .problems import Path, Problem
+
+
+def missing_files(discussion: Discussion, base: FilePath) -> Iterator[Problem]:
+    if discussion.input_file:
+        yield from _missing(discussion.input_file, base, ("discussion", "input_file"))
+    if discussion.input_files:
+        yield from _missing_of(discussion.input_files, base)
+
+
+def _missing_of(files: InputFiles, base: FilePath) -> Iterator[Problem]:
+    for index, file in enumerate(files.files):
+        yield from _missing(file, base, ("discussion", "input_files", "files", index))
+    if files.directory and not (base / FilePath(files.directory).expanduser()).is_dir():
+        yield Problem(("discussion", "input_files", "directory"), f"there is no directory {files.directory!r}")
+
+
+def _missing(file: InputFile, base: FilePath, path: Path) -> Iterator[Problem]:
+    there = file.resolve(base)
+    if there.is_dir():
+        yield Problem((*path, "path"), f"{file.path!r} is a directory; input_files takes one as 'directory'")
+    elif not there.is_file():
+        yield Problem((*path, "path"), f"there is no file {file.path!r} in {base}{near_file(there)}")

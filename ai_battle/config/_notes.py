@@ -1,0 +1,48 @@
+"""What is accepted but has no effect: said once at the start, so that nobody waits for it."""
+
+from collections.abc import Iterator
+
+from ..core.plugins import near
+from .discussion import Discussion
+from .participants import ParticipantSettings
+
+NOT_BUILT_YET = {
+    "sandbox": "nothing runs code yet",
+    "workspace": "nothing uses files yet",
+    "allow_hosts": "nothing runs code yet",
+    "judge": "this run is not judged",
+    "goal_mode": "this run goes without",
+    "outcome": "this run makes no final synthesis",
+    "visibility": "everybody hears everybody",
+    "signals": "this run takes no measures",
+}
+
+
+def notes_on(discussion: Discussion) -> Iterator[str]:
+    if discussion.tools and discussion.tools.enabled:
+        yield "discussion.tools: checked, but models can't use tools yet; this run goes without them"
+    yield from _on_collaboration(discussion)
+    for name, participant in discussion.models.items():
+        yield from (f"discussion.models.{name}.{words}" for words in _on_participant(participant))
+    for key, words in NOT_BUILT_YET.items():
+        if key in discussion.model_fields_set:
+            yield f"discussion.{key}: accepted, but not there yet; {words}"
+
+
+def _on_collaboration(discussion: Discussion) -> Iterator[str]:
+    collaboration = discussion.collaboration
+    if not collaboration or not collaboration.enabled:
+        return
+    yield "discussion.collaboration: checked, but models don't help each other yet; this run goes without it"
+    known = [*discussion.models, *(participant.type for participant in discussion.models.values())]
+    for index, pair in enumerate(collaboration.pairs):
+        if pair.primary not in known:
+            where = f"discussion.collaboration.pairs[{index}].primary"
+            yield f"{where}: no participant is or uses {pair.primary!r}{near(pair.primary, known)}"
+
+
+def _on_participant(participant: ParticipantSettings) -> Iterator[str]:
+    if participant.role == "user" and participant.type:
+        yield "type: has no effect; a user is a person at the keyboard"
+    elif not participant.is_scripted and (participant.script or participant.when):
+        yield "script: has no effect; only 'type: scripted' plays one"

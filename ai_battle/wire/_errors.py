@@ -12,7 +12,7 @@ from typing import Any
 from ..core.errors import Again, BadReply, ConfigError, ContextTooLong, ProviderError, RateLimited, Refused
 from ._json import dumps, loads
 
-UNREADABLE = (AttributeError, KeyError, IndexError, TypeError, ValueError)  # of a body in another shape
+UNREADABLE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)  # of a body in another shape
 MESSAGE = 500
 RAW = 500
 
@@ -34,7 +34,10 @@ TOO_LONG = re.compile(
     r"|maximum (number of )?tokens|reduce the length of the (messages|prompt)",
     re.IGNORECASE,
 )
-NO_MONEY = re.compile(r"exceeded your current quota|credit balance|insufficient (credits|balance|funds)", re.IGNORECASE)
+NO_MONEY = re.compile(
+    r"exceeded your current quota|credit balance|insufficient (credits|balance|funds)|reached your \w+ usage limit",
+    re.IGNORECASE,
+)
 MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 SECRETS = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+"

@@ -10,6 +10,7 @@ from ...core.messages import Document, Image, Message, Part, Role, Text, Thinkin
 from .. import _extra
 from .._calls import call_id
 from .._json import dumps
+from .._shape import given
 
 WIRE = "ollama"
 own = partial(_extra.own, WIRE)
@@ -55,10 +56,11 @@ def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None
         raise ConfigError(f"A message has the role {role!r}; there is system, user, assistant and tool.")
     shown = tuple(_decode_shown(body))
     if role == "tool":
-        identity = body.get("tool_call_id") or ""
-        call = (calls or {}).get(identity) or ToolCall(body.get("tool_name") or "", id=identity)
+        identity = given(body, "tool_call_id", "")
+        call = (calls or {}).get(identity) or ToolCall(given(body, "tool_name", ""), id=identity)
         return Message("tool", (ToolResult(call, shown, extra=kept(body, KNOWN)),))
-    thinking = (Thinking(body["thinking"]),) if body.get("thinking") else ()
+    thought = given(body, "thinking", "")
+    thinking = (Thinking(thought),) if thought else ()
     requested = tuple(decode_call(call) for call in body.get("tool_calls") or ())
     return Message(ROLES[role], (*thinking, *shown, *requested), extra=kept(body, KNOWN))
 
@@ -72,7 +74,7 @@ def decode_call(body: Mapping[str, Any]) -> ToolCall:
     elif set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
         arguments, malformed = {}, arguments["malformed"]
     extra = kept(body, frozenset(("id", "type", "function")))
-    return ToolCall(function.get("name") or "", arguments, body.get("id") or "", malformed, extra=extra)
+    return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)
 
 
 def _encoded(message: Message) -> bytes:
@@ -116,8 +118,8 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _decode_shown(body: Mapping[str, Any]) -> Iterable[Text | Image]:
-    if body.get("content"):
-        yield Text(body["content"])
+    if content := given(body, "content", ""):
+        yield Text(content)
     for encoded in body.get("images") or ():
         data = base64.b64decode(encoded)
         yield Image(next((kind for magic, kind in MAGIC.items() if data.startswith(magic)), "image/png"), data)

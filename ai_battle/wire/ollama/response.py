@@ -10,6 +10,7 @@ from ...core.messages import Message
 from .._calls import with_ids
 from .._errors import cut, empty, http_error, in_answer, no_answer, readable_answer
 from .._json import dumps
+from .._shape import count, given
 from .messages import decode_message, kept, message_bodies, own
 
 KNOWN = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
@@ -36,8 +37,8 @@ def answer(message: Message, last: Mapping[str, Any]) -> ModelResponse:
     stop = _read_stop(last, message)
     if stop == "end" and not message.text.strip() and not message.thinking:
         raise empty()
-    usage = Usage(last.get("prompt_eval_count") or 0, last.get("eval_count") or 0)
-    return ModelResponse(message, stop=stop, usage=usage, model=last.get("model") or "", extra=kept(last, KNOWN))
+    usage = Usage(count(last, "prompt_eval_count"), count(last, "eval_count"))
+    return ModelResponse(message, stop=stop, usage=usage, model=given(last, "model", ""), extra=kept(last, KNOWN))
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:

@@ -8,8 +8,9 @@ from ...core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ...core.exchange import ModelResponse
 from ...core.messages import Message, Part, Text, Thinking, ToolCall
 from .._calls import new_id
-from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
+from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer, readable_answer
 from .._json import dumps, loads
+from .._shape import given
 from ..ndjson import LineTokenizer
 from .messages import decode_call
 from .response import answer
@@ -51,17 +52,18 @@ class StreamReader:
             raise cut(self.text, self._lines.unread)
         said = (Thinking("".join(self._thinking)), Text(self.text))
         parts: list[Part] = [part for part in said if part.text]
-        return answer(Message("assistant", (*parts, *self._calls)), self._last)
+        with readable_answer(self._last):
+            return answer(Message("assistant", (*parts, *self._calls)), self._last)
 
     def _take(self, line: Mapping[str, Any], events: list[Event]) -> None:
         if "error" in line:
             raise in_stream(line, self.text)
         message = line["message"]
         self._begun = True
-        if thought := message.get("thinking"):
+        if thought := given(message, "thinking", ""):
             self._thinking.append(thought)
             events.append(ThinkingDelta(thought))
-        if content := message.get("content"):
+        if content := given(message, "content", ""):
             self._text.append(content)
             events.append(TextDelta(content))
         if calls := message.get("tool_calls"):

@@ -8,6 +8,7 @@ from ...core.events import ToolCallDelta
 from ...core.messages import ToolCall
 from .._calls import new_id
 from .._json import dumps, read_arguments
+from .._shape import given
 from .messages import KNOWN_IN_CALLS
 from .parts import kept
 
@@ -36,11 +37,11 @@ class CallsReader:
 
     def take(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
         function = fragment.get("function") or {}
-        given_id, name = fragment.get("id") or "", function.get("name") or ""
+        identity, name = given(fragment, "id", ""), given(function, "name", "")
         arguments = _text_of(function.get("arguments"))
         growing = self._at.get(fragment.get("index"))
-        if growing is None or _starts_anew(growing, given_id, name):
-            growing = self._start(fragment, given_id, name)
+        if growing is None or _starts_anew(growing, identity, name):
+            growing = self._start(fragment, identity, name)
             growing.arguments.append(arguments)
             return ToolCallDelta(growing.position, growing.id, name, arguments)
         growing.name = growing.name or name
@@ -72,4 +73,6 @@ def _call(growing: _Growing) -> ToolCall:
 
 def _text_of(arguments: Any) -> str:
     """Ollama's relatives send the object itself."""
-    return dumps(arguments).decode() if isinstance(arguments, Mapping) else arguments or ""
+    if arguments is None or isinstance(arguments, str):
+        return arguments or ""
+    return dumps(arguments).decode()

@@ -8,6 +8,7 @@ from ...core.errors import ConfigError
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .._calls import call_id
 from .._json import dumps, read_arguments
+from .._shape import given
 from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
 from .quirks import Quirks
 
@@ -78,22 +79,22 @@ def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None
         return Message("tool", (_decode_result(body, calls or {}),))
     if role not in ROLES:
         raise ConfigError(f"A message has the role {role!r}; there is system, user, assistant and tool.")
-    return Message(ROLES[role], tuple(_decode_parts(body)), body.get("name") or "", extra=kept(body, KNOWN))
+    return Message(ROLES[role], tuple(_decode_parts(body)), given(body, "name", ""), extra=kept(body, KNOWN))
 
 
 def reasoning_of(body: Mapping[str, Any]) -> str:
     """Servers that send both fields send the same text in both."""
-    return next((text for field in REASONING if isinstance(text := body.get(field), str) and text), "")
+    return next((text for field in REASONING if (text := given(body, field, ""))), "")
 
 
 def decode_call(body: Mapping[str, Any]) -> ToolCall:
     function = body["function"]
-    given = function.get("arguments")
-    arguments, malformed = (given, "") if isinstance(given, Mapping) else read_arguments(given or "")
+    said = function.get("arguments")
+    arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(said or "")
     if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
         arguments, malformed = {}, arguments["malformed"]
     extra = kept(body, KNOWN_IN_CALLS)
-    return ToolCall(function.get("name") or "", arguments, body.get("id") or "", malformed, extra=extra)
+    return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)
 
 
 def wire_name(speaker: str) -> str:
@@ -148,14 +149,14 @@ def _decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
     if reasoning := reasoning_of(body):
         yield Thinking(reasoning)
     yield from decode_content(body.get("content"))
-    if body.get("refusal"):
-        yield refusal(body["refusal"])
+    if refused := given(body, "refusal", ""):
+        yield refusal(refused)
     for call in body.get("tool_calls") or ():
         yield decode_call(call)
 
 
 def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> ToolResult:
-    identity = body.get("tool_call_id") or ""
-    call = calls.get(identity) or ToolCall(body.get("name") or "", id=identity)
+    identity = given(body, "tool_call_id", "")
+    call = calls.get(identity) or ToolCall(given(body, "name", ""), id=identity)
     shown = tuple(part for part in decode_content(body.get("content")) if isinstance(part, Text | Image))
     return ToolResult(call, shown, extra=kept(body, KNOWN))

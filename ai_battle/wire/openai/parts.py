@@ -50,6 +50,8 @@ def encode_part(part: Part) -> dict[str, Any]:
 def decode_content(content: Any) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Text(content),) if content else ()
+    if isinstance(content, Mapping):
+        raise TypeError("content is an object")
     return tuple(_decode_part(part) for part in content or ())
 
 

@@ -11,6 +11,7 @@ from ...core.messages import Message
 from .._calls import with_ids
 from .._errors import empty, http_error, in_answer, no_answer, readable_answer
 from .._json import dumps
+from .._shape import count, given
 from .messages import assistant_body, decode_message
 from .parts import is_refusal, kept, own
 from .quirks import Quirks
@@ -38,7 +39,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         extra = kept({**body, "choice": own(kept(choice, KNOWN_IN_CHOICES))}, KNOWN)
         said = decode_message({**choice["message"], "role": "assistant"})
         message = replace(said, speaker="")
-        return answer(message, choice.get("finish_reason"), read_usage(body), body.get("model") or "", extra)
+        return answer(message, choice.get("finish_reason"), read_usage(body), given(body, "model", ""), extra)
 
 
 def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mapping[str, Any]) -> ModelResponse:
@@ -77,18 +78,18 @@ def read_stop(reason: Any, message: Message) -> Stop:
 
 def read_usage(body: Mapping[str, Any]) -> Usage:
     """From `usage`, or where Groq hides it in streams; dollars where OpenRouter tells them."""
-    given = body.get("usage") or (body.get("x_groq") or {}).get("usage")
-    if not given:
+    bill = body.get("usage") or (body.get("x_groq") or {}).get("usage")
+    if not bill:
         return UNKNOWN_USAGE
-    into = given.get("prompt_tokens_details") or {}
-    out = given.get("completion_tokens_details") or {}
+    into: dict[str, Any] = given(bill, "prompt_tokens_details", {})
+    out: dict[str, Any] = given(bill, "completion_tokens_details", {})
     return Usage(
-        given.get("prompt_tokens") or 0,
-        given.get("completion_tokens") or 0,
-        into.get("cached_tokens") or given.get("prompt_cache_hit_tokens") or 0,
-        into.get("cache_write_tokens") or 0,
-        out.get("reasoning_tokens") or 0,
-        given.get("cost"),
+        count(bill, "prompt_tokens"),
+        count(bill, "completion_tokens"),
+        count(into, "cached_tokens") or count(bill, "prompt_cache_hit_tokens"),
+        count(into, "cache_write_tokens"),
+        count(out, "reasoning_tokens"),
+        float(bill["cost"]) if bill.get("cost") is not None else None,
     )
 
 

@@ -7,8 +7,9 @@ from ...core.errors import ProviderError
 from ...core.events import Event, TextDelta, ThinkingDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse
 from ...core.messages import Message, Part, Text, Thinking
-from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
+from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer, readable_answer
 from .._json import loads
+from .._shape import given
 from ..sse import EventTokenizer
 from .calls import CallsReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES
@@ -60,12 +61,16 @@ class StreamReader:
     def finish(self) -> ModelResponse:
         if not self._reason:
             raise self._not_whole()
+        with readable_answer(self._first):
+            return self._answer()
+
+    def _answer(self) -> ModelResponse:
         said = refusal(self.text) if self._refused else Text(self.text)
         thought = Thinking("".join(self._thinking))
         parts: list[Part] = [part for part in (thought, said) if part.text]
         message = Message("assistant", (*parts, *self._calls.calls()), extra=_extra(self._message_extra))
         extra = kept({**self._first, "choice": self._choice_extra}, KNOWN)
-        return answer(message, self._reason, self._usage, self._first.get("model") or "", extra)
+        return answer(message, self._reason, self._usage, given(self._first, "model", ""), extra)
 
     def _not_whole(self) -> ProviderError:
         body = self._tokens
@@ -111,9 +116,9 @@ class StreamReader:
         events.append(ThinkingDelta(thought))
 
     def _take_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
-        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
+        if thought := given(delta, "reasoning_content", "") or given(delta, "reasoning", ""):
             self._think(thought, events)
-        if refused := delta.get("refusal"):
+        if refused := given(delta, "refusal", ""):
             self._refused = True
             self._say(refused, events)
         if fragments := delta.get("tool_calls"):

@@ -138,7 +138,7 @@ def test_an_empty_answer_is_asked_for_once_more(message: dict[str, Any]) -> None
         {"choices": [None]},
         answer(content=5),
         answer(tool_calls=[{"id": "c"}]),
-        answer(content="Hi", usage={"prompt_tokens_details": [1]}),
+        answer(content="Hi", usage={"prompt_tokens": "many"}),
     ],
     ids=str,
 )

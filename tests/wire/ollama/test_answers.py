@@ -1,0 +1,270 @@
+"""Answers of Ollama, whole and streamed, are understood, and a cut one is never taken for a whole one."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ollama import ChatResponse
+from pydantic_core import from_json
+
+from ai_battle.core.errors import BadReply, ConfigError, ProviderError
+from ai_battle.core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Stop, Usage
+from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall
+from ai_battle.wire.ollama import (
+    StreamReader,
+    decode_error,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+
+from ..chunks import cut_places, pairs, sliced
+from ..mutants import mutants
+from ..values import messages
+from .bodies import CALL, LAST, PLAIN, answer, chunk, lines
+from .test_request import EXAMPLES
+
+EVERYTHING = lines(
+    chunk(thinking="Hm"),
+    chunk(thinking="m."),
+    chunk(content="Let 😀"),
+    chunk(content="me\u2028add\u0085."),
+    chunk(tool_calls=[{"id": "call_a", **CALL}]),
+    chunk(tool_calls=[{"id": "call_b", "function": {"index": 0, "name": "clock", "arguments": {}}}]),
+    LAST,
+)
+
+
+def read(*chunks: bytes) -> tuple[list[Event], ModelResponse]:
+    reader = StreamReader()
+    heard = [event for chunk in chunks for event in reader.feed(chunk)]
+    return heard, reader.finish()
+
+
+def failure(*chunks: bytes) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        read(*chunks)
+    return caught.value
+
+
+def said(*parts: Part) -> Message:
+    return Message("assistant", parts)
+
+
+class TestWhole:
+    def test_an_answer_is_read_whole(self) -> None:
+        response = decode_response(PLAIN)
+
+        assert replace(response, extra={}) == ModelResponse(
+            said(Text("Hello!")), usage=Usage(26, 282), model="llama3.2"
+        )
+        assert response.extra["ollama"]["load_duration"] == 1334875
+
+    @pytest.mark.parametrize(
+        ("body", "message", "stop"),
+        [
+            (answer("length", content="Hi"), said(Text("Hi")), "length"),
+            (answer("stop", content="Hi", thinking="Hm."), said(Thinking("Hm."), Text("Hi")), "end"),
+            (answer("stop", tool_calls=[{"id": "c", **CALL}]), said(ToolCall("add", {"a": 1}, "c")), "tool_calls"),
+            (
+                answer("stop", tool_calls=[{"id": "c", "function": {"name": "f", "arguments": None}}]),
+                said(ToolCall("f", {}, "c")),
+                "tool_calls",
+            ),
+            (
+                answer("stop", tool_calls=[{"id": "c", "function": {"name": "f", "arguments": "{a"}}]),
+                said(ToolCall("f", {}, "c", malformed="{a")),
+                "tool_calls",
+            ),
+        ],
+        ids=str,
+    )
+    def test_its_parts_and_its_end_are_told(self, body: dict[str, Any], message: Message, stop: Stop) -> None:
+        response = decode_response(body)
+
+        assert (response.message, response.stop) == (message, stop)
+
+    def test_calls_without_ids_get_their_own(self) -> None:
+        calls = decode_response(answer(tool_calls=[CALL, CALL])).tool_calls
+
+        assert len({call.id for call in calls} - {""}) == 2
+
+    @pytest.mark.parametrize("message", [{}, {"content": " \n"}], ids=str)
+    def test_an_empty_answer_is_asked_for_once_more(self, message: dict[str, Any]) -> None:
+        with pytest.raises(BadReply, match="empty") as caught:
+            decode_response(answer(**message))
+
+        assert caught.value.again == "once"
+
+    @pytest.mark.parametrize("body", [{}, [], "hello", {"choices": []}, {"message": 5, "done": True}], ids=str)
+    def test_what_is_no_answer_is_never_taken_for_one(self, body: Any) -> None:
+        with pytest.raises(BadReply, match="no answer of this API"):
+            decode_response(body)
+
+    def test_an_answer_that_is_not_done_is_a_cut_one(self) -> None:
+        with pytest.raises(BadReply, match="cut after 2 characters"):
+            decode_response(chunk(content="Hi"))
+
+    def test_an_error_with_200_is_an_error(self) -> None:
+        with pytest.raises(ProviderError, match="model runner has unexpectedly stopped") as caught:
+            decode_response({"error": "model runner has unexpectedly stopped"})
+
+        assert caught.value.again == "once"
+
+    def test_an_http_error_is_classified(self) -> None:
+        error = decode_error(404, b'{"error":"model \'phi9\' not found"}', {})
+
+        assert (str(error), error.again) == ("HTTP 404: model 'phi9' not found", "never")
+
+
+RESPONSES = {
+    "text": ModelResponse(said(Text("Hello")), usage=Usage(3, 4), model="m"),
+    "reasoning": ModelResponse(said(Thinking("Hm."), Text("Yes.")), model="m"),
+    "calls": ModelResponse(said(Text("Wait."), ToolCall("f", {"a": [1]}, "b")), stop="tool_calls", model="m"),
+    "a malformed call": ModelResponse(said(ToolCall("f", {}, "b", '{"a')), stop="tool_calls", model="m"),
+    "cut": ModelResponse(said(Text("Hel")), stop="length", model="m"),
+}
+
+
+@pytest.mark.parametrize("response", RESPONSES.values(), ids=RESPONSES)
+def test_a_response_survives_the_wire(response: ModelResponse) -> None:
+    assert replace(decode_response(from_json(encode_response(response, "m"))), extra={}) == response
+
+
+@pytest.mark.parametrize("response", RESPONSES.values(), ids=RESPONSES)
+def test_the_official_sdk_reads_what_is_written(response: ModelResponse) -> None:
+    read = ChatResponse.model_validate(from_json(encode_response(response, "m")))
+
+    assert (read.message.content, read.done, read.eval_count) == (response.text, True, response.usage.output_tokens)
+    assert len(read.message.tool_calls or ()) == len(response.tool_calls)
+
+
+class TestStreamed:
+    def test_everything_that_a_stream_brings_is_heard_and_kept(self) -> None:
+        heard, response = read(EVERYTHING)
+
+        assert heard == [
+            ThinkingDelta("Hm"),
+            ThinkingDelta("m."),
+            TextDelta("Let 😀"),
+            TextDelta("me\u2028add\u0085."),
+            ToolCallDelta(0, "call_a", "add", '{"a":1}'),
+            ToolCallDelta(1, "call_b", "clock", "{}"),
+        ]
+        text = Text("Let 😀me\u2028add\u0085.")
+        calls = (ToolCall("add", {"a": 1}, "call_a"), ToolCall("clock", {}, "call_b"))
+        assert replace(response, extra={}) == ModelResponse(
+            said(Thinking("Hmm."), text, *calls), stop="tool_calls", usage=Usage(26, 282), model="llama3.2"
+        )
+
+    def test_a_cut_at_any_byte_changes_nothing(self) -> None:
+        whole = read(EVERYTHING)
+
+        for start, end in pairs(EVERYTHING):
+            assert read(start, end) == whole, start
+
+    @given(cut_places)
+    def test_any_chunks_make_the_same_answer(self, cuts: list[int]) -> None:
+        assert read(*sliced(EVERYTHING, cuts)) == read(EVERYTHING)
+
+    def test_the_reader_says_when_the_rest_may_be_left_unread(self) -> None:
+        reader = StreamReader()
+        reader.feed(lines(chunk(content="Hi")))
+        assert (reader.done, reader.text) == (False, "Hi")
+
+        reader.feed(lines(LAST))
+        assert reader.done
+
+    def test_a_stream_without_its_last_line_is_a_cut_one(self) -> None:
+        whole = lines(chunk(content="Hello"), LAST)
+        for end in range(len(lines(chunk(content="Hello"))), len(whole)):
+            error = failure(whole[:end])
+            assert (error.again, error.partial) == ("always", "Hello")
+
+    @pytest.mark.parametrize("broken", [b'{"message": \n', b"oops\n", b"17\n", b'{"done": true}\n'])
+    def test_a_broken_line_is_asked_for_once_more(self, broken: bytes) -> None:
+        error = failure(lines(chunk(content="Hello")) + broken)
+
+        assert isinstance(error, BadReply)
+        assert (error.again, error.partial, error.raw) == ("once", "Hello", broken.decode().rstrip("\n"))
+
+    def test_an_error_inside_of_a_stream_is_an_error(self) -> None:
+        error = failure(lines(chunk(content="Hel"), {"error": "an error was encountered while running the model"}))
+
+        assert (error.again, error.partial) == ("always", "Hel")
+        assert "while running the model" in str(error)
+
+    @pytest.mark.parametrize(
+        ("body", "message"),
+        [
+            (b"", "empty body"),
+            (b"<html>\n<h1>Log in</h1>\n</html>\n", "web page"),
+            (b'{"id": "x", "choices": []}\n', "no answer of this API"),
+            (b'{"error": "no such host"}', "no such host"),
+            (b'{"model": "x", "mess', "truncated JSON"),
+        ],
+    )
+    def test_a_body_that_is_no_stream_is_shown(self, body: bytes, message: str) -> None:
+        error = failure(body)
+
+        assert message in str(error)
+        assert error.again == "once"
+
+    def test_an_empty_answer_is_asked_for_once_more(self) -> None:
+        assert failure(lines(chunk(), LAST)).again == "once"
+
+    def test_invalid_utf8_becomes_the_replacement_character(self) -> None:
+        assert read(lines(chunk(content="a?b"), LAST).replace(b"a?b", b"a\xffb"))[1].text == "a\ufffdb"
+
+    def test_ids_are_made_where_they_are_missing_or_the_same(self) -> None:
+        twice = [{"id": "a", **CALL}, {"id": "a", **CALL}, CALL]
+        heard, response = read(lines(chunk(tool_calls=twice), LAST))
+        ids = [call.id for call in response.tool_calls]
+
+        assert ids[0] == "a"
+        assert len(set(ids) - {""}) == 3
+        assert [event.id for event in heard if isinstance(event, ToolCallDelta)] == ids
+
+
+@given(mutants([PLAIN, answer(tool_calls=[CALL], thinking="Hm.", content="Hi")]))
+def test_an_answer_that_is_almost_right(body: Any) -> None:
+    try:
+        response = decode_response(body)
+    except ProviderError:
+        return
+    assert all(call.id for call in response.tool_calls)
+    encode_response(response, "m")
+
+
+@given(mutants([[chunk(thinking="Hm."), chunk(content="Hi"), chunk(tool_calls=[CALL]), LAST]]))
+def test_a_stream_that_is_almost_right(body: Any) -> None:
+    reader = StreamReader()
+    try:
+        heard = reader.feed(lines(*body) if isinstance(body, list) else lines(body))
+        response = reader.finish()
+    except ProviderError:
+        return
+    assert "".join(event.text for event in heard if isinstance(event, TextDelta)) == response.text
+    encode_response(response, "m")
+
+
+@given(mutants([from_json(encode_request(request, "m")) for request in EXAMPLES.values()]))
+def test_a_request_that_is_almost_right(body: Any) -> None:
+    try:
+        request = decode_request(body)
+    except ConfigError:
+        return
+    encode_request(request, "m")
+
+
+@given(st.lists(messages, max_size=4))
+def test_any_message_of_ours_can_be_sent_or_is_refused_clearly(said: list[Message]) -> None:
+    try:
+        body = from_json(encode_request(ModelRequest(tuple(said)), "m"))
+    except ConfigError:
+        return
+    assert len(body["messages"]) >= len(said)

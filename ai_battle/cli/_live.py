@@ -38,7 +38,8 @@ class PlainLines:
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, TurnFinished):
-            self._print(f"[{event.turn}] {event.speaker}: {event.message.text.strip()}")
+            said = event.message.text.strip()
+            self._print(f"[{event.turn}] {event.speaker}: {said}" if event.speaker else said)
         elif text := remark(event):
             self._print(text)
 
@@ -114,6 +115,9 @@ class LiveView:
         self._show_status()
 
     def _end(self, event: TurnFinished) -> None:
+        if event.kind == "prompt":
+            self._screen.line(self._styled(plain(event.message.text.strip()), italic=True))
+            return
         if not self._streamed:
             self._screen.write(plain(event.message.text))
         self._screen.end_line()

@@ -7,12 +7,14 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ai_battle.conversation import RunResult
-from ai_battle.core.events import Emit, Event, RunResumed, RunStarted, ignore
+from ai_battle.core.events import Emit, Event, RunStarted, ignore
+from ai_battle.reporting import write_reports
 
 from ._live import LiveView, PlainLines, view
 from ._money import dollars, tokens
@@ -54,10 +56,12 @@ def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
         result = asyncio.run(_interruptible(discuss(noted)))
     except asyncio.CancelledError:
         _close(screen)
+        write_reports(Path(noted.run_dir))
         click.echo(f"Interrupted; every finished turn is kept. To go on: ai-battle resume {noted.run_dir}", err=True)
         return INTERRUPTED
     finally:
         _close(screen)
+    write_reports(result.run_dir)
     (_print_json if showing.as_json else _print_summary)(result)
     return DONE if result.status == "done" else FAILED
 

@@ -1,0 +1,46 @@
+"""`ai-battle export`: a run in other formats, rendered from its journal."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+
+@click.command("export")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option(
+    "--format", "formats", default="md", show_default=True, help="md, html, jsonl, openai, csv; several: md,csv."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a folder for several formats.")
+def command(run_dir: Path, formats: str, output: Path | None) -> None:
+    """Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place."""
+    from ai_battle.core.errors import ConfigError
+    from ai_battle.reporting import export
+
+    wanted = [name.strip() for name in formats.split(",") if name.strip()]
+    if output is None and len(wanted) > 1:
+        raise ConfigError(f"{len(wanted)} formats don't fit on one output; name a folder with --output.")
+    for name in wanted:
+        pieces = export(run_dir, name)
+        if output is None:
+            sys.stdout.writelines(pieces)
+        else:
+            _write(_place(output, run_dir, name, several=len(wanted) > 1), pieces)
+
+
+def _place(output: Path, run_dir: Path, name: str, *, several: bool) -> Path:
+    suffix = "json" if name == "openai" else name
+    return output / f"{run_dir.name}.{suffix}" if several or output.is_dir() else output
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    from ai_battle.core.errors import ConfigError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+    except OSError as error:
+        raise ConfigError(f"{path} can't be written: {error.strerror}") from error
+    click.echo(str(path), err=True)

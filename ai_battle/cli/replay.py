@@ -1,0 +1,92 @@
+"""`ai-battle replay`: a finished run once more, as it was or with one participant exchanged."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._options import as_json
+
+if TYPE_CHECKING:
+    from ai_battle.conversation.replay import Difference
+
+
+@click.command("replay")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option("--swap", metavar="PARTICIPANT=TYPE", help="Let another model say what this participant said.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no more than the difference.")
+@as_json
+def command(run_dir: Path, swap: str | None, quiet: bool, as_json: bool) -> None:
+    """Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one."""
+    if swap is None:
+        asyncio.run(_replay(run_dir, quiet=quiet or as_json))
+        if as_json:
+            _print_messages(run_dir)
+    else:
+        name, equals, model = swap.partition("=")
+        if not equals or not name or not model:
+            raise click.BadParameter("write it as PARTICIPANT=TYPE, for example Ann=gpt-4o", param_hint="--swap")
+        asyncio.run(_swap(run_dir, name, model, quiet=quiet, as_json=as_json))
+
+
+async def _replay(run_dir: Path, *, quiet: bool) -> None:
+    from ai_battle.conversation.replay import replay
+    from ai_battle.core.events import ignore
+
+    from ._live import view
+
+    screen = None if quiet else view(sys.stdout)
+    try:
+        await replay(run_dir, screen or ignore)
+    finally:
+        if screen:
+            screen.close()
+
+
+async def _swap(run_dir: Path, name: str, model: str, *, quiet: bool, as_json: bool) -> None:
+    from ai_battle.conversation.replay import swap
+    from ai_battle.core.events import ignore
+
+    from ._live import view
+    from ._loading import recast
+
+    screen = None if quiet or as_json else view(sys.stdout)
+    cast = recast(run_dir, name, model)
+    try:
+        differences = [difference async for difference in swap(run_dir, cast.plan, name, screen or ignore)]
+    finally:
+        await cast.assembled.aclose()
+        if screen:
+            screen.close()
+    _show(differences, as_json=as_json)
+
+
+def _show(differences: "list[Difference]", *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps([_to_json(difference) for difference in differences], indent=2, ensure_ascii=False))
+        return
+    for difference in differences:
+        for line in difference.diff.splitlines():
+            click.secho(line, fg={"+": "green", "-": "red"}.get(line[:1]))
+    changed = sum(bool(difference.diff) for difference in differences)
+    click.echo(f"{changed} of {len(differences)} turns are different.")
+
+
+def _to_json(difference: "Difference") -> dict[str, Any]:
+    return {
+        "turn": difference.turn,
+        "speaker": difference.speaker,
+        "before": difference.before,
+        "now": difference.now,
+        "diff": difference.diff,
+    }
+
+
+def _print_messages(run_dir: Path) -> None:
+    from ai_battle.conversation.journal import messages
+    from ai_battle.wire.genai import message_to_json
+
+    click.echo(json.dumps([message_to_json(m) for m in messages(run_dir)], indent=2, ensure_ascii=False))

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from ..core.errors import JournalError
 from ..core.events import Event, RunFinished, RunStarted, Summarised, ToolCalled, TurnFailed, TurnFinished, Warned
 from . import _records
 from ._lock import RunLock
-from ._reading import FILE, VERSION, lines, messages, opened, read
+from ._reading import CONFIG, FILE, VERSION, lines, messages, opened, read
 from ._secrets import Mask
 from .progress import Progress, progress
 
@@ -120,8 +120,9 @@ class Journal:
             while written < len(line):
                 written += os.write(self._fd, line[written:])
         except OSError as error:
-            os.ftruncate(self._fd, self._end)
             self._break(error)
+            with suppress(OSError):
+                os.ftruncate(self._fd, self._end)
             self._raise_if_broken()
         self._seq += 1
         self._end += len(line)
@@ -141,6 +142,8 @@ class Journal:
     def _sync(self) -> None:
         end = self._end
         try:
+            if not self._synced_end:
+                _sync_way_to(self.run_dir)
             os.fdatasync(self._fd)
             self._synced_end = end
         except OSError as error:
@@ -165,26 +168,25 @@ def _locked(run_dir: Path) -> RunLock:
 
 
 def _opened(path: Path, flags: int) -> int:
-    """The journal's descriptor; a new file outlives a power loss only when the directories that lead to it do."""
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags, 0o644)
-        for directory in (path.parent, path.absolute().parent.parent):
-            _sync_directory(directory)
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags, 0o644)
     except FileExistsError:
         way_out = f"go on with it (ai-battle resume {path.parent}) or name another directory"
         raise JournalError(f"{path} exists; {way_out}.") from None
     except OSError as error:
         raise JournalError(_unwritable(path.parent, error)) from error
-    return fd
 
 
 def _unwritable(run_dir: Path, error: OSError) -> str:
     return f"{run_dir} can't be written: {error.strerror}; name a directory that can with --out DIR."
 
 
-def _sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _sync_way_to(run_dir: Path) -> None:
+    """A new file outlives a power loss only when the directories that lead to it do."""
+    config = run_dir / CONFIG
+    for path in (*([config] if config.exists() else ()), run_dir, run_dir.absolute().parent):
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

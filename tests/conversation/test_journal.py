@@ -79,6 +79,11 @@ async def test_every_event_is_read_back_as_it_was(journal: Journal) -> None:
     assert list(EVERY_EVENT) == [event for _, event in read(journal.run_dir)]
 
 
+async def test_a_journal_of_an_earlier_version_is_read_as_what_it_said() -> None:
+    """One golden file for each format that was released; they are never written anew."""
+    assert list(EVERY_EVENT) == [event for _, event in read(Path(__file__).parent / "data" / "run-v1")]
+
+
 async def test_a_line_has_version_number_time_and_type(journal: Journal) -> None:
     await journal(Warned("one"))
     await journal(TurnStarted(1, 1, "ann"))

@@ -3,6 +3,8 @@
 import asyncio
 import errno
 import os
+import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -215,6 +217,34 @@ async def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
     )
     assert "JournalError" in refused.stderr
     assert "can't be written: Permission denied" in refused.stderr
+
+
+async def test_a_turn_that_is_synced_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    """The kernel's own view of it: write, fdatasync, and only then the acknowledgement."""
+    if not (strace := shutil.which("strace")):
+        pytest.skip("strace is not installed")
+    script = """
+        import asyncio, os, sys; from pathlib import Path
+        from ai_battle.conversation.journal import Journal
+        from tests.conversation.runs import turn
+
+        async def main():
+            journal = Journal.create(Path(sys.argv[1]), "every_turn")
+            for number in (1, 2, 3):
+                await journal(turn(number, "ann", "Hello."))
+                os.write(2, b"ACK")
+            await journal.close()
+
+        asyncio.run(main())
+    """
+    trace = tmp_path / "trace"
+    command = [strace, "-f", "-o", str(trace), "-e", "trace=write,fdatasync", sys.executable, "-c"]
+    traced = subprocess.run([*command, textwrap.dedent(script), str(tmp_path / "run")], check=False)  # noqa: ASYNC221
+    if traced.returncode:
+        pytest.skip("strace may not trace here")
+
+    calls = re.findall(r'write\(\d+, "(?:{\\"v\\"|(ACK))|(fdatasync)', trace.read_text())
+    assert [ack or sync or "turn" for ack, sync in calls][:9] == ["turn", "fdatasync", "ACK"] * 3
 
 
 async def test_many_journals_sync_in_the_background_and_close_together(tmp_path: Path) -> None:

@@ -26,6 +26,11 @@ def count(body: Mapping[str, Any], field: str) -> int:
     return int(body.get(field) or 0)
 
 
+def present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are set."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def _checked(value: Any, field: str, kind: type[T]) -> T:
     if not isinstance(value, kind):
         raise TypeError(f"{field} is {type(value).__name__}, not {kind.__name__}")

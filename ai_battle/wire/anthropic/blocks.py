@@ -25,8 +25,7 @@ def encode_part(part: Part) -> Block | None:
     extra = own(WIRE, part.extra)
     if "block" in extra:
         return dict(extra["block"])
-    block = _bare_block(part)
-    return {**block, **extra} if block else None
+    return None if _is_refused(part) else {**_bare_block(part), **extra}
 
 
 def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
@@ -39,16 +38,26 @@ def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
     return part or Text("", extra=_whole(block))
 
 
-def _bare_block(part: Part) -> Block | None:
+def _is_refused(part: Part) -> bool:
     match part:
         case Text(text):
-            return {"type": "text", "text": text} if text and not text.isspace() else None
+            return not text or text.isspace()
+        case Thinking(signature=signature):
+            return not signature
+    return False
+
+
+def _bare_block(part: Part) -> Block:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text}
         case Thinking(text, signature):
-            return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
+            return {"type": "thinking", "thinking": text, "signature": signature}
         case Image():
             return {"type": "image", "source": _source(part)}
         case Document():
-            return {"type": "document", "source": _source(part), **({"title": part.name} if part.name else {})}
+            named = {"title": part.name} if part.name else {}
+            return {"type": "document", "source": _source(part), **named}
         case ToolCall(name, arguments, id_):
             return {"type": "tool_use", "id": wire_id(id_), "name": name, "input": dict(arguments)}
         case ToolResult():

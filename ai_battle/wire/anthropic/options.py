@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ...core.exchange import ModelRequest
 from .._extra import own
-from .._shape import number
+from .._shape import number, present
 from .blocks import WIRE
 
 CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
@@ -17,13 +17,14 @@ BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhi
 SMALLEST_BUDGET = 1_024
 
 _SAMPLING = ("temperature", "top_p", "top_k")
+_NUMBERS = ("max_tokens", *_SAMPLING)
 _KNOWN = {*_SAMPLING, "max_tokens", "stop", "reasoning", "parallel_tool_calls", "cache"}
 _MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 
 
 def unsupported(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> tuple[str, ...]:
     """The options that are set and that a request to `model` leaves out."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given = present(options)
     refused = {name for name in given if name not in _KNOWN}
     level = given.get("reasoning", "none")
     reasons = level in BUDGETS and _thinks(model) != "never"
@@ -37,7 +38,7 @@ def unsupported(options: Mapping[str, Any], version: str = CURRENT, model: str =
 def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
     """All fields but the system prompt, the tools and the messages."""
     dropped = unsupported(request.options, version, model)
-    given = {name: value for name, value in request.options.items() if value is not None and name not in dropped}
+    given = {name: value for name, value in present(request.options).items() if name not in dropped}
     body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
     if came := _as_it_came(request):
         body = {**came, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
@@ -51,18 +52,13 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
 
 def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options, and what of the fields read here goes to `extra` because options can't say it."""
-    numbers = [name for name in ("max_tokens", *_SAMPLING) if body.get(name) is not None]
-    options: dict[str, Any] = {name: number(body, name) for name in numbers}
+    options: dict[str, Any] = {name: number(body, name) for name in present(body) if name in _NUMBERS}
     if stop := body.get("stop_sequences"):
         options["stop"] = list(stop)
     if (body.get("tool_choice") or {}).get("disable_parallel_tool_use"):
         options["parallel_tool_calls"] = False
-    came = _reasoning_fields(body)
-    if (level := _level(came)) is not None:
-        options["reasoning"] = level
-    would_be = _reasoning(level, body.get("max_tokens"), body.get("model", ""))
-    exact = {**came, "max_tokens": body.get("max_tokens")} == would_be or not came
-    return options, {} if exact else {"reasoning": came}
+    reasoning, extra = _decode_reasoning(body)
+    return options | reasoning, extra
 
 
 def decode_tool_choice(choice: Mapping[str, Any] | None) -> str:
@@ -104,17 +100,35 @@ def _thinks(model: str) -> Literal["never", "by_budget", "by_effort"]:
 def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[str, Any]:
     """`thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count."""
     how = _thinks(model)
+    answer = {"max_tokens": MAX_TOKENS if max_tokens is None else max_tokens}
     if level is None or how == "never":
-        return {"max_tokens": MAX_TOKENS if max_tokens is None else max_tokens}
+        return answer
     if level == "none":
-        return {**_reasoning(None, max_tokens, model), "thinking": {"type": "disabled"}}
-    if how == "by_effort":
-        room = max_tokens or MAX_TOKENS + BUDGETS[level]
-        effort = {"effort": "low" if level == "minimal" else level}
-        return {"max_tokens": room, "thinking": {"type": "adaptive", "display": "summarized"}, "output_config": effort}
+        return {**answer, "thinking": {"type": "disabled"}}
+    return _by_effort(level, max_tokens) if how == "by_effort" else _by_budget(level, max_tokens)
+
+
+def _by_effort(level: str, max_tokens: int | None) -> dict[str, Any]:
+    return {
+        "max_tokens": max_tokens or MAX_TOKENS + BUDGETS[level],
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": "low" if level == "minimal" else level},
+    }
+
+
+def _by_budget(level: str, max_tokens: int | None) -> dict[str, Any]:
+    """At most half of what was allowed goes into thinking, which the API wants to be `SMALLEST_BUDGET` at least."""
     budget = max(SMALLEST_BUDGET, min(BUDGETS[level], max_tokens // 2)) if max_tokens else BUDGETS[level]
     room = max(max_tokens, 2 * SMALLEST_BUDGET) if max_tokens else MAX_TOKENS + budget
     return {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _decode_reasoning(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    came = _reasoning_fields(body)
+    level = _level(came)
+    would_be = _reasoning(level, body.get("max_tokens"), body.get("model", ""))
+    exact = not came or {**came, "max_tokens": body.get("max_tokens")} == would_be
+    return {"reasoning": level} if level else {}, {} if exact else {"reasoning": came}
 
 
 def _reasoning_fields(body: Mapping[str, Any]) -> dict[str, Any]:

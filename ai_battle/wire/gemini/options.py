@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.exchange import ModelRequest
 from .._extra import own
+from .._shape import present
 from .parts import WIRE
 
 NAMES = {
@@ -37,7 +38,7 @@ def generation(model: str) -> tuple[int, int]:
 
 def unsupported(options: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
     """The options that are set and that a request to `model` leaves out."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given = present(options)
     return tuple(
         name for name in given if name not in KNOWN or (name == "reasoning" and not _takes(given[name], model))
     )
@@ -45,7 +46,7 @@ def unsupported(options: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
 
 def encode_config(request: ModelRequest, model: str) -> dict[str, Any]:
     extra = own(WIRE, request.extra)
-    given = {name: value for name, value in request.options.items() if value is not None}
+    given = present(request.options)
     config = dict(extra.get("generationConfig", {}))
     config |= {NAMES[name]: value for name, value in given.items() if name in NAMES and value != []}
     if isinstance(config.get("stopSequences"), str):
@@ -60,16 +61,11 @@ def encode_config(request: ModelRequest, model: str) -> dict[str, Any]:
 def decode_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options, and what of the configuration goes to `extra` because options can't say it."""
     options = {name: config[field] for name, field in NAMES.items() if config.get(field) is not None}
-    extra: dict[str, Any] = {}
-    if came := config.get("thinkingConfig"):
-        level = _level(came)
-        options |= {"reasoning": level} if level else {}
-        if came not in [_thinking(level, model) for model in ("gemini-3", "gemini-2.5-flash") if level]:
-            extra["thinkingConfig"] = came
+    reasoning, extra = _decode_thinking(config.get("thinkingConfig") or {})
     known = READ if config.get("responseJsonSchema") is not None else READ - {"responseMimeType"}
     if rest := {field: value for field, value in config.items() if field not in known}:
         extra["generationConfig"] = rest
-    return options, extra
+    return options | reasoning, extra
 
 
 def encode_choice(request: ModelRequest) -> dict[str, Any]:
@@ -102,6 +98,12 @@ def _encode_thinking(level: str | None, model: str, came: Any) -> Any:
     if came and _level(came) == level:
         return came
     return _thinking(level, model) if level and _takes(level, model) else {}
+
+
+def _decode_thinking(came: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    level = _level(came)
+    exact = not came or came in [_thinking(level, model) for model in ("gemini-3", "gemini-2.5-flash") if level]
+    return {"reasoning": level} if level else {}, {} if exact else {"thinkingConfig": came}
 
 
 def _thinking(level: str, model: str) -> dict[str, Any]:

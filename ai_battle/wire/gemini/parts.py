@@ -16,6 +16,7 @@ Body = dict[str, Any]
 
 # Objects whose keys are the user's or the model's own words, not field names of the API.
 FOREIGN = frozenset({"args", "response", "parameters", "parametersJsonSchema", "responseJsonSchema", "labels"})
+IN_RESULTS = frozenset({"name", "id", "response", "parts"})
 UNDERSCORE = re.compile(r"_([a-z])")
 
 # What Google documents for calls that another model made: Gemini 3 refuses a turn of calls without a signature.
@@ -50,20 +51,26 @@ def decode_part(body: Mapping[str, Any], calls: Sequence[ToolCall] = ()) -> Part
 
 
 def _encode_part(part: Part, modern: bool) -> Iterable[Body]:
+    if isinstance(part, ToolResult):
+        return _encode_result(part, modern)
     extra = own(WIRE, part.extra)
     if "part" in extra:
         return [dict(extra["part"])]
+    if isinstance(part, Text) and not part.text and not extra:
+        return []
+    return [{**_bare_part(part), **extra}]
+
+
+def _bare_part(part: Text | Thinking | ToolCall | Image | Document) -> Body:
     match part:
         case Text(text):
-            return [{"text": text, **extra}] if text or extra else []
+            return {"text": text}
         case Thinking(text):
-            return [{"text": text, "thought": True, **extra}]
+            return {"text": text, "thought": True}
         case ToolCall(name, arguments, id_):
-            return [{"functionCall": {"name": name, "args": dict(arguments), **_id(id_)}, **extra}]
-        case ToolResult():
-            return _encode_result(part, modern)
+            return {"functionCall": {"name": name, "args": dict(arguments), **_id(id_)}}
         case Image() | Document():
-            return [{**_file(part), **extra}]
+            return _file(part)
 
 
 def _file(file: Image | Document) -> Body:
@@ -119,15 +126,24 @@ def _call(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
 def _result(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
     answer = body["functionResponse"]
     name, id_ = given(answer, "name", ""), given(answer, "id", "")
-    said: Body = given(answer, "response", {})
     call = next((call for call in calls if (call.id, call.name) == (id_, name)), ToolCall(name, {}, id_))
-    key, text = next(iter(said.items()), ("output", ""))
-    rest = {field: value for field, value in answer.items() if field not in ("name", "id", "response", "parts")}
-    if len(said) > 1 or key not in ("output", "error") or not isinstance(text, str):
-        rest["response"], text = said, dumps(said).decode()
+    said, is_error, extra = _said(given(answer, "response", {}))
     pictures = [decode_part(part) for part in answer.get("parts") or ()]
-    parts = ([Text(text)] if text else []) + [part for part in pictures if isinstance(part, Text | Image)]
-    return ToolResult(call, tuple(parts), key == "error", extra={WIRE: rest} if rest else {})
+    parts = (*said, *(part for part in pictures if isinstance(part, Text | Image)))
+    rest = own(WIRE, kept(WIRE, answer, IN_RESULTS)) | extra
+    return ToolResult(call, parts, is_error, extra={WIRE: rest} if rest else {})
+
+
+def _said(response: Body) -> tuple[tuple[Text, ...], bool, Body]:
+    """The text of a result, whether it is an error, and the whole of it where it is more than a text."""
+    if not response:
+        return (), False, {}
+    match response:
+        case {"output": str(text)} if len(response) == 1:
+            return (Text(text),) if text else (), False, {}
+        case {"error": str(text)} if len(response) == 1:
+            return (Text(text),) if text else (), True, {}
+    return (Text(dumps(response).decode()),), "error" in response, {"response": response}
 
 
 def _rest(body: Mapping[str, Any], *known: str) -> dict[str, Any]:

@@ -104,17 +104,19 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
 
 def _failure(response: ModelResponse, body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ProviderError | None:
     """Why this is no answer, if it is none."""
-    reason, told = candidate.get("finishReason"), candidate.get("finishMessage") or ""
-    if blocked := (body.get("promptFeedback") or {}).get("blockReason"):
-        why = body["promptFeedback"].get("blockReasonMessage") or ""
-        return Refused(f"The prompt was blocked: {blocked}. {why}".rstrip())
-    if reason in SLIPS:
-        return BadReply(f"The model ended with {reason}. {told}".rstrip(), again="once", partial=response.text)
-    if any(map(_says_something, response.message.parts)) or response.stop == "length":
+    blocked = body.get("promptFeedback") or {}
+    if "blockReason" in blocked:
+        return Refused(_sentence("The prompt was blocked", blocked, "blockReason", "blockReasonMessage"))
+    ended = _sentence("The model ended without an answer", candidate, "finishReason", "finishMessage")
+    if candidate.get("finishReason") in SLIPS:
+        return BadReply(ended, again="once", partial=response.text)
+    if response.stop == "length" or any(map(_says_something, response.message.parts)):
         return None
-    if response.stop == "content_filter":
-        return Refused(f"The answer was withheld: {reason}. {told}".rstrip())
-    return empty()
+    return Refused(ended) if response.stop == "content_filter" else empty()
+
+
+def _sentence(what: str, body: Mapping[str, Any], reason: str, message: str) -> str:
+    return f"{what}: {body.get(reason)}. {body.get(message) or ''}".rstrip()
 
 
 def _says_something(part: Part) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 
 from ..core.client import ModelClient
 from ..core.errors import ContextTooLong, ProviderError
@@ -51,10 +52,15 @@ class Adapting(ModelClient):
     async def aclose(self) -> None:
         await self._client.aclose()
 
+    @cached_property
+    def _learned(self) -> Learned:
+        """Looked for once: what another process learns meanwhile is not worth a look at the disk with each call."""
+        return Learned.load()
+
     async def _without_refused(self, request: ModelRequest, emit: Emit) -> ModelRequest:
         if not request.options:
             return request
-        for option in sorted({*self._refused, *Learned.load().refuses(*self._remembered_as)} & request.options.keys()):
+        for option in sorted({*self._refused, *self._learned.refuses(*self._remembered_as)} & request.options.keys()):
             request = await self._without(request, option, ", as it did before.", emit)
         return request
 
@@ -68,7 +74,7 @@ class Adapting(ModelClient):
         """On disk only what is refused whatever its value; a value out of range says nothing about the next one."""
         if _FOR_GOOD.search(str(error)):
             self._refused.add(option)
-            Learned.load().remember(*self._remembered_as, option)
+            self._learned.remember(*self._remembered_as, option)
 
 
 def refused_option(error: ProviderError, options: Iterable[str]) -> str | None:

@@ -9,6 +9,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from ..core import plugins
+from ..core.borders import foreign_code
+from ..core.errors import ProviderError
 from . import _scope
 from ._faults import connection_fault
 from ._transport import MOST_REDIRECTS, REDIRECTS, Address, Reply, Transport, redirected, too_many_redirects
@@ -60,15 +62,20 @@ class SdkTransport(Transport):
 
     async def _answered(self, method: str, url: str, body: bytes) -> Any:
         for _ in range(MOST_REDIRECTS + 1):
-            try:
-                response = await self._send(await self._client(), method, url, body)
-            except self._breaks as error:
-                raise connection_fault(error, str(self.address), self.address.start) from error
+            response = await self._sent(method, url, body)
             if response.status_code not in REDIRECTS:
                 return response
             await response.aclose()
             url = redirected(self.address, str(response.request.url), response.headers)
         raise too_many_redirects(self.address)
+
+    async def _sent(self, method: str, url: str, body: bytes) -> Any:
+        """What an SDK raises beyond broken connections (no credentials, a token that can't be had) does not pass."""
+        with foreign_code(str(self.address), ProviderError):
+            try:
+                return await self._send(await self._client(), method, url, body)
+            except self._breaks as error:
+                raise connection_fault(error, str(self.address), self.address.start) from error
 
     async def _client(self) -> Any:
         if self._sdk.brought is not None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,6 +43,7 @@ class Key:
 def read_settings(provider: str, options: Mapping[str, Any]) -> Settings:
     check_options(Settings, provider, options)
     settings = Settings(**options)
+    settings = replace(settings, headers={name.lower(): value for name, value in settings.headers.items()})
     if settings.transport not in ("aiohttp", "sdk"):
         raise ConfigError(f"{provider}: there is no transport {settings.transport!r}; it is 'aiohttp' or 'sdk'.")
     return settings

@@ -42,10 +42,17 @@ class Address:
 class Reply:
     """The head of an answer, and its decoded bytes as they come."""
 
-    def __init__(self, status: int, headers: Mapping[str, str], read: Callable[[], Awaitable[bytes]]) -> None:
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        read: Callable[[], Awaitable[bytes]],
+        at_end: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.status = status
         self.headers = headers
         self._read = read
+        self._at_end = at_end
         self._size = 0
 
     async def more(self) -> bytes:
@@ -66,6 +73,8 @@ class Reply:
 
     async def rest(self) -> None:
         """Waits a moment for the end after the last event, so that the connection can be used again."""
+        if self._at_end():
+            return
         with suppress(TimeoutError, Unreachable, BadReply):
             async with asyncio.timeout(_FOR_THE_END):
                 while await self.more():
@@ -104,7 +113,7 @@ class AiohttpTransport(Transport):
     async def send(self, method: str, path: str, body: bytes = b"") -> AsyncIterator[Reply]:
         response = await self._answered(method, URL(f"{self._base}{path}"), body)
         try:
-            yield Reply(response.status, response.headers, self._reading(response.content))
+            yield Reply(response.status, response.headers, self._reading(response.content), response.content.at_eof)
         finally:
             response.close()
 

@@ -1,0 +1,72 @@
+"""Each clock ends what it watches, names itself, and costs nothing while all is well."""
+
+import asyncio
+from time import perf_counter
+
+import pytest
+
+from ai_battle.core.errors import Unreachable
+from ai_battle.providers._deadlines import Clocks, Deadlines, Stalled, ending
+
+
+async def run(deadlines: Deadlines, *pauses: float) -> None:
+    """Content comes after each of the pauses."""
+    async with Clocks(deadlines, "fake at here") as clocks:
+        for pause in pauses:
+            await asyncio.sleep(pause)
+            clocks.heard()
+
+
+async def test_what_is_in_time_is_left_alone() -> None:
+    await run(Deadlines(first_byte=1, idle=0.05, total=1), 0.1, 0.02, 0.02, 0.02, 0.02)
+
+
+async def test_nothing_but_the_first_byte_clock_counts_before_the_first_content() -> None:
+    with pytest.raises(Stalled, match=r"fake at here: nothing came within 0.05 s \(the first-byte clock\)"):
+        await run(Deadlines(first_byte=0.05, idle=10, total=10), 1)
+    await run(Deadlines(idle=0.01, total=10), 0.05)
+
+
+async def test_silence_amid_the_answer_ends_it() -> None:
+    with pytest.raises(Stalled, match=r"silent for 0.05 s amid the answer \(the idle clock\)") as told:
+        await run(Deadlines(idle=0.05, total=10), 0, 0.02, 1)
+    assert told.value.again == "always"
+
+
+async def test_the_total_clock_ends_a_drip_and_is_not_asked_again() -> None:
+    with pytest.raises(Unreachable, match=r"no complete answer within 0.1 s \(the total clock\)") as told:
+        await run(Deadlines(idle=0.05, total=0.1), *[0.02] * 20)
+    assert told.value.again == "never"
+
+
+async def test_an_outer_deadline_holds_inside() -> None:
+    loop = asyncio.get_running_loop()
+
+    with ending(loop.time() + 0.05), pytest.raises(Unreachable, match="total clock"):
+        await run(Deadlines(total=10), 1)
+    await run(Deadlines(total=10), 0.1)
+
+
+async def test_cancelling_is_not_taken_for_a_clock() -> None:
+    task = asyncio.create_task(run(Deadlines(), 10))
+    await asyncio.sleep(0)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_another_timeout_inside_is_not_taken_for_a_clock() -> None:
+    async with Clocks(Deadlines(), "fake"):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await asyncio.sleep(1)
+
+
+async def test_content_costs_a_look_at_the_time() -> None:
+    async with Clocks(Deadlines(), "fake") as clocks:
+        clocks.heard()
+        began = perf_counter()
+        for _ in range(10_000):
+            clocks.heard()
+        assert perf_counter() - began < 0.1

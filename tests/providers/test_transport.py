@@ -1,0 +1,241 @@
+"""The seam for bytes, against a small server of the test's own: connections, redirects, TLS, and what is left open."""
+
+import asyncio
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from ai_battle.core.errors import ProviderError, Unreachable
+from ai_battle.providers._settings import Key, Settings
+from ai_battle.providers._transport import Address, AiohttpTransport, Transport
+from ai_battle.providers.anthropic import _transport as anthropic_transport
+from ai_battle.providers.ollama import _transport as ollama_transport
+from ai_battle.providers.openai import _transport as openai_transport
+
+KEY = Key("a-key-of-mine", "KEY")
+THROUGH_SDK = Settings(transport="sdk")
+
+
+def through_anthropic(address: Address) -> Transport:
+    versioned = replace(address, headers={"anthropic-version": "2026-10-21"})
+    return anthropic_transport(versioned, KEY, THROUGH_SDK)
+
+
+TRANSPORTS: dict[str, Callable[[Address], Transport]] = {
+    "aiohttp": AiohttpTransport,
+    "openai": partial(openai_transport, key=KEY, settings=THROUGH_SDK),
+    "anthropic": through_anthropic,
+    "ollama": partial(ollama_transport, key=KEY, settings=THROUGH_SDK),
+}
+
+
+class Server:
+    """Remembers who asked; answers in ways that tests need."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.peers: list[tuple[str, int]] = []
+        self.paths: list[str] = []
+        self.bodies: list[bytes] = []
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        assert request.transport is not None
+        self.peers.append(request.transport.get_extra_info("peername"))
+        self.paths.append(request.path)
+        self.bodies.append(await request.content.read())
+        if request.path.startswith("/around"):
+            return web.Response(status=308, headers={"Location": request.path})
+        if request.path == "/moved":
+            return web.Response(status=307, headers={"Location": "/here"})
+        return await self._drop_by_drop(request)
+
+    async def _drop_by_drop(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for number in range(3):
+            await response.write(f"data: {number}\n\n".encode())
+            await asyncio.sleep(0.01)
+        return response
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    serving = Server()
+    runner = web.ServerRunner(web.Server(serving.answer, access_log=None), shutdown_timeout=0.05)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    serving.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield serving
+    await runner.cleanup()
+
+
+@pytest.fixture(params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest, server: Server) -> Transport:
+    return TRANSPORTS[request.param](Address("fake", server.url, {}, 1.0, "Start it."))
+
+
+async def posted(transport: Transport, path: str = "/here", body: bytes = b"{}") -> bytes:
+    async with transport.send("POST", path, body) as reply:
+        return await reply.whole()
+
+
+async def test_bytes_come_as_the_server_sends_them(transport: Transport) -> None:
+    pieces = []
+    async with transport.send("POST", "/here", b"{}") as reply:
+        assert reply.status == 200
+        while piece := await reply.more():
+            pieces.append(piece)
+
+    assert b"".join(pieces) == b"data: 0\n\ndata: 1\n\ndata: 2\n\n"
+    assert len(pieces) > 1
+
+
+async def test_connections_are_used_again(transport: Transport, server: Server) -> None:
+    for _ in range(4):
+        await posted(transport)
+
+    assert len(set(server.peers)) == 1
+
+
+async def test_a_connection_is_used_again_when_the_rest_was_awaited(transport: Transport, server: Server) -> None:
+    for _ in range(4):
+        async with transport.send("POST", "/here", b"{}") as reply:
+            await reply.more()
+            await reply.rest()
+
+    assert len(set(server.peers)) == 1
+
+
+async def test_a_connection_that_was_left_early_is_not_used_again(transport: Transport, server: Server) -> None:
+    for _ in range(2):
+        async with transport.send("POST", "/here", b"{}") as reply:
+            await reply.more()
+
+    assert len(set(server.peers)) == 2
+
+
+async def test_two_hundred_calls_do_not_wait_for_each_other(server: Server) -> None:
+    transport = AiohttpTransport(Address("fake", server.url, {}))
+
+    answers = await asyncio.gather(*(posted(transport) for _ in range(200)))
+
+    assert len(answers) == 200
+
+
+async def test_a_redirect_within_the_origin_is_followed_with_the_body(transport: Transport, server: Server) -> None:
+    assert b"data: 2" in await posted(transport, "/moved", b'{"a":1}')
+    assert server.paths == ["/moved", "/here"]
+    assert server.bodies == [b'{"a":1}'] * 2
+
+
+async def test_redirects_come_to_an_end(transport: Transport, server: Server) -> None:
+    with pytest.raises(Unreachable, match="more than 3 times"):
+        await posted(transport, "/around")
+
+    assert len(server.paths) == 4
+
+
+async def test_a_large_body_arrives_whole(transport: Transport, server: Server) -> None:
+    body = b'{"text":"%b"}' % (b"x" * 3_000_000)
+
+    await posted(transport, body=body)
+
+    assert server.bodies == [body]
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """One that nobody has signed but itself."""
+    file = tmp_path / "cert.pem"
+    command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    subprocess.run(
+        ["openssl", *command.split(), "-keyout", str(file), "-out", str(tmp_path / "only.pem")],
+        check=True,
+        capture_output=True,
+    )
+    file.write_text(file.read_text() + (tmp_path / "only.pem").read_text())
+    return file
+
+
+@pytest.mark.parametrize("kind", TRANSPORTS)
+async def test_a_certificate_of_nobody_is_refused_for_good(kind: str, certificate: Path) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    runner = web.ServerRunner(web.Server(Server().answer, access_log=None), shutdown_timeout=0.05)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    port = runner.addresses[0][1]
+
+    with pytest.raises(Unreachable, match=r"no secure connection.*certificate") as told:
+        await posted(TRANSPORTS[kind](Address("fake", f"https://127.0.0.1:{port}", {})))
+
+    assert told.value.again == "never"
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("kind", TRANSPORTS)
+async def test_https_to_a_plain_server_says_so(kind: str, server: Server) -> None:
+    with pytest.raises(Unreachable, match="speaks plain http") as told:
+        await posted(TRANSPORTS[kind](Address("fake", server.url.replace("http:", "https:"), {})))
+
+    assert told.value.again == "never"
+
+
+@pytest.mark.parametrize("kind", TRANSPORTS)
+async def test_a_host_that_does_not_exist_is_named(kind: str) -> None:
+    with pytest.raises(ProviderError, match=r"http://no-such-host\.invalid: no such host"):
+        await posted(TRANSPORTS[kind](Address("fake", "http://no-such-host.invalid", {})))
+
+
+async def test_proxies_are_taken_from_the_environment_but_not_for_this_machine(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", server.url)
+
+    through = AiohttpTransport(Address("fake", "http://model.example/v1", {}))
+    assert b"data: 2" in await posted(through)
+    assert server.paths == ["/v1/here"]
+
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert b"data: 2" in await posted(AiohttpTransport(Address("fake", server.url, {})))
+
+
+LEAVES_NOTHING = """
+import asyncio, gc
+from aiohttp import web
+from ai_battle.providers import _scope, ollama, openai
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.messages import user
+from ai_battle.testing import FakeProviders
+
+async def main():
+    async with FakeProviders() as fakes:
+        for transport in ("aiohttp", "sdk"):
+            clients = [openai.create("gpt-4o", transport=transport, environment=fakes.environment),
+                       ollama.create("phi4", transport=transport, environment=fakes.environment)]
+            for client in clients:
+                print((await client.complete(ModelRequest((user("hi"),)))).text)
+
+for _ in range(2):
+    asyncio.run(main())
+    gc.collect()
+assert not _scope._kept, _scope._kept
+"""
+
+
+def test_nothing_is_left_open_when_a_program_ends() -> None:
+    run = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", LEAVES_NOTHING], capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert "Warning" not in run.stderr
+    assert "Unclosed" not in run.stderr
+    assert run.stdout.count("my answer") == 8

@@ -25,6 +25,9 @@ from ai_battle.testing import FAULTS, FakeProvider, FakeProviders, fault
 
 from .fault_table import EXPECTED, PAGE, Row, page
 
+for package in ("anthropic", "ollama", "openai"):
+    import_module(package)  # now: a second on the clocks of those who wait for it later
+
 WHOLE = "The whole answer."
 SILENT = ("stall_before_headers", "stall_after_headers", "stall_mid_stream", "slow_drip", "ping_for_ever")
 QUICK = {"rate_limited": 0.05, "rate_limited_date": 0.3, "slow_drip": 0.05, "ping_for_ever": 0.05}

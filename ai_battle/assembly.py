@@ -14,7 +14,7 @@ from .providers._adapting import Adapting
 from .providers._deadlines import Deadlines
 from .providers._metered import Metered
 from .providers._names import ModelName, is_local, parse
-from .providers._prices import context_window, price
+from .providers._prices import Price, context_window, price
 from .providers._retry import Retrying
 from .providers.openai import ENDPOINTS
 
@@ -24,12 +24,16 @@ REFUSE_NOTHING = ("scripted", "replay")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A participant's model, ready to answer. `options` go with each request, `window` is its context in tokens."""
+    """A participant's model, ready to answer.
+
+    `options` go with each request, `window` is its context in tokens, `price` is None where nobody knows it.
+    """
 
     name: ModelName
     client: ModelClient
     options: Mapping[str, Any]
     window: int | None = None
+    price: Price | None = None
     local: bool = False
 
 
@@ -154,7 +158,7 @@ def _model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -
     patience = around.patience
     retrying = Retrying(client, str(name), patience.retries, patience.seconds)
     window = context_window(name, around.context_windows, base_url)
-    return Model(name, Metered(retrying, str(name), cost), name.options, window, local)
+    return Model(name, Metered(retrying, str(name), cost), name.options, window, cost, local)
 
 
 def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:

@@ -10,6 +10,7 @@ from ._options import as_json
 
 if TYPE_CHECKING:
     from ai_battle.config import Loaded
+    from ai_battle.conversation.forecast import Expected
 
 
 @click.command("run")
@@ -54,6 +55,25 @@ def _run(loaded: "Loaded", how: dict[str, object]) -> int:
 def _forecast(loaded: "Loaded", as_json: bool) -> int:
     from ai_battle.conversation.forecast import forecast
 
-    seen = forecast(loaded)
-    click.echo(json.dumps(seen.to_json(), indent=2, ensure_ascii=False) if as_json else seen.text())
+    expected = forecast(loaded)
+    if as_json:
+        click.echo(json.dumps([one.to_json() for one in expected], indent=2, ensure_ascii=False))
+    else:
+        _show_forecast(expected)
     return 0
+
+
+def _show_forecast(expected: "list[Expected]") -> None:
+    from ai_battle.core.exchange import NOTHING_USED
+
+    from ._money import dollars, tokens
+    from ._plain import plain
+
+    for one in expected:
+        click.secho(f"\n{plain(one.name)} {one.model}", bold=True)
+        for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
+            if text:
+                click.echo(f"  {role}: {plain(text)}".replace("\n", "\n    "))
+        click.echo(f"  expected: {one.turns} turns, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
+    total = sum((one.usage for one in expected), NOTHING_USED)
+    click.echo(f"\nAll together about {tokens(total)}, {dollars(total.cost_usd)}. No model was called.")

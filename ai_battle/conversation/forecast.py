@@ -1,0 +1,85 @@
+"""What a run would send first, and about what it would cost: found out without calling a model."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..assembly import Model
+from ..config import Loaded
+from ..core.events import TurnFinished
+from ..core.exchange import NOTHING_USED, ModelRequest, Usage
+from ..core.messages import Message
+from ..core.tokens import estimate_request
+from ..wire.genai import message_to_json, usage_to_json
+from .casting import Cast, FromFile
+from .person import keyboard
+from .plan import Plan
+from .prompting import opening, system_prompt
+from .state import State
+
+USUAL_ANSWER = 350
+"""Tokens of an answer when nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One participant: its first request, and what all its turns together may use."""
+
+    name: str
+    model: str
+    request: ModelRequest
+    turns: int
+    usage: Usage
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "participant": self.name,
+            "model": self.model,
+            "system": self.request.system,
+            "messages": [message_to_json(message) for message in self.request.messages],
+            "options": dict(self.request.options),
+            "turns": self.turns,
+            "usage": usage_to_json(self.usage),
+        }
+
+
+def forecast(loaded: Loaded) -> list[Expected]:
+    """By participant; answers are taken to be as long as `max_tokens` allows, at most `USUAL_ANSWER` tokens.
+
+    Models are made as for a run, so that what would keep it from starting is found: raises `ConfigError`.
+    """
+    cast = FromFile.of(loaded, keyboard).cast({})
+    return list(_expected(cast))
+
+
+def _expected(cast: Cast) -> Iterator[Expected]:
+    plan = cast.plan
+    answers = sum(_answer(model) for model in cast.assembled.models.values()) / len(plan.participants)
+    for participant in plan.participants:
+        model = cast.assembled.models.get(participant.name)
+        if model is None:
+            continue
+        messages = _first_messages(plan, participant.name)
+        request = ModelRequest(messages, system_prompt(plan, participant), options=participant.parameters)
+        turns = plan.turns if participant in plan.regulars else 1
+        usage = _usage(model, estimate_request(request), answers * len(plan.regulars), turns)
+        yield Expected(participant.name, str(model.name), request, turns, usage)
+
+
+def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
+    state = State(plan)
+    state.apply(TurnFinished(0, 0, "", opening(plan), NOTHING_USED, "", 0.0, kind="prompt"))
+    return state.views[name].messages
+
+
+def _usage(model: Model, first: int, per_round: float, turns: int) -> Usage:
+    """Each request has all rounds before it, as far as the model's window goes."""
+    most = model.window or 10**9
+    read = sum(min(int(first + per_round * number), most) for number in range(turns))
+    usage = Usage(read, _answer(model) * turns)
+    cost = model.price.cost(usage) if model.price else None
+    return Usage(usage.input_tokens, usage.output_tokens, cost_usd=cost)
+
+
+def _answer(model: Model) -> int:
+    return min(int(model.options.get("max_tokens") or USUAL_ANSWER), USUAL_ANSWER)

@@ -40,9 +40,12 @@ def served(model: Path) -> Iterator[str]:
     params.port = 0
     params.n_ctx = CONTEXT
     params.n_parallel = 2
+    params.cpuparams.n_threads = 1
     params.warmup = False
     params.verbosity = -1
+    params.endpoint_metrics = True
     server = xllamacpp.Server(params)
+    server.handle_metrics()  # it runs when it answers
     yield server.listening_address
     del server
 

@@ -14,12 +14,20 @@ _SLOTS = 4
 _QUIET = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an engine is to be; `threads` 0 leaves their number to llama.cpp."""
+
+    path: Path
+    context: int
+    threads: int = 0
+
+
 @dataclass(slots=True)
 class Engine:
     """A running engine: it answers at `address`, on loopback, to whoever knows `key`."""
 
-    path: Path
-    context: int
+    wanted: Wanted
     key: str = field(repr=False)
     server: Any = field(repr=False)
     users: int = 0
@@ -29,13 +37,13 @@ class Engine:
         return str(self.server.listening_address)
 
 
-_running: dict[tuple[Path, int], Engine] = {}
+_running: dict[Wanted, Engine] = {}
 _thread = ThreadPoolExecutor(1, "llama.cpp")  # loading blocks for seconds; one thread also keeps `_running` in order
 
 
-async def acquire(path: Path, context: int) -> Engine:
-    """The engine of this file; loads the model when nobody has yet."""
-    engine = _thread.submit(_acquired, path, context)
+async def acquire(wanted: Wanted) -> Engine:
+    """The engine that is wanted; loads the model when nobody has yet."""
+    engine = _thread.submit(_acquired, wanted)
     try:
         return await asyncio.wrap_future(engine)
     except asyncio.CancelledError:
@@ -48,9 +56,9 @@ async def release(engine: Engine) -> None:
     await asyncio.wrap_future(_thread.submit(_released, engine))
 
 
-def _acquired(path: Path, context: int) -> Engine:
-    engine = _running.get((path, context)) or _started(path, context)
-    _running[path, context] = engine
+def _acquired(wanted: Wanted) -> Engine:
+    engine = _running.get(wanted) or _started(wanted)
+    _running[wanted] = engine
     engine.users += 1
     return engine
 
@@ -58,7 +66,7 @@ def _acquired(path: Path, context: int) -> Engine:
 def _released(engine: Engine) -> None:
     engine.users -= 1
     if not engine.users:
-        del _running[engine.path, engine.context]
+        del _running[engine.wanted]
         engine.server = None
 
 
@@ -68,13 +76,15 @@ def _given_back(future: "Future[Engine]") -> None:
         _released(future.result())
 
 
-def _started(path: Path, context: int) -> Engine:
+def _started(wanted: Wanted) -> Engine:
     xllamacpp = optional("xllamacpp", "local")
     key = secrets.token_hex(16)
     params = xllamacpp.CommonParams()
-    params.model.path = str(path)
-    params.model_alias = [path.stem]
-    params.n_ctx = context
+    params.model.path = str(wanted.path)
+    params.model_alias = [wanted.path.stem]
+    params.n_ctx = wanted.context
+    if wanted.threads:
+        params.cpuparams.n_threads = wanted.threads
     params.n_parallel = _SLOTS
     params.kv_unified = True
     params.hostnames = ["127.0.0.1"]
@@ -82,9 +92,12 @@ def _started(path: Path, context: int) -> Engine:
     params.api_keys = [key]
     params.ui = False
     params.verbosity = _QUIET
+    params.endpoint_metrics = True
     try:
-        return Engine(path, context, key, xllamacpp.Server(params))
+        server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise ProviderError(
-            f"llama.cpp can't load {path}: the file is damaged, too new or too large for it."
+            f"llama.cpp can't load {wanted.path}: the file is damaged, too new or too large for it."
         ) from error
+    server.handle_metrics()  # an engine that is ended before its loop runs never ends: wait until it answers something
+    return Engine(wanted, key, server)

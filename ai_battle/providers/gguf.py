@@ -11,19 +11,21 @@ from ._deadlines import Deadlines
 from ._gguf_files import context_length, find, metadata
 
 _CONTEXT = 16_384
+_ONE_CALL = {"connection": "close"}  # llama.cpp closes after each stream without saying so; it is not to be used again
 
 
 class GgufClient(ModelClient):
     """Loads the model with the first request, off the event loop; the engine speaks the API of OpenAI on loopback.
 
-    `num_ctx` is the size of the context, else that of the first request's options.
+    `num_ctx` is the size of the context, else that of the first request's options; `threads` 0 is llama.cpp's choice.
     """
 
-    def __init__(self, model: str, num_ctx: int = 0, deadlines: Deadlines | None = None) -> None:
+    def __init__(self, model: str, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None) -> None:
         optional("xllamacpp", "local")
         self.path = find(model)
         self.trained_context = context_length(metadata(self.path))
         self._num_ctx = num_ctx
+        self._threads = threads
         self._deadlines = deadlines or Deadlines()
         self._loading = asyncio.Lock()
         self._engine: _engine.Engine | None = None
@@ -44,16 +46,17 @@ class GgufClient(ModelClient):
     async def _load(self, request: ModelRequest) -> ModelClient:
         wanted = self._num_ctx or int(request.options.get("num_ctx") or _CONTEXT)
         context = min(wanted, self.trained_context or wanted)
-        self._engine = await _engine.acquire(self.path, context)
+        self._engine = await _engine.acquire(_engine.Wanted(self.path, context, self._threads))
         self._client = openai.create(
             self.path.stem,
             endpoint="llamacpp",
             base_url=f"{self._engine.address}/v1",
             api_key=self._engine.key,
+            headers=_ONE_CALL,
             deadlines=self._deadlines,
         )
         return self._client
 
 
-def create(model: str, *, num_ctx: int = 0, deadlines: Deadlines | None = None) -> ModelClient:
-    return GgufClient(model, num_ctx, deadlines)
+def create(model: str, *, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None) -> ModelClient:
+    return GgufClient(model, num_ctx, threads, deadlines)

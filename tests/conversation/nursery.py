@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ai_battle.conversation import ConversationManager, Participant
 from ai_battle.conversation.limits import Limits
@@ -19,6 +20,7 @@ from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, TurnFinished, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import assistant
+from ai_battle.core.tokens import estimate_request
 
 CALLS = "calls"
 HEARD = "heard"
@@ -43,14 +45,16 @@ class Oracle(ModelClient):
         await asyncio.sleep(SECONDS_PER_ANSWER)
         text = hashlib.sha256(repr((request.system, request.messages)).encode()).hexdigest()
         await emit(TextDelta(text))
-        usage = Usage(100, 10, cost_usd=0.001)
+        usage = Usage(estimate_request(request), 10, cost_usd=0.001)
         await emit(ModelReplied("oracle", usage, SECONDS_PER_ANSWER))
         return ModelResponse(assistant(text), usage=usage, model="oracle")
 
 
 def oracles(run_dir: Path, **settings: object) -> ConversationManager:
     calls = run_dir.with_name(f"{run_dir.name}.{CALLS}")
-    people = [Participant(name, Oracle(calls)) for name in ("ann", "bob", "cleo")]
+    roles: Mapping[str, Any] = {"moderator": "moderator"}
+    names = ("ann", "bob", "cleo", *(["moderator"] if settings.get("speaker_selection") == "moderator" else []))
+    people = [Participant(name, Oracle(calls), role=roles.get(name, "assistant")) for name in names]
     return ConversationManager(people, goal="Agree on a number.", out=run_dir, turns=5, **settings)  # type: ignore[arg-type]
 
 
@@ -72,7 +76,9 @@ KINDS: Mapping[str, Callable[[Path], ConversationManager]] = {
     "plain": oracles,
     "random": lambda run_dir: oracles(run_dir, speaker_selection="random", seed=7),
     "parallel": lambda run_dir: oracles(run_dir, parallel=True),
-    "limited": lambda run_dir: oracles(run_dir, limits=Limits(tokens=900)),
+    "moderated": lambda run_dir: oracles(run_dir, speaker_selection="moderator"),
+    "limited": lambda run_dir: oracles(run_dir, limits=Limits(tokens=4_000)),
+    "folded": lambda run_dir: oracles(run_dir, max_conversation_tokens=400),
     "synced": lambda run_dir: oracles(run_dir, durability="every_turn"),
     "scripted": scripted,
 }

@@ -1,16 +1,15 @@
-"""What only the conversation knows to be wrong with a checked file: templates, input files, roles."""
+"""What only the conversation knows to be wrong with a checked file: templates and input files."""
 
 from collections.abc import Iterator
 
 from ..config import Loaded, Problem
 from ..core.errors import ConfigError
 from .casting import told
-
-Path = tuple[str | int, ...]
+from .inputs import unreadable
 
 
 def check(loaded: Loaded) -> list[Problem]:
-    return list(_templates(loaded))
+    return [*_templates(loaded), *loaded.missing_files(), *unreadable(loaded)]
 
 
 def _templates(loaded: Loaded) -> Iterator[Problem]:

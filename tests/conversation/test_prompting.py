@@ -1,0 +1,39 @@
+"""The packaged prompts and templates."""
+
+from importlib.resources import files
+
+import pytest
+
+from ai_battle.conversation.prompting import TEMPLATES, instructions
+from ai_battle.core.errors import ConfigError
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_packaged_template_is_filled(template: str) -> None:
+    assert "tidal power" in instructions(template, {"domain": "tidal power"})
+    assert "$" not in instructions(template, {"domain": "tidal power"})
+
+
+def test_values_are_taken_as_they_are() -> None:
+    assert "$1 and {this}" in instructions(TEMPLATES[0], {"domain": "$1 and {this}"})
+
+
+@pytest.mark.parametrize(
+    ("template", "params", "message"),
+    [
+        ("human_system_instruction", {"domain": "x"}, "did you mean 'human_system_instructions'"),
+        ("human_system_instructions", {}, "needs the parameter 'domain'"),
+        ("human_system_instructions", {"domian": "x", "domain": "y"}, "did you mean 'domain'"),
+        ("../secret", {}, "there is no template"),
+    ],
+)
+def test_what_can_not_be_filled_is_named(template: str, params: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        instructions(template, params)
+
+
+def test_every_prompt_is_short_and_ends_in_a_sentence() -> None:
+    for path in files("ai_battle.conversation").joinpath("prompts").iterdir():
+        text = path.read_text(encoding="utf-8").strip()
+        assert 0 < len(text) < 1200, path.name
+        assert text[-1] in ".:" or text.split()[-1].startswith("$"), path.name

@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult, assistant, user
@@ -130,6 +132,16 @@ EXAMPLES = [
 @pytest.mark.parametrize("request_", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_a_request_survives_the_wire(request_: ModelRequest) -> None:
     assert there_and_back(request_) == request_
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5", "claude-sonnet-4-5"])
+@pytest.mark.parametrize("request_", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_the_official_client_knows_every_field_of_a_request(request_: ModelRequest, model: str) -> None:
+    official: TypeAdapter[Any] = TypeAdapter(MessageCreateParamsNonStreaming)
+    body = official.validate_python(sent(request_, model))
+
+    assert body.keys() == sent(request_, model).keys()
+    assert [[dict(block) for block in message["content"]] for message in body["messages"]]
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)

@@ -127,8 +127,6 @@ class _Composer:
             return str(event_value) if isinstance(event_value, str) else self._stop(event, "a key must be text")
         if not isinstance(event, yaml.ScalarEvent):
             self._stop(event, "a key must be text, not a list or a mapping; quote text that holds { or [")
-        if not event.value and event.implicit[0]:
-            self._problem(event, "a key is empty")
         return str(event.value)
 
     def _alias(self, event: Any) -> Node:

@@ -7,9 +7,11 @@ import yaml
 
 from ._environment import Expansion
 from ._nodes import Node
-from ._scalars import Plain
+from ._scalars import Plain, resolve
 from ._secrets import is_secret, variable_for
 from .problems import Path
+
+OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -27,8 +29,10 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
 
 
 def _style(text: str) -> str | None:
-    """Quotes keep a reference what it is: text, also where its value looks like a number."""
-    return "|" if "\n" in text else "'" if "${" in text else None
+    """Quotes keep text what it is: numbers, references to numbers, and line breaks that YAML would change."""
+    if "${" in text or OTHER_BREAKS & set(text) or not isinstance(resolve(text), str):
+        return '"'
+    return "|" if "\n" in text else None
 
 
 _Dumper.add_representer(Plain, _plain)

@@ -217,10 +217,6 @@ def test_a_file_without_a_discussion_is_told(problems: Problems) -> None:
     assert "talk.yaml:1:1 discussion: is missing" in problems("models: {}\n")
 
 
-def test_an_empty_key_is_told(problems: Problems) -> None:
-    assert "talk.yaml:6:12 a key is empty" in problems(f"{SMALL}  limits: {{: 5}}\n")
-
-
 @pytest.mark.parametrize("name", ['""', '" "', '"a\\nb"', '"\\e[2J"'])
 def test_a_name_must_be_one_line_without_control_characters(problems: Problems, name: str) -> None:
     found = problems(f"{SMALL}    {name}: {{type: x}}\n")

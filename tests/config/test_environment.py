@@ -156,6 +156,6 @@ def test_a_secret_that_stands_in_the_file_is_treated_as_one(loaded: Load) -> Non
     here = loaded(f"{SMALL}providers: {{openai: {{api_key: {SECRET}, headers: {{X-Token: t0psecret}}}}}}\n")
 
     assert here.secrets == {SECRET, "t0psecret"}
-    assert "api_key: '${OPENAI_API_KEY}'" in here.resolved()
+    assert 'api_key: "${OPENAI_API_KEY}"' in here.resolved()
     assert SECRET not in here.resolved()
     assert "providers.openai.api_key: a secret is better kept out of the file: ${OPENAI_API_KEY}" in here.notes

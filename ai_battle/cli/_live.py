@@ -86,7 +86,7 @@ class LiveView:
 
     def _say(self, event: TextDelta) -> None:
         self._streamed = True
-        self._screen.write(plain(event.text))
+        self._screen.stream(plain(event.text))
 
     def _think(self, event: ThinkingDelta) -> None:
         self._doing = "thinking"
@@ -116,17 +116,18 @@ class LiveView:
 
     def _end(self, event: TurnFinished) -> None:
         if event.kind == "prompt":
-            self._screen.line(self._styled(plain(event.message.text.strip()), italic=True))
+            self._screen.stream(plain(event.message.text.strip()))
+            self._screen.end_line()
             return
         if not self._streamed:
-            self._screen.write(plain(event.message.text))
+            self._screen.stream(plain(event.message.text))
         self._screen.end_line()
         if event.stop == "length":
             self._screen.line(self._styled("! cut: the answer reached its length limit", fg="yellow"))
         self._show_status()
 
     def _finish(self, event: RunFinished) -> None:
-        self._screen.end_line()
+        self._screen.line()
         self.close()
 
     async def _tick(self) -> None:

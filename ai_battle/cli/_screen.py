@@ -3,6 +3,8 @@
 import shutil
 from typing import TextIO
 
+from ._wrapping import Wrapping
+
 SAVE, RESTORE, CLEAR_LINE = "\x1b7", "\x1b8", "\x1b[2K"
 
 
@@ -13,20 +15,21 @@ class Screen:
         self._out = out
         self._rows = 0
         self._at_line_start = True
+        self._wrapping = Wrapping(lambda: shutil.get_terminal_size().columns)
 
-    def write(self, text: str) -> None:
-        if text:
-            self._out.write(text)
-            self._out.flush()
-            self._at_line_start = text.endswith("\n")
+    def stream(self, text: str) -> None:
+        """More of a running text, broken between words."""
+        self._write(self._wrapping.feed(text))
 
     def end_line(self) -> None:
-        self.write("" if self._at_line_start else "\n")
+        self._write(self._wrapping.flush())
+        self._write("" if self._at_line_start else "\n")
+        self._wrapping.start_line()
 
     def line(self, text: str = "") -> None:
         """A line of its own, whatever stood there before."""
         self.end_line()
-        self.write(text + "\n")
+        self._write(text + "\n")
 
     def status(self, text: str) -> None:
         """Shows `text` in the last row; the first call, and one after a change of size, makes room for it."""
@@ -39,10 +42,17 @@ class Screen:
 
     def close(self) -> None:
         """Gives the whole terminal back."""
+        self.end_line()
         if self._rows:
             self._out.write(f"{SAVE}\x1b[{self._rows};1H{CLEAR_LINE}\x1b[r{RESTORE}")
             self._out.flush()
             self._rows = 0
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._out.write(text)
+            self._out.flush()
+            self._at_line_start = text.endswith("\n")
 
     def _reserve(self, rows: int) -> None:
         """Scrolls one line up, so that the cursor is above the last row, and shields that row from scrolling."""

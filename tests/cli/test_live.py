@@ -6,10 +6,12 @@ import unicodedata
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from ai_battle.cli._live import LiveView, PlainLines, view
 from ai_battle.cli._money import dollars, duration
 from ai_battle.cli._plain import one_line, plain
+from ai_battle.cli._wrapping import Wrapping
 from ai_battle.core.events import (
     AttemptFailed,
     Event,
@@ -134,3 +136,19 @@ async def test_a_pipe_gets_plain_lines_of_finished_turns() -> None:
 
 def test_durations_read_like_a_clock() -> None:
     assert [duration(seconds) for seconds in (0.4, 75, 3_725)] == ["0:00", "1:15", "1:02:05"]
+
+
+@given(st.lists(st.sampled_from(["a", "word", "otherword", "漢字", "\n"])), st.integers(1, 9), st.integers(12, 40))
+def test_streamed_text_is_broken_between_words_and_loses_nothing(words: list[str], size: int, columns: int) -> None:
+    text = " ".join(words)
+    wrapping = Wrapping(lambda: columns)
+
+    written = "".join(wrapping.feed(text[at : at + size]) for at in range(0, len(text), size)) + wrapping.flush()
+
+    assert written.split() == text.split()
+    assert not [line for line in written.split("\n") if cell_len(line) > columns]
+
+
+def test_a_word_in_two_deltas_is_not_torn() -> None:
+    wrapping = Wrapping(lambda: 10)
+    assert wrapping.feed("one two thr") + wrapping.feed("ee four") + wrapping.flush() == "one two \nthree four"

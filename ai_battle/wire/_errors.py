@@ -125,16 +125,13 @@ def readable_request(api: str) -> Iterator[None]:
 
 def read_complaint(body: Any) -> Complaint:
     """Reads `{"error": {...} or "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}` and plain text."""
-    if isinstance(body, list) and body:
-        return read_complaint(body[0])
+    if isinstance(body, list):
+        return read_complaint(body[0] if body else None)
     if not isinstance(body, Mapping):
         return Complaint(_one_line(str(body or "")))
-    error = body.get("error") or body.get("detail") or body
-    if not isinstance(error, Mapping):
-        return Complaint(_one_line(str(error)))
-    kinds = [str(error[key]) for key in ("code", "type", "status") if error.get(key)]
-    message = error.get("message") or error.get("msg") or error.get("detail") or " ".join(kinds) or str(dict(error))
-    return Complaint(_one_line(str(message)), frozenset(kinds), _status(kinds), _delay_in(error))
+    if inner := body.get("error") or (not body.get("message") and body.get("detail")):
+        return read_complaint(inner)
+    return _complaint(body)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -159,6 +156,12 @@ def redacted(text: str) -> str:
 
 def head(raw: bytes) -> str:
     return redacted(raw[:RAW].decode("utf-8", "replace"))
+
+
+def _complaint(body: Mapping[str, Any]) -> Complaint:
+    kinds = [str(body[key]) for key in ("code", "type", "status") if body.get(key)]
+    message = str(body.get("message") or body.get("msg") or " ".join(kinds) or dict(body))
+    return Complaint(_one_line(message), frozenset(kinds), _status(kinds), _delay_in(body))
 
 
 def _in_band(body: Any, again: Again, partial: str) -> ProviderError:

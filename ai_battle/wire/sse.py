@@ -81,12 +81,12 @@ def _event(block: bytes) -> ServerEvent | None:
     for line in block.removeprefix(BOM).split(b"\n"):
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
-        if field == b"data":
-            data.append(value)
-        elif field == b"event":
+        if field == b"event":
             name = value.decode("utf-8", "replace")
-        elif field == b"error":  # llama.cpp says `error: {...}`
-            name, data = "error", [value]
+        if field in (b"data", b"error"):
+            data.append(value)
+        if field == b"error":  # llama.cpp says `error: {...}`
+            name = "error"
     return (name, b"\n".join(data)) if data else None
 
 

@@ -54,15 +54,12 @@ def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None
     role = body.get("role") or "assistant"
     if role not in ROLES:
         raise ConfigError(f"A message has the role {role!r}; there is system, user, assistant and tool.")
-    shown = tuple(_decode_shown(body))
     if role == "tool":
-        identity = given(body, "tool_call_id", "")
-        call = (calls or {}).get(identity) or ToolCall(given(body, "tool_name", ""), id=identity)
-        return Message("tool", (ToolResult(call, shown, extra=kept(body, KNOWN)),))
+        return Message("tool", (_decode_result(body, calls or {}),))
     thought = given(body, "thinking", "")
     thinking = (Thinking(thought),) if thought else ()
     requested = tuple(decode_call(call) for call in body.get("tool_calls") or ())
-    return Message(ROLES[role], (*thinking, *shown, *requested), extra=kept(body, KNOWN))
+    return Message(ROLES[role], (*thinking, *_decode_shown(body), *requested), extra=kept(body, KNOWN))
 
 
 def decode_call(body: Mapping[str, Any]) -> ToolCall:
@@ -115,6 +112,12 @@ def _picture(image: Image) -> str:
 def _encode_call(call: ToolCall) -> dict[str, Any]:
     arguments = {"malformed": call.malformed} if call.malformed else call.arguments
     return {"id": call_id(call), "function": {"name": call.name, "arguments": arguments}} | own(call.extra)
+
+
+def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> ToolResult:
+    identity = given(body, "tool_call_id", "")
+    call = calls.get(identity) or ToolCall(given(body, "tool_name", ""), id=identity)
+    return ToolResult(call, tuple(_decode_shown(body)), extra=kept(body, KNOWN))
 
 
 def _decode_shown(body: Mapping[str, Any]) -> Iterable[Text | Image]:

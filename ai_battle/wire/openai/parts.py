@@ -39,10 +39,10 @@ def encode_part(part: Part) -> dict[str, Any]:
         case Text(text):
             return {"type": "text", "text": text, **extra}
         case Image(media_type, data, url):
-            return {"type": "image_url", "image_url": {"url": url or data_url(media_type, data), **extra}}
+            return {"type": "image_url", "image_url": {"url": _address(media_type, data, url), **extra}}
         case Document(media_type, data, url, name):
-            file = {"filename": name or "document.pdf", "file_data": url or data_url(media_type, data)}
-            return {"type": "file", "file": {**file, **extra}}
+            file = {"filename": name or "document.pdf", "file_data": _address(media_type, data, url), **extra}
+            return {"type": "file", "file": file}
         case _:
             raise TypeError(f"{type(part).__name__} is no content")
 
@@ -52,12 +52,10 @@ def decode_content(content: Any) -> tuple[Part, ...]:
         return (Text(content),) if content else ()
     if isinstance(content, Mapping):
         raise TypeError("content is an object")
-    return tuple(_decode_part(part) for part in content or ())
+    return tuple(Text(part) if isinstance(part, str) else _decode_part(part) for part in content or ())
 
 
-def _decode_part(part: Mapping[str, Any] | str) -> Part:
-    if isinstance(part, str):
-        return Text(part)
+def _decode_part(part: Mapping[str, Any]) -> Part:
     match part:
         case {"type": "text", "text": str(text)}:
             return Text(text, extra=kept(part, frozenset(("type", "text"))))
@@ -88,8 +86,8 @@ def _document(url: str, file: Mapping[str, Any]) -> Document:
     return Document(mimetypes.guess_type(url)[0] or "application/pdf", url=url, name=name, extra=extra)
 
 
-def data_url(media_type: str, data: bytes) -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
+def _address(media_type: str, data: bytes, url: str) -> str:
+    return url or f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 def read_data_url(url: str) -> tuple[str, bytes] | None:

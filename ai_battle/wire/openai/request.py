@@ -115,14 +115,17 @@ def _decode_format(form: Any) -> Mapping[str, Any] | None:
 def is_strict(schema: Any) -> bool:
     """Whether OpenAI can enforce it: every object closed and all of its properties required."""
     if isinstance(schema, list):
-        return all(is_strict(item) for item in schema)
+        return all(map(is_strict, schema))
     if not isinstance(schema, Mapping):
         return True
-    if "properties" in schema or schema.get("type") == "object":
-        closed = schema.get("additionalProperties") is False
-        if not closed or set(schema.get("required", ())) != set(schema.get("properties", {})):
-            return False
-    return all(is_strict(value) for value in schema.values())
+    return _is_closed(schema) and all(map(is_strict, schema.values()))
+
+
+def _is_closed(schema: Mapping[str, Any]) -> bool:
+    if schema.get("type") != "object" and "properties" not in schema:
+        return True
+    required, properties = schema.get("required", ()), schema.get("properties", ())
+    return schema.get("additionalProperties") is False and set(required) == set(properties)
 
 
 def _is_system_prompt(message: Message) -> bool:

@@ -81,10 +81,11 @@ class StreamReader:
             raise in_stream(chunk, self.text)
         if chunk.get("usage") or "x_groq" in chunk:
             self._usage = read_usage(chunk)
-        choices = chunk.get("choices")
-        if not choices:
-            return
-        self._first = self._first or chunk
+        if choices := chunk.get("choices"):
+            self._first = self._first or chunk
+            self._take_choices(choices, events)
+
+    def _take_choices(self, choices: list[dict[str, Any]], events: list[Event]) -> None:
         for choice in choices:
             if not choice.get("index"):
                 self._take_choice(choice, events)

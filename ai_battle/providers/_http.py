@@ -92,14 +92,15 @@ class HttpClient(ModelClient):
                 raise self.dialect.decode_error(reply.status, await reply.whole(), reply.headers)
             if reply.headers.get("content-type", "").startswith("application/json"):
                 return await self._unstreamed(reply, reader, emit)
-            while data := await reply.more():
-                if events := reader.feed(data):
-                    clocks.heard()
-                    for event in events:
-                        await emit(event)
-                if reader.done:
-                    await reply.rest()
-                    break
+            return await self._streamed(reply, reader, clocks, emit)
+
+    async def _streamed(self, reply: Reply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
+        while not reader.done and (data := await reply.more()):
+            if events := reader.feed(data):
+                clocks.heard()
+            for event in events:
+                await emit(event)
+        await reply.rest()
         return reader.finish()
 
     async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:

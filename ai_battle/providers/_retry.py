@@ -70,9 +70,10 @@ class Retrying(ModelClient):
         delay = jitter(len(failures), *self._pauses) if error.retry_after is None else error.retry_after
         if _now() + delay >= ends:
             raise _too_late(error, delay, self._total)
+        await emit(events.Retrying(self._name, len(failures) + 1, delay, str(error)))
         if error.retry_after is not None:
             self._traffic.close_for(delay)
-        await emit(events.Retrying(self._name, len(failures) + 1, delay, str(error)))
+            delay = spread(delay)
         await asyncio.sleep(delay)
 
     async def _wait_for_others(self, attempt: int, ends: float, emit: Emit) -> None:
@@ -82,7 +83,7 @@ class Retrying(ModelClient):
                 text = f"{self._name}: not called for another {delay:.3g} s ({self._traffic.reason})."
                 raise RateLimited(text, retry_after=delay)
             await emit(events.Retrying(self._name, attempt, delay, self._traffic.reason))
-            await asyncio.sleep(delay + random.uniform(0, min(1.0, delay / 10)))  # noqa: S311 - not all at once
+            await asyncio.sleep(spread(delay))
 
     @property
     def _traffic(self) -> Traffic:
@@ -107,6 +108,11 @@ def may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
 def jitter(failures: int, first: float, longest: float) -> float:
     """Full jitter: anything from nothing to a bound that doubles with each failure."""
     return random.uniform(0, min(longest, first * 2 ** (failures - 1)))  # noqa: S311
+
+
+def spread(delay: float) -> float:
+    """A bit more than a time that many may wait for, so that not all come at once."""
+    return delay + random.uniform(0, min(1.0, delay / 10))  # noqa: S311
 
 
 def _after(failures: Sequence[ProviderError]) -> ProviderError:

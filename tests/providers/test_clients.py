@@ -1,13 +1,17 @@
 """Each provider over each transport: what is asked, what is answered, and what is heard on the way."""
 
 import asyncio
+import tracemalloc
 
 import pytest
 
+from ai_battle.core.errors import BadReply, Unreachable
 from ai_battle.core.events import EventLog, ThinkingDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Image, Message, Text, assistant, user
-from ai_battle.testing import call, fault, reply
+from ai_battle.providers import openai
+from ai_battle.providers._retry import Retrying
+from ai_battle.testing import FakeProviders, call, fault, reply
 
 from .conftest import Way
 
@@ -86,3 +90,26 @@ async def test_a_listener_that_fails_is_not_taken_for_a_broken_connection(way: W
 
     with pytest.raises(OSError, match="disk full"):
         await way.client().complete(asked, emit)
+
+
+async def test_an_answer_that_drips_is_ended_by_the_total_clock(way: Way, asked: ModelRequest) -> None:
+    way.fake.says(fault("slow_drip", seconds=0.05))
+
+    with pytest.raises(Unreachable, match="total clock"):
+        await Retrying(way.client(), way.wire, total=0.5).complete(asked)
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
+async def test_a_gzip_bomb_does_not_fill_the_memory(fakes: FakeProviders, asked: ModelRequest, transport: str) -> None:
+    fakes.openai.always(fault("gzip_bomb"))
+    client = openai.create("gpt-4o", transport=transport)
+    with pytest.raises(BadReply):
+        await client.complete(asked)
+
+    tracemalloc.start()
+    with pytest.raises(BadReply, match="16 MiB"):
+        await client.complete(asked)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 64 * 2**20

@@ -20,6 +20,7 @@ def check(discussion: Discussion) -> Iterator[Problem]:
         yield from _script(participant, path)
         yield from _allowed_tools(participant, discussion.tools, path)
     if discussion.tools:
+        yield from _registered_once(discussion.tools)
         yield from _mcp_servers(discussion.tools)
     if discussion.collaboration:
         yield from _pairs(discussion.collaboration)
@@ -52,6 +53,13 @@ def _allowed_tools(participant: ParticipantSettings, tools: Tools | None, path: 
         if tool not in known:
             message = f"no tool {tool!r} is registered in discussion.tools.registry{near(tool, known)}"
             yield Problem((*path, "tools", index), message)
+
+
+def _registered_once(tools: Tools) -> Iterator[Problem]:
+    names = [tool.name for tool in tools.registry]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(("discussion", "tools", "registry", index), f"{name!r} is registered above already")
 
 
 def _mcp_servers(tools: Tools) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..core.errors import ConfigError
-from ._secrets import SHORTEST, hidden
+from ._secrets import can_be_hidden, hidden
 
 REFERENCE = re.compile(r"(\$?)\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\})?")
 WHOLE = re.compile(r"\$\{([^{}]*)\}")
@@ -36,8 +36,8 @@ class Expansion:
 
     @property
     def secret_names(self) -> dict[str, str]:
-        """What must not be shown, and its variable; shorter values can't be told from ordinary text."""
-        return {value: name for name, value in self.taken.items() if len(value) >= SHORTEST}
+        """What must not be shown, and its variable."""
+        return {value: name for name, value in self.taken.items() if can_be_hidden(value)}
 
     def keep_secret(self, value: str, name: str) -> None:
         """A secret that stands in the file itself."""

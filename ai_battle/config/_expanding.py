@@ -17,7 +17,7 @@ class Expanding:
     """One walk over a tree; `problems` are the references that can't be replaced."""
 
     def __init__(self, expansion: Expansion) -> None:
-        self._expansion = expansion
+        self.expansion = expansion
         self._values = 0
         self._text = 0
         self.problems: list[Problem] = []
@@ -32,17 +32,14 @@ class Expanding:
                 return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
             case str() if "${" in node.value:
                 return self._replaced(node.value, path)
-            case str() if node.value and path and is_secret(path[-1]):
-                self._expansion.keep_secret(node.value, variable_for(path))
+            case str() if node.value and is_secret(path):
+                self.expansion.keep_secret(node.value, variable_for(path))
                 self.notes.append(f"{dotted(path)}: a secret is better kept out of the file: ${{{variable_for(path)}}}")
         return node.value
 
-    def hide(self, text: str) -> str:
-        return self._expansion.hide(text)
-
     def _replaced(self, text: str, path: Path) -> str:
         try:
-            value = self._expansion.value(text)
+            value = self.expansion.value(text)
         except Unset as unset:
             return self._unset(text, path, str(unset))
         return Plain(value) if isinstance(text, Plain) else value

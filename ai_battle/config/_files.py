@@ -1,5 +1,6 @@
 """Which input files are not there, looked for when they are needed."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path as FilePath
 
@@ -19,7 +20,7 @@ def missing_files(discussion: Discussion, base: FilePath) -> Iterator[Problem]:
 def _missing_of(files: InputFiles, base: FilePath) -> Iterator[Problem]:
     for index, file in enumerate(files.files):
         yield from _missing(file, base, ("discussion", "input_files", "files", index))
-    if files.directory and not (base / FilePath(files.directory).expanduser()).is_dir():
+    if files.directory and not (base / os.path.expanduser(files.directory)).is_dir():
         yield Problem(("discussion", "input_files", "directory"), f"there is no directory {files.directory!r}")
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from ..core.plugins import near
 from ._nodes import Node
 from ._scalars import is_number
-from ._secrets import is_secret
+from ._secrets import is_secret_key
 from ._values import Section
 from .problems import Path, Problem
 
@@ -21,9 +21,7 @@ def problems_of(error: ValidationError, schema: type[Section], written: Node) ->
     """What is wrong; a key that is missing because it is misspelt is told once."""
     problems = list(_each(error, schema, written))
     misspelt = {(p.path[:-1], key) for p in problems if p.key for key in re.findall(r"'(\w+)'", p.message)}
-    return [
-        p for p in problems if p.key or not p.message.startswith(MISSING) or (p.path[:-1], p.path[-1]) not in misspelt
-    ]
+    return [p for p in problems if (p.path[:-1], p.path[-1]) not in misspelt or not p.message.startswith(MISSING)]
 
 
 def _each(error: ValidationError, schema: type[Section], written: Node) -> Iterator[Problem]:
@@ -42,7 +40,7 @@ def shown(written: Node, path: Path) -> str:
     """The value at `path`, short and as it was written; keys are not shown."""
     node = written.nearest(path)
     value = None if isinstance(node.value, dict) and node is not written.at(path) else node.value
-    if any(is_secret(step) for step in path):
+    if any(map(is_secret_key, path)):
         return "this"
     if isinstance(value, dict):
         return "a mapping"
@@ -103,6 +101,7 @@ def _too_short(context: Mapping[str, Any], value: str) -> str:
 WORDS: dict[str, Words] = {
     "missing": lambda _, __: MISSING,
     "string_type": _expects("text"),
+    "string_unicode": lambda _, __: "must be text that UTF-8 can write",
     "string_too_short": lambda _, __: "must not be empty",
     "string_too_long": lambda context, _: f"must be at most {context['max_length']} characters long",
     "string_pattern_mismatch": lambda _, value: f"must be like 1024x1024 or 4K, not {value}",
@@ -154,14 +153,8 @@ def section_at(schema: type[Section], path: Path) -> type[Section] | None:
 def _inside(expected: Any, step: str | int) -> Any:
     if section := _section_in(expected):
         return get_type_hints(section, include_extras=True).get(str(step))
-    return next(
-        (
-            get_args(kind)[-1 if get_origin(kind) is dict else 0]
-            for kind in _kinds(expected)
-            if get_origin(kind) in (dict, tuple)
-        ),
-        None,
-    )
+    several = [kind for kind in _kinds(expected) if get_origin(kind) in (dict, tuple)]
+    return get_args(several[0])[1 if get_origin(several[0]) is dict else 0] if several else None
 
 
 def _section_in(expected: Any) -> type[Section] | None:

@@ -53,6 +53,6 @@ def _values(node: Node, expansion: Expansion, path: Path = ()) -> Any:
             return [_values(child, expansion, (*path, index)) for index, child in enumerate(node.value)]
         case str() if "${" in node.value:
             return type(node.value)(expansion.written_back(node.value))
-        case str() if node.value and path and is_secret(path[-1]):
+        case str() if node.value and is_secret(path):
             return f"${{{variable_for(path)}}}"
     return node.value

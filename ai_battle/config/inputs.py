@@ -1,5 +1,6 @@
 """The schema of what the participants get to see: `input_file` and `input_files`."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,7 +30,7 @@ class InputFile(Section):
     )
 
     def resolve(self, base: Path) -> Path:
-        return base / Path(self.path).expanduser()
+        return base / os.path.expanduser(self.path)
 
 
 AnyFile = Annotated[InputFile, Short(_file, TEXT)]

@@ -66,7 +66,7 @@ class Loaded:
 
     def located(self, problem: Problem) -> str:
         """The problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
-        return _line(_fault(self.tree, problem), self.shown)
+        return self.expansion.hide(_line(_fault(self.tree, problem), self.shown))
 
     def missing_files(self) -> list[Problem]:
         """The input files that are not there."""
@@ -96,7 +96,7 @@ def load(
     expansion = Expansion(variables)
     expanding = Expanding(expansion)
     file = _checked(tree, expanding, origin)
-    all_notes = (*notes, *expanding.notes, *notes_on(file.discussion))
+    all_notes = tuple(map(expansion.hide, (*notes, *expanding.notes, *notes_on(file.discussion))))
     return Loaded(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree)
 
 
@@ -118,7 +118,7 @@ def _origin(source: Source, base: Path | None) -> Origin:
 
 def _base(tree: Node, folder: Path) -> Path:
     named = tree.child("base_directory")
-    return folder / Path(named.value).expanduser() if named and isinstance(named.value, str) else folder
+    return folder / os.path.expanduser(named.value) if named and isinstance(named.value, str) else folder
 
 
 def _checked(tree: Node, expanding: Expanding, origin: Origin) -> DiscussionFile:
@@ -129,7 +129,7 @@ def _checked(tree: Node, expanding: Expanding, origin: Origin) -> DiscussionFile
     faults = [*origin.faults, *(_fault(tree, problem) for problem in problems)]
     if file is None or faults:
         lines = (_line(fault, origin.shown) for fault in sorted(faults, key=_order))
-        raise ConfigProblems(map(expanding.hide, lines))
+        raise ConfigProblems(map(expanding.expansion.hide, lines))
     return file
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.config import ConfigProblems, Loaded, load
+from ai_battle.config import ConfigProblems, Loaded, Problem, load
 from ai_battle.core.errors import ConfigError
 
 from .conftest import PARTICIPANTS, SMALL, Problems, Written
@@ -127,6 +127,24 @@ def test_nothing_that_is_printed_shows_a_value_from_the_environment(loaded: Load
     assert SECRET not in repr(loaded(f"{SMALL}providers: {{openai: {{api_key: '${{KEY}}'}}}}\n", {"KEY": SECRET}))
 
 
+def test_a_problem_found_later_shows_no_value_from_the_environment(loaded: Load) -> None:
+    here = loaded(SMALL.replace("claude-3-sonnet", "'${MODEL}'"), {"MODEL": "secret-model"})
+    problem = Problem(("discussion", "models", "Bob", "type"), "no model is called 'secret-model'")
+
+    assert here.located(problem).endswith("discussion.models.Bob.type: no model is called '${MODEL}'")
+
+
+def test_notes_show_no_value_from_the_environment(loaded: Load) -> None:
+    text = f"{SMALL}  collaboration: {{pairs: [{{primary: '${{MODEL}}', secondary: x}}]}}\n"
+
+    assert "secret-model" not in str(loaded(text, {"MODEL": "secret-model"}).notes)
+
+
+@pytest.mark.parametrize("value", ["7", "1024", "true", "abc"])
+def test_values_that_are_everywhere_are_no_secrets(loaded: Load, value: str) -> None:
+    assert not loaded(goal("${A}"), {"A": value}).secrets
+
+
 def test_the_resolved_text_names_variables_again_and_loads_to_the_same(loaded: Load, written: Written) -> None:
     text = f"""\
 {goal("${KEY:-x} and ${OTHER:-default} and $${TEXT}")}
@@ -159,3 +177,14 @@ def test_a_secret_that_stands_in_the_file_is_treated_as_one(loaded: Load) -> Non
     assert 'api_key: "${OPENAI_API_KEY}"' in here.resolved()
     assert SECRET not in here.resolved()
     assert "providers.openai.api_key: a secret is better kept out of the file: ${OPENAI_API_KEY}" in here.notes
+
+
+def test_a_fact_is_no_secret_whatever_its_name(loaded: Load) -> None:
+    here = loaded(f"{SMALL}established_facts: {{password: sesame, api_key: none}}\n")
+
+    assert not here.secrets
+    assert "password: sesame" in here.resolved()
+
+
+def test_an_unknown_home_is_a_missing_file(loaded: Load) -> None:
+    assert len(loaded(f"{SMALL}  input_file: ~nobody-at-all/x.txt\n").missing_files()) == 1

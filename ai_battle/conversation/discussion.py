@@ -80,13 +80,17 @@ class Discussion:
             if not self._state.wrapped_up and self._plan.mode != "no-meta":
                 await self.take_turn(self._step(self._floor.last_word, "wrap_up", "wrap_up"))
             return "limit", f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
+        await self._conclude()
+        return "done", self._state.stop_reason or self._floor.reason_to_end
+
+    async def _conclude(self) -> None:
+        """The words after the last turn that are still to be said."""
         moderator = self._plan.moderator
         if moderator and self._state.spoken[moderator.name] < 2:
             await self.take_turn(self._step(moderator, note="close"))
         for observer in self._plan.observers:
             if not self._state.spoken[observer.name]:
                 await self.take_turn(self._step(observer, "observation", "observe"))
-        return "done", self._state.stop_reason or self._floor.reason_to_end
 
     async def take_turn(self, step: Step) -> None:
         """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""

@@ -83,12 +83,12 @@ def _consensus(course: Course, _: bool) -> bool:
 
 
 def _no_novelty(course: Course, _: bool) -> bool:
-    """Four messages in a row that add next to nothing to the messages before them."""
+    """Four messages in a row that add next to nothing to the messages before them, or only say goodbye."""
     texts = [message.text for message in course.recent]
     if len(texts) <= UNINFORMATIVE:
         return False
     latest = range(len(texts) - UNINFORMATIVE, len(texts))
-    return all(novelty(texts[i], texts[:i]) < LITTLE for i in reversed(latest))
+    return all(parts(texts[i]) or novelty(texts[i], texts[:i]) < LITTLE for i in reversed(latest))
 
 
 _CONDITIONS: Mapping[str, Callable[[Course, Any], bool]] = {

@@ -44,7 +44,7 @@ _PARTS = _pattern(
     r"\ball the best\b|\bbest (?:of luck|wishes|regards)\b|\bgood luck\b|\bmy pleasure\b",
     r"\b(?:was|been|is) (?:a |such a |truly a |my )*(?:pleasure|joy|delight|privilege)\b",
     r"\blikewise\b|\bsame to you\b|\byou too\b|\bappreciate|\bgrateful\b|\bgratitude\b|\blook(?:ing)? forward\b",
-    r"\bcheers\b|\bfeel free\b|\bany ?time\b|\benjoyed\b",
+    r"\bcheers\b|\bhesitate to\b|\bfeel free\b|\bany ?time\b|\benjoyed\b",
     r"\bdanke\b|\bgern geschehen\b|\bauf wiedersehen\b|\btsch\u00fcss\b|\bmerci\b|\bau revoir\b",
     r"\bgracias\b|\badi\u00f3s\b|\bde nada\b|\bgrazie\b|\bobrigad[oa]\b|\u8c22\u8c22|\u518d\u89c1",
 )
@@ -61,11 +61,11 @@ def agrees(text: str) -> bool:
 
 
 def parts(text: str) -> bool:
-    """Thanks, wishes and goodbyes make up half of its sentences or more, and it asks nothing."""
+    """Thanks, wishes and goodbyes make up half of its text or more, and it asks nothing."""
     said = _plain(text)
     if not said or any(_ASKS.search(s) for s in said):
         return False
-    return sum(bool(_PARTS.search(s)) for s in said) / len(said) >= CLOSING
+    return sum(len(s) for s in said if _PARTS.search(s)) >= CLOSING * sum(map(len, said))
 
 
 def _plain(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.resources import files
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|\d+(?:[.,]\d+)*")
@@ -22,6 +23,7 @@ def words(text: str) -> Iterator[str]:
             yield word
 
 
+@lru_cache(maxsize=64)
 def content_stems(text: str) -> frozenset[str]:
     """What a text is about: its words without fillers and courtesies, cut to stems: inflection is nothing new."""
     plain = (word.partition("'")[0] for word in words(text))

@@ -35,8 +35,8 @@ def stopped_after(dialogue: Mapping[str, Any], stop: Any) -> int | None:
     return None
 
 
-def test_consensus_and_no_novelty_stop_20_labelled_dialogues_with_at_most_one_wrong() -> None:
-    assert len(DIALOGUES) == 20
+def test_consensus_and_no_novelty_end_30_labelled_dialogues_with_at_most_one_wrong_stop() -> None:
+    assert len(DIALOGUES) >= 20
     wrong, missed = [], []
     for dialogue in DIALOGUES:
         stopped, over_from = stopped_after(dialogue, [{"consensus": True}, {"no_novelty": True}]), dialogue["over_from"]

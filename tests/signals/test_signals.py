@@ -1,0 +1,108 @@
+"""Pure signals of texts."""
+
+import pytest
+
+from ai_battle.signals.agreement import agrees, parts
+from ai_battle.signals.decisions import decisions
+from ai_battle.signals.novelty import novelty
+from ai_battle.signals.words import content_stems, sentences, words
+
+
+def test_words_are_lower_cased_and_scripts_without_spaces_come_in_pairs() -> None:
+    assert list(words("Don't panic: 3.5 Äpfel")) == ["don't", "panic", "3.5", "äpfel"]
+    assert list(words("光速是常")) == ["光速", "速是", "是常"]
+
+
+def test_content_is_what_is_left_without_fillers_and_inflection() -> None:
+    assert content_stems("Thank you, the batteries are great!") == {"batter"}
+    assert content_stems("A battery is a battery.") == {"batter"}
+
+
+def test_sentences_end_at_full_stops_and_lines() -> None:
+    assert sentences("One. Two!\n- three\n\n**Four?** 3.5 is no end") == [
+        "One.",
+        "Two!",
+        "three",
+        "Four?",
+        "3.5 is no end",
+    ]
+
+
+def test_novelty_is_the_share_of_new_content() -> None:
+    assert novelty("Copper conducts heat.", []) == pytest.approx(3 / 5)
+    assert novelty("Copper conducts heat.", ["Heat is conducted by copper."]) == 0
+    assert novelty("Thank you so much!", []) == 0
+    assert novelty("Silver conducts heat better than copper ever could in practice.", ["Copper conducts heat."]) > 0.2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Agreed.",
+        "I fully agree with the plan.",
+        "Deal! See you at ten.",
+        "OK, let's go with B.",
+        "That's settled, right?",
+        "I\u2019m convinced now.",
+        "No objections from my side.",
+        "Einverstanden, so machen wir es.",
+        "We\u2019ve reached a consensus.",
+    ],
+)
+def test_a_yes_without_reserve_agrees(text: str) -> None:
+    assert agrees(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I agree, but the cost worries me.",
+        "I don't agree.",
+        "I would agree if you paid.",
+        "I'm not convinced yet.",
+        "Agreed. However, who pays?",
+        "I agree. What about the buses?",
+        "We never agreed on that.",
+        "Copper is cheaper than silver.",
+        "",
+    ],
+)
+def test_a_yes_with_a_reserve_or_a_question_does_not(text: str) -> None:
+    assert not agrees(text)
+
+
+@pytest.mark.parametrize("text", ["Thank you, goodbye!", "You're welcome! Have a great day!", "Merci, au revoir."])
+def test_saying_goodbye_is_recognised(text: str) -> None:
+    assert parts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thanks. Line 30 still uses a mutable default argument.",
+        "Thank you! Why is that?",
+        "The tide turns twice a day.",
+        "",
+    ],
+)
+def test_thanks_before_something_new_are_no_goodbye(text: str) -> None:
+    assert not parts(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Fine. DECISION: use Postgres. Next topic.", ["DECISION: use Postgres."]),
+        ("**Decision:**\nuse Postgres\nand so on", ["Decision: use Postgres"]),
+        ("After a while we\u2019ve decided to wait. Then lunch.", ["After a while we\u2019ve decided to wait."]),
+        ("- We agreed: 10 euro", ["We agreed: 10 euro"]),
+        ("Indecision: a poem. We discussed the decision process.", []),
+        ("Wir haben beschlossen, zu warten.", ["Wir haben beschlossen, zu warten."]),
+    ],
+)
+def test_marked_decisions_are_found_as_whole_sentences(text: str, found: list[str]) -> None:
+    assert decisions([text]) == found
+
+
+def test_a_decision_that_is_repeated_is_found_once() -> None:
+    assert decisions(["DECISION: go.", "As said.\nDECISION: go."]) == ["DECISION: go."]

@@ -31,7 +31,7 @@ BLOCKED = {"content_filter", "content_policy_violation"}
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 TOO_LONG = re.compile(
     r"context[ _](length|window|size|limit)|(prompt|input|request) (is |was )?too (long|large)|input token count"
-    r"|maximum (number of )?tokens|reduce the length of the (messages|prompt)",
+    r"|maximum (number of )?tokens|maximum prompt length|reduce the length of the (messages|prompt)",
     re.IGNORECASE,
 )
 NO_MONEY = re.compile(

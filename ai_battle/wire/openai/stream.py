@@ -7,7 +7,7 @@ from ...core.errors import ProviderError
 from ...core.events import Event, TextDelta, ThinkingDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse
 from ...core.messages import Message, Part, Text, Thinking
-from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer, readable_answer
+from .._errors import UNREADABLE, cut, empty, in_stream, malformed, no_answer, readable_answer
 from .._json import loads
 from .._shape import given
 from ..sse import EventTokenizer
@@ -74,6 +74,8 @@ class StreamReader:
 
     def _not_whole(self) -> ProviderError:
         body = self._tokens
+        if self._ended and not self._first:
+            return empty()
         return cut(self.text, body.unread) if body.is_event_stream else no_answer(body.unread or body.head)
 
     def _take(self, name: str, chunk: dict[str, Any], events: list[Event]) -> None:

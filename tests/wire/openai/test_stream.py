@@ -181,7 +181,9 @@ def test_an_error_event_by_name_is_an_error() -> None:
         (b'{"error": {"message": "bad key", "code": 401}}', "bad key", "never"),
         (b'{"id": "x", "choices": [', "truncated JSON", "once"),
         (b": ping\n\n", "cut after 0 characters", "always"),
-        (b"data: [DONE]\n\n", "cut after 0 characters", "always"),
+        (b'data: {"choices": []}\n\n', "cut after 0 characters", "always"),
+        (b'data: {"choices": []}\n\ndata: [DONE]\n\n', "empty", "once"),
+        (b"data: [DONE]\n\n", "empty", "once"),
     ],
 )
 def test_a_body_that_is_no_stream_is_shown(body: bytes, message: str, again: str) -> None:

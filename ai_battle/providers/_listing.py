@@ -1,0 +1,98 @@
+"""Asks providers which models they have and what these can do."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from pydantic_core import from_json, to_json
+
+from ..core import plugins
+from ..core.errors import BadReply, ConfigError, ProviderError
+from . import openai
+from ._deadlines import Clocks, Deadlines
+from ._gguf_files import context_length, files, find, metadata
+from ._http import HttpClient
+from ._model_rows import Listed, Says, listed, said
+from ._names import nearest_tag
+from .openai import ENDPOINTS
+
+_A_LOOK = Deadlines(connect=5.0, total=15.0)
+_LISTS = {"anthropic": "/v1/models?limit=1000", "gemini": "/v1beta/models?pageSize=1000", "ollama": "/api/tags"}
+_OWN_APIS = tuple(_LISTS)
+_WITHOUT_LIST = ("replay", "scripted")
+
+
+async def list_models(provider: str, **settings: Any) -> tuple[Listed, ...]:
+    """All models of a provider, by name; `settings` are those of its section in the file. Raises `ProviderError`."""
+    if provider in _WITHOUT_LIST:
+        return ()
+    if provider == "gguf":
+        return tuple(Listed(str(path)) for path in files())
+    client = connection(provider, "", **settings)
+    models = listed(provider, await _read(client, _LISTS.get(provider, "/models")))
+    return tuple(sorted(models, key=lambda model: model.name))
+
+
+async def ask(provider: str, model: str, **settings: Any) -> Says:
+    """What the provider says now of one model; nothing where it does not know it. Raises `ProviderError`."""
+    if provider in _WITHOUT_LIST:
+        return {}
+    if provider == "gguf":
+        return {"context_window": context_length(metadata(find(model)))}
+    client = connection(provider, model, **settings)
+    if provider == "ollama":
+        return said(provider, await _shown(client, model))
+    if provider in ("anthropic", "gemini"):
+        version = "v1" if provider == "anthropic" else "v1beta"
+        return said(provider, await _read_if_there(client, f"/{version}/models/{quote(model, safe='')}"))
+    rows = listed(provider, await _read(client, "/models"))
+    return next((row.says for row in rows if row.name == model), {})
+
+
+def connection(provider: str, model: str, **settings: Any) -> HttpClient:
+    """The bare client of a provider that is reached over HTTP."""
+    if provider not in _OWN_APIS and (provider in ENDPOINTS or settings.get("base_url")):
+        client = openai.create(model, endpoint=provider, **settings)
+    else:
+        client = plugins.create("ai_battle.providers", provider, model, **settings)
+    if not isinstance(client, HttpClient):
+        raise ConfigError(f"{provider} has no list of models that could be asked for.")
+    return client
+
+
+async def _shown(client: HttpClient, model: str) -> Mapping[str, Any]:
+    """What Ollama says of a model, also when it is spelled with dashes."""
+    if found := await _read_if_there(client, "/api/show", to_json({"model": model})):
+        return found
+    tag = nearest_tag(model, (row.name for row in listed("ollama", await _read(client, "/api/tags"))))
+    return await _read_if_there(client, "/api/show", to_json({"model": tag})) if tag else {}
+
+
+async def _read_if_there(client: HttpClient, path: str, body: bytes = b"") -> Mapping[str, Any]:
+    try:
+        return await _read(client, path, body)
+    except ProviderError as error:
+        if error.status == 404:
+            return {}
+        raise
+
+
+async def _read(client: HttpClient, path: str, body: bytes = b"") -> Mapping[str, Any]:
+    where = str(client.transport.address)
+    async with Clocks(_A_LOOK, where), client.transport.send("POST" if body else "GET", path, body) as reply:
+        data = await reply.whole()
+    if reply.status >= 300:
+        raise _refusal(client, client.dialect.decode_error(reply.status, data, reply.headers))
+    try:
+        answer = from_json(data)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        head = data[:200].decode(errors="replace")
+        raise BadReply(f"{where}: {path} answers with no JSON object; is base_url right? {head!r}", raw=head)
+    return answer
+
+
+def _refusal(client: HttpClient, error: ProviderError) -> ProviderError:
+    error.args = (f"{client.transport.address}: {error} {client.dialect.advice(error)}".rstrip(),)
+    return error

@@ -1,0 +1,45 @@
+"""What a model can do is believed in this order: the file, a refusal, the server, a table."""
+
+from ai_battle.providers._capabilities import Known, at_hand, capabilities, trusted
+from ai_battle.providers._learned import Learned
+from ai_battle.providers._names import parse
+from ai_battle.testing import FakeProviders
+
+
+def test_the_first_source_that_tells_is_believed() -> None:
+    known = trusted([("file", {"tools": False}), ("server", {"tools": True, "images": True}), ("table", {"images": 0})])
+    assert known == {"tools": Known(False, "file"), "images": Known(True, "server")}
+
+
+async def test_each_value_names_its_source() -> None:
+    async with FakeProviders() as fakes:
+        model = next(iter(fakes.ollama.models))
+        name = parse(f"ollama/{model}")
+        settings = {"base_url": fakes.environment["OLLAMA_HOST"]}
+        Learned.load().remember("there", name.model, "reasoning")
+        Learned.load().remember("there", name.model, "seed")
+        found = await capabilities(name, {"images": False}, settings, endpoint="there")
+
+    assert found.known["images"] == Known(False, "file")
+    assert found.known["reasoning"] == Known(False, "learned")
+    assert found.known["tools"] == Known(True, "server")
+    assert found.known["context_window"] == Known(131_072, "server")
+    assert found.refused == {"reasoning", "seed"}
+
+
+async def test_when_the_server_is_silent_the_table_counts_and_a_note_says_why() -> None:
+    found = await capabilities(parse("ollama/qwen3:8b"), settings={"base_url": "http://127.0.0.1:9"})
+
+    assert found["tools"] is True
+    assert found.known["tools"].source.startswith("table of ")
+    assert "127.0.0.1:9" in found.note
+
+
+def test_the_window_of_a_vendors_model_is_known_without_asking() -> None:
+    found = at_hand(parse("gpt-4o"))
+    assert (found["context_window"], found.known["context_window"].source) == (128_000, "genai-prices")
+    assert found["reasoning"] is False
+
+
+def test_what_nobody_knows_is_neither_yes_nor_no() -> None:
+    assert at_hand(parse("ollama/own-model"))["tools"] is None

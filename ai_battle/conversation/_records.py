@@ -10,7 +10,14 @@ from pydantic_core import PydanticSerializationError, to_json
 from ..core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ..core.exchange import Usage
 from ..core.messages import Message, ToolCall, ToolResult
-from ..wire.genai import message_from_json, message_to_json, part_from_json, part_to_json, usage_from_json, usage_to_json
+from ..wire.genai import (
+    message_from_json,
+    message_to_json,
+    part_from_json,
+    part_to_json,
+    usage_from_json,
+    usage_to_json,
+)
 
 DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
 
@@ -34,6 +41,11 @@ def record(event: Event) -> Record:
         value = getattr(event, name)
         said[name] = value if write is None else write(value)
     return said
+
+
+def layout(kind: type) -> tuple[str, tuple[str, ...]]:
+    """The type and the fields of the records of one kind of event."""
+    return _LAYOUTS[kind].kind, tuple(column.name for column in _LAYOUTS[kind].columns)
 
 
 def encoded(said: Record) -> bytes:

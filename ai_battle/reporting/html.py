@@ -56,7 +56,7 @@ def _head(found: Account) -> str:
 
 def _facts(found: Account) -> Html:
     ending = tag("span", found.status, class_=f"status {found.status}")
-    reason = tag("span", found.stop_reason) if found.stop_reason else Html("")
+    reason = tag("span", f"({found.stop_reason})") if found.stop_reason else Html("")
     facts = (
         moment(found.begun),
         counted(found.turns, "turn"),

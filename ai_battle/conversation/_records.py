@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
-from functools import cache
 from typing import Any, NamedTuple, get_args
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -78,10 +77,12 @@ def event(record: Mapping[str, Any]) -> Event:
     Raises `ValueError` that says what is wrong with the record.
     """
     kind = record.get("type")
-    found = _classes().get(kind) if isinstance(kind, str) else None
+    found = _CLASSES.get(kind) if isinstance(kind, str) else None
     if found is None:
         raise ValueError(f"there is no event of type {kind!r}")
-    return found(**{c.name: _value(c, record) for c in _LAYOUTS[found].columns if c.required or c.name in record})
+    given = [column for column in _LAYOUTS[found].columns if column.required or column.name in record]
+    said: Event = found(**{column.name: _value(column, record) for column in given})
+    return said
 
 
 def _value(column: _Column, record: Mapping[str, Any]) -> Any:
@@ -133,6 +134,4 @@ _LAYOUTS: Mapping[type, _Layout] = {
 }
 
 
-@cache
-def _classes() -> Mapping[str, Callable[..., Event]]:
-    return {layout.kind: kind for kind, layout in _LAYOUTS.items()}
+_CLASSES: Mapping[str, type[Any]] = {layout.kind: kind for kind, layout in _LAYOUTS.items()}

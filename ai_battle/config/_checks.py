@@ -46,9 +46,10 @@ def _script(participant: ParticipantSettings, path: Path) -> Iterator[Problem]:
 
 def _allowed_tools(participant: ParticipantSettings, tools: Tools | None, path: Path) -> Iterator[Problem]:
     """Tools of files and servers get their names when they are loaded, so they can't be checked here."""
-    if tools and (tools.paths or tools.mcp.servers):
+    tools = tools or Tools()
+    if tools.paths or tools.mcp.servers:
         return
-    known = [tool.name for tool in tools.registry] if tools else []
+    known = [tool.name for tool in tools.registry]
     for index, tool in enumerate(participant.tools or ()):
         if tool not in known:
             message = f"no tool {tool!r} is registered in discussion.tools.registry{near(tool, known)}"

@@ -67,24 +67,22 @@ def place_of(root: Node, path: Path, key: bool = False) -> Place:
     return at_key if key or (missing and isinstance(node.value, dict)) else node.place
 
 
-def from_python(value: Any, path: Path = (), place: Place = "") -> Node:
+def from_python(value: Any, path: Path = ()) -> Node:
     """The tree of a dictionary that a program passes."""
     if len(path) > DEEPEST:
-        raise ConfigError(f"{dotted(path[:4])}...: nested more than {DEEPEST} levels deep.")
-    if isinstance(value, Mapping):
-        children = {
-            _key(key, path): from_python(child, (*path, _key(key, path)), place) for key, child in value.items()
-        }
-        return Node(children, place, dict.fromkeys(children, place))
-    if isinstance(value, list | tuple):
-        return Node([from_python(child, (*path, index), place) for index, child in enumerate(value)], place)
-    if isinstance(value, os.PathLike):
-        return Node(os.fspath(value), place)
-    if value is None or isinstance(value, str | int | float):
-        return Node(value, place)
-    raise ConfigError(
-        f"{dotted(path)}: must be text, a number, true, false, a list or a mapping, not {type(value).__name__}"
-    )
+        raise ConfigError(f"{dotted(path[:4])}...: nested more than {DEEPEST} levels deep")
+    match value:
+        case Mapping():
+            children = {name: from_python(value[key], (*path, name)) for key in value for name in [_key(key, path)]}
+            return Node(children, "", dict.fromkeys(children, ""))
+        case list() | tuple():
+            return Node([from_python(child, (*path, index)) for index, child in enumerate(value)])
+        case os.PathLike():
+            return Node(os.fspath(value))
+        case None | str() | int() | float():
+            return Node(value)
+    expected = "text, a number, true, false, a list or a mapping"
+    raise ConfigError(f"{dotted(path)}: must be {expected}, not {type(value).__name__}")
 
 
 def _key(key: Any, path: Path) -> str:

@@ -14,6 +14,7 @@ from ._values import Section
 from .problems import Path, Problem
 
 MISSING = "is missing"
+HUGE = 10**30
 Words = Callable[[Mapping[str, Any], str], str]
 
 
@@ -50,15 +51,16 @@ def shown(written: Node, path: Path) -> str:
 
 
 def _scalar(value: Any) -> str:
-    if value is None or value == "":
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int) and abs(value) >= 10**30:
-        return "a number of more than 30 digits"
+    match value:
+        case None | "":
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case int() if abs(value) >= HUGE:
+            return "a number of more than 30 digits"
     text = str(value)
     short = text if len(text) <= 40 else f"{text[:37]}..."
-    return short if not isinstance(value, str) or is_number(value) else repr(short)
+    return repr(short) if isinstance(value, str) and not is_number(value) else short
 
 
 def _words(kind: str, context: Mapping[str, Any], value: str, otherwise: str) -> str:

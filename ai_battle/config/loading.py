@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ._words import problems_of
 from ._writing import written_back
 from .packaged import packaged, packaged_names
 from .problems import ConfigProblems, Problem, dotted
+from .problems import Path as KeyPath
 from .schema import DiscussionFile
 
 Source = str | os.PathLike[str] | Mapping[str, Any]
@@ -137,8 +139,32 @@ def _validated(values: Any, tree: Node) -> tuple[DiscussionFile | None, list[Pro
     try:
         file = DiscussionFile.model_validate(values)
     except ValidationError as error:
-        return None, problems_of(error, DiscussionFile, tree)
+        problems = problems_of(error, DiscussionFile, tree)
+        return None, [*problems, *_beyond(problems, values)]
     return file, list(check(file.discussion))
+
+
+def _beyond(problems: list[Problem], values: Any) -> list[Problem]:
+    """What else is wrong elsewhere, when nothing but unknown keys hinders reading on."""
+    if not all(problem.key for problem in problems):
+        return []
+    for problem in problems:
+        _drop(problem.path, values)
+    try:
+        more = check(DiscussionFile.model_validate(values).discussion)
+    except ValidationError:
+        return []
+    sections = {problem.path[:-1] for problem in problems}
+    return [problem for problem in more if not any(problem.path[: len(path)] == path for path in sections)]
+
+
+def _drop(path: KeyPath, values: Any) -> None:
+    """Takes a key away; steps that only the schema has are passed over."""
+    for step in path[:-1]:
+        with suppress(KeyError, IndexError, TypeError):
+            values = values[step]
+    if isinstance(values, dict):
+        values.pop(path[-1], None)
 
 
 def _fault(tree: Node, problem: Problem) -> Fault:

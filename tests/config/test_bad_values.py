@@ -33,6 +33,15 @@ discussion:
     )
 
 
+def test_unknown_keys_do_not_hide_what_else_is_wrong(problems: Problems) -> None:
+    found = problems(f"{SMALL}  stop: [{{phrase: a, x: b}}]\n  speaker_selection: moderator\n")
+
+    assert [problem.split()[1] for problem in found] == [
+        "discussion.stop.any[0].any[1].x:",
+        "discussion.speaker_selection:",
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
@@ -98,11 +107,12 @@ def test_unknown_keys_are_told_at_every_level(problems: Problems, line: str, pro
         ("parameters: [1]", "parameters: must be a mapping of keys and values, not a list"),
         ("persona: {name: x}", "persona: must be text, not a mapping"),
         ("loop: 3", "loop: must be true or false, not 3"),
-        ("script: [a], tools: [dice]", "tools[0]: no tool 'dice' is registered in discussion.tools.registry"),
+        ("tools: [dice]", "tools[0]: no tool 'dice' is registered in discussion.tools.registry"),
     ],
 )
 def test_settings_of_a_participant_are_checked(problems: Problems, setting: str, problem: str) -> None:
-    found = problems(SMALL.replace("Bob: {type: claude-3-sonnet}", f"Bob: {{type: scripted, {setting}}}"))
+    kind = "scripted" if "script" in problem else "gpt-4o"
+    found = problems(SMALL.replace("Bob: {type: claude-3-sonnet}", f"Bob: {{type: {kind}, {setting}}}"))
 
     assert len(found) == 1
     assert found[0].startswith("talk.yaml:5:")

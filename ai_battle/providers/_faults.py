@@ -3,7 +3,7 @@
 import errno
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
 from ..core.errors import ProviderError, Unreachable
@@ -25,7 +25,7 @@ def connection_fault(error: BaseException, where: str, start: str = "") -> Unrea
         return Unreachable(f"{where}: nothing listens there (connection refused). {start}".rstrip(), again="always")
     if numbers & _NO_ROUTE:
         return Unreachable(f"{where}: the host can't be reached. {start}".rstrip(), again="always")
-    return Unreachable(f"{where}: the connection broke ({_shortly(error)}).", again="always")
+    return Unreachable(f"{where}: the connection broke ({_reason(chain)}).", again="always")
 
 
 def redact(error: ProviderError, secrets: Iterable[str]) -> None:
@@ -65,5 +65,7 @@ def _tls_reason(error: BaseException) -> str:
     return text
 
 
-def _shortly(error: BaseException) -> str:
-    return (str(error) or type(error).__name__)[:200]
+def _reason(chain: Sequence[BaseException]) -> str:
+    """What the lowest layer said, in one line."""
+    said = (" ".join(str(cause).split()) for cause in reversed(chain))
+    return next((text for text in said if text), type(chain[0]).__name__)[:200]

@@ -43,7 +43,10 @@ class Key:
 def read_settings(provider: str, options: Mapping[str, Any]) -> Settings:
     check_options(Settings, provider, options)
     settings = Settings(**options)
-    settings = replace(settings, headers={name.lower(): value for name, value in settings.headers.items()})
+    headers = {
+        name.lower(): _sendable(f"{provider}: the header {name}", str(v)) for name, v in settings.headers.items()
+    }
+    settings = replace(settings, headers=headers)
     if settings.transport not in ("aiohttp", "sdk"):
         raise ConfigError(f"{provider}: there is no transport {settings.transport!r}; it is 'aiohttp' or 'sdk'.")
     return settings
@@ -53,9 +56,10 @@ def find_key(provider: str, settings: Settings, variables: Iterable[str], needed
     """The key; when there is none although one is needed, an error that names the variable."""
     variables = tuple(variables)
     if settings.api_key:
-        return Key(settings.api_key, f"the api_key of {provider}")
+        source = f"the api_key of {provider}"
+        return Key(_sendable(source, settings.api_key), source)
     if variable := next((name for name in variables if settings.environment.get(name)), None):
-        return Key(settings.environment[variable], variable)
+        return Key(_sendable(variable, settings.environment[variable]), variable)
     if needed and settings.client is None:
         raise ConfigError(
             f"{provider} needs a key: set the environment variable {' or '.join(variables)}, or write api_key under "
@@ -70,8 +74,7 @@ def find_url(provider: str, settings: Settings, variables: Iterable[str], defaul
     url = str(settings.base_url or getattr(settings.client, "base_url", "") or found).rstrip("/")
     if not url:
         raise ConfigError(f"{provider} needs an address: set {' or '.join(variables)}, or write base_url.")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _is_address(url):
         raise ConfigError(f"{provider}: base_url {url!r} is no address; it looks like 'http://127.0.0.1:8000/v1'.")
     return url
 
@@ -81,3 +84,18 @@ def secrets_in(key: Key, settings: Settings, url: str) -> tuple[str, ...]:
     brought = getattr(settings.client, "api_key", None)
     values = (key.value, brought, urlsplit(url).password, *settings.headers.values())
     return tuple({value for value in values if isinstance(value, str) and len(value) >= 6})
+
+
+def _sendable(source: str, value: str) -> str:
+    """Without the line end that a file or a shell often leaves."""
+    if not value.strip().isascii() or not value.strip().isprintable():
+        raise ConfigError(f"{source} holds characters that can't be sent in a header; was it copied whole and alone?")
+    return value.strip()
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

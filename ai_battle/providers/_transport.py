@@ -91,8 +91,13 @@ class Transport(ABC):
 
 def redirected(address: Address, url: str, headers: Mapping[str, str]) -> str:
     """Where a redirect leads; another origin than that of the address gets neither the key nor the request."""
-    target = URL(url).join(URL(headers.get("location", "")))
-    if target.origin() != URL(address.base_url).origin():
+    location = headers.get("location", "")
+    try:
+        target = URL(url).join(URL(location))
+        same = target.origin() == URL(address.base_url).origin()
+    except ValueError:
+        raise Unreachable(f"{address}: redirects to {location[:100]!r}, which is no address.") from None
+    if not same:
         raise Unreachable(f"{address}: redirects to {shown(str(target))}; nothing was sent there. Is base_url right?")
     return str(target)
 
@@ -104,7 +109,8 @@ def too_many_redirects(address: Address) -> Unreachable:
 class AiohttpTransport(Transport):
     def __init__(self, address: Address) -> None:
         self.address = address
-        self._base = URL(address.base_url.rstrip("/"))
+        base = URL(address.base_url.rstrip("/"))
+        self._base = base.with_user(None) if "authorization" in address.headers else base
         self._timeout = aiohttp.ClientTimeout(total=None, connect=address.connect)
         self._proxy = _proxy_for(self._base)
         self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **address.headers})

@@ -109,6 +109,8 @@ async def test_a_server_that_is_not_running_is_named_with_how_to_start_it(client
     [
         ({"base_url": "ftp://x"}, "is no address"),
         ({"base_url": "api.openai.com"}, "is no address"),
+        ({"base_url": "http://[bad"}, "is no address"),
+        ({"base_url": "http://host:99999"}, "is no address"),
         ({"transport": "carrier pigeon"}, "there is no transport"),
         ({"base_ulr": "http://x"}, "did you mean 'base_url'"),
     ],
@@ -160,3 +162,41 @@ def test_ollamas_address_is_read_in_all_its_spellings(spelled: str, url: str) ->
 def test_an_address_of_ollama_that_is_none_is_told(spelled: str) -> None:
     with pytest.raises(ConfigError, match="Ollama's address"):
         made("ollama", environment={"OLLAMA_HOST": spelled})
+
+
+async def test_the_line_end_of_a_key_is_not_sent(fakes: FakeProviders, asked: ModelRequest) -> None:
+    await openai.create("gpt-4o", api_key="a-key\n", headers={"X-Own": " mine\n"}).complete(asked)
+
+    headers = fakes.openai.questions[-1].headers
+    assert (headers["authorization"], headers["x-own"]) == ("Bearer a-key", "mine")
+
+
+@pytest.mark.parametrize("bad", ["a-key\nAnd: more", "schlüssel", "a\x00b"])
+def test_what_can_not_be_a_key_is_told_without_showing_it(bad: str) -> None:
+    for options in (
+        {"api_key": bad},
+        {"environment": {"OPENAI_API_KEY": bad}},
+        {"api_key": "k", "headers": {"x": bad}},
+    ):
+        with pytest.raises(ConfigError, match="characters that can't be sent") as told:
+            openai.create("gpt-4o", **options)
+        assert bad not in str(told.value)
+
+
+@pytest.mark.parametrize("spelled", ["Authorization", "AUTHORIZATION"])
+async def test_a_header_of_the_file_wins_over_the_key(fakes: FakeProviders, asked: ModelRequest, spelled: str) -> None:
+    await openai.create("gpt-4o", headers={spelled: "Bearer of my gateway"}).complete(asked)
+
+    assert fakes.openai.questions[-1].headers["authorization"] == "Bearer of my gateway"
+
+
+async def test_a_key_goes_before_the_name_and_password_of_a_url(fakes: FakeProviders, asked: ModelRequest) -> None:
+    url = f"{fakes.openai.url}/v1".replace("http://", "http://me:my-password@")
+
+    client = openai.create("gpt-4o", base_url=url)
+    fakes.openai.says(fault("http_400"))
+    with pytest.raises(ProviderError) as told:
+        await client.complete(asked)
+
+    assert fakes.openai.questions[-1].headers["authorization"] == "Bearer test-key"
+    assert "my-password" not in f"{told.value} {client!r}"

@@ -52,6 +52,8 @@ class Server:
         self.bodies.append(await request.content.read())
         if request.path.startswith("/around"):
             return web.Response(status=308, headers={"Location": request.path})
+        if request.path == "/nowhere":
+            return web.Response(status=307, headers={"Location": "http://[bad"})
         if request.path == "/moved":
             return web.Response(status=307, headers={"Location": "/here"})
         return await self._drop_by_drop(request)
@@ -140,6 +142,24 @@ async def test_redirects_come_to_an_end(transport: Transport, server: Server) ->
         await posted(transport, "/around")
 
     assert len(server.paths) == 4
+
+
+async def test_a_redirect_to_nowhere_is_told(transport: Transport) -> None:
+    with pytest.raises(Unreachable, match=r"redirects to 'http://\[bad', which is no address"):
+        await posted(transport, "/nowhere")
+
+
+@pytest.mark.parametrize("kind", TRANSPORTS)
+async def test_what_does_not_speak_http_is_told_in_one_line(kind: str) -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as other:
+        url = f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}"
+        with pytest.raises(Unreachable, match=r"^fake at \S+ the connection broke \([^\n]+\)\.$"):
+            await posted(TRANSPORTS[kind](Address("fake", url, {})))
 
 
 async def test_a_large_body_arrives_whole(transport: Transport, server: Server) -> None:

@@ -73,8 +73,7 @@ def from_python(value: Any, path: Path = ()) -> Node:
         raise ConfigError(f"{dotted(path[:4])}...: nested more than {DEEPEST} levels deep")
     match value:
         case Mapping():
-            children = {name: from_python(value[key], (*path, name)) for key in value for name in [_key(key, path)]}
-            return Node(children, "", dict.fromkeys(children, ""))
+            return _from_mapping(value, path)
         case list() | tuple():
             return Node([from_python(child, (*path, index)) for index, child in enumerate(value)])
         case os.PathLike():
@@ -83,6 +82,12 @@ def from_python(value: Any, path: Path = ()) -> Node:
             return Node(value)
     expected = "text, a number, true, false, a list or a mapping"
     raise ConfigError(f"{dotted(path)}: must be {expected}, not {type(value).__name__}")
+
+
+def _from_mapping(value: Mapping[Any, Any], path: Path) -> Node:
+    names = {key: _key(key, path) for key in value}
+    children = {name: from_python(value[key], (*path, name)) for key, name in names.items()}
+    return Node(children, "", dict.fromkeys(children, ""))
 
 
 def _key(key: Any, path: Path) -> str:

@@ -1,11 +1,17 @@
 """One process per run directory: a lock that ends with its process, however that ends."""
 
-import fcntl
 import os
 import socket
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 from ..core.errors import JournalError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 NAME = ".lock"
 
@@ -19,12 +25,17 @@ class RunLock:
     def __init__(self, run_dir: Path) -> None:
         self._path = run_dir / NAME
         self._fd = _locked(self._path)
-        os.truncate(self._fd, 0)
-        os.write(self._fd, f"{os.getpid()} {socket.gethostname()}\n".encode())
+        try:
+            os.truncate(self._fd, 0)
+            os.write(self._fd, f"{os.getpid()} {socket.gethostname()}\n".encode())
+        except OSError:
+            os.close(self._fd)
+            raise
 
     def release(self) -> None:
         """The file goes while the lock is still held, so nobody can have locked it in between."""
-        self._path.unlink(missing_ok=True)
+        with suppress(PermissionError):  # Windows keeps a file that is open; an empty lock file does no harm
+            self._path.unlink(missing_ok=True)
         os.close(self._fd)
 
 
@@ -32,13 +43,23 @@ def _locked(path: Path) -> int:
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            _take(fd)
+        except (BlockingIOError, PermissionError):
             os.close(fd)
             raise JournalError(_refusal(path)) from None
+        except OSError:
+            os.close(fd)
+            raise
         if _is_still(path, fd):
             return fd
         os.close(fd)
+
+
+def _take(fd: int) -> None:
+    if sys.platform == "win32":
+        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _is_still(path: Path, fd: int) -> bool:
@@ -52,7 +73,7 @@ def _is_still(path: Path, fd: int) -> bool:
 def _refusal(path: Path) -> str:
     try:
         pid, _, host = path.read_text(encoding="utf-8").strip().partition(" ")
-    except FileNotFoundError:
+    except OSError:
         pid, host = "", ""
     owner = f"process {pid} on {host}" if pid else "another process"
     return f"{path.parent} is in use by {owner}; wait until that run has ended, or stop it and resume."

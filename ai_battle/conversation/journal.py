@@ -23,6 +23,7 @@ Durability = Literal["every_second", "every_turn"]
 
 SECONDS_UNSYNCED = 1.0
 _SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, RunStarted, RunFinished)
+_sync_data = getattr(os, "fdatasync", os.fsync)
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="journal-sync")
 
 
@@ -144,7 +145,7 @@ class Journal:
         try:
             if not self._synced_end:
                 _sync_way_to(self.run_dir)
-            os.fdatasync(self._fd)
+            _sync_data(self._fd)
             self._synced_end = end
         except OSError as error:
             self._break(error)
@@ -183,6 +184,8 @@ def _unwritable(run_dir: Path, error: OSError) -> str:
 
 def _sync_way_to(run_dir: Path) -> None:
     """A new file outlives a power loss only when the directories that lead to it do."""
+    if os.name == "nt":
+        return
     config = run_dir / CONFIG
     for path in (*([config] if config.exists() else ()), run_dir, run_dir.absolute().parent):
         fd = os.open(path, os.O_RDONLY)

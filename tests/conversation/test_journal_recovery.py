@@ -196,6 +196,14 @@ async def test_a_full_disk_stops_the_run_and_leaves_a_valid_journal(small_disk: 
     assert len(messages(small_disk / "run")) == number
 
 
+async def test_a_disk_that_is_full_already_refuses_the_run(small_disk: Path) -> None:
+    (small_disk / "ballast").write_bytes(b"x" * os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize)
+    with pytest.raises(JournalError, match=f"can't be written: {os.strerror(errno.ENOSPC)}"):
+        Journal.create(small_disk / "run")
+    (small_disk / "ballast").unlink()
+    await Journal.create(small_disk / "run").close()
+
+
 async def test_a_directory_that_can_not_be_written_is_refused_before_anything_is_spent(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError, match=r"can't be written: Not a directory; name a directory .* --out DIR"):

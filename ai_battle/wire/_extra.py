@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-NOTHING: tuple[Any, ...] = (None, "", [], {})
+NOTHING: tuple[Any, ...] = (None, "", [], (), {})
 
 
 def own(wire: str, extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,14 @@ from typing import Any
 
 from ...core.exchange import ModelRequest, ToolSpec
 from .._errors import readable_request
+from .._extra import NOTHING
 from .._json import dumps
 from .messages import decode_messages, encode_messages, kept, own
 
 OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # of the options that Ollama takes beside `options`
+LEVELS: Mapping[str, str] = {
+    "none": "low", "minimal": "low", "xhigh": "high", "max": "high", "false": "low", "true": "medium",
+}  # fmt: skip
 KNOWN = frozenset(("model", "messages", "tools", "stream", "options", "format", *OUTSIDE))
 
 
@@ -51,22 +55,20 @@ def _allowed(request: ModelRequest) -> list[ToolSpec]:
 
 
 def _encode_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
-    inside = {name: value for name, value in options.items() if name not in (*OUTSIDE, "reasoning", "max_tokens")}
-    if "max_tokens" in options:
-        inside["num_predict"] = options["max_tokens"]
+    inside = {name: value for name, value in options.items() if value not in NOTHING}
+    outside = {name: inside.pop(name) for name in OUTSIDE if name in inside}
+    if "reasoning" in inside:
+        outside["think"] = _think(inside.pop("reasoning"), model)
+    if "max_tokens" in inside:
+        inside["num_predict"] = inside.pop("max_tokens")
     if isinstance(inside.get("stop"), str):
         inside["stop"] = [inside["stop"]]
-    outside = {name: options[name] for name in OUTSIDE if name in options}
-    if "reasoning" in options:
-        outside["think"] = _think(options["reasoning"], model)
     return outside | ({"options": inside} if inside else {})
 
 
 def _think(reasoning: Any, model: str) -> bool | str:
     """Only gpt-oss knows levels, and it can't do without; all others take yes or no."""
-    if "gpt-oss" not in model:
-        return reasoning not in (False, "none")
-    return reasoning if reasoning in ("low", "medium", "high") else "medium" if reasoning is True else "low"
+    return LEVELS.get(str(reasoning).lower(), reasoning) if "gpt-oss" in model else reasoning not in (False, "none")
 
 
 def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:

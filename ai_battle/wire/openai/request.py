@@ -6,6 +6,7 @@ from typing import Any
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Message
 from .._errors import readable_request
+from .._extra import NOTHING
 from .._json import dumps
 from .messages import decode_messages, encode_messages, encode_system
 from .parts import WIRE, kept, own
@@ -56,8 +57,13 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
     """Options that this API has no name of its own for go through under theirs: many servers take more."""
-    names = {"max_tokens": quirks.max_tokens, "reasoning": "reasoning_effort"}
-    return {names.get(name, name): value for name, value in options.items() if name not in NOT_HERE}
+    said = {name: value for name, value in options.items() if name not in NOT_HERE and value not in NOTHING}
+    if "max_tokens" in said:
+        said[quirks.max_tokens] = said.pop("max_tokens")
+    if "reasoning" in said:
+        effort = said.pop("reasoning")
+        said["reasoning_effort"] = ("none", "medium")[effort] if isinstance(effort, bool) else effort
+    return said
 
 
 def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:

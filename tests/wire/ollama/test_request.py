@@ -153,6 +153,11 @@ def test_options_have_the_names_of_the_api() -> None:
     assert (sent["think"], sent["keep_alive"], sent["format"]) == (False, "10m", {"type": "object"})
 
 
+def test_options_that_are_not_set_are_left_to_the_model() -> None:
+    assert "options" not in body(ModelRequest((), options={"stop": [], "seed": None}))
+    assert body(ModelRequest((), options={"temperature": 0, "seed": 0}))["options"] == {"temperature": 0, "seed": 0}
+
+
 def test_one_stop_word_is_a_list_of_one() -> None:
     assert body(ModelRequest((), options={"stop": "END"}))["options"] == {"stop": ["END"]}
 
@@ -168,6 +173,7 @@ def test_one_stop_word_is_a_list_of_one() -> None:
         ("gpt-oss:20b", True, "medium"),
         ("gpt-oss:20b", "none", "low"),
         ("gpt-oss:20b", "minimal", "low"),
+        ("gpt-oss:20b", "max", "high"),
     ],
 )
 def test_thinking_is_asked_for_as_the_model_takes_it(model: str, reasoning: Any, think: Any) -> None:

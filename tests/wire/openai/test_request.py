@@ -303,6 +303,19 @@ def test_options_have_the_names_of_the_api() -> None:
     assert decode_request(newer).options == decode_request(sent).options
 
 
+def test_options_that_are_not_set_are_left_to_the_provider() -> None:
+    sent = body(ModelRequest((user("Hi"),), options={"stop": [], "seed": None, "temperature": 0, "logprobs": False}))
+
+    assert sent == {"model": "gpt-4o", "temperature": 0, "logprobs": False, "messages": sent["messages"]}
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "effort"), [("low", "low"), ("max", "max"), ("none", "none"), (False, "none"), (True, "medium")]
+)
+def test_reasoning_is_asked_for_in_the_words_of_the_api(reasoning: Any, effort: str) -> None:
+    assert body(ModelRequest((user("Hi"),), options={"reasoning": reasoning}))["reasoning_effort"] == effort
+
+
 def test_nothing_is_sent_that_nobody_asked_for() -> None:
     assert body(ModelRequest((user("Hi"),), tool_choice="required")).keys() == {"model", "messages"}
 

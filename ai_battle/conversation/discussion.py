@@ -5,8 +5,8 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
 
-from ..core.errors import AIBattleError, ConfigError, ContextTooLong, JournalError, ProviderError
-from ..core.events import Emit, EventLog, RunFinished, TurnFinished, TurnStarted
+from ..core.errors import AIBattleError, ConfigError, ContextTooLong, JournalError, ProviderError, Unreachable
+from ..core.events import Emit, EventLog, RunFinished, TurnFinished, TurnStarted, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from .audience import Audience
 from .floor import Floor
@@ -38,6 +38,7 @@ class Discussion:
         self._systems = {p.name: system_prompt(plan, p) for p in plan.participants}
         self._memory = Memory(plan, state, audience, self._systems)
         self._floor = Floor(plan, state, audience)
+        self._unpriced: set[str] = set()
 
     async def run(self) -> RunFinished:
         self._state.ledger.start()
@@ -153,11 +154,19 @@ class Discussion:
     async def _settle(self, step: Step, result: TurnFinished | Fault) -> None:
         if isinstance(result, TurnFinished):
             await self._tell(result)
+            await self._warn_of_unknown_price(result)
         else:
             await self._give_up(step, result)
         reached = None if self._state.limit else nearest(self._plan.limits, self._state.ledger)
         if reached:
             await self._tell(reached)
+
+    async def _warn_of_unknown_price(self, turn: TurnFinished) -> None:
+        if turn.usage.cost_usd is None and self._plan.limits.cost_usd is not None and turn.model not in self._unpriced:
+            self._unpriced.add(turn.model)
+            await self._tell(
+                Warned(f"The price of {turn.model} is unknown; limits.cost_usd can't hold for what it uses.")
+            )
 
     async def _give_up(self, step: Step, fault: Fault) -> None:
         """The turn is left out; the second in a row of the same model, or one that no retry can mend, ends the run."""
@@ -165,11 +174,18 @@ class Discussion:
         if isinstance(fault.error, PersonLeft):
             self._floor.leave(participant.name)
         stop = participant.role != "user" and (
-            _is_fatal(fault.error) or self._state.failed_in_a_row[participant.name] > 0
+            _is_fatal(fault.error)
+            or self._state.failed_in_a_row[participant.name] > 0
+            or self._never_there(step, fault)
         )
         await self._tell(failed(step, fault, "stop" if stop else "skip"))
         if stop:
             raise _RunFailed(f"{participant.name}: {fault.error}")
+
+    def _never_there(self, step: Step, fault: Fault) -> bool:
+        """A model that could not be reached from the start is a matter of the set-up: others need not spend on it."""
+        silent = isinstance(fault.error, Unreachable) and fault.error.status is None
+        return silent and not self._state.spoken[step.participant.name]
 
     def _step(self, participant: Participant, kind: Kind = "turn", note: str = "") -> Step:
         number = min(self._state.taken // len(self._plan.regulars) + 1, self._plan.turns)

@@ -1,11 +1,13 @@
 """What a run has used, and the limits it keeps: near a limit it is brought to an end, not cut off."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import Any
 
 from ..core.events import BudgetReached
 from ..core.exchange import NOTHING_USED, Usage
+from ..core.plugins import check_options
 
 NEAR = 0.9
 ROUNDING = 1e-9
@@ -19,6 +21,13 @@ class Limits:
     tokens: int | None = None
     seconds: float | None = None
     tool_calls: int | None = None
+
+    @classmethod
+    def of(cls, said: "Limits | Mapping[str, Any]") -> "Limits":
+        if isinstance(said, Limits):
+            return said
+        check_options(cls, "limits", said)
+        return cls(**said)
 
 
 @dataclass(slots=True)

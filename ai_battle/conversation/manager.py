@@ -52,11 +52,13 @@ class Settings(TypedDict, total=False):
     parallel: bool
     delay_between_turns: float
     stop: Mapping[str, Any] | Sequence[Any]
-    limits: Limits
     max_conversation_tokens: int | None
     established_facts: Any
     inputs: tuple[Part, ...]
     seed: int
+
+
+NO_LIMITS = Limits()
 
 
 class ConversationManager:
@@ -75,9 +77,10 @@ class ConversationManager:
         goal: str = "",
         out: str | os.PathLike[str] | None = None,
         durability: Durability = "every_second",
+        limits: Limits | Mapping[str, Any] = NO_LIMITS,
         **settings: Unpack[Settings],
     ) -> None:
-        plan = Plan(tuple(participants), goal=goal, **settings)
+        plan = Plan(tuple(participants), goal=goal, limits=Limits.of(limits), **settings)
         self._set_up(Brought(plan.name, durability, plan), out)
 
     @classmethod

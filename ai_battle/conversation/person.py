@@ -1,8 +1,11 @@
 """A person at the keyboard, who takes part like any model."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from threading import Thread
 from typing import TypeAlias
 
 from ..core.client import ModelClient
@@ -18,11 +21,45 @@ class PersonLeft(ProviderError):
     """The person closed the input; the others go on without."""
 
 
-async def keyboard(prompt: str) -> str | None:
-    """One line from standard input, read in a thread; None at its end."""
-    print(prompt, end="", flush=True)
-    line = await asyncio.to_thread(sys.stdin.readline)
-    return line.rstrip("\n") if line else None
+class Keyboard:
+    """Lines from standard input; None at its end.
+
+    The thread that waits for a line is nobody's to wait for, and it reads past Python's own buffer: so Ctrl-C ends the
+    program at once, in the middle of a line.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    async def __call__(self, prompt: str) -> str | None:
+        print(prompt, end="", file=sys.stderr, flush=True)
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str | None] = loop.create_future()
+        Thread(target=self._deliver, args=(loop, line), daemon=True).start()
+        return await line
+
+    def _deliver(self, loop: asyncio.AbstractEventLoop, line: "asyncio.Future[str | None]") -> None:
+        read = self._line()
+
+        def set_line() -> None:
+            if not line.done():
+                line.set_result(read)
+
+        with suppress(RuntimeError):  # the loop may have ended while nobody typed
+            loop.call_soon_threadsafe(set_line)
+
+    def _line(self) -> str | None:
+        while b"\n" not in self._rest:
+            data = os.read(sys.stdin.fileno(), 65536)
+            if not data:
+                last, self._rest = self._rest, b""
+                return last.decode(errors="replace") if last else None
+            self._rest += data
+        first, _, self._rest = self._rest.partition(b"\n")
+        return first.decode(errors="replace")
+
+
+keyboard = Keyboard()
 
 
 class Person(ModelClient):

@@ -3,16 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from ..core.errors import ConfigError
 from ..core.messages import Part
+from ..core.plugins import near
 from .limits import Limits
-from .participant import Participant
+from .participant import Participant, ParticipantRole
 from .stopping import Condition, condition
 
 Mode: TypeAlias = Literal["human-ai", "ai-ai", "no-meta"]
 Selection: TypeAlias = Literal["round_robin", "random", "moderator", "auto"]
+
+MODES, SELECTIONS, ROLES = get_args(Mode), get_args(Selection), get_args(ParticipantRole)
 
 
 @dataclass(frozen=True)
@@ -37,18 +40,27 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Raises `ConfigError` for what can't become a discussion."""
+        self._check_participants()
+        _require(self.mode, MODES, "mode")
+        _require(self.speaker_selection, SELECTIONS, "speaker_selection")
+        if self.speaker_selection == "moderator" and not self.moderator:
+            raise ConfigError("speaker_selection is moderator, and no participant has the role moderator.")
+        if not self.prompt:
+            raise ConfigError("A discussion needs a goal (or an initial_prompt).")
+        if self.turns < 1:
+            raise ConfigError(f"turns is {self.turns}; it counts rounds, so it is 1 or more.")
+        self.ends_early  # noqa: B018 - raises for an unknown condition
+
+    def _check_participants(self) -> None:
         names = [participant.name for participant in self.participants]
         if len(names) < 2:
             raise ConfigError(f"A discussion needs two participants or more; there is {len(names)}.")
         if twice := {name for name in names if names.count(name) > 1}:
             raise ConfigError(f"Participants need names of their own; used twice: {', '.join(sorted(twice))}.")
-        if not self.prompt:
-            raise ConfigError("A discussion needs a goal (or an initial_prompt).")
-        if self.turns < 1:
-            raise ConfigError(f"turns is {self.turns}; it counts rounds, so it is 1 or more.")
+        for participant in self.participants:
+            _require(participant.role, ROLES, f"The role of {participant.name}")
         if not self.regulars:
             raise ConfigError("A discussion needs a participant who is neither moderator nor observer.")
-        self.ends_early  # noqa: B018 - raises for an unknown condition
 
     @property
     def prompt(self) -> str:
@@ -76,3 +88,8 @@ class Plan:
     def human_side(self) -> Participant:
         """In `human-ai`: the one who asks. The participant with the role human, else a person, else the first."""
         return next((p for role in ("human", "user") for p in self.regulars if p.role == role), self.regulars[0])
+
+
+def _require(value: str, known: Sequence[str], what: str) -> None:
+    if value not in known:
+        raise ConfigError(f"{what} is {value!r}{near(value, list(known))}")

@@ -56,9 +56,10 @@ class Memory:
 
     def _budget(self, participant: Participant) -> int | None:
         allowed = [self._plan.max_conversation_tokens] if self._plan.max_conversation_tokens else []
-        if participant.window:
+        windows = (participant.window, participant.parameters.get("num_ctx"))
+        if window := min((tokens for tokens in windows if tokens), default=0):
             room = participant.parameters.get("max_tokens") or ANSWER_ROOM
-            allowed.append(max(participant.window - room, participant.window // 2))
+            allowed.append(max(window - room, window // 2))
         return min(allowed, default=None)
 
     def _needed(self, participant: Participant) -> int:

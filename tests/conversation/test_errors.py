@@ -90,6 +90,22 @@ async def test_what_no_retry_can_mend_stops_the_run_at_once(fault: str, tmp_path
     assert result.status == "failed"
 
 
+async def test_a_server_that_was_never_there_stops_the_run_before_others_spend_on_it(tmp_path: Path) -> None:
+    result, log = await run(ScriptedClient("One."), ScriptedClient({"fail": "unreachable"}), tmp_path / "run")
+
+    assert [failure.policy for failure in failures(log)] == ["stop"]
+    assert (result.status, result.turns) == ("failed", 1)
+
+
+async def test_a_server_that_goes_away_later_is_waited_for_one_more_turn(tmp_path: Path) -> None:
+    bob = ScriptedClient("Two.", {"fail": "unreachable"}, "Six.")
+
+    result, log = await run(ScriptedClient("One.", loop=True), bob, tmp_path / "run", turns=3)
+
+    assert [failure.policy for failure in failures(log)] == ["skip"]
+    assert result.status == "done"
+
+
 @pytest.mark.parametrize(("text", "stop"), [("I can't help with that.", "refusal"), ("", "end"), (" \n", "length")])
 async def test_a_refusal_and_an_empty_answer_are_failures_that_are_paid_for(
     text: str, stop: Stop, tmp_path: Path

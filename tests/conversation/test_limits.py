@@ -1,5 +1,6 @@
 """Limits are soft: near one the discussion wraps up, and nothing is lost."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from ai_battle.conversation import ConversationManager, Participant, RunResult
 from ai_battle.conversation.limits import Limits
 from ai_battle.core.client import ModelClient
-from ai_battle.core.events import BudgetReached, Emit, EventLog, TurnFinished, ignore
+from ai_battle.core.events import BudgetReached, Emit, EventLog, TurnFinished, Warned, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import assistant
 from ai_battle.providers.scripted import ScriptedClient
@@ -82,3 +83,18 @@ async def test_a_condition_that_stops_is_no_limit(tmp_path: Path) -> None:
     result, _, _ = await run(Limits(), tmp_path / "run", stop={"cost_usd": 0.5})
 
     assert (result.status, result.stop_reason, result.turns) == ("done", "cost_usd: 0.5", 5)
+
+
+async def test_a_dollar_limit_says_when_it_can_not_hold(tmp_path: Path) -> None:
+    class Unpriced(Costly):
+        async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+            return replace(await super().complete(request, emit), usage=Usage(90, 10))
+
+    people = [Participant("ada", Unpriced()), Participant("bob", Costly())]
+    manager = ConversationManager(people, goal="Talk.", turns=2, limits={"cost_usd": 5}, out=tmp_path / "run")
+
+    result = await manager.run_discussion(log := EventLog())
+
+    warnings = [event.message for event in log.events if isinstance(event, Warned)]
+    assert warnings == ["The price of costly is unknown; limits.cost_usd can't hold for what it uses."]
+    assert result.usage.cost_usd is None

@@ -226,3 +226,27 @@ async def test_what_can_not_become_a_discussion_is_refused(
 async def test_two_participants_of_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="used twice: ada"):
         ConversationManager([Participant("ada", client()), Participant("ada", client())], goal=GOAL)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mode": "human_ai"}, "mode is 'human_ai'; did you mean 'human-ai'"),
+        ({"speaker_selection": "roundrobin"}, "did you mean 'round_robin'"),
+        ({"speaker_selection": "moderator"}, "no participant has the role moderator"),
+        ({"limits": {"cost": 1}}, "limits has no option 'cost'; did you mean 'cost_usd'"),
+    ],
+)
+def test_a_misspelt_setting_is_named_with_a_near_one(change: dict[str, object], message: str) -> None:
+    people = [Participant("ada", client()), Participant("bob", client())]
+
+    with pytest.raises(ConfigError, match=message):
+        ConversationManager(people, goal=GOAL, **change)  # type: ignore[arg-type]
+
+
+def test_an_unknown_role_is_named() -> None:
+    with pytest.raises(ConfigError, match="The role of bob is 'observr'; did you mean 'observer'"):
+        ConversationManager(
+            [Participant("ada", client()), Participant("bob", client(), role="observr")],  # type: ignore[arg-type]
+            goal=GOAL,
+        )

@@ -1,5 +1,7 @@
 """A person at the keyboard takes part like any model."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,3 +53,37 @@ async def test_when_only_one_is_left_the_discussion_ends(tmp_path: Path) -> None
     result, _ = await talk(tmp_path / "run", ["Hello.", None])
 
     assert (result.status, result.stop_reason, result.turns) == ("done", "you left", 2)
+
+
+PROGRAM = """
+import asyncio
+from ai_battle.conversation.person import keyboard
+
+async def main():
+    print([await keyboard("> ") for _ in range(4)])
+    await asyncio.wait_for(keyboard("> "), 0.2) if WAIT else None
+
+asyncio.run(main())
+"""
+
+
+def test_lines_come_from_standard_input_and_prompts_go_to_standard_error() -> None:
+    program = PROGRAM.replace("WAIT", "False")
+
+    done = subprocess.run([sys.executable, "-c", program], input=b"One\nTwo\n\nlast", capture_output=True, timeout=20)
+
+    assert done.stdout.decode().strip() == "['One', 'Two', '', 'last']"
+    assert done.stderr == b"> > > > "
+
+
+def test_a_program_ends_although_a_line_is_still_awaited() -> None:
+    program = PROGRAM.replace("WAIT", "True")
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin
+        process.stdin.write(b"1\n2\n3\n4\n")
+        process.stdin.flush()
+        assert process.wait(timeout=20) == 1
+        assert process.stderr
+        assert b"TimeoutError" in process.stderr.read()

@@ -1,0 +1,233 @@
+"""The file of a recording: each exchange with a model, and each message once however often it was sent."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from ..core.errors import ConfigError
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.messages import Message
+from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
+
+VERSION = 1
+_KEPT_AS = "recording"
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What makes two requests the same: digests of what is long, the options as they are."""
+
+    messages: tuple[str, ...]
+    system: str = ""
+    tools: str = ""
+    output_schema: str = ""
+    tool_choice: str = "auto"
+    options: str = "{}"
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """`deltas` are the events of the stream, `response` or `error` is how it ended."""
+
+    model: str
+    asked: Asked
+    deltas: list[list[Any]]
+    response: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None
+
+
+class Recorder:
+    """Writes a new recording; each line is handed to the operating system at once."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = path.open("xb", buffering=0)
+        except FileExistsError as error:
+            raise ConfigError(f"{path} exists already; name another file to record to, or delete it.") from error
+        except OSError as error:
+            raise ConfigError(f"{path} can't be written: {error.strerror}.") from error
+        self._known: set[str] = set()
+        self._file.write(to_json({"v": VERSION, "recording": "ai-battle"}) + b"\n")
+
+    def add(self, exchange: Exchange, request: ModelRequest) -> None:
+        lines = [*self._new(request), exchange]
+        self._file.write(b"".join(to_json(line) + b"\n" for line in lines))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _new(self, request: ModelRequest) -> Iterator[Mapping[str, Any]]:
+        """What the request holds that is not in the file yet."""
+        for digest, value in _values(request):
+            if digest not in self._known:
+                self._known.add(digest)
+                yield {"digest": digest, "value": message_to_json(value) if isinstance(value, Message) else value}
+
+
+class Tape:
+    """A recording as it was read; the same request gets the same answer, asked again and again the next one of it."""
+
+    def __init__(self, path: Path, exchanges: Iterable[Exchange], values: Mapping[str, Any]) -> None:
+        self.path = path
+        self._answers: dict[Asked, list[Exchange]] = {}
+        self._given: dict[tuple[str, Asked], int] = {}
+        self._values = values
+        for exchange in exchanges:
+            self._answers.setdefault(exchange.asked, []).append(exchange)
+
+    @classmethod
+    def read(cls, path: Path) -> "Tape":
+        values: dict[str, Any] = {}
+        exchanges = []
+        for line in _lines(path):
+            if "digest" in line:
+                values[line["digest"]] = line["value"]
+            elif "asked" in line:
+                exchanges.append(_exchange(line))
+        return cls(path, exchanges, values)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(sorted({exchange.model for found in self._answers.values() for exchange in found}))
+
+    def find(self, request: ModelRequest, model: str = "") -> Exchange | None:
+        """The recorded exchange; `model` only counts when it is given. None when it was never recorded."""
+        asked = digested(request)
+        found = [exchange for exchange in self._answers.get(asked, ()) if model in ("", exchange.model)]
+        if not found:
+            return None
+        turn = self._given.get((model, asked), 0)
+        self._given[model, asked] = turn + 1
+        return found[min(turn, len(found) - 1)]
+
+    def difference(self, request: ModelRequest, model: str = "") -> str:
+        """How the request differs from the recorded one that is most like it."""
+        if model and model not in self.models:
+            return f"the model {model!r} was not recorded, only {', '.join(self.models) or 'nothing'}"
+        asked = digested(request)
+        recorded = [entry for entry, found in self._answers.items() if any(model in ("", e.model) for e in found)]
+        if not recorded:
+            return "nothing was recorded"
+        nearest = max(recorded, key=lambda entry: _likeness(entry, asked))
+        return "; ".join(self._differences(nearest, asked, request))
+
+    def _differences(self, recorded: Asked, asked: Asked, request: ModelRequest) -> Iterator[str]:
+        for part in fields(Asked):
+            before, now = getattr(recorded, part.name), getattr(asked, part.name)
+            if part.name == "messages" and before != now:
+                yield self._differing_message(before, now, request.messages)
+            elif before != now and part.name in ("options", "tool_choice"):
+                yield f"{part.name} {before} was recorded, {now} is asked"
+            elif before != now:
+                yield f"{part.name} differs"
+
+    def _differing_message(self, before: tuple[str, ...], now: tuple[str, ...], messages: tuple[Message, ...]) -> str:
+        equal = _equal(before, now)
+        if equal == min(len(before), len(now)):
+            return f"{len(before)} messages were recorded, {len(now)} are asked"
+        was = message_from_json(self._values[before[equal]]).text if before[equal] in self._values else "?"
+        return (
+            f"message {equal + 1} of {len(now)} was {was[:_SHOWN]!r} and is {messages[equal].text[:_SHOWN]!r} "
+            f"(as {messages[equal].role})"
+        )
+
+
+def digested(request: ModelRequest) -> Asked:
+    return Asked(
+        tuple(_digest_of(message) for message in request.messages),
+        _digest(request.system),
+        _digest([_tool(tool) for tool in request.tools]),
+        _digest(request.output_schema),
+        request.tool_choice,
+        to_json(dict(sorted(request.options.items()))).decode(),
+        _digest(request.extra),
+    )
+
+
+def response_to_json(response: ModelResponse) -> dict[str, Any]:
+    return {
+        "message": message_to_json(response.message),
+        "steps": [message_to_json(step) for step in response.steps],
+        "stop": response.stop,
+        "usage": usage_to_json(response.usage),
+        "model": response.model,
+        "extra": response.extra,
+    }
+
+
+def response_from_json(said: Mapping[str, Any]) -> ModelResponse:
+    return ModelResponse(
+        message_from_json(said["message"]),
+        tuple(message_from_json(step) for step in said["steps"]),
+        said["stop"],
+        usage_from_json(said["usage"]),
+        said["model"],
+        extra=said["extra"],
+    )
+
+
+def _values(request: ModelRequest) -> Iterator[tuple[str, Any]]:
+    """What was sent, by digest."""
+    for message in request.messages:
+        yield _digest_of(message), message
+    yield _digest(request.system), request.system
+    tools = [_tool(tool) for tool in request.tools]
+    yield _digest(tools), tools
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "schema": tool.schema, "extra": tool.extra}
+
+
+def _digest_of(message: Message) -> str:
+    """Kept with the message, so that a long history is not hashed anew each turn."""
+    kept = message.encoded.get(_KEPT_AS)
+    if kept is None:
+        kept = message.encoded[_KEPT_AS] = _digest(message_to_json(message)).encode()
+    return kept.decode()
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(to_json(value)).hexdigest()[:24] if value else ""
+
+
+def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"The recording {path} can't be read: {error.strerror}.") from error
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = from_json(line) if line else {}
+        except ValueError as error:
+            if number == len(lines):
+                return  # its writer was killed in the middle of it
+            raise ConfigError(f"{path}:{number}: not a line of a recording: {error}.") from error
+        if number == 1 and (not isinstance(entry, dict) or entry.get("recording") != "ai-battle"):
+            raise ConfigError(f"{path} is not a recording; one is written with: ai-battle run CONFIG --record FILE")
+        if entry.get("v", VERSION) > VERSION:
+            raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {entry['v']}).")
+        yield entry
+
+
+def _exchange(line: Mapping[str, Any]) -> Exchange:
+    asked = replace(Asked(**line["asked"]), messages=tuple(line["asked"]["messages"]))
+    return Exchange(line["model"], asked, line["deltas"], line["response"], line["error"])
+
+
+def _likeness(recorded: Asked, asked: Asked) -> tuple[int, int, int]:
+    equal = _equal(recorded.messages, asked.messages)
+    same = sum(getattr(recorded, part.name) == getattr(asked, part.name) for part in fields(Asked))
+    return equal, same, -abs(len(recorded.messages) - len(asked.messages))
+
+
+def _equal(before: tuple[str, ...], now: tuple[str, ...]) -> int:
+    """How many messages at the beginning are the same."""
+    return next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))

@@ -1,0 +1,94 @@
+"""Recordings: exchanges with models written to a file, and a client that answers from one without calling any model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..core import errors
+from ..core.client import ModelClient
+from ..core.errors import ConfigError, ProviderError
+from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ._tape import Exchange, Recorder, Tape, digested, response_from_json, response_to_json
+
+_DELTAS = {"text": TextDelta, "thinking": ThinkingDelta, "call": ToolCallDelta}
+_ERRORS = ("RateLimited", "Unreachable", "BadReply", "Refused", "ContextTooLong")
+_DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
+
+
+class Recording(ModelClient):
+    """Writes each exchange of `client` down; several clients can share a recorder."""
+
+    def __init__(self, client: ModelClient, recorder: Recorder, model: str) -> None:
+        self.client = client
+        self._recorder = recorder
+        self._model = model
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        heard: list[list[Any]] = []
+
+        async def listen(event: Event) -> None:
+            _note(event, heard)
+            await emit(event)
+
+        try:
+            response = await self.client.complete(request, listen)
+        except ProviderError as error:
+            self._recorder.add(Exchange(self._model, digested(request), heard, error=_error_to_json(error)), request)
+            raise
+        said = response_to_json(response)
+        self._recorder.add(Exchange(self._model, digested(request), heard, response=said), request)
+        return response
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
+class ReplayClient(ModelClient):
+    """Says what was said to the same request, in the same pieces; of `model` only, when it is given."""
+
+    def __init__(self, tape: Tape, model: str = "") -> None:
+        self._tape = tape
+        self._model = model
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        exchange = self._tape.find(request, self._model)
+        if exchange is None:
+            difference = self._tape.difference(request, self._model)
+            raise ProviderError(f"{self._tape.path} has no answer to this request: {difference}.")
+        for kind, *values in exchange.deltas:
+            await emit(_DELTAS[kind](*values))
+        if exchange.response is None:
+            raise _error_from_json(exchange.error or {})
+        return response_from_json(exchange.response)
+
+
+def create(model: str, *, of: str = "") -> ReplayClient:
+    """`model` is the path of a recording; `of` limits it to what one model said, such as "ollama/phi4"."""
+    tape = Tape.read(Path(model).expanduser())
+    if of and of not in tape.models:
+        raise ConfigError(f"{model} holds nothing of {of!r}, only of {', '.join(tape.models) or 'nobody'}.")
+    return ReplayClient(tape, of)
+
+
+def _note(event: Event, heard: list[list[Any]]) -> None:
+    match event:
+        case TextDelta(text):
+            heard.append(["text", text])
+        case ThinkingDelta(text):
+            heard.append(["thinking", text])
+        case ToolCallDelta(index, id_, name, arguments):
+            heard.append(["call", index, id_, name, arguments])
+        case AttemptFailed():
+            heard.clear()
+
+
+def _error_to_json(error: ProviderError) -> dict[str, Any]:
+    details = {name: getattr(error, name) for name in _DETAILS}
+    return {"type": type(error).__name__, "message": str(error), **details}
+
+
+def _error_from_json(said: Mapping[str, Any]) -> ProviderError:
+    kind = getattr(errors, said["type"]) if said.get("type") in _ERRORS else ProviderError
+    error: ProviderError = kind(said.get("message", ""), **{name: said[name] for name in _DETAILS if name in said})
+    return error

@@ -27,6 +27,10 @@ class LineTokenizer:
                 message = f"A line of the stream is larger than {MAX_EVENT >> 20} MiB."
                 raise BadReply(message, raw=head(self.head))
             return []
-        complete = bytes(self._unread) + data[:end] if self._unread else data[:end]
-        self._unread = bytearray(data[end + 1 :])
+        complete = data[:end]
+        if self._unread:
+            complete = bytes(self._unread) + complete
+            self._unread.clear()
+        if end + 1 < len(data):
+            self._unread += data[end + 1 :]
         return [line for line in complete.split(b"\n") if line and not line.isspace()]

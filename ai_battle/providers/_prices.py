@@ -92,12 +92,13 @@ def _stated(name: ModelName, table: Mapping[str, Any]) -> Any:
 def _price_of(stated: Any, name: ModelName) -> Price:
     if not isinstance(stated, Mapping):
         raise ConfigError(f"prices: {name}: {stated!r} is no price; write {{input: 1.0, output: 2.0}} (per million).")
-    for key, value in stated.items():
+    given = {key: value for key, value in stated.items() if value is not None}
+    for key, value in given.items():
         if key not in _RATES:
             raise ConfigError(f"prices: {name}: unknown key {key!r}{near(str(key), list(_RATES))}")
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             raise ConfigError(f"prices: {name}: {key} is {value!r}; write dollars per million tokens.")
-    return Price(**stated)
+    return Price(**given)
 
 
 @cache

@@ -1,45 +1,22 @@
 """The file of a recording: each exchange with a model, and each message once however often it was sent."""
 
-import hashlib
+import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from ..core.errors import ConfigError
-from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.exchange import ModelRequest
 from ..core.messages import Message
-from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
+from ..wire.genai import message_from_json, message_to_json
+from ._exchanges import Asked, Exchange, digested, values
 
 VERSION = 1
-_KEPT_AS = "recording"
 _SHOWN = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What makes two requests the same: digests of what is long, the options as they are."""
-
-    messages: tuple[str, ...]
-    system: str = ""
-    tools: str = ""
-    output_schema: str = ""
-    tool_choice: str = "auto"
-    options: str = "{}"
-    extra: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """`deltas` are the events of the stream, `response` or `error` is how it ended."""
-
-    model: str
-    asked: Asked
-    deltas: list[list[Any]]
-    response: Mapping[str, Any] | None = None
-    error: Mapping[str, Any] | None = None
+_log = logging.getLogger(__name__)
 
 
 class Recorder:
@@ -64,8 +41,8 @@ class Recorder:
 
     def _new(self, request: ModelRequest) -> Iterator[Mapping[str, Any]]:
         """What the request holds that is not in the file yet."""
-        for digest, value in _values(request):
-            if digest not in self._known:
+        for digest, value in values(request):
+            if digest and digest not in self._known:
                 self._known.add(digest)
                 yield {"digest": digest, "value": message_to_json(value) if isinstance(value, Message) else value}
 
@@ -118,14 +95,16 @@ class Tape:
         return "; ".join(self._differences(nearest, asked, request))
 
     def _differences(self, recorded: Asked, asked: Asked, request: ModelRequest) -> Iterator[str]:
-        for part in fields(Asked):
-            before, now = getattr(recorded, part.name), getattr(asked, part.name)
-            if part.name == "messages" and before != now:
+        for part in (part.name for part in fields(Asked)):
+            before, now = getattr(recorded, part), getattr(asked, part)
+            if before == now:
+                continue
+            if part == "messages":
                 yield self._differing_message(before, now, request.messages)
-            elif before != now and part.name in ("options", "tool_choice"):
-                yield f"{part.name} {before} was recorded, {now} is asked"
-            elif before != now:
-                yield f"{part.name} differs"
+            elif part in ("options", "tool_choice"):
+                yield f"{part} {before} was recorded, {now} is asked"
+            else:
+                yield f"{part} differs"
 
     def _differing_message(self, before: tuple[str, ...], now: tuple[str, ...], messages: tuple[Message, ...]) -> str:
         equal = _equal(before, now)
@@ -138,83 +117,31 @@ class Tape:
         )
 
 
-def digested(request: ModelRequest) -> Asked:
-    return Asked(
-        tuple(_digest_of(message) for message in request.messages),
-        _digest(request.system),
-        _digest([_tool(tool) for tool in request.tools]),
-        _digest(request.output_schema),
-        request.tool_choice,
-        to_json(dict(sorted(request.options.items()))).decode(),
-        _digest(request.extra),
-    )
-
-
-def response_to_json(response: ModelResponse) -> dict[str, Any]:
-    return {
-        "message": message_to_json(response.message),
-        "steps": [message_to_json(step) for step in response.steps],
-        "stop": response.stop,
-        "usage": usage_to_json(response.usage),
-        "model": response.model,
-        "extra": response.extra,
-    }
-
-
-def response_from_json(said: Mapping[str, Any]) -> ModelResponse:
-    return ModelResponse(
-        message_from_json(said["message"]),
-        tuple(message_from_json(step) for step in said["steps"]),
-        said["stop"],
-        usage_from_json(said["usage"]),
-        said["model"],
-        extra=said["extra"],
-    )
-
-
-def _values(request: ModelRequest) -> Iterator[tuple[str, Any]]:
-    """What was sent, by digest."""
-    for message in request.messages:
-        yield _digest_of(message), message
-    yield _digest(request.system), request.system
-    tools = [_tool(tool) for tool in request.tools]
-    yield _digest(tools), tools
-
-
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "schema": tool.schema, "extra": tool.extra}
-
-
-def _digest_of(message: Message) -> str:
-    """Kept with the message, so that a long history is not hashed anew each turn."""
-    kept = message.encoded.get(_KEPT_AS)
-    if kept is None:
-        kept = message.encoded[_KEPT_AS] = _digest(message_to_json(message)).encode()
-    return kept.decode()
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(to_json(value)).hexdigest()[:24] if value else ""
-
-
 def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
-        text = path.read_bytes()
+        head, *lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise ConfigError(f"The recording {path} can't be read: {error.strerror}.") from error
-    lines = text.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = from_json(line) if line else {}
-        except ValueError as error:
-            if number == len(lines):
-                return  # its writer was killed in the middle of it
-            raise ConfigError(f"{path}:{number}: not a line of a recording: {error}.") from error
-        if number == 1 and (not isinstance(entry, dict) or entry.get("recording") != "ai-battle"):
-            raise ConfigError(f"{path} is not a recording; one is written with: ai-battle run CONFIG --record FILE")
-        if entry.get("v", VERSION) > VERSION:
-            raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {entry['v']}).")
-        yield entry
+    _check_head(path, _parsed(path, 1, head))
+    last = lines.pop() if lines else b""  # not empty when its writer was killed in the middle of it
+    yield from (_parsed(path, number, line) for number, line in enumerate(lines, 2))
+    if last:
+        _log.warning("The last line of %s is cut off and ignored.", path)
+
+
+def _parsed(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
+    try:
+        entry = from_json(line or b"{}")
+    except ValueError as error:
+        raise ConfigError(f"{path}:{number}: not a line of a recording: {error}.") from error
+    return entry if isinstance(entry, dict) else {}
+
+
+def _check_head(path: Path, head: Mapping[str, Any]) -> None:
+    if head.get("recording") != "ai-battle":
+        raise ConfigError(f"{path} is not a recording; one is written with: ai-battle run CONFIG --record FILE")
+    if head["v"] > VERSION:
+        raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {head['v']}).")
 
 
 def _exchange(line: Mapping[str, Any]) -> Exchange:

@@ -9,7 +9,8 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ._tape import Exchange, Recorder, Tape, digested, response_from_json, response_to_json
+from ._exchanges import Exchange, digested, response_from_json, response_to_json
+from ._tape import Recorder, Tape
 
 _DELTAS = {"text": TextDelta, "thinking": ThinkingDelta, "call": ToolCallDelta}
 _ERRORS = ("RateLimited", "Unreachable", "BadReply", "Refused", "ContextTooLong")

@@ -90,6 +90,7 @@ class _Exchange:
     """The discussion as it would have been: recorded turns are heard, those of one participant are taken anew."""
 
     def __init__(self, plan: Plan, name: str, emit: Emit) -> None:
+        self._plan = plan
         self._participant = _participant(plan, name)
         self._state = State(plan)
         self._listener = emit
@@ -101,10 +102,17 @@ class _Exchange:
         kind: Kind = "turn"
         if isinstance(before, TurnFinished) and before.kind != "prompt":
             kind = before.kind
-        step = Step(self._participant, before.turn, before.round, kind, self._note(kind))
+        deaf_from = self._round_began if self._plan.parallel and kind == "turn" else 0
+        step = Step(self._participant, before.turn, before.round, kind, self._note(kind), deaf_from)
         await self._discussion.take_turn(step)
         assert self._last
         return Difference(before.turn, before.speaker, _said(before), _said(self._last))
+
+    @property
+    def _round_began(self) -> int:
+        """The first turn of a round that is under way: who answers at the same time has not heard it."""
+        already = self._state.taken % len(self._plan.regulars)
+        return self._state.turn + 1 - already if already else 0
 
     async def _hear(self, event: Event) -> None:
         if isinstance(event, Turn):

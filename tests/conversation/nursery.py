@@ -75,7 +75,7 @@ def scripted(run_dir: Path) -> ConversationManager:
 KINDS: Mapping[str, Callable[[Path], ConversationManager]] = {
     "plain": oracles,
     "random": lambda run_dir: oracles(run_dir, speaker_selection="random", seed=7),
-    "parallel": lambda run_dir: oracles(run_dir, parallel=True),
+    "parallel": lambda run_dir: oracles(run_dir, parallel=True, durability="every_turn"),
     "moderated": lambda run_dir: oracles(run_dir, speaker_selection="moderator"),
     "limited": lambda run_dir: oracles(run_dir, limits=Limits(tokens=4_000)),
     "folded": lambda run_dir: oracles(run_dir, max_conversation_tokens=400),

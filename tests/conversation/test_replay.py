@@ -1,6 +1,7 @@
 """A finished run, played again: as it was, or with one participant exchanged."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,16 @@ async def test_the_new_client_is_asked_what_the_old_one_would_have_been_asked(ru
     assert "You are Ann." in ann.requests[0].system
     said = [(message.role, message.text) for message in ann.requests[1].messages]
     assert said == [("user", "Count."), ("assistant", "Uno."), ("user", "Two.")]
+
+
+async def test_where_all_answer_at_once_the_new_client_hears_nobody_of_its_round(run_dir: Path) -> None:
+    bob = ScriptedClient("Zwei.", "Vier.")
+    at_once = replace(plan(ScriptedClient(), bob), parallel=True)
+    await exchanged(run_dir, at_once, "bob", EventLog())
+
+    assert [message.text for message in bob.requests[0].messages] == ["Count."]
+    assert [message.text for message in bob.requests[1].messages][:2] == ["Count.\n\nOne.", "Zwei."]
+    assert "Three." not in str(bob.requests[1].messages)
 
 
 async def test_a_new_client_that_fails_is_a_difference_too(run_dir: Path) -> None:

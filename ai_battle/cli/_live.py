@@ -53,8 +53,9 @@ class PlainLines:
 class LiveView:
     """Names in colours, text as it comes, and a status line with turn, tokens, cost and time."""
 
-    def __init__(self, out: TextIO, *, turns: int = 0, colour: bool = True) -> None:
+    def __init__(self, out: TextIO, *, turns: int = 0, colour: bool = True, verbose: bool = False) -> None:
         self._screen = Screen(out)
+        self._verbose = verbose
         self._turns = turns
         self._colour = colour
         self._started = time.monotonic()
@@ -90,6 +91,8 @@ class LiveView:
 
     def _think(self, event: ThinkingDelta) -> None:
         self._doing = "thinking"
+        if self._verbose:
+            self._screen.stream(self._styled(plain(event.text), dim=True))
 
     def _count(self, event: ModelReplied) -> None:
         self._usage += event.usage
@@ -147,8 +150,8 @@ class LiveView:
         return click.style(text, **style) if self._colour else text
 
 
-def view(out: TextIO, turns: int = 0) -> LiveView | PlainLines:
-    """What suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
+def view(out: TextIO, turns: int = 0, *, verbose: bool = False) -> LiveView | PlainLines:
+    """What suits `out`: streaming on a terminal, plain lines into a pipe or a file. `verbose` shows reasoning too."""
     if out.isatty() and os.environ.get("TERM") != "dumb":
-        return LiveView(out, turns=turns, colour="NO_COLOR" not in os.environ)
+        return LiveView(out, turns=turns, colour="NO_COLOR" not in os.environ, verbose=verbose)
     return PlainLines(out)

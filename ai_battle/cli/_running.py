@@ -30,6 +30,7 @@ class Showing:
     """How a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end; `turns` are expected."""
 
     quiet: bool = False
+    verbose: bool = False
     as_json: bool = False
     turns: int = 0
 
@@ -49,7 +50,7 @@ class _Noted:
 
 def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     """The exit code of the run; prints the run directory last."""
-    screen = None if showing.quiet else view(sys.stderr if showing.as_json else sys.stdout, showing.turns)
+    screen = None if showing.quiet else _view(showing)
     noted = _Noted(screen or ignore)
     noted.run_dir = run_dir
     try:
@@ -64,6 +65,10 @@ def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     write_reports(result.run_dir)
     (_print_json if showing.as_json else _print_summary)(result)
     return DONE if result.status == "done" else FAILED
+
+
+def _view(showing: Showing) -> LiveView | PlainLines:
+    return view(sys.stderr if showing.as_json else sys.stdout, showing.turns, verbose=showing.verbose)
 
 
 async def _interruptible(discussion: Awaitable[RunResult]) -> RunResult:

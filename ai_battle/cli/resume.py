@@ -25,4 +25,4 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, trust: bool, as_js
     require_trust(loaded, given=trust)
     manager = ConversationManager.from_config(loaded)
     discuss = lambda emit: manager.resume(run_dir, emit, accept_changes=accept_changes)  # noqa: E731
-    return run(discuss, Showing(quiet, as_json), str(run_dir))
+    return run(discuss, Showing(quiet, as_json=as_json), str(run_dir))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="The most that it may cost.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run directory; by default one under runs/.")
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the models' reasoning too.")
 @click.option("--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model.")
 @click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
 @as_json
@@ -49,7 +50,8 @@ def _run(loaded: "Loaded", how: dict[str, object]) -> int:
     discussion = loaded.file.discussion
     manager = ConversationManager.from_config(loaded, out=how["out"])  # type: ignore[arg-type]
     turns = discussion.turns * sum(spec.role not in ("moderator", "observer") for spec in discussion.models.values())
-    return run(manager.run_discussion, Showing(bool(how["quiet"]), bool(how["as_json"]), turns))
+    showing = Showing(bool(how["quiet"]), bool(how["verbose"]), bool(how["as_json"]), turns)
+    return run(manager.run_discussion, showing)
 
 
 def _forecast(loaded: "Loaded", as_json: bool) -> int:

@@ -77,7 +77,7 @@ class Discussion:
             await self.take_turn(self._step(moderator, note="open"))
 
     async def _close(self) -> tuple[Status, str]:
-        if limit := self._state.limit:
+        if (limit := self._state.limit) and not self._state.stop_reason:
             if not self._state.wrapped_up and self._plan.mode != "no-meta":
                 await self.take_turn(self._step(self._floor.last_word, "wrap_up", "wrap_up"))
             return "limit", f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
@@ -127,21 +127,19 @@ class Discussion:
             raise
         except AIBattleError as error:
             return fault(error, ear)
-        except asyncio.CancelledError as error:
-            await tell(failed(step, fault(ProviderError("interrupted", partial=ear.said), ear), "stop"))
-            raise error
+        except asyncio.CancelledError:
+            await tell(failed(step, fault(ProviderError("interrupted"), ear), "stop"))
+            raise
 
     async def _answered(self, step: Step, ear: Ear) -> ModelResponse:
-        request = self._request(step)
         try:
-            response = await answered(step.participant, request, ear)
+            response = await answered(step.participant, self._request(step), ear)
         except ContextTooLong:
             if not await self._memory.shorten(step.participant):
                 raise
-            request = self._request(step)
-            response = await answered(step.participant, request, ear)
+            response = await answered(step.participant, self._request(step), ear)
         if ear.replies <= 1:
-            self._memory.learn(step.participant, request, response.usage)
+            self._memory.learn(step.participant, response.usage)
         return response
 
     def _request(self, step: Step) -> ModelRequest:

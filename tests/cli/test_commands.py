@@ -1,0 +1,258 @@
+"""What people type, what they read, and the exit code."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from ai_battle.testing import FakeProviders, fault
+
+from .conftest import Run
+
+SCRIPTED = """
+discussion:
+  turns: 2
+  mode: ai-ai
+  goal: Count.
+  models:
+    Ann: {type: scripted/a, script: [one, three]}
+    Bob: {type: scripted/b, script: [two, "fo\\x1b[31mur"]}
+"""
+PAIR = """
+discussion:
+  turns: 1
+  goal: Say something.
+  models:
+    Ann: {type: gpt-4o}
+    Bob: {type: ollama-phi4}
+"""
+
+
+@pytest.fixture
+def scripted(folder: Path) -> Path:
+    path = folder / "count.yaml"
+    path.write_text(SCRIPTED)
+    return path
+
+
+@pytest.fixture
+def pair(folder: Path) -> Path:
+    path = folder / "pair.yaml"
+    path.write_text(PAIR)
+    return path
+
+
+class TestRun:
+    def test_a_run_is_shown_turn_by_turn_and_names_its_directory_last(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted)
+
+        assert outcome.code == 0
+        assert outcome.lines[:4] == ["Count.", "[1] Ann: one", "[2] Bob: two", "[3] Ann: three"]
+        run_dir = Path(outcome.lines[-1])
+        assert {path.name for path in run_dir.iterdir()} == {
+            "config.yaml",
+            "journal.jsonl",
+            "transcript.md",
+            "report.html",
+        }
+
+    def test_control_characters_of_a_model_are_shown_not_sent(self, ai_battle: Run, scripted: Path) -> None:
+        assert "[4] Bob: fo␛[31mur" in ai_battle("run", scripted).lines
+
+    def test_json_is_one_document_on_stdout(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--json", "--out", "here")
+
+        document = json.loads(outcome.out)
+        assert (document["run"], document["status"], document["stop_reason"], document["turns"]) == (
+            "here",
+            "done",
+            "turns",
+            4,
+        )
+        assert document["usage"]["cost_usd"] == 0
+        assert [message.get("name") for message in document["messages"]] == [None, "Ann", "Bob", "Ann", "Bob"]
+        assert document["messages"][1]["parts"] == [{"type": "text", "content": "one"}]
+
+    def test_quiet_leaves_only_the_result(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--quiet", "--out", "here")
+        assert [outcome.lines[0][:4], outcome.lines[-1]] == ["Done", "here"]
+        assert len(outcome.lines) == 2
+
+    def test_turns_and_any_key_can_be_set_for_one_run(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--turns", 1, "--set", "discussion.goal=Sing.")
+        assert outcome.lines[:3] == ["Sing.", "[1] Ann: one", "[2] Bob: two"]
+
+    def test_an_option_has_a_twin_in_the_environment(
+        self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AI_BATTLE_RUN_TURNS", "1")
+        assert "[3]" not in ai_battle("run", scripted).out
+
+    def test_a_packaged_discussion_runs_by_its_name(self, ai_battle: Run) -> None:
+        still = [f"--set=discussion.models.{name}.pace=0" for name in ("Ada", "Ben")]
+        assert ai_battle("run", "quickstart", *still).code == 0
+
+    def test_a_limit_ends_the_run_with_code_1(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--set", "discussion.limits.tokens=30")
+        assert outcome.code == 1
+        assert "Stopped by a limit (tokens" in outcome.out
+
+    def test_a_dry_run_shows_the_requests_and_calls_no_model(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--dry-run")
+        assert outcome.code == 0
+        assert "user: Count." in outcome.out
+        assert "No model was called." in outcome.out
+        assert not Path("runs").exists()
+
+    def test_a_run_over_fake_providers_uses_their_addresses_and_keys(
+        self, ai_battle: Run, pair: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with FakeProviders.in_thread() as fakes:
+            for name, value in fakes.environment.items():
+                monkeypatch.setenv(name, value)
+            fakes.openai.says("From the cloud.")
+            fakes.ollama.says("From this machine.")
+            outcome = ai_battle("run", pair)
+
+        assert outcome.lines[1:3] == ["[1] Ann: From the cloud.", "[2] Bob: From this machine."]
+
+
+class TestBadInput:
+    def test_a_missing_file_is_named_with_near_ones(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", "cuont.yaml")
+        assert outcome.code == 2
+        assert "cuont.yaml" in outcome.err
+        assert "count.yaml" in outcome.err
+
+    def test_a_directory_in_use_is_refused_with_the_way_out(self, ai_battle: Run, scripted: Path) -> None:
+        ai_battle("run", scripted, "--out", "here")
+        outcome = ai_battle("run", scripted, "--out", "here")
+        assert outcome.code == 2
+        assert "here exists and is not empty" in outcome.err
+        assert "ai-battle resume here" in outcome.err
+
+    def test_a_missing_key_is_told_by_its_variable_before_anything_is_spent(self, ai_battle: Run, pair: Path) -> None:
+        outcome = ai_battle("run", pair)
+        assert outcome.code == 2
+        assert "pair.yaml:6:17 discussion.models.Ann.type" in outcome.err
+        assert "OPENAI_API_KEY" in outcome.err
+        assert not Path("runs").exists()
+
+    def test_a_server_that_is_not_running_is_told_by_its_address_and_how_to_start_it(
+        self, ai_battle: Run, folder: Path
+    ) -> None:
+        quick = "timeouts: {retry_count: 0}"
+        path = folder / "local.yaml"
+        path.write_text(PAIR.replace("gpt-4o", "ollama-phi4").replace("turns: 1", f"turns: 1\n  {quick}"))
+        path.write_text(path.read_text() + "providers: {ollama: {base_url: 'http://127.0.0.1:9'}}\n")
+
+        outcome = ai_battle("run", path)
+
+        assert outcome.code == 1
+        assert "127.0.0.1:9" in outcome.out + outcome.err
+        assert "ollama serve" in outcome.out + outcome.err
+
+    def test_a_failed_run_says_how_to_go_on(self, ai_battle: Run, pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with FakeProviders.in_thread() as fakes:
+            for name, value in fakes.environment.items():
+                monkeypatch.setenv(name, value)
+            fakes.openai.says(fault("http_401"))
+            outcome = ai_battle("run", pair, "--out", "here")
+
+            assert outcome.code == 1
+            assert "OPENAI_API_KEY" in outcome.err
+            assert "ai-battle resume here" in outcome.err
+            assert "test-key" not in outcome.out + outcome.err + Path("here/journal.jsonl").read_text()
+            assert ai_battle("resume", "here").code == 0
+
+    def test_a_misspelt_option_is_a_usage_error(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--truns", 3)
+        assert (outcome.code, "--turns" in outcome.err) == (2, True)
+
+    def test_code_that_a_file_names_runs_only_when_it_is_trusted(
+        self, ai_battle: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (folder / "own.py").write_text("from ai_battle.providers.scripted import create")
+        (folder / "ownpackage").mkdir()
+        (folder / "ownpackage" / "bird.py").write_text(
+            "from ai_battle.testing import ScriptedClient\n\n"
+            "def create(model):\n    return ScriptedClient('tweet', loop=True)\n"
+        )
+        monkeypatch.syspath_prepend(str(folder))
+        path = folder / "own.yaml"
+        path.write_text(SCRIPTED.replace("scripted/a, script: [one, three]", "ownpackage.bird/x"))
+
+        refused = ai_battle("run", path)
+        assert (refused.code, "ownpackage.bird" in refused.err, "--trust" in refused.err) == (2, True, True)
+        assert ai_battle("validate", path).code == 0
+        assert "[1] Ann: tweet" in ai_battle("run", path, "--trust").lines
+
+
+class TestResumeReplayExport:
+    def test_a_finished_run_is_only_reported(self, ai_battle: Run, scripted: Path) -> None:
+        ai_battle("run", scripted, "--out", "here")
+        before = Path("here/journal.jsonl").read_bytes()
+
+        outcome = ai_battle("resume", "here")
+
+        assert (outcome.code, outcome.lines[-1]) == (0, "here")
+        assert Path("here/journal.jsonl").read_bytes() == before
+
+    def test_what_is_no_run_directory_is_said_to_be_none(self, ai_battle: Run, folder: Path) -> None:
+        for command in ("resume", "replay", "export"):
+            outcome = ai_battle(command, folder)
+            assert outcome.code == 1
+            assert "is no run directory" in outcome.err
+
+    def test_a_replay_says_it_all_again(self, ai_battle: Run, scripted: Path) -> None:
+        first = ai_battle("run", scripted, "--out", "here")
+        assert ai_battle("replay", "here").lines == first.lines[:5]
+
+    def test_a_replay_with_one_participant_exchanged_shows_the_difference(
+        self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ai_battle("run", scripted, "--out", "here")
+        with FakeProviders.in_thread() as fakes:
+            for name, value in fakes.environment.items():
+                monkeypatch.setenv(name, value)
+            fakes.openai.says("two", "5")
+            outcome = ai_battle("replay", "here", "--swap", "Bob=gpt-4o", "--quiet")
+
+        assert outcome.lines[-1] == "1 of 2 turns are different."
+        assert "+5" in outcome.lines
+
+    def test_every_format_is_exported(self, ai_battle: Run, scripted: Path) -> None:
+        ai_battle("run", scripted, "--out", "here")
+        assert "## 1. Ann" in ai_battle("export", "here").out
+        assert ai_battle("export", "here", "--format", "md,html,jsonl,openai,csv", "-o", "there").code == 0
+        assert sorted(path.suffix for path in Path("there").iterdir()) == [".csv", ".html", ".json", ".jsonl", ".md"]
+
+    def test_an_unknown_format_is_answered_with_near_ones(self, ai_battle: Run, scripted: Path) -> None:
+        ai_battle("run", scripted, "--out", "here")
+        outcome = ai_battle("export", "here", "--format", "cvs")
+        assert (outcome.code, "did you mean 'csv'" in outcome.err) == (2, True)
+
+
+class TestValidateAndSchema:
+    def test_all_problems_are_told_with_their_places(self, ai_battle: Run, folder: Path) -> None:
+        (folder / "bad.yaml").write_text(
+            "discussion:\n  tunrs: 3\n  goal: x\n  models:\n    Ann: {type: gpt-5o-minni}\n"
+        )
+        outcome = ai_battle("validate", "bad.yaml")
+        assert outcome.code == 2
+        assert "bad.yaml:2:3 discussion.tunrs: unknown key; did you mean 'turns'?" in outcome.lines
+        assert [line for line in outcome.lines if "discussion.models" in line]
+
+    def test_a_good_file_is_ok(self, ai_battle: Run, scripted: Path) -> None:
+        assert ai_battle("validate", scripted).out == f"{scripted}: ok\n"
+
+    def test_reports_are_there_for_programs(self, ai_battle: Run, scripted: Path) -> None:
+        assert json.loads(ai_battle("validate", scripted, "--json").out) == [
+            {"config": str(scripted), "problems": [], "notes": []}
+        ]
+
+    def test_the_schema_is_a_json_schema(self, ai_battle: Run) -> None:
+        schema = json.loads(ai_battle("schema").out)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert "discussion" in schema["properties"]

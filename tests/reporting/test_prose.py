@@ -1,0 +1,40 @@
+"""What a model wrote, as markup: whatever it is, no tag is the model's, and every tag is closed."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_battle.reporting._prose import prose
+
+from .test_html import Page
+
+OURS = {"p", "br", "code", "strong", "em", "ul", "ol", "li", "blockquote", "pre"}
+NASTY = st.text(st.sampled_from("<>`~*#-_+.)1 \n\t&'\"/!=abscript\x1b\u202e"), max_size=200)
+
+
+@given(NASTY)
+def test_no_text_becomes_markup_of_its_own(text: str) -> None:
+    page = Page(prose(text))
+
+    assert {tag for tag, _ in page.tags} <= OURS
+    assert not any(attributes for tag, attributes in page.tags if tag != "p")
+    assert page.open == []
+
+
+@given(NASTY)
+def test_no_letter_gets_lost(text: str) -> None:
+    """Marks may go, letters stay, but for the name of a code block's language."""
+    shown = "".join(Page(prose(text)).texts)
+    if "```" not in text and "~~~" not in text:
+        assert [c for c in shown if c.isalpha()] == [c for c in text if c.isalpha()]
+
+
+def test_the_everyday_part_of_markdown_is_shown() -> None:
+    assert prose("one\ntwo\n\n## Three\n1. a\n2. b\n\n- **c**\n> d\n```py\n<e>\n```\n*f*") == (
+        "<p>one<br>\ntwo</p>"
+        '<p class="heading">Three</p>'
+        "<ol><li>a</li><li>b</li></ol>"
+        "<ul><li><strong>c</strong></li></ul>"
+        "<blockquote>d</blockquote>"
+        "<pre>&lt;e&gt;</pre>"
+        "<p><em>f</em></p>"
+    )

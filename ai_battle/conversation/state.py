@@ -16,7 +16,7 @@ from ..core.events import (
     TurnFinished,
 )
 from ..core.messages import Message, user
-from ..core.tokens import estimate_message
+from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
 from .limits import Ledger
 from .perspective import View, seen_by
 from .plan import Plan
@@ -65,7 +65,7 @@ class State:
     def _finish_turn(self, event: TurnFinished) -> None:
         if event.kind == "prompt":
             self.prompt = event.message
-            self._tell(event.message)
+            self._begin_with(event.message)
             return
         self._remember(event)
         self.messages += 1
@@ -107,7 +107,7 @@ class State:
         self.views = self._fresh_views()
         self.tokens = 0
         for message in self._opening():
-            self._tell(message)
+            self._begin_with(message)
         for turn in kept:
             self._remember(turn)
 
@@ -119,11 +119,15 @@ class State:
 
     def _remember(self, turn: TurnFinished) -> None:
         self.history.append(turn)
+        self.tokens += tokens_of(turn)
         for message in (*turn.steps, turn.message):
             self._tell(message)
 
-    def _tell(self, message: Message) -> None:
+    def _begin_with(self, message: Message) -> None:
         self.tokens += estimate_message(message)
+        self._tell(message)
+
+    def _tell(self, message: Message) -> None:
         for view in self.views.values():
             view.hear(message)
 
@@ -145,6 +149,12 @@ class State:
 
     def _resume(self, event: RunResumed) -> None:
         self.ended = None
+
+
+def tokens_of(turn: TurnFinished) -> int:
+    """What a turn adds to later requests: its steps and its text; what was thought is not sent again."""
+    steps = sum(map(estimate_message, turn.steps))
+    return steps + TOKENS_PER_MESSAGE + estimate_text(turn.message.text)
 
 
 _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {

@@ -7,12 +7,12 @@ from ..core.errors import AIBattleError, JournalError
 from ..core.events import Emit, Summarised, TurnFinished, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.messages import user
-from ..core.tokens import estimate_message, estimate_request, estimate_text
+from ..core.tokens import estimate_message, estimate_text
 from ..signals.decisions import decisions
 from .participant import Participant
 from .plan import Plan
 from .prompting import prompt
-from .state import State
+from .state import State, tokens_of
 from .turn import Ear, answered, quiet
 
 ANSWER_ROOM = 4096
@@ -47,9 +47,9 @@ class Memory:
         needed = self._needed(participant)
         return await self._fold(participant, needed // 2, needed)
 
-    def learn(self, participant: Participant, request: ModelRequest, usage: Usage) -> None:
-        """How far the estimate is off for this model, from what it reported for one request."""
-        estimated = estimate_request(request) if self._budget(participant) else 0
+    def learn(self, participant: Participant, usage: Usage) -> None:
+        """How far the estimate is off for this model, from what it reported for its last request."""
+        estimated = self._estimated(participant)
         if estimated >= LEARNT_FROM and usage.input_tokens:
             low, high = BOUNDS
             self._scale[participant.name] = min(max(usage.input_tokens / estimated, low), high)
@@ -63,8 +63,10 @@ class Memory:
         return min(allowed, default=None)
 
     def _needed(self, participant: Participant) -> int:
-        estimated = self._state.tokens + self._system_tokens[participant.name]
-        return int(estimated * self._scale.get(participant.name, 1.0))
+        return int(self._estimated(participant) * self._scale.get(participant.name, 1.0))
+
+    def _estimated(self, participant: Participant) -> int:
+        return self._state.tokens + self._system_tokens[participant.name]
 
     async def _fold(self, participant: Participant, target: int, budget: int) -> bool:
         async with self._folding:
@@ -81,7 +83,7 @@ class Memory:
         room -= estimate_message(self._state.prompt) if self._state.prompt else 0
         kept = 0
         for turn in reversed(turns):
-            room -= sum(estimate_message(message) for message in (*turn.steps, turn.message))
+            room -= tokens_of(turn)
             if room < 0 and kept:
                 break
             kept += 1

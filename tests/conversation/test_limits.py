@@ -98,3 +98,14 @@ async def test_a_dollar_limit_says_when_it_can_not_hold(tmp_path: Path) -> None:
     warnings = [event.message for event in log.events if isinstance(event, Warned)]
     assert warnings == ["The price of costly is unknown; limits.cost_usd can't hold for what it uses."]
     assert result.usage.cost_usd is None
+
+
+async def test_a_run_whose_turns_are_done_is_done_however_near_its_limit(tmp_path: Path) -> None:
+    people = [Participant("ada", Costly()), Participant("bob", Costly())]
+    manager = ConversationManager(people, goal="Talk.", turns=5, limits={"tokens": 1000}, out=tmp_path / "run")
+
+    result = await manager.run_discussion()
+
+    assert (result.status, result.stop_reason, result.turns) == ("limit", "tokens: 900 of 1000", 10)
+    manager = ConversationManager(people, goal="Talk.", turns=5, limits={"tokens": 1080}, out=tmp_path / "other")
+    assert (await manager.run_discussion()).status == "done"

@@ -17,8 +17,7 @@ from .errors import ConfigError
 
 def names(package: str) -> list[str]:
     """All plug-ins of a package such as "ai_battle.providers": its public files and the entry points of that group."""
-    files = (module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
-    return sorted({*(name for name in files if not name.startswith("_")), *_entry_points(package)})
+    return sorted({*_files(package), *_entry_points(package)})
 
 
 def load(package: str, name: str) -> Any:
@@ -69,6 +68,12 @@ def near(name: str, known: list[str]) -> str:
     if close := get_close_matches(name, known, n=3, cutoff=0.6):
         return f"; did you mean {' or '.join(map(repr, close))}?"
     return f"; there is {', '.join(sorted(known))}." if 0 < len(known) <= 20 else "."
+
+
+@cache
+def _files(package: str) -> frozenset[str]:
+    found = pkgutil.iter_modules(importlib.import_module(package).__path__)
+    return frozenset(module.name for module in found if not module.name.startswith("_"))
 
 
 @cache

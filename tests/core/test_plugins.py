@@ -15,6 +15,11 @@ def create(model, *, loud=False):
 """
 
 
+def forget() -> None:
+    plugins._files.cache_clear()
+    plugins._entry_points.cache_clear()
+
+
 @pytest.fixture
 def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package of plug-ins and a distribution that announces one by an entry point."""
@@ -29,9 +34,9 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bird\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[zoo]\nbird = elsewhere_bird\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    plugins._entry_points.cache_clear()
+    forget()
     yield
-    plugins._entry_points.cache_clear()
+    forget()
     for name in [name for name in sys.modules if name.split(".")[0] in {"zoo", "elsewhere_bird"}]:
         del sys.modules[name]
 

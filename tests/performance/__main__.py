@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import chdir
 from statistics import median
 
 from . import _bare, _ours
@@ -63,8 +65,9 @@ BENCHMARKS = {work.__name__: work for work in (turns, at_once, stream)}
 
 def main(names: list[str]) -> None:
     print(f"{'':44} {'ours':>12} {'bare':>12}   ratio")
-    for name in names or BENCHMARKS:
-        BENCHMARKS[name]()
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        for name in names or BENCHMARKS:
+            BENCHMARKS[name]()
 
 
 if __name__ == "__main__":

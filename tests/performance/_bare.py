@@ -12,7 +12,9 @@ PROMPT = "Talk about the weather."
 
 async def ask(session: aiohttp.ClientSession, url: str, messages: list[dict[str, Any]]) -> tuple[str, float]:
     """The streamed answer, and the seconds until its first piece."""
-    body = json.dumps({"model": "gpt-4o", "messages": messages, "stream": True, "stream_options": {"include_usage": True}})
+    body = json.dumps(
+        {"model": "gpt-4o", "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
+    )
     headers = {"content-type": "application/json", "authorization": "Bearer test-key"}
     said: list[str] = []
     first, started = 0.0, time.perf_counter()

@@ -1,9 +1,7 @@
 """The product doing the same: YAML-shaped configuration, all wrappers, the journal, a listener for every event."""
 
 import asyncio
-import tempfile
 import time
-from contextlib import chdir
 from typing import Any
 
 from ai_battle import ConversationManager
@@ -38,8 +36,8 @@ class Listener:
 
 
 async def discussions(url: str, turns: int, at_once: int = 1) -> list[Listener]:
+    """From the configuration to the end of the run, in the working directory."""
     listeners = [Listener() for _ in range(at_once)]
     manager = ConversationManager.from_config(config(url, turns))
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        await asyncio.gather(*(manager.run_discussion(heard) for heard in listeners))
+    await asyncio.gather(*(manager.run_discussion(heard) for heard in listeners))
     return listeners

@@ -1,0 +1,123 @@
+"""The ready configurations: each is known to editors, validates, and runs to its end against fake providers."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ai_battle.cli import _exit_code
+from ai_battle.config import packaged, packaged_names
+from ai_battle.testing import FakeProvider, FakeProviders
+
+FOLDER = Path(__file__).parent.parent / "configs"
+CONFIGS = sorted(FOLDER.glob("*.yaml"))
+WITH_A_PERSON = "with-you"
+SCHEMA_LINE = "# yaml-language-server: $schema=../ai_battle/config/schemas/discussion.json"
+
+every_config = pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+
+
+@pytest.fixture
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with FakeProviders.in_thread() as fakes:
+        for name, value in fakes.environment.items():
+            monkeypatch.setenv(name, value)
+        yield fakes
+
+
+def events(run_dir: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def asked(fake: FakeProvider) -> list[str]:
+    return [json.dumps(request.body) for request in fake.questions]
+
+
+def test_there_are_eight_and_more() -> None:
+    assert len(CONFIGS) >= 8
+
+
+@every_config
+def test_an_editor_finds_the_schema(config: Path) -> None:
+    first, second, third = config.read_text(encoding="utf-8").splitlines()[:3]
+    assert first == SCHEMA_LINE
+    assert (FOLDER / first.rpartition("$schema=")[2]).resolve().is_file()
+    assert second == "#"
+    assert third.startswith("# "), "says what it is and what it needs"
+
+
+@every_config
+def test_it_validates_without_a_note(config: Path, fakes: FakeProviders, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit_code(["validate", str(config)]) == 0
+    assert capsys.readouterr().out == f"{config}: ok\n"
+
+
+@every_config
+def test_it_is_known_by_its_name(config: Path) -> None:
+    assert config.stem in packaged_names()
+    found = packaged(config.stem)
+    assert found
+    assert found.samefile(config)
+
+
+@pytest.mark.parametrize("config", [c for c in CONFIGS if c.stem != WITH_A_PERSON], ids=lambda path: path.stem)
+def test_it_runs_to_its_end(config: Path, fakes: FakeProviders) -> None:
+    discussion = yaml.safe_load(config.read_text(encoding="utf-8"))["discussion"]
+    scripted = [name for name, model in discussion["models"].items() if "pace" in model]
+
+    code = _exit_code(
+        [
+            "run",
+            config.stem,
+            "--out",
+            "here",
+            "--quiet",
+            *(f"--set=discussion.models.{name}.pace=0" for name in scripted),
+        ]
+    )
+
+    assert code == 0
+    *_, end = told = events(Path("here"))
+    assert (end["type"], end["status"]) == ("run_finished", "done")
+    spoke = {event["speaker"] for event in told if event["type"] == "turn_finished"}
+    assert spoke >= set(discussion["models"])
+    assert not [event for event in told if event["type"] in ("turn_failed", "attempt_failed", "retrying", "warned")]
+
+
+def test_the_picture_is_in_the_first_request_of_each(fakes: FakeProviders) -> None:
+    assert _exit_code(["run", "vision", "--quiet"]) == 0
+    assert "data:image/png;base64," in asked(fakes.openai)[0]
+    assert "image/png" in asked(fakes.gemini)[0]
+
+
+def test_the_file_and_the_facts_are_in_the_first_requests(fakes: FakeProviders) -> None:
+    assert _exit_code(["run", "code-review", "--quiet"]) == 0
+    assert "price_after_discount" in asked(fakes.anthropic)[0]
+    assert _exit_code(["run", "panel", "--quiet"]) == 0
+    assert "14 days above 35 degrees" in asked(fakes.gemini)[0]
+
+
+def test_a_person_takes_part_and_may_leave(tmp_path: Path, fakes: FakeProviders) -> None:
+    fakes.ollama.says("What did we forget?")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "ai_battle", "run", WITH_A_PERSON, "--json"],
+        input="Should I learn to sail?\n\nThank you.\n",
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    said = [(message.get("name"), message["parts"][0]["content"]) for message in json.loads(done.stdout)["messages"]]
+    assert [text for name, text in said if name == "You"] == ["Should I learn to sail?", "Thank you."]
+    assert said[3] == ("Sceptic", "What did we forget?")
+    assert "Should I learn to sail?" in asked(fakes.anthropic)[0]
+    assert "Should I learn to sail?" in asked(fakes.ollama)[0]

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
+Fits: TypeAlias = Callable[[str, Sequence[str]], str]
 How: TypeAlias = Literal["chosen", "normalised", "near match"]
 
 SIMILAR = 0.78
@@ -26,9 +27,9 @@ _WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+|[^\W\d_A-Za-z\u00c0-\u024f]+|\d+")
 
 _BEFORE_WANTED = _pattern(
     r"\b(?:next|speaker|answer|choice|choose|chosen|pick|select|go with|hear from|let|let's|floor|over to|must be)\b",
-    r"\b(?:boxed|so|therefore|hence|leaves|time for|w\u00e4hle|sondern|jetzt|n\u00e4chste[nrs]?)\b|->|=>|\u2192",
+    r"\b(?:boxed|therefore|hence|leaves|time for|w\u00e4hle|sondern|jetzt|n\u00e4chste[nrs]?)\b|->|=>|\u2192",
     r"\b(?:prochain|parole|siguiente|pr\u00f3xim[oa]|hablar|turno|tocca|toca)\b|\u4e0b\u4e00|\u6b21",
-    r"\u0441\u043b\u0435\u0434\u0443\u044e\u0449",
+    r"\u0441\u043b\u0435\u0434\u0443\u044e\u0449|\b(?:is|be|so)\W*(?:the )?$",
 )
 _AFTER_WANTED = _pattern(
     r"\W*(?:should|must|would be|could be|next|to (?:speak|go|answer|respond)|goes|please|knows|rather than)\b",
@@ -44,6 +45,7 @@ _AFTER_UNWANTED = _pattern(
     r"\W*(?:already|just|too|spoke|said|asked|raised|talked|makes|speaks)\b",
     r"\W*(?:ya|vient de|schon|hat (?:gerade|schon|bereits)|ihn|ha (?:gi\u00e0|ya))\b",
 )
+_POSSESSIVE = re.compile(r"['\u2019]s\b(?! turn)")
 _REASON = _pattern(
     r"\b(?:because|since|given that|as|after|before|while|what|reason|by|then|weil|denn|porque|car|puisque)\b"
 )
@@ -57,6 +59,7 @@ class _Mention:
     after: str
     stands_alone: bool
     is_asked: bool
+    is_second: bool
 
     @property
     def favour(self) -> int:
@@ -65,10 +68,11 @@ class _Mention:
             3 * bool(_BEFORE_WANTED.search(self.before))
             + 2 * bool(_AFTER_WANTED.match(self.after))
             - 6 * bool(_BEFORE_UNWANTED.search(self.before))
-            - 3 * bool(_AFTER_UNWANTED.match(self.after))
+            - 3 * bool(_AFTER_UNWANTED.match(self.after) or _POSSESSIVE.match(self.after))
             - 2 * bool(_REASON.search(self.before))
             + 4 * self.stands_alone
             - 2 * self.is_asked
+            - self.is_second
             + self._is_addressed
         )
 
@@ -118,8 +122,20 @@ def _preferred(mentions: Iterable[_Mention]) -> str:
     return best.name if best and best.favour > DENIED else ""
 
 
-def _mentions(said: str, names: Sequence[str], fits: Callable[[str, Sequence[str]], str]) -> Iterator[_Mention]:
-    """Every name in the text, the longest possible at each place."""
+def _mentions(said: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention]:
+    last_end = 0
+    for name, start, end in _places(said, names, fits):
+        before = _CLAUSE_END.split(said[:start])[-1]
+        after = _CLAUSE_END.split(said[end:], maxsplit=1)[0]
+        around = _SENTENCE_END.split(said[:start])[-1] + _SENTENCE_END.split(said[end:], maxsplit=1)[0]
+        is_asked = said[end:].lstrip("\"'*`").startswith("?")
+        is_second = start - len(before) < last_end
+        yield _Mention(name, start, before, after, not is_asked and not _WORD.search(around), is_asked, is_second)
+        last_end = end
+
+
+def _places(said: str, names: Sequence[str], fits: Fits) -> Iterator[tuple[str, int, int]]:
+    """Every name in the text with its start and end, the longest possible at each place."""
     found = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(said)]
     longest = max(len(_WORD.findall(name)) for name in names)
     position = 0
@@ -127,18 +143,10 @@ def _mentions(said: str, names: Sequence[str], fits: Callable[[str, Sequence[str
         for length in range(min(longest, len(found) - position), 0, -1):
             run = found[position : position + length]
             if name := fits("".join(word for word, _, _ in run).casefold(), names):
-                yield _mention(said, name, run[0][1], run[-1][2])
+                yield name, run[0][1], run[-1][2]
                 position += length - 1
                 break
         position += 1
-
-
-def _mention(said: str, name: str, start: int, end: int) -> _Mention:
-    before = _CLAUSE_END.split(said[:start])[-1]
-    after = _CLAUSE_END.split(said[end:], maxsplit=1)[0]
-    around = _SENTENCE_END.split(said[:start])[-1] + _SENTENCE_END.split(said[end:], maxsplit=1)[0]
-    is_asked = said[end:].lstrip("\"'*`").startswith("?")
-    return _Mention(name, start, before, after, not is_asked and not _WORD.search(around), is_asked)
 
 
 def _equal(word: str, names: Sequence[str]) -> str:

@@ -98,10 +98,8 @@ class Account:
                 self.voice(speaker).estimated = True
             case Summarised() | SpeakerSelected():
                 self.overhead += event.usage
-            case RunFinished(status, stop_reason):
-                self.status, self.stop_reason = status, stop_reason
-            case RunResumed():
-                self.status, self.stop_reason = UNFINISHED, ""
+            case RunFinished() | RunResumed():
+                self._end(event)
 
     def voice(self, name: str) -> Voice:
         return self.voices.setdefault(name, Voice(name))
@@ -116,6 +114,12 @@ class Account:
         if not self.begun:
             return 0.0
         return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.begun)).total_seconds()
+
+    def _end(self, event: RunFinished | RunResumed) -> None:
+        """Until a run that was taken up again ends, it has not ended."""
+        self.status, self.stop_reason = UNFINISHED, ""
+        if isinstance(event, RunFinished):
+            self.status, self.stop_reason = event.status, event.stop_reason
 
     def _fail(self, event: TurnFailed) -> None:
         voice = self.voice(event.speaker)

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .conversation import ConversationManager, Participant, RunResult
+    from .conversation import CollaborativeConversationManager, ConversationManager, Participant, RunResult
     from .core.client import BaseClient, ModelClient
     from .core.errors import (
         AIBattleError,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
 
 _HOME = {
-    "conversation": ("ConversationManager", "Participant", "RunResult"),
+    "conversation": ("CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult"),
     "core.client": ("BaseClient", "ModelClient"),
     "core.errors": (
         "AIBattleError",
@@ -49,6 +49,7 @@ __all__ = [
     "BadReply",
     "BaseClient",
     "BudgetExceeded",
+    "CollaborativeConversationManager",
     "ConfigError",
     "ContextTooLong",
     "ConversationManager",

@@ -15,20 +15,24 @@ class Audience:
         self._journal = journal
         self.state = state
         self._listener = None if listener is ignore else listener
+        self._border = foreign_code(
+            "A listener of this run failed; the run goes on without regard to it", AIBattleError
+        )
         self._complained = False
 
     async def __call__(self, event: Event) -> None:
         if type(event) not in _DELTAS:
             await self._journal(event)
             self.state.apply(event)
-        if self._listener:
-            await self._let_hear(self._listener, event)
-
-    async def _let_hear(self, listener: Emit, event: Event) -> None:
+        if self._listener is None:
+            return
         try:
-            with foreign_code("A listener of this run failed, and the run goes on without regard to it", AIBattleError):
-                await listener(event)
+            with self._border:
+                await self._listener(event)
         except AIBattleError as error:
-            if not self._complained:
-                self._complained = True
-                await self(Warned(str(error)))
+            await self._complain(error)
+
+    async def _complain(self, error: AIBattleError) -> None:
+        if not self._complained:
+            self._complained = True
+            await self(Warned(str(error)))

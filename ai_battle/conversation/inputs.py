@@ -44,9 +44,13 @@ def read_all(loaded: Loaded) -> Inputs:
         raise ConfigProblems(loaded.located(problem) for problem in problems)
     if (files := loaded.file.discussion.input_files) and files.directory:
         raise NotSentYet("input_files.directory can't be used yet; list the files in input_files.files.")
-    found = [(file, _read(file, loaded.base)) for _, file in _listed(loaded)]
-    warnings = (warning for file, read in found for warning in _warnings(file, read))
-    return Inputs(tuple(read.part for _, read in found), tuple(warnings))
+    parts: list[Part] = []
+    warnings: list[str] = []
+    for _, file in _listed(loaded):
+        read = _read(file, loaded.base)
+        parts.append(read.part)
+        warnings.extend(_warnings(file, read))
+    return Inputs(tuple(parts), tuple(warnings))
 
 
 def unreadable(loaded: Loaded) -> Iterator[Problem]:

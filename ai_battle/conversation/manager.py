@@ -148,14 +148,19 @@ class ConversationManager:
             system_instruction = role_prompt(mode, role, role)
         if client is None:
             raise ConfigError(f"There is no client for {model_type!r}; a turn needs one.")
-        heard = [*self.conversation_history]
-        if not heard or heard[-1]["content"] != prompt:
-            heard.append({"role": "assistant" if role in ("human", "user") else "user", "content": prompt})
+        heard = self._heard(prompt, role)
         *earlier, asked = seen_by(role, [assistant(entry["content"], entry["role"]) for entry in heard])
         history = [{"role": message.role, "content": message.text} for message in earlier]
         said = await client.generate_response(asked.text, system_instruction, history, file_data)
         self.conversation_history = [*heard, {"role": role, "content": said}]
         return said
+
+    def _heard(self, prompt: str, role: str) -> list[dict[str, str]]:
+        """The history with the prompt, which the caller may have taken from its end."""
+        if self.conversation_history and self.conversation_history[-1]["content"] == prompt:
+            return [*self.conversation_history]
+        asking = "assistant" if role in ("human", "user") else "user"
+        return [*self.conversation_history, {"role": asking, "content": prompt}]
 
 
 def _checked(source: Source) -> Loaded:

@@ -63,7 +63,7 @@ keyboard = Keyboard()
 
 
 class Person(ModelClient):
-    """Says what is typed. An empty line is an empty answer, which skips the turn; the end of the input leaves."""
+    """Says what is typed. An empty line is no answer, which skips the turn; the end of the input leaves."""
 
     def __init__(self, name: str, read: Reader = keyboard) -> None:
         self._name = name
@@ -72,7 +72,8 @@ class Person(ModelClient):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         line = await self._read(f"{self._name}> ")
         if line is None:
-            raise PersonLeft(f"{self._name} has left the discussion.")
-        if line.strip():
-            await emit(TextDelta(line))
+            raise PersonLeft(f"{self._name} left the discussion.")
+        if not line.strip():
+            raise ProviderError(f"{self._name} let the turn pass.")
+        await emit(TextDelta(line))
         return ModelResponse(assistant(line), usage=NOTHING_USED, model="person")

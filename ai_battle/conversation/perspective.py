@@ -91,8 +91,12 @@ def _merged(said: Sequence[Message], naming: Naming) -> Message:
         return said[0]
     files = tuple(part for message in said for part in message.parts if _is_file(message, part))
     text = BETWEEN.join(_told(message, naming) for message in said)
+    return Message("user", (*files, Text(text)), _speaker(said) if naming == "plain" else "")
+
+
+def _speaker(said: Sequence[Message]) -> str:
     speakers = {message.speaker for message in said if message.role == "assistant"}
-    return Message("user", (*files, Text(text)), speakers.pop() if naming == "plain" and len(speakers) == 1 else "")
+    return speakers.pop() if len(speakers) == 1 else ""
 
 
 def _is_file(message: Message, part: Part) -> bool:

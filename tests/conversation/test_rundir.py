@@ -19,7 +19,7 @@ def test_a_run_gets_a_directory_of_its_own_even_within_the_same_second(tmp_path:
 
     assert len(set(made)) == 3
     for run_dir in made:
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-robot-arms-v2(-\d)?", run_dir.name)
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-robot-arms-v2(-[0-9a-f]+)?", run_dir.name)
         assert (run_dir / "config.yaml").read_text() == CONFIG
         assert os.listdir(run_dir) == ["config.yaml"]
 

@@ -16,7 +16,7 @@ class Audience:
         self.state = state
         self._listener = None if listener is ignore else listener
         self._border = foreign_code(
-            "A listener of this run failed; the run goes on without regard to it", AIBattleError
+            "A listener failed, and the run goes on without regard to it", AIBattleError
         )
         self._complained = False
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from difflib import unified_diff
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from ..core.errors import ConfigError, JournalError
@@ -88,15 +89,14 @@ def _taken(out: Path) -> Path:
 
 
 def _named(name: str, runs: Path) -> Path:
+    """Runs of one name that start in the same second are told apart by chance."""
     slug = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:LONGEST_NAME] or "run"
-    stem = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"
+    stem = taken = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"
     runs.mkdir(parents=True, exist_ok=True)
-    run_dir, number = runs / stem, 1
     while True:
         try:
-            run_dir.mkdir()
+            os.mkdir(runs / taken)
         except FileExistsError:
-            number += 1
-            run_dir = runs / f"{stem}-{number}"
+            taken = f"{stem}-{token_hex(3)}"
         else:
-            return run_dir
+            return runs / taken

@@ -1,7 +1,7 @@
 """What goes to a model and what comes back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .messages import Message, ToolCall, extra_fields
@@ -50,9 +50,15 @@ class Usage:
 
     def __add__(self, other: "Usage") -> "Usage":
         """Sums field by field; a sum with an unknown cost is unknown. Start from `NOTHING_USED`."""
-        counts = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name != "cost_usd"}
         unknown = self.cost_usd is None or other.cost_usd is None
-        return Usage(**counts, cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0))
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+        )
 
     @property
     def total_tokens(self) -> int:

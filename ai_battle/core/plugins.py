@@ -44,13 +44,12 @@ def create(package: str, name: str, *args: Any, **options: Any) -> Any:
 
 def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
     """Raises `ConfigError` for an option that `factory` does not take, so that no TypeError inside it is hidden."""
-    parameters = inspect.signature(factory).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+    known = _accepted(factory)
+    if known is None:
         return
-    known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     for option in options:
         if option not in known:
-            raise ConfigError(f"{name} has no option {option!r}{near(option, known)}")
+            raise ConfigError(f"{name} has no option {option!r}{near(option, list(known))}")
 
 
 def optional(module: str, extra: str) -> ModuleType:
@@ -68,6 +67,15 @@ def near(name: str, known: list[str]) -> str:
     if close := get_close_matches(name, known, n=3, cutoff=0.6):
         return f"; did you mean {' or '.join(map(repr, close))}?"
     return f"; there is {', '.join(sorted(known))}." if 0 < len(known) <= 20 else "."
+
+
+@cache
+def _accepted(factory: Callable[..., Any]) -> tuple[str, ...] | None:
+    """The names of the options that `factory` takes; None when it takes any."""
+    parameters = inspect.signature(factory).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return tuple(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
 
 
 @cache

@@ -1,0 +1,53 @@
+"""A journal is one JSON line per event: read it with the package, or with whatever reads JSON.
+
+It prints:
+
+    run_started
+    turn_finished: (the prompt) 1 words
+    turn_started
+    turn_finished: Ann 3 words
+    turn_started
+    turn_finished: Bob 2 words
+    run_finished
+    with nothing but json: [('Ann', 'up the hill'), ('Bob', 'down again')]
+"""
+
+import asyncio
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ai_battle import ConversationManager, Participant
+from ai_battle.conversation import journal
+from ai_battle.core.events import TurnFinished
+from ai_battle.testing import ScriptedClient
+
+
+def with_the_package(run_dir: Path) -> None:
+    for record, event in journal.read(run_dir):
+        if isinstance(event, TurnFinished):
+            words = len(event.message.text.split())
+            print(f"{record['type']}: {event.speaker or '(the prompt)'} {words} words")
+        else:
+            print(record["type"])
+
+
+def with_json_alone(run_dir: Path) -> list[tuple[str, str]]:
+    lines = (json.loads(line) for line in (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines())
+    turns = (line for line in lines if line["type"] == "turn_finished" and line["speaker"])
+    return [(turn["speaker"], turn["message"]["parts"][0]["content"]) for turn in turns]
+
+
+async def main() -> None:
+    participants = [
+        Participant("Ann", ScriptedClient("up the hill")),
+        Participant("Bob", ScriptedClient("down again")),
+    ]
+    with TemporaryDirectory() as folder:
+        await ConversationManager(participants, goal="Walk.", turns=1, out=folder).run_discussion()
+        with_the_package(Path(folder))
+        print("with nothing but json:", with_json_alone(Path(folder)))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -43,7 +43,7 @@ def metadata(path: Path) -> Mapping[str, Any]:
             return dict(_entries(file, path))
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}.") from error
-    except (struct.error, UnicodeDecodeError, KeyError) as error:
+    except (struct.error, UnicodeDecodeError, KeyError, RecursionError) as error:
         raise ConfigError(f"{path} is a damaged GGUF file; download it again.") from error
 
 

@@ -99,8 +99,13 @@ def _is_provider(head: str, custom: Collection[str]) -> bool:
         return True
     if "." in head:
         parts = head.split(".")
-        return all(part.isidentifier() for part in parts) and importlib.util.find_spec(parts[0]) is not None
+        return all(part.isidentifier() for part in parts) and _is_installed(parts[0])
     return head in plugins.names("ai_battle.providers")
+
+
+def _is_installed(module: str) -> bool:
+    """Without importing it."""
+    return module != "__main__" and importlib.util.find_spec(module) is not None
 
 
 def _read(provider: str, model: str, spelled: str) -> ModelName:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from ..core.borders import foreign_code
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.messages import Message
@@ -62,11 +63,12 @@ class Tape:
     def read(cls, path: Path) -> "Tape":
         values: dict[str, Any] = {}
         exchanges = []
-        for line in _lines(path):
+        for number, line in _lines(path):
             if "digest" in line:
-                values[line["digest"]] = line["value"]
+                values[line["digest"]] = line.get("value")
             elif "asked" in line:
-                exchanges.append(_exchange(line))
+                with foreign_code(f"{path}:{number} is damaged", ConfigError):
+                    exchanges.append(_exchange(line))
         return cls(path, exchanges, values)
 
     @property
@@ -106,25 +108,30 @@ class Tape:
             else:
                 yield f"{part} differs"
 
+    def _said(self, digest: str) -> str:
+        with foreign_code(f"{self.path} is damaged", ConfigError):
+            return message_from_json(self._values[digest]).text
+
     def _differing_message(self, before: tuple[str, ...], now: tuple[str, ...], messages: tuple[Message, ...]) -> str:
         equal = _equal(before, now)
         if equal == min(len(before), len(now)):
             return f"{len(before)} messages were recorded, {len(now)} are asked"
-        was = message_from_json(self._values[before[equal]]).text if before[equal] in self._values else "?"
+        was = self._said(before[equal])
         return (
             f"message {equal + 1} of {len(now)} was {was[:_SHOWN]!r} and is {messages[equal].text[:_SHOWN]!r} "
             f"(as {messages[equal].role})"
         )
 
 
-def _lines(path: Path) -> Iterator[Mapping[str, Any]]:
+def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """All lines but the first, with their numbers."""
     try:
         head, *lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise ConfigError(f"The recording {path} can't be read: {error.strerror}.") from error
     _check_head(path, _parsed(path, 1, head))
     last = lines.pop() if lines else b""  # not empty when its writer was killed in the middle of it
-    yield from (_parsed(path, number, line) for number, line in enumerate(lines, 2))
+    yield from ((number, _parsed(path, number, line)) for number, line in enumerate(lines, 2))
     if last:
         _log.warning("The last line of %s is cut off and ignored.", path)
 
@@ -140,8 +147,8 @@ def _parsed(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
 def _check_head(path: Path, head: Mapping[str, Any]) -> None:
     if head.get("recording") != "ai-battle":
         raise ConfigError(f"{path} is not a recording; one is written with: ai-battle run CONFIG --record FILE")
-    if head["v"] > VERSION:
-        raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {head['v']}).")
+    if head.get("v") != VERSION:
+        raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {head.get('v')!r}).")
 
 
 def _exchange(line: Mapping[str, Any]) -> Exchange:

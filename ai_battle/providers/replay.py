@@ -1,10 +1,11 @@
 """Recordings: exchanges with models written to a file, and a client that answers from one without calling any model."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core import errors
+from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
@@ -12,6 +13,7 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ._exchanges import Exchange, digested, response_from_json, response_to_json
 from ._tape import Recorder, Tape
 
+T = TypeVar("T")
 _DELTAS = {"text": TextDelta, "thinking": ThinkingDelta, "call": ToolCallDelta}
 _ERRORS = ("RateLimited", "Unreachable", "BadReply", "Refused", "ContextTooLong")
 _DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
@@ -57,11 +59,15 @@ class ReplayClient(ModelClient):
         if exchange is None:
             difference = self._tape.difference(request, self._model)
             raise ProviderError(f"{self._tape.path} has no answer to this request: {difference}.")
-        for kind, *values in exchange.deltas:
-            await emit(_DELTAS[kind](*values))
+        for delta in exchange.deltas:
+            await emit(self._read(_delta, delta))
         if exchange.response is None:
             raise _error_from_json(exchange.error or {})
-        return response_from_json(exchange.response)
+        return self._read(response_from_json, exchange.response)
+
+    def _read(self, read: Callable[[Any], T], said: Any) -> T:
+        with foreign_code(f"{self._tape.path} is damaged", ProviderError):
+            return read(said)
 
 
 def create(model: str, *, of: str = "") -> ReplayClient:
@@ -70,6 +76,12 @@ def create(model: str, *, of: str = "") -> ReplayClient:
     if of and of not in tape.models:
         raise ConfigError(f"{model} holds nothing of {of!r}, only of {', '.join(tape.models) or 'nobody'}.")
     return ReplayClient(tape, of)
+
+
+def _delta(said: list[Any]) -> Event:
+    kind, *values = said
+    delta: Event = _DELTAS[kind](*values)
+    return delta
 
 
 def _note(event: Event, heard: list[list[Any]]) -> None:

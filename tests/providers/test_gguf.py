@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.exchange import ModelRequest
@@ -54,6 +56,15 @@ def test_a_file_that_is_something_else_is_an_error_before_the_run(tmp_path: Path
         GgufClient(str(tmp_path / "page.gguf"))
 
 
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_no_damage_is_more_than_a_config_error(tmp_path_factory: pytest.TempPathFactory, damage: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "damaged.gguf"
+    path.write_bytes(b"GGUF" + bytes(4) + b"\x01" * 16 + damage)
+    with pytest.raises(ConfigError, match="is a damaged GGUF file"):
+        metadata(path)
+
+
 async def test_a_cut_off_download_is_an_error_of_the_model(model: Path) -> None:
     os.truncate(model, 300_000)
     with pytest.raises(ProviderError, match=r"llama\.cpp can't load .*tiny\.gguf: the file is damaged"):
@@ -99,10 +110,10 @@ async def test_whoever_is_cancelled_while_it_loads_leaves_no_engine(model: Path)
 
 
 async def test_the_context_is_what_the_request_asks_for_and_the_model_can(model: Path) -> None:
-    for wanted, given in ((4096, 4096), (10**9, CONTEXT)):
+    for wanted, got in ((4096, 4096), (10**9, CONTEXT)):
         client = GgufClient(str(model), num_ctx=wanted, threads=1)
         await client.complete(HELLO)
-        assert [engine.wanted.context for engine in _engine._running.values()] == [given]
+        assert [engine.wanted.context for engine in _engine._running.values()] == [got]
         await client.aclose()
 
 

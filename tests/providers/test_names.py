@@ -1,8 +1,11 @@
 """A model type is read as people write it, and never falls back in silence."""
 
 import re
+from contextlib import suppress
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.providers._model_names import KNOWN, RETIRED, SHORT
@@ -116,6 +119,19 @@ def test_a_provider_of_the_file_is_one_as_well() -> None:
 def test_a_name_that_nobody_knows_is_an_error_with_a_way_out(spelled: str, message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         parse(spelled, custom=("mybox",))
+
+
+def test_an_installed_module_is_a_provider_by_its_dotted_name() -> None:
+    assert str(parse("ai_battle.providers.scripted/ada")) == "ai_battle.providers.scripted/ada"
+    with pytest.raises(ConfigError, match=r"There is no provider 'hf\.co'"):
+        parse("hf.co/someone/model")
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("aegimopt34.:/-_ 5") | st.characters(), max_size=30))
+def test_whatever_is_written_is_read_or_a_config_error(spelled: str) -> None:
+    with suppress(ConfigError):
+        assert parse(spelled).provider
 
 
 def test_every_successor_and_every_short_name_leads_to_a_known_model() -> None:

@@ -3,10 +3,13 @@
 import asyncio
 import os
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BadReply, ConfigError, ProviderError
@@ -146,6 +149,19 @@ async def test_a_recording_that_was_cut_off_is_good_up_to_there(path: Path) -> N
     os.truncate(path, len(written(path)) - 30)
 
     assert (await create(str(path)).complete(HELLO)).text == "Hello to you."
+
+
+@settings(deadline=None)
+@given(cut=st.integers(0, 900), put=st.text(max_size=5), length=st.integers(0, 20))
+def test_a_damaged_recording_is_an_error_of_ours(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, put: str, length: int
+) -> None:
+    path = tmp_path_factory.mktemp("tapes") / "tape.jsonl"
+    asyncio.run(recorded(path, (HELLO, "Hello to you."), (HELLO, {"fail": "cut"})))
+    whole = path.read_text()
+    path.write_text(whole[:cut] + put + whole[cut + length :])
+    with suppress(ConfigError, ProviderError):
+        asyncio.run(create(str(path)).complete(HELLO))
 
 
 def test_a_recording_is_never_overwritten(path: Path) -> None:

@@ -150,14 +150,14 @@ def _participant(name: str, spec: ParticipantSettings, around: Surroundings) -> 
 
 def _model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> Model:
     client = _provider_client(name, settings, around)
-    base_url = getattr(client, "base_url", "")
-    cost = price(name, around.prices, base_url)
-    local = is_local(name.provider, name.model, base_url)
+    address = getattr(client, "endpoint", "")
+    cost = price(name, around.prices, address)
+    local = is_local(name.provider, name.model, address)
     if name.provider not in REFUSE_NOTHING:
-        client = Adapting(client, base_url or name.provider, name.model)
+        client = Adapting(client, address or name.provider, name.model)
     patience = around.patience
     retrying = Retrying(client, str(name), patience.retries, patience.seconds)
-    window = context_window(name, around.context_windows, base_url)
+    window = context_window(name, around.context_windows, address)
     return Model(name, Metered(retrying, str(name), cost), name.options, window, cost, local)
 
 

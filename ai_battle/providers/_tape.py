@@ -67,8 +67,7 @@ class Tape:
             if "digest" in line:
                 values[line["digest"]] = line.get("value")
             elif "asked" in line:
-                with foreign_code(f"{path}:{number} is damaged", ConfigError):
-                    exchanges.append(_exchange(line))
+                exchanges.append(_exchange(line, f"{path}:{number}"))
         return cls(path, exchanges, values)
 
     @property
@@ -151,9 +150,10 @@ def _check_head(path: Path, head: Mapping[str, Any]) -> None:
         raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {head.get('v')!r}).")
 
 
-def _exchange(line: Mapping[str, Any]) -> Exchange:
-    asked = replace(Asked(**line["asked"]), messages=tuple(line["asked"]["messages"]))
-    return Exchange(line["model"], asked, line["deltas"], line["response"], line["error"])
+def _exchange(line: Mapping[str, Any], where: str) -> Exchange:
+    with foreign_code(f"{where} is damaged", ConfigError):
+        asked = replace(Asked(**line["asked"]), messages=tuple(line["asked"]["messages"]))
+        return Exchange(line["model"], asked, line["deltas"], line["response"], line["error"])
 
 
 def _likeness(recorded: Asked, asked: Asked) -> tuple[int, int, int]:

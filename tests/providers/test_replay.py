@@ -3,7 +3,8 @@
 import asyncio
 import os
 import re
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ai_battle import ConversationManager, Participant
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BadReply, ConfigError, ProviderError
 from ai_battle.core.events import EventLog, TextDelta
@@ -186,3 +188,20 @@ def test_what_is_no_recording_is_said_clearly(path: Path, content: bytes | None,
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=message):
         Tape.read(path)
+
+
+async def test_a_whole_discussion_is_played_again_without_its_models(path: Path, tmp_path: Path) -> None:
+    scripts: dict[str, list[Entry]] = {"Ada": ["One.", {"think": "Hm.", "say": "Three."}], "Bob": ["Two.", "Four."]}
+
+    async def talk(clients: Mapping[str, ModelClient], run: str) -> Sequence[Message]:
+        talkers = [Participant(name, client) for name, client in clients.items()]
+        manager = ConversationManager(talkers, goal="Count.", mode="ai-ai", turns=2, out=tmp_path / run)
+        return list((await manager.run_discussion()).messages)
+
+    with closing(Recorder(path)) as recorder:
+        live = {name: Recording(ScriptedClient(*script), recorder, name) for name, script in scripts.items()}
+        before = await talk(live, "before")
+    now = await talk({name: create(str(path), of=name) for name in scripts}, "now")
+
+    assert [message.text for message in before[-4:]] == ["One.", "Two.", "Three.", "Four."]
+    assert now == before

@@ -15,6 +15,7 @@ from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from ..core.tokens import estimate_message, estimate_request
 from ._script import Line, line, rule
 
+_REMEMBERED = 1_000
 _WORDS = re.compile(r"\s*\S+\s*|\s+")
 Entry = str | Mapping[str, Any] | ToolCall | Callable[[ModelRequest], Any]
 
@@ -23,7 +24,7 @@ class ScriptedClient(ModelClient):
     """Plays `entries` in order; a rule of `when` that fits what was said last goes before, and uses up no entry.
 
     An entry is a text, a mapping `{say, think, call, fail, delay}`, a tool call, or a function from the request to
-    one of these. `requests` are what it was asked; `position` is how many entries are used up, and what `start` of
+    one of these. `requests` are the last thousand that it was asked; `position` is how many entries are used up, and what `start` of
     its successor should be. `pace` is the seconds between two words.
     """
 
@@ -46,6 +47,7 @@ class ScriptedClient(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         self.requests.append(request)
+        del self.requests[:-_REMEMBERED]
         said = self._next(request)
         await asyncio.sleep(said.delay)
         await self._stream(said, emit)

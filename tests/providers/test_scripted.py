@@ -31,6 +31,14 @@ async def test_entries_are_said_in_order_and_requests_are_remembered() -> None:
     assert [request.messages[0].text for request in client.requests] == ["a", "b"]
 
 
+async def test_a_long_discussion_does_not_fill_the_memory() -> None:
+    client = ScriptedClient("again", loop=True)
+    for number in range(1_100):
+        await client.complete(asked(str(number)))
+
+    assert [client.requests[n].messages[0].text for n in (0, -1)] == ["100", "1099"]
+
+
 async def test_a_text_arrives_in_words_that_add_up_to_it() -> None:
     text = "  Well,\nthis is   spaced \n\n out. "
     response = await ScriptedClient(text).complete(asked(), log := EventLog())

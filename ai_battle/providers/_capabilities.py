@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..core.errors import ProviderError
+from ..core.errors import AIBattleError
 from ._capability_table import KNOWN_ON, TABLE
 from ._learned import Learned
 from ._listing import ask
@@ -56,12 +56,12 @@ def at_hand(name: ModelName, stated: Says | None = None, endpoint: str = "") -> 
 async def capabilities(
     name: ModelName, stated: Says | None = None, settings: Mapping[str, Any] | None = None, endpoint: str = ""
 ) -> Capabilities:
-    """Asks the provider too; when it does not answer, `note` says why and the rest still counts."""
+    """Asks the provider too; when that can't be done, `note` says why and the rest still counts."""
     asked: Says = {}
     note = ""
     try:
         asked = await ask(name.provider, name.model, **(settings or {}))
-    except ProviderError as error:
+    except AIBattleError as error:
         note = str(error)
     return _all(name, stated or {}, asked, endpoint, note)
 

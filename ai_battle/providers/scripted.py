@@ -24,8 +24,8 @@ class ScriptedClient(ModelClient):
     """Plays `entries` in order; a rule of `when` that fits what was said last goes before, and uses up no entry.
 
     An entry is a text, a mapping `{say, think, call, fail, delay}`, a tool call, or a function from the request to
-    one of these. `requests` are the last thousand that it was asked; `position` is how many entries are used up, and what `start` of
-    its successor should be. `pace` is the seconds between two words.
+    one of these. `requests` are the last thousand that it was asked; `position` is how many entries are used up,
+    and what `start` of its successor should be. `pace` is the seconds between two words.
     """
 
     def __init__(

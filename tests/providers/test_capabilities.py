@@ -1,5 +1,7 @@
 """What a model can do is believed in this order: the file, a refusal, the server, a table."""
 
+import pytest
+
 from ai_battle.providers._capabilities import Known, at_hand, capabilities, trusted
 from ai_battle.providers._learned import Learned
 from ai_battle.providers._names import parse
@@ -43,3 +45,11 @@ def test_the_window_of_a_vendors_model_is_known_without_asking() -> None:
 
 def test_what_nobody_knows_is_neither_yes_nor_no() -> None:
     assert at_hand(parse("ollama/own-model"))["tools"] is None
+
+
+async def test_without_a_key_the_rest_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    found = await capabilities(parse("gpt-4o"))
+
+    assert found["tools"] is True
+    assert "OPENAI_API_KEY" in found.note

@@ -1,0 +1,62 @@
+"""The page of the command line, from the commands themselves."""
+
+from collections.abc import Iterator
+
+import click
+
+from ai_battle.cli import CONTEXT
+from ai_battle.cli import commands as ai_battle
+
+from .tables import code, codes, table
+
+HEAD = """# Command line
+
+`ai-battle COMMAND`, or `python -m ai_battle COMMAND`. `ai-battle --version` tells the version, `--help` (`-h`) after
+any command what this page tells. What a command ends with stands in [exit codes](exit-codes.md).
+
+Commands that write a result write it to standard output; errors and questions go to standard error. Where the output is
+no terminal there are plain lines without colours; `NO_COLOR` turns colours off on a terminal too.
+"""
+
+
+def page() -> str:
+    root = click.Context(ai_battle, info_name="ai-battle", auto_envvar_prefix=str(CONTEXT["auto_envvar_prefix"]))
+    return "\n\n".join((HEAD, *_sections(root)))
+
+
+def _sections(context: click.Context) -> Iterator[str]:
+    assert isinstance(context.command, click.Group)
+    for name, command in sorted(context.command.commands.items()):
+        inside = click.Context(command, info_name=name, parent=context)
+        if isinstance(command, click.Group):
+            yield from _sections(inside)
+        else:
+            yield _section(inside)
+
+
+def _section(context: click.Context) -> str:
+    command = context.command
+    usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
+    text = " ".join((command.help or "").split())
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    rows = (_row(option, context) for option in options)
+    described = table(("option", "value", "default", "environment", "meaning"), rows)
+    return f"## {context.command_path}\n\n```\n{usage}\n```\n\n{text}\n\n{described}".strip()
+
+
+def _row(option: click.Option, context: click.Context) -> tuple[str, ...]:
+    flag = option.is_flag or option.count
+    value = "" if flag else option.metavar or option.type.name.upper().replace(" RANGE", "")
+    default = "" if flag or option.default in (None, ()) or not isinstance(option.default, str) else option.default
+    return (codes(option.opts), code(value), code(default), code(_variable(option, context)), _meaning(option))
+
+
+def _variable(option: click.Option, context: click.Context) -> str:
+    if isinstance(option.envvar, str):
+        return option.envvar
+    return f"{context.auto_envvar_prefix}_{(option.name or '').upper()}"
+
+
+def _meaning(option: click.Option) -> str:
+    several = " May be repeated." if option.multiple else ""
+    return f"{option.help or ''}{several}"

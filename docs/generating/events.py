@@ -1,0 +1,30 @@
+"""The page of the events, from the values themselves."""
+
+from typing import get_args
+
+from ai_battle.conversation import _records
+from ai_battle.core.events import Event
+
+from .source import documented, outline
+
+HEAD = """# Events
+
+A listener is any function (or object) that is awaited with each event of a run: `await manager.run_discussion(listen)`.
+Screen, journal, costs and progress bars are listeners. Events are frozen values of `ai_battle.core.events`.
+
+A listener that fails is told of once (`Warned`) and never ends a run. Text deltas hold until an `AttemptFailed`: what
+came before it does not count, and the next attempt begins anew.
+
+All but the deltas stand in the [journal](run-directory.md), under the type that is named here.
+"""
+
+
+def page() -> str:
+    return "\n\n".join((HEAD, *map(_section, get_args(Event))))
+
+
+def _section(kind: type) -> str:
+    journalled = "" if kind in _records.DELTAS else f"In the journal: `{_records.layout(kind)[0]}`."
+    return "\n\n".join(
+        filter(None, (f"## {kind.__name__}", f"```python\n{outline(kind)}\n```", documented(kind), journalled))
+    )

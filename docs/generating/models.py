@@ -1,0 +1,73 @@
+"""The page of the model types, from the tables that read them."""
+
+from collections.abc import Iterator
+
+from ai_battle.providers import _names, anthropic, gemini
+from ai_battle.providers._model_names import KNOWN, KNOWN_ON, RETIRED, SHORT
+from ai_battle.providers.openai import ENDPOINTS
+
+from .tables import code, codes, table
+
+OWN = {
+    "anthropic": ("https://api.anthropic.com", anthropic._KEYS, ("ANTHROPIC_BASE_URL",), "Anthropic"),
+    "gemini": ("https://generativelanguage.googleapis.com", gemini._KEYS, gemini._URLS, "Google Gemini"),
+    "ollama": ("http://127.0.0.1:11434", ("OLLAMA_API_KEY",), ("OLLAMA_HOST",), "Ollama"),
+    "gguf": ("", (), (), "llama.cpp in this process; `pip install 'ai-battle[local]'`"),
+    "scripted": ("", (), (), "what `script:` and `when:` say"),
+    "replay": ("", (), (), "a recording; the model is the path of its file"),
+}
+WHAT = {
+    "azure": "Azure OpenAI; the model is the deployment",
+    "groq": "Groq",
+    "llamacpp": "llama.cpp's server",
+    "lmstudio": "LM Studio",
+    "mlx": "MLX's server",
+    "openai": "OpenAI",
+    "openrouter": "OpenRouter",
+    "vllm": "vLLM",
+}
+
+TEXT = """# Model types
+
+A participant's `type` names a provider and a model:
+
+- `provider/model` or `provider:model`, for example `groq/llama-3.3-70b-versatile`. A name of your own in the
+  `providers:` section of the file, with a `base_url`, is a provider too: any server with OpenAI's API.
+- {dashed}: the same with a dash. `ollama-gemma3-1b` finds the local `gemma3:1b`.
+- `path/to/file.gguf`, or the name of a GGUF file in one of the usual folders after `gguf/`.
+- A well-known name alone: `gpt-4o`, `sonnet`, `gemini-2.5-flash`.
+
+A suffix says how much the model thinks: `-reasoning-none`, `-reasoning-low`, `-reasoning-medium`, `-reasoning-high`;
+{styles}. `parameters: {{reasoning: ...}}` says the same.
+Without a level a suffix counts for well-known names only: `ollama/phi4-reasoning` is a model's own name.
+
+A name that nobody knows is an error that lists near names; there is no silent fallback. After `provider/` any model
+name is taken as it is, so new models need no new version of this package.
+"""
+
+
+def page() -> str:
+    dashed = codes(f"{name}-NAME" for name in _names.DASHED)
+    styles = ", ".join(f"`-{suffix}` is {level}" for suffix, level in _names._STYLES.items())
+    return "\n\n".join(
+        (
+            TEXT.format(dashed=dashed, styles=styles),
+            "## Providers\n\nA key or an address in the file's `providers:` section goes before these variables.",
+            table(("provider", "what answers", "address", "variable for it", "key"), _providers()),
+            f"## Well-known names\n\nAs of {KNOWN_ON}.",
+            table(("provider", "names"), ((code(provider), codes(names)) for provider, names in KNOWN.items())),
+            "## Short names",
+            table(("you write", "what answers"), ((code(short), code(name)) for short, name in SHORT.items())),
+            "## Retired names\n\nTheir vendors have switched them off. The successor answers, and a note says so. "
+            "Names with a date, a number or `-latest` at their end are found without it.",
+            table(("you write", "what answers"), ((code(old), code(new)) for old, new in RETIRED.items())),
+        )
+    )
+
+
+def _providers() -> Iterator[tuple[str, ...]]:
+    rows = {name: (row.base_url, row.keys, row.urls, WHAT[name]) for name, row in ENDPOINTS.items()}
+    for name, (url, keys, urls, what) in sorted({**rows, **OWN}.items()):
+        needed = name in ("anthropic", "gemini") or (name in ENDPOINTS and ENDPOINTS[name].needs_key)
+        key = " or ".join(map(code, keys)) + ("" if needed or not keys else " (not needed)")
+        yield code(name), what, code(url), " or ".join(map(code, urls)), key

@@ -118,6 +118,8 @@ class AiohttpTransport(Transport):
     @asynccontextmanager
     async def send(self, method: str, path: str, body: bytes = b"") -> AsyncIterator[Reply]:
         response = await self._answered(method, URL(f"{self._base}{path}"), body)
+        if response.headers.get("Server") == "llama.cpp":
+            _use_once(response)
         try:
             yield Reply(response.status, response.headers, self._reading(response.content), response.content.at_eof)
         finally:
@@ -152,6 +154,12 @@ class AiohttpTransport(Transport):
                 raise connection_fault(error, str(self.address), self.address.start) from error
 
         return read
+
+
+def _use_once(response: aiohttp.ClientResponse) -> None:
+    """llama.cpp closes each connection after a stream and does not say so: the next call on it would break."""
+    if response.connection is not None and response.connection.protocol is not None:
+        response.connection.protocol.force_close()
 
 
 def _session() -> aiohttp.ClientSession:

@@ -11,7 +11,6 @@ from ._deadlines import Deadlines
 from ._gguf_files import context_length, find, metadata
 
 _CONTEXT = 16_384
-_ONE_CALL = {"connection": "close"}  # llama.cpp closes after each stream without saying so; it is not to be used again
 
 
 class GgufClient(ModelClient):
@@ -52,7 +51,6 @@ class GgufClient(ModelClient):
             endpoint="llamacpp",
             base_url=f"{self._engine.address}/v1",
             api_key=self._engine.key,
-            headers=_ONE_CALL,
             deadlines=self._deadlines,
         )
         return self._client

@@ -14,7 +14,6 @@ from ai_battle.core.messages import assistant, user
 from ai_battle.providers import anthropic, gguf, openai
 from tests.engine import served, write_model
 
-ONE_CALL = {"connection": "close"}
 SOME = {"max_tokens": 40, "seed": 1}
 HELLO = ModelRequest((user("Hello!"),), system="Be brief.", options=SOME)
 
@@ -33,8 +32,8 @@ def address(model: Path) -> Iterator[str]:
 @pytest.fixture(params=["openai", "anthropic", "gguf"])
 async def client(request: pytest.FixtureRequest, address: str, model: Path) -> AsyncIterator[ModelClient]:
     client = {
-        "openai": lambda: openai.create("tiny", endpoint="llamacpp", base_url=f"{address}/v1", headers=ONE_CALL),
-        "anthropic": lambda: anthropic.create("tiny", base_url=address, api_key="none", headers=ONE_CALL),
+        "openai": lambda: openai.create("tiny", endpoint="llamacpp", base_url=f"{address}/v1"),
+        "anthropic": lambda: anthropic.create("tiny", base_url=address, api_key="none"),
         "gguf": lambda: gguf.create(str(model), threads=1),
     }[request.param]()
     yield client

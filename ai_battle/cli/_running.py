@@ -50,7 +50,7 @@ class _Noted:
 
 def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     """The exit code of the run; prints the run directory last."""
-    screen = None if showing.quiet else _view(showing)
+    screen = _view(showing)
     noted = _Noted(screen or ignore)
     noted.run_dir = run_dir
     try:
@@ -67,8 +67,10 @@ def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     return DONE if result.status == "done" else FAILED
 
 
-def _view(showing: Showing) -> LiveView | PlainLines:
-    return view(sys.stderr if showing.as_json else sys.stdout, showing.turns, verbose=showing.verbose)
+def _view(showing: Showing) -> LiveView | PlainLines | None:
+    """Nothing is shown where the stream was closed before we began (`>&-`)."""
+    out = sys.stderr if showing.as_json else sys.stdout
+    return None if showing.quiet or out is None else view(out, showing.turns, verbose=showing.verbose)
 
 
 async def _interruptible(discussion: Awaitable[RunResult]) -> RunResult:

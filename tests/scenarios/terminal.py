@@ -1,0 +1,109 @@
+"""The command line as a process of its own: in a pipe as scripts see it, on a pseudo-terminal as people do."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fcntl import ioctl
+from pathlib import Path
+from struct import pack
+from termios import TIOCSWINSZ
+from typing import Any
+
+PATIENCE = 20.0
+ROWS, COLUMNS = 24, 80
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "ai_battle", *map(str, arguments)]
+
+
+def begun(*arguments: object, **how: Any) -> subprocess.Popen[str]:
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command(*arguments), text=True, **(pipes | how))
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+    seconds: float = 0.0
+
+
+def run(*arguments: object, **how: Any) -> Ended:
+    return ended(begun(*arguments, **how))
+
+
+def ended(process: subprocess.Popen[str]) -> Ended:
+    started = time.monotonic()
+    out, err = process.communicate(timeout=PATIENCE)
+    return Ended(process.returncode, out or "", err or "", time.monotonic() - started)
+
+
+def wait_for(text: str, path: Path, times: int = 1) -> None:
+    """Until the file has the text."""
+    ends = time.monotonic() + PATIENCE
+    while not (path.exists() and path.read_text(encoding="utf-8").count(text) >= times):
+        assert time.monotonic() < ends, f"{path} never got {text!r}"
+        time.sleep(0.01)
+
+
+class Terminal:
+    """What a person has: keys to press, and all that was shown so far."""
+
+    def __init__(self, arguments: tuple[object, ...], environment: Mapping[str, str]) -> None:
+        self.shown = ""
+        self._pid, self._fd = pty.fork()
+        if not self._pid:
+            os.execvpe(sys.executable, command(*arguments), {**os.environ, "TERM": "xterm-256color", **environment})
+        ioctl(self._fd, TIOCSWINSZ, pack("HHHH", ROWS, COLUMNS, 0, 0))
+
+    def read_until(self, text: str) -> None:
+        ends = time.monotonic() + PATIENCE
+        while text not in self.shown:
+            assert time.monotonic() < ends, f"never shown: {text!r}, but\n{self.shown}"
+            assert self._read(), f"ended without {text!r}:\n{self.shown}"
+
+    def press(self, keys: str) -> None:
+        os.write(self._fd, keys.encode())
+
+    def end(self) -> int:
+        """The exit code, after everything was read; negative for a signal."""
+        while self._read():
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+    def close(self) -> None:
+        os.close(self._fd)
+        try:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            return
+
+    def _read(self) -> bool:
+        """More of what is shown; false at the end."""
+        ready, _, _ = select.select([self._fd], [], [], PATIENCE)
+        assert ready, f"nothing more was shown after\n{self.shown}"
+        try:
+            data = os.read(self._fd, 65_536)
+        except OSError:
+            return False
+        self.shown += data.decode(errors="replace")
+        return bool(data)
+
+
+@contextmanager
+def terminal(*arguments: object, **environment: str) -> Iterator[Terminal]:
+    opened = Terminal(arguments, environment)
+    try:
+        yield opened
+    finally:
+        opened.close()

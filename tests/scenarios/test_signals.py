@@ -1,0 +1,266 @@
+"""Runs that are interrupted, watched, piped and left alone: the command line as a process of its own."""
+
+import asyncio
+import json
+import re
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from ai_battle import ConversationManager
+from ai_battle.config import load
+from ai_battle.conversation.journal import messages, read
+from ai_battle.core.events import TurnFailed, TurnFinished
+from ai_battle.testing import FakeProviders, fault
+
+from .terminal import begun, command, ended, run, terminal, wait_for
+
+SLOW = """
+discussion:
+  turns: 2
+  mode: ai-ai
+  goal: Spell.
+  models:
+    Ann: {type: scripted/a, script: [Ready., Again.]}
+    Bob: {type: scripted/b, pace: 0.02, script: [a b c d e f g h i j k l m n o p q r s t u v w x y z, Done.]}
+"""
+COLOUR = re.compile(r"\x1b\[[0-9;]*[34][0-9](?:;[0-9]+)*m")
+CTRL_C = "\x03"
+stopping = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+
+
+@pytest.fixture
+def slow(here: Path) -> Path:
+    path = here / "spell.yaml"
+    path.write_text(SLOW)
+    return path
+
+
+def transcript(run_dir: str | Path) -> list[tuple[str, str]]:
+    return [(message.speaker, message.text) for message in messages(Path(run_dir))]
+
+
+async def undisturbed(source: Path) -> list[tuple[str, str]]:
+    still = load(source, overrides=["discussion.models.Bob.pace=0"])
+    result = await ConversationManager.from_config(still, out="undisturbed").run_discussion()
+    return transcript(result.run_dir)
+
+
+def resume_command(shown: str) -> list[str]:
+    """As a person would copy it."""
+    (line,) = re.findall(r"ai-battle (resume .*)", shown)
+    return shlex.split(line)
+
+
+def turns(run_dir: str | Path) -> list[int]:
+    finished = (event for _, event in read(Path(run_dir)) if isinstance(event, TurnFinished))
+    return [event.turn for event in finished if event.kind == "turn"]
+
+
+class TestInterrupted:
+    @stopping
+    async def test_the_run_is_saved_says_how_to_go_on_and_goes_on(self, slow: Path, number: signal.Signals) -> None:
+        process = begun("run", slow, "--out", "here")
+        await asyncio.to_thread(wait_for, '"turn_started","turn":2', Path("here/journal.jsonl"))
+        await asyncio.sleep(0.15)
+        process.send_signal(number)
+        stopped = ended(process)
+
+        assert (stopped.code, stopped.seconds < 2) == (130, True)
+        assert "Traceback" not in stopped.err
+        assert transcript("here") == [("", "Spell."), ("Ann", "Ready.")]
+        (left,) = [event for _, event in read(Path("here")) if isinstance(event, TurnFailed)]
+        assert left.partial.startswith("a b c"), "what was said of the turn is kept"
+
+        resumed = run(*resume_command(stopped.err))
+
+        assert (resumed.code, resumed.err) == (0, "")
+        assert transcript("here") == await undisturbed(slow)
+        assert turns("here") == [1, 2, 3, 4]
+
+    async def test_as_often_as_one_likes(self, slow: Path) -> None:
+        arguments: list[str] = ["run", str(slow), "--out", "here"]
+        for times in (1, 2):
+            process = begun(*arguments)
+            await asyncio.to_thread(wait_for, '"turn_started","turn":2', Path("here/journal.jsonl"), times)
+            process.send_signal(signal.SIGINT)
+            stopped = ended(process)
+            assert stopped.code == 130
+            arguments = resume_command(stopped.err)
+
+        assert run(*arguments).code == 0
+        assert transcript("here") == await undisturbed(slow)
+
+    def test_a_model_that_is_silent_can_be_interrupted_and_its_connection_is_closed(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        models = {name: {"type": "gpt-4o"} for name in ("Ann", "Bob")}
+        (here / "talk.json").write_text(json.dumps({"discussion": {"turns": 1, "goal": "Talk.", "models": models}}))
+        with FakeProviders.in_thread() as fakes:
+            for name, value in fakes.environment.items():
+                monkeypatch.setenv(name, value)
+            fakes.openai.says("Hello.", fault("stall_mid_stream"))
+            process = begun("run", "talk.json", "--out", "here")
+            wait_for('"turn_started","turn":2', Path("here/journal.jsonl"))
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            stopped = ended(process)
+            time.sleep(0.1)
+
+            assert (stopped.code, stopped.seconds < 2) == (130, True)
+            assert fakes.openai.questions[-1].disconnected
+            fakes.openai.says("Good to see you.")
+            assert run(*resume_command(stopped.err)).code == 0
+
+        assert transcript("here") == [("", "Talk."), ("Ann", "Hello."), ("Bob", "Good to see you.")]
+        assert len(fakes.openai.questions) == 3
+
+    def test_a_second_ctrl_c_ends_it_whatever_it_does(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (here / "stubborn").mkdir()
+        (here / "stubborn" / "model.py").write_text(
+            "import asyncio\n"
+            "from ai_battle.testing import ScriptedClient\n\n"
+            "class Stubborn(ScriptedClient):\n"
+            "    async def complete(self, request, emit):\n"
+            "        try:\n"
+            "            await asyncio.sleep(60)\n"
+            "        finally:\n"
+            "            print('not yet', flush=True)\n"
+            "            await asyncio.sleep(60)\n\n"
+            "def create(model):\n"
+            "    return Stubborn()\n"
+        )
+        monkeypatch.setenv("PYTHONPATH", str(here))
+        (here / "talk.yaml").write_text(SLOW.replace("scripted/a, script: [Ready., Again.]", "stubborn.model/x"))
+        process = begun("run", "talk.yaml", "--trust", "--out", "here")
+        wait_for('"turn_started","turn":1', Path("here/journal.jsonl"))
+        process.send_signal(signal.SIGINT)
+        assert process.stdout
+        while "not yet" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+
+        stopped = ended(process)
+
+        assert (stopped.code, stopped.seconds < 1) == (-signal.SIGINT, True)
+        assert transcript("here") == [("", "Spell.")]
+
+    def test_a_person_who_presses_ctrl_c_at_the_prompt_ends_it(self, here: Path) -> None:
+        (here / "you.yaml").write_text(SLOW.replace("type: scripted/a, script: [Ready., Again.]", "role: user"))
+        with terminal("run", "you.yaml", "--out", "here") as screen:
+            screen.read_until("Ann> ")
+            screen.press(f"half a li{CTRL_C}")
+            assert screen.end() == 130
+            assert "ai-battle resume here" in screen.shown
+            assert "Traceback" not in screen.shown
+
+
+class TestPipes:
+    def test_what_is_no_terminal_gets_plain_lines(self, slow: Path) -> None:
+        done = run("run", slow, "--out", "here", "--set", "discussion.models.Bob.pace=0")
+
+        assert (done.code, done.err) == (0, "")
+        assert "\x1b" not in done.out
+        assert done.out.splitlines()[:3] == [
+            "Spell.",
+            "[1] Ann: Ready.",
+            "[2] Bob: a b c d e f g h i j k l m n o p q r s t u v w x y z",
+        ]
+
+    def test_a_reader_who_leaves_early_gets_no_traceback_and_the_run_is_kept(self, slow: Path) -> None:
+        process = begun("run", slow, "--out", "here")
+        assert process.stdout
+        assert process.stdout.readline() == "Spell.\n"
+        process.stdout.close()
+        process.stdout = None
+        done = ended(process)
+
+        assert "Traceback" not in done.err
+        assert "Exception ignored" not in done.err
+        assert turns("here")[:2] == [1, 2]
+        json.loads(Path("here/journal.jsonl").read_text().splitlines()[-1])
+
+    @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+    def test_closed_streams_do_no_harm(self, slow: Path, closed: str) -> None:
+        line = shlex.join(command("run", slow, "--out", "here", "--set", "discussion.models.Bob.pace=0"))
+        shell = subprocess.run(["sh", "-c", f"exec {line} {closed}"], capture_output=True, timeout=20)
+
+        assert (shell.returncode, shell.stderr) == (0, b"")
+        assert turns("here") == [1, 2, 3, 4]
+
+    def test_a_person_whose_input_is_closed_has_left(self, here: Path) -> None:
+        (here / "you.yaml").write_text(SLOW.replace("type: scripted/a, script: [Ready., Again.]", "role: user"))
+
+        done = run("run", "you.yaml", "--out", "here")
+
+        assert done.code == 0
+        assert "Ann left" in done.out
+        assert "Traceback" not in done.err
+
+    def test_lines_that_are_piped_in_are_what_the_person_says(self, here: Path) -> None:
+        (here / "you.yaml").write_text(
+            SLOW.replace("type: scripted/a, script: [Ready., Again.]", "role: user").replace("0.02", "0")
+        )
+        process = begun("run", "you.yaml", "--out", "here", stdin=subprocess.PIPE)
+        out, _ = process.communicate("First.\nSecond.", timeout=20)
+
+        assert process.returncode == 0
+        assert [text for speaker, text in transcript("here") if speaker == "Ann"] == ["First.", "Second."]
+        assert "[1] Ann: First." in out
+
+
+class TestTerminal:
+    def test_a_terminal_gets_a_status_line_and_is_given_back(self, slow: Path) -> None:
+        with terminal("run", slow, "--out", "here") as screen:
+            screen.read_until("a b c")
+            assert "\x1b[1;23r" in screen.shown, "the last row does not scroll"
+            assert "turn 2 of 4" in screen.shown
+            assert "Bob answers" in screen.shown
+            assert screen.end() == 0
+
+        given_back = screen.shown.rindex("\x1b[r")
+        assert not re.search(r"\x1b\[\d+;\d+r", screen.shown[given_back:])
+        assert "turn 4 of 4" not in screen.shown[given_back:]
+        assert screen.shown.rstrip().endswith("here")
+
+    def test_ctrl_c_gives_it_back_too(self, slow: Path) -> None:
+        with terminal("run", slow, "--out", "here") as screen:
+            screen.read_until("a b c")
+            begun_at = time.monotonic()
+            screen.press(CTRL_C)
+            assert screen.end() == 130
+
+        assert time.monotonic() - begun_at < 2
+        given_back = screen.shown.rindex("\x1b[r")
+        assert not re.search(r"\x1b\[\d+;\d+r", screen.shown[given_back:])
+        assert "ai-battle resume here" in screen.shown[given_back:]
+        assert "Traceback" not in screen.shown
+
+    def test_no_color_takes_the_colours_away(self, slow: Path) -> None:
+        with terminal("run", slow, "--out", "here") as coloured:
+            assert coloured.end() == 0
+        with terminal("run", slow, "--out", "there", NO_COLOR="1") as plain:
+            assert plain.end() == 0
+
+        assert COLOUR.search(coloured.shown)
+        assert not COLOUR.search(plain.shown)
+        assert "turn 2 of 4" in plain.shown
+
+    def test_a_dumb_terminal_gets_plain_lines(self, slow: Path) -> None:
+        with terminal("run", slow, "--out", "here", TERM="dumb") as screen:
+            assert screen.end() == 0
+
+        assert "\x1b" not in screen.shown
+        assert "[1] Ann: Ready." in screen.shown
+
+    def test_what_a_model_says_cannot_move_the_cursor(self, here: Path) -> None:
+        (here / "evil.yaml").write_text(SLOW.replace("Ready.", '"\\e[2J\\e]0;owned\\a\\x9b31mReady."'))
+        with terminal("run", "evil.yaml", "--turns", 1, "--out", "here") as screen:
+            assert screen.end() == 0
+
+        assert not any(sign in screen.shown for sign in ("\x1b[2J", "\x1b]0;", "\x07", "\x9b"))
+        assert "Ready." in screen.shown

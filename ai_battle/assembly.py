@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from .config import Loaded, Problem
@@ -14,9 +15,11 @@ from .providers._adapting import Adapting
 from .providers._deadlines import Deadlines
 from .providers._metered import Metered
 from .providers._names import ModelName, is_local, parse
-from .providers._prices import Price, context_window, price
+from .providers._prices import FREE, Price, context_window, price
 from .providers._retry import Retrying
+from .providers._tape import Recorder, Tape
 from .providers.openai import ENDPOINTS
+from .providers.replay import Recording, ReplayClient
 
 PROVIDERS = "ai_battle.providers"
 REFUSE_NOTHING = ("scripted", "replay")
@@ -43,10 +46,24 @@ class Assembled:
 
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
+    recorder: Recorder | None = None
 
     async def aclose(self) -> None:
         for model in self.models.values():
             await model.client.aclose()
+        if self.recorder:
+            self.recorder.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Tapes:
+    """Files of exchanges with models: one to write (`record`), one to answer from without calling any (`replay`)."""
+
+    record: str = ""
+    replay: str = ""
+
+
+NO_TAPES = Tapes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +92,11 @@ class Surroundings:
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     patience: Patience = Patience()
     starts: Mapping[str, int] = field(default_factory=dict)
+    recorder: Recorder | None = None
+    tape: Tape | None = None
 
     @classmethod
-    def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None) -> "Surroundings":
+    def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
         file = loaded.file
         return cls(
             providers={name: _written(section) for name, section in file.providers.items()},
@@ -86,6 +105,8 @@ class Surroundings:
             environment=loaded.environment,
             patience=Patience.of(file.discussion.timeouts),
             starts=starts or {},
+            recorder=Recorder(Path(tapes.record)) if tapes.record else None,
+            tape=Tape.read(Path(tapes.replay)) if tapes.replay else None,
         )
 
 
@@ -99,23 +120,24 @@ def create_client(type: str, *, patience: Patience = Patience(), **settings: Any
     return _model(name, settings, Surroundings(patience=patience)).client
 
 
-def build(loaded: Loaded, starts: Mapping[str, int] | None = None) -> Assembled:
+def build(loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> Assembled:
     """All models of a discussion; `starts` is how many entries of its script each scripted participant has used up.
 
     Raises `ConfigError` for what `check` would have found.
     """
-    around = Surroundings.of(loaded, starts)
+    around = Surroundings.of(loaded, starts, tapes)
     participants = loaded.file.discussion.models.items()
     models = {name: _participant(name, spec, around) for name, spec in participants if spec.role != "user"}
     if loaded.file.discussion.local_only:
         for name, model in models.items():
             _require_local(name, model)
-    return Assembled(models, tuple(dict.fromkeys(m.name.note for m in models.values() if m.name.note)))
+    notes = tuple(dict.fromkeys(model.name.note for model in models.values() if model.name.note))
+    return Assembled(models, notes, around.recorder)
 
 
-def check(loaded: Loaded) -> list[Problem]:
+def check(loaded: Loaded, tapes: Tapes = NO_TAPES) -> list[Problem]:
     """What would keep the models of a checked file from being made; code that the file names is not imported."""
-    return list(_problems(loaded))
+    return list(_problems(loaded, Surroundings.of(loaded, tapes=replace(tapes, record=""))))
 
 
 def named_code(loaded: Loaded) -> tuple[str, ...]:
@@ -127,8 +149,7 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
     return tuple(dict.fromkeys(provider for provider in named if "." in provider))
 
 
-def _problems(loaded: Loaded) -> Iterator[Problem]:
-    around = Surroundings.of(loaded)
+def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
     for name, spec in loaded.file.discussion.models.items():
         if spec.role == "user":
             continue
@@ -149,6 +170,8 @@ def _participant(name: str, spec: ParticipantSettings, around: Surroundings) -> 
 
 
 def _model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> Model:
+    if around.tape:
+        return _replayed(name, around.tape)
     client = _provider_client(name, settings, around)
     address = getattr(client, "endpoint", "")
     cost = price(name, around.prices, address)
@@ -156,9 +179,18 @@ def _model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -
     if name.provider not in REFUSE_NOTHING:
         client = Adapting(client, address or name.provider, name.model)
     patience = around.patience
-    retrying = Retrying(client, str(name), patience.retries, patience.seconds)
+    client = Retrying(client, str(name), patience.retries, patience.seconds)
+    if around.recorder:
+        client = Recording(client, around.recorder, str(name))
     window = context_window(name, around.context_windows, address)
-    return Model(name, Metered(retrying, str(name), cost), name.options, window, cost, local)
+    return Model(name, Metered(client, str(name), cost), name.options, window, cost, local)
+
+
+def _replayed(name: ModelName, tape: Tape) -> Model:
+    if str(name) not in tape.models:
+        raise ConfigError(f"{tape.path} holds nothing of {name}, only of {', '.join(tape.models) or 'nobody'}.")
+    client = Metered(ReplayClient(tape, str(name)), str(name), FREE)
+    return Model(name, client, name.options, price=FREE, local=True)
 
 
 def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:

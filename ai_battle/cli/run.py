@@ -9,6 +9,7 @@ import click
 from ._options import as_json
 
 if TYPE_CHECKING:
+    from ai_battle.assembly import Tapes
     from ai_battle.config import Loaded
     from ai_battle.conversation.forecast import Expected
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 @click.option("--turns", type=click.IntRange(1), help="How many rounds: everyone speaks once per round.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="The most that it may cost.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run directory; by default one under runs/.")
+@click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
+@click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the models' reasoning too.")
 @click.option("--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model.")
@@ -32,23 +35,26 @@ def command(
     **how: object,
 ) -> int:
     """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart."""
-    from ._loading import checked
+    from ai_battle.assembly import Tapes
+    from ai_battle.conversation import checked
+
     from ._trust import require_trust
 
     shortcuts = {"discussion.turns": turns, "discussion.limits.cost_usd": max_cost}
     overrides = (*changes, *(f"{path}={value}" for path, value in shortcuts.items() if value is not None))
-    loaded = checked(config, overrides)
+    tapes = Tapes(str(how["record"]), str(how["replay"]))
+    loaded = checked(config, overrides, tapes)
     require_trust(loaded, given=bool(how["trust"]))
-    return _forecast(loaded, bool(how["as_json"])) if how["dry_run"] else _run(loaded, how)
+    return _forecast(loaded, bool(how["as_json"])) if how["dry_run"] else _run(loaded, tapes, how)
 
 
-def _run(loaded: "Loaded", how: dict[str, object]) -> int:
+def _run(loaded: "Loaded", tapes: "Tapes", how: dict[str, object]) -> int:
     from ai_battle.conversation import ConversationManager
 
     from ._running import Showing, run
 
     discussion = loaded.file.discussion
-    manager = ConversationManager.from_config(loaded, out=how["out"])  # type: ignore[arg-type]
+    manager = ConversationManager.from_config(loaded, out=how["out"], tapes=tapes)  # type: ignore[arg-type]
     turns = discussion.turns * sum(spec.role not in ("moderator", "observer") for spec in discussion.models.values())
     showing = Showing(bool(how["quiet"]), bool(how["verbose"]), bool(how["as_json"]), turns)
     return run(manager.run_discussion, showing)

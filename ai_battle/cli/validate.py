@@ -24,9 +24,8 @@ def command(configs: tuple[str, ...], as_json: bool) -> int:
 
 def _report(config: str) -> dict[str, Any]:
     from ai_battle.config import ConfigProblems
+    from ai_battle.conversation import checked
     from ai_battle.core.errors import ConfigError
-
-    from ._loading import checked
 
     try:
         return {"config": config, "problems": [], "notes": list(checked(config).notes)}

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .checking import check
+    from .checking import check, checked
     from .collaborative import CollaborativeConversationManager
     from .manager import ConversationManager, RunResult
     from .participant import Participant
@@ -13,11 +13,12 @@ _HOME = {
     "CollaborativeConversationManager": "collaborative",
     "ConversationManager": "manager",
     "check": "checking",
+    "checked": "checking",
     "Participant": "participant",
     "RunResult": "manager",
 }
 
-__all__ = ["CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult", "check"]
+__all__ = ["CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult", "check", "checked"]
 
 
 def __getattr__(name: str) -> Any:

@@ -54,16 +54,17 @@ class Brought(Casting):
 class FromFile(Casting):
     loaded: Loaded
     ask: Reader
+    tapes: assembly.Tapes = assembly.NO_TAPES
 
     @classmethod
-    def of(cls, loaded: Loaded, ask: Reader) -> "FromFile":
+    def of(cls, loaded: Loaded, ask: Reader, tapes: assembly.Tapes = assembly.NO_TAPES) -> "FromFile":
         durability = loaded.file.discussion.durability
         names = loaded.secret_names
-        return cls(loaded.name, durability, loaded, ask, config=loaded.resolved(), secrets=names)
+        return cls(loaded.name, durability, loaded, ask, tapes, config=loaded.resolved(), secrets=names)
 
     def cast(self, starts: Mapping[str, int]) -> Cast:
         read = inputs.read_all(self.loaded)
-        assembled = assembly.build(self.loaded, starts)
+        assembled = assembly.build(self.loaded, starts, self.tapes)
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
         return Cast(plan, (*self.loaded.notes, *assembled.warnings, *read.warnings), assembled)
 

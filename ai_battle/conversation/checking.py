@@ -1,14 +1,24 @@
-"""What only the conversation knows to be wrong with a checked file: templates and input files."""
+"""All that can be known to be wrong with a discussion before it runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ..config import Loaded, Problem
+from .. import assembly
+from ..config import ConfigProblems, Loaded, Problem, Source, load
 from ..core.errors import ConfigError
 from .casting import told
 from .inputs import unreadable
 
 
+def checked(source: Source, overrides: Sequence[str] = (), tapes: assembly.Tapes = assembly.NO_TAPES) -> Loaded:
+    """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
+    loaded = load(source, overrides=overrides)
+    if problems := [*assembly.check(loaded, tapes), *check(loaded)]:
+        raise ConfigProblems(loaded.located(problem) for problem in problems)
+    return loaded
+
+
 def check(loaded: Loaded) -> list[Problem]:
+    """What only the conversation knows to be wrong: templates and input files."""
     return [*_templates(loaded), *loaded.missing_files(), *unreadable(loaded)]
 
 

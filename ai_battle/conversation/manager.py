@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
 from .. import assembly
-from ..config import ConfigProblems, Loaded, Source, load
+from ..config import Loaded, Source
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, RunFinished, RunResumed, RunStarted, Warned, ignore
@@ -17,7 +17,7 @@ from ..core.messages import Message, Part, assistant
 from . import journal, rundir
 from .audience import Audience
 from .casting import Brought, Cast, Casting, FromFile
-from .checking import check
+from .checking import checked
 from .discussion import Discussion
 from .journal import Durability, Journal
 from .limits import Limits
@@ -85,14 +85,21 @@ class ConversationManager:
 
     @classmethod
     def from_config(
-        cls, source: Source | Loaded, *, out: str | os.PathLike[str] | None = None, ask: Reader = keyboard
+        cls,
+        source: Source | Loaded,
+        *,
+        out: str | os.PathLike[str] | None = None,
+        ask: Reader = keyboard,
+        tapes: assembly.Tapes = assembly.NO_TAPES,
     ) -> Self:
         """From a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
 
         `ask` reads a line from a person; it is given a prompt to show and returns None at the end of the input.
+        `tapes` records what models are asked and answer, or answers from such a recording.
         """
         manager = cls.__new__(cls)
-        manager._set_up(FromFile.of(source if isinstance(source, Loaded) else _checked(source), ask), out)
+        loaded = source if isinstance(source, Loaded) else checked(source, tapes=tapes)
+        manager._set_up(FromFile.of(loaded, ask, tapes), out)
         return manager
 
     def _set_up(self, casting: Casting, out: str | os.PathLike[str] | None) -> None:
@@ -161,13 +168,6 @@ class ConversationManager:
             return [*self.conversation_history]
         asking = "assistant" if role in ("human", "user") else "user"
         return [*self.conversation_history, {"role": asking, "content": prompt}]
-
-
-def _checked(source: Source) -> Loaded:
-    loaded = load(source)
-    if problems := [*assembly.check(loaded), *check(loaded)]:
-        raise ConfigProblems(loaded.located(problem) for problem in problems)
-    return loaded
 
 
 @asynccontextmanager

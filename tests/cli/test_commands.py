@@ -118,6 +118,37 @@ class TestRun:
         assert outcome.lines[1:3] == ["[1] Ann: From the cloud.", "[2] Bob: From this machine."]
 
 
+class TestRecordings:
+    def test_a_recorded_run_is_played_again_without_a_key_or_a_server(
+        self, ai_battle: Run, pair: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as environment, FakeProviders.in_thread() as fakes:
+            for name, value in fakes.environment.items():
+                environment.setenv(name, value)
+            live = ai_battle("run", pair, "--record", "tape.jsonl")
+
+        again = ai_battle("run", pair, "--replay", "tape.jsonl")
+
+        assert again.code == 0
+        assert again.lines[:3] == live.lines[:3]
+        assert "test-key" not in Path("tape.jsonl").read_text()
+
+    def test_a_request_that_was_not_recorded_is_told(self, ai_battle: Run, scripted: Path) -> None:
+        ai_battle("run", scripted, "--record", "tape.jsonl")
+        outcome = ai_battle("run", scripted, "--replay", "tape.jsonl", "--set", "discussion.goal=Else.")
+        assert outcome.code == 1
+        assert "tape.jsonl has no answer to this request" in outcome.err
+
+    def test_a_recording_is_never_written_over(self, ai_battle: Run, scripted: Path) -> None:
+        ai_battle("run", scripted, "--record", "tape.jsonl")
+        outcome = ai_battle("run", scripted, "--record", "tape.jsonl")
+        assert (outcome.code, "tape.jsonl exists already" in outcome.err) == (2, True)
+
+    def test_a_recording_that_is_not_there_is_told_before_the_run(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--replay", "nowhere.jsonl")
+        assert (outcome.code, "nowhere.jsonl" in outcome.err) == (2, True)
+
+
 class TestBadInput:
     def test_a_missing_file_is_named_with_near_ones(self, ai_battle: Run, scripted: Path) -> None:
         outcome = ai_battle("run", "cuont.yaml")

@@ -56,4 +56,4 @@ class Expanding:
         self._values += 1
         self._text += len(node.value) if isinstance(node.value, str) else 0
         if self._values > MOST_VALUES or self._text > MOST_TEXT:
-            raise ConfigError(f"more than {MOST_VALUES:,} values, or aliases that write out to more than 20 MB")
+            raise ConfigError(f"holds more than {MOST_VALUES:,} values, or 20 MB of text, its aliases written out")

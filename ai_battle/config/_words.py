@@ -77,7 +77,7 @@ def _bound(words: str, limit: str) -> Words:
 
 
 def _limit(limit: float) -> str:
-    return f"{limit:,}" if isinstance(limit, int) else f"{limit:,g}"
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:,.12g}"
 
 
 def _choice(context: Mapping[str, Any], value: str) -> str:

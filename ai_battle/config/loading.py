@@ -123,8 +123,15 @@ def _base(tree: Node, folder: Path) -> Path:
     return folder / os.path.expanduser(named.value) if named and isinstance(named.value, str) else folder
 
 
+def _expanded(tree: Node, expanding: Expanding, origin: Origin) -> Any:
+    try:
+        return expanding.value(tree)
+    except ConfigError as error:
+        raise ConfigError(f"{origin.shown}: {error}") from None
+
+
 def _checked(tree: Node, expanding: Expanding, origin: Origin) -> DiscussionFile:
-    values = expanding.value(tree)
+    values = _expanded(tree, expanding, origin)
     file, problems = _validated(values, tree)
     unset = {problem.path for problem in expanding.problems}
     problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]

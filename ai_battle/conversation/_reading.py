@@ -130,5 +130,5 @@ def _check_version(record: _records.Record, place: str) -> None:
     if version > VERSION:
         raise JournalError(
             f"{place}: written in journal format {version}, this ai-battle reads up to {VERSION}; "
-            "upgrade it: pip install -U ai-battle."
+            "upgrade it: pip install -U ai-battle"
         )

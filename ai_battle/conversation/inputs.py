@@ -43,11 +43,13 @@ def read_all(loaded: Loaded) -> Inputs:
     if problems := [*loaded.missing_files(), *unreadable(loaded)]:
         raise ConfigProblems(loaded.located(problem) for problem in problems)
     if (files := loaded.file.discussion.input_files) and files.directory:
-        raise NotSentYet("input_files.directory can't be used yet; list the files in input_files.files.")
+        place = ("discussion", "input_files", "directory")
+        words = "can't be used yet; list the files in input_files.files."
+        raise NotSentYet(loaded.located(Problem(place, words)))
     parts: list[Part] = []
     warnings: list[str] = []
-    for _, file in _listed(loaded):
-        read = _read(file, loaded.base)
+    for path, file in _listed(loaded):
+        read = _found(loaded, path, file)
         parts.append(read.part)
         warnings.extend(_warnings(file, read))
     return Inputs(tuple(parts), tuple(warnings))
@@ -69,6 +71,13 @@ def unreadable(loaded: Loaded) -> Iterator[Problem]:
 
 class NotSentYet(ConfigError):
     """A file of a kind that participants can't be given yet."""
+
+
+def _found(loaded: Loaded, path: tuple[str | int, ...], file: InputFile) -> _Read:
+    try:
+        return _read(file, loaded.base)
+    except NotSentYet as error:
+        raise NotSentYet(loaded.located(Problem((*path, "path"), str(error)))) from None
 
 
 def _listed(loaded: Loaded) -> Iterator[tuple[tuple[str | int, ...], InputFile]]:

@@ -83,8 +83,8 @@ def _taken(out: Path) -> Path:
         raise ConfigError(f"{out} is a file; name a directory with --out.")
     out.mkdir(parents=True, exist_ok=True)
     if any(entry.name not in LEFT_BEHIND for entry in out.iterdir()):
-        way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else ""
-        raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}.")
+        way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else "."
+        raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}")
     return out
 
 

@@ -1,0 +1,361 @@
+"""What users get wrong, and all that they then read: the thing, the place, the way out. Nothing is spent or left."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.cli import _exit_code
+from ai_battle.testing import FakeProviders
+
+GOOD = """\
+discussion:
+  turns: 1
+  goal: Talk.
+  models:
+    Ann: {type: gpt-4o}
+    Bob: {type: ollama-phi4}
+"""
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (8).to_bytes(4) + (8).to_bytes(4) + b"\x08\x02\0\0\0"
+
+
+@dataclass(frozen=True)
+class Told:
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Told]
+
+
+@pytest.fixture
+def ai_battle(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Told]:
+    """The command line, among providers that answer; nothing may be asked of them, and no file may change."""
+
+    def run(*arguments: object) -> Told:
+        with FakeProviders.in_thread() as fakes:
+            for name, value in fakes.environment.items():
+                monkeypatch.setenv(name, value)
+            before = _files(here)
+            code = _exit_code(list(map(str, arguments)))
+            assert not [request for fake in fakes.all for request in fake.questions], "nothing is spent"
+        assert _files(here) == before, "nothing is left behind"
+        told = Told(code, *capsys.readouterr())
+        assert "Traceback" not in told.err
+        assert "please report it" not in told.err
+        return told
+
+    return run
+
+
+def _files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+def refusal(told: Told) -> str:
+    """The message of a call that was refused."""
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("error: ")
+    return told.err.removeprefix("error: ").rstrip("\n")
+
+
+def written(text: str | bytes, name: str = "talk.yaml") -> str:
+    Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return name
+
+
+def changed(old: str, new: str) -> str:
+    assert old in GOOD
+    return written(GOOD.replace(old, new))
+
+
+class TestFiles:
+    def test_a_missing_file(self, ai_battle: Command) -> None:
+        written(GOOD)
+        assert refusal(ai_battle("run", "tlak.yaml")) == ("tlak.yaml: there is no such file; did you mean 'talk.yaml'?")
+
+    def test_a_missing_folder(self, ai_battle: Command) -> None:
+        assert refusal(ai_battle("run", "talks/talk.yaml")) == (
+            "talks/talk.yaml: there is no such file, and no directory 'talks' either"
+        )
+
+    def test_a_directory_instead_of_a_file(self, ai_battle: Command) -> None:
+        Path("talks").mkdir()
+        written(GOOD, "talks/robots.yaml")
+        assert refusal(ai_battle("run", "talks")) == "talks: is a directory; name a YAML file in it: robots.yaml"
+
+    @pytest.mark.parametrize("text", ["", "\n\n", "# later\n", "---\n"])
+    def test_an_empty_file(self, ai_battle: Command, text: str) -> None:
+        message = refusal(ai_battle("run", written(text)))
+        assert re.fullmatch(r"talk\.yaml:\d+:\d+: is empty; a discussion starts with the line 'discussion:'", message)
+
+    def test_text_that_is_not_utf_8(self, ai_battle: Command) -> None:
+        path = written(GOOD.replace("Talk.", "Schön.").encode("latin-1"))
+        assert refusal(ai_battle("run", path)) == "talk.yaml:3: is not UTF-8 text (byte 0xf6); save it as UTF-8"
+
+    def test_a_yaml_of_50_mb(self, ai_battle: Command) -> None:
+        path = written(GOOD + "# " + "x" * 50_000_000)
+        assert refusal(ai_battle("run", path)) == (
+            "talk.yaml: is larger than 5 MB; long texts belong in files named by input_file"
+        )
+
+    def test_an_alias_bomb(self, ai_battle: Command) -> None:
+        letters = "abcdefghijklm"
+        lines = [f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise(letters)]
+        path = written("".join(["a: &a [x, x, x]\n", *lines, GOOD]))
+        assert refusal(ai_battle("run", path)) == (
+            "talk.yaml: holds more than 100,000 values, or 20 MB of text, its aliases written out"
+        )
+
+    def test_a_python_tag(self, ai_battle: Command) -> None:
+        path = changed("Talk.", '!!python/object/apply:os.system ["touch owned"]')
+        first, *_ = refusal(ai_battle("run", path)).splitlines()
+        assert first == (
+            "talk.yaml:3:9 the tag '!!python/object/apply:os.system' is not allowed; "
+            "write plain text, numbers, lists and mappings"
+        )
+
+    def test_a_tab(self, ai_battle: Command) -> None:
+        message = refusal(ai_battle("run", changed("  turns", "\tturns")))
+        assert message.startswith("talk.yaml:2:1: a tab")
+        assert "indent with spaces" in message
+
+    def test_a_key_written_twice(self, ai_battle: Command) -> None:
+        assert refusal(ai_battle("run", changed("  goal", "  turns: 2\n  goal"))) == (
+            "talk.yaml:3:3 the key 'turns' is written twice, first in line 2; keep one"
+        )
+
+
+class TestKeysAndValues:
+    def test_unknown_keys_at_every_level_are_told_at_once(self, ai_battle: Command) -> None:
+        path = written("""\
+prizes: {}
+discussion:
+  tunrs: 1
+  goal: Talk.
+  models:
+    Ann: {typ: gpt-4o, parameters: {temprature: 1}}
+    Bob: {type: ollama-phi4, instructions: {tmplate: a}}
+  stop: {any: [{phrse: x}]}
+""")
+        assert refusal(ai_battle("run", path)).splitlines() == [
+            "talk.yaml:1:1 prizes: unknown key; did you mean 'prices'?",
+            "talk.yaml:3:3 discussion.tunrs: unknown key; did you mean 'turns'?",
+            "talk.yaml:6:11 discussion.models.Ann.typ: unknown key; did you mean 'type'?",
+            "talk.yaml:6:37 discussion.models.Ann.parameters.temprature: unknown key; did you mean 'temperature'?",
+            "talk.yaml:7:45 discussion.models.Bob.instructions.tmplate: unknown key; did you mean 'template'?",
+            "talk.yaml:8:17 discussion.stop.any[0].phrse: unknown key; did you mean 'phrase'?",
+        ]
+
+    def test_wrong_types(self, ai_battle: Command) -> None:
+        text = GOOD.replace("turns: 1", "turns: many").replace("Talk.", "[1, 2]").replace("{type: gpt-4o}", "gpt-4o")
+        assert refusal(ai_battle("run", written(text))).splitlines() == [
+            "talk.yaml:2:10 discussion.turns: must be a whole number, not 'many'",
+            "talk.yaml:3:9 discussion.goal: must be text, not a list",
+            "talk.yaml:5:10 discussion.models.Ann: must be a mapping of keys and values, not 'gpt-4o'",
+        ]
+
+    def test_negative_and_huge_numbers(self, ai_battle: Command) -> None:
+        text = "turns: -1\n  limits: {cost_usd: -5, tokens: 1e99}\n  timeouts: {request: 99999999999999}"
+        assert refusal(ai_battle("run", changed("turns: 1", text))).splitlines() == [
+            "talk.yaml:2:10 discussion.turns: must be at least 1, not -1",
+            "talk.yaml:3:22 discussion.limits.cost_usd: must be at least 0, not -5",
+            "talk.yaml:3:34 discussion.limits.tokens: is too large a number",
+            "talk.yaml:4:23 discussion.timeouts.request: must be at most 31,536,000, not 99999999999999",
+        ]
+
+    def test_one_participant(self, ai_battle: Command) -> None:
+        assert refusal(ai_battle("run", changed("    Bob: {type: ollama-phi4}\n", ""))) == (
+            "talk.yaml:5:5 discussion.models: needs at least 2 participants, not 1"
+        )
+
+    @pytest.mark.parametrize("goal", ["", "  goal:\n", "  goal: ' '\n"])
+    def test_no_goal(self, ai_battle: Command, goal: str) -> None:
+        message = refusal(ai_battle("run", changed("  goal: Talk.\n", goal)))
+        assert re.fullmatch(
+            r"talk\.yaml:\d+:\d+ discussion\.goal: is missing: say what the discussion is about", message
+        )
+
+    def test_a_variable_that_is_not_set(self, ai_battle: Command) -> None:
+        assert refusal(ai_battle("run", changed("Talk.", "'About ${NOWHERE_SET}'"))) == (
+            "talk.yaml:3:9 discussion.goal: the variable NOWHERE_SET is not set; set it, "
+            "write ${NOWHERE_SET:-default}, or $${NOWHERE_SET} for that text"
+        )
+
+    def test_a_change_on_the_command_line(self, ai_battle: Command) -> None:
+        message = refusal(ai_battle("run", written(GOOD), "--set", "discussion.tunrs=2"))
+        assert message.startswith("--set discussion.tunrs")
+        assert "did you mean 'turns'?" in message
+
+
+class TestModels:
+    def test_an_unknown_provider(self, ai_battle: Command) -> None:
+        assert refusal(ai_battle("run", changed("gpt-4o", "opnai/gpt-4o"))) == (
+            "talk.yaml:5:17 discussion.models.Ann.type: There is no provider 'opnai' for the model type "
+            "'opnai/gpt-4o'; did you mean 'openai'?"
+        )
+
+    def test_an_unknown_model(self, ai_battle: Command) -> None:
+        message = refusal(ai_battle("run", changed("gpt-4o", "gpt-4p")))
+        assert message.startswith(
+            "talk.yaml:5:17 discussion.models.Ann.type: No provider is known for model 'gpt-4p'; did you mean 'gpt-4o'"
+        )
+        assert message.endswith("Or name its provider: 'openai/gpt-4p'.")
+
+    @pytest.mark.parametrize(
+        ("type_", "variable"),
+        [
+            ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+            ("gemini-2.5-pro", "GEMINI_API_KEY"),
+            ("groq/llama-3.3-70b-versatile", "GROQ_API_KEY"),
+            ("openrouter/qwen/qwen3-8b", "OPENROUTER_API_KEY"),
+        ],
+    )
+    def test_a_missing_key(
+        self, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, type_: str, variable: str
+    ) -> None:
+        monkeypatch.delenv(variable, raising=False)
+        before = _files(here)
+        path = changed("gpt-4o", type_)
+
+        code = _exit_code(["run", path])
+
+        message = refusal(Told(code, *capsys.readouterr()))
+        assert message.startswith(
+            f"talk.yaml:5:17 discussion.models.Ann.type: {variable.partition('_')[0].lower()} needs"
+        )
+        assert f"set the environment variable {variable}" in message
+        assert "write api_key under 'providers:" in message
+        assert set(_files(here)) - set(before) == {here / "talk.yaml"}
+
+    def test_a_server_that_is_not_running(
+        self, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+        text = GOOD.replace("gpt-4o", "ollama-gemma3-1b").replace("turns: 1", "turns: 1\n  timeouts: {retry_count: 0}")
+
+        code = _exit_code(["run", written(text), "--out", "here"])
+
+        told = Told(code, *capsys.readouterr())
+        assert told.code == 1
+        assert "http://127.0.0.1:9" in told.err
+        assert "Is Ollama running? Start it with: ollama serve" in told.err
+        assert "To go on when that is mended: ai-battle resume here" in told.err
+        assert "Traceback" not in told.out + told.err
+
+
+class TestInputFiles:
+    def test_one_that_does_not_exist(self, ai_battle: Command, here: Path) -> None:
+        (here / "sketch.png").write_bytes(PNG)
+        path = written(GOOD + "  input_file: {path: ./skecth.png, type: image}\n")
+        message = refusal(ai_battle("run", path))
+        assert message.startswith("talk.yaml:7:22 discussion.input_file.path: there is no file './skecth.png' in ")
+
+    def test_one_that_is_nothing_that_can_be_sent(self, ai_battle: Command) -> None:
+        written(bytes(range(256)), "thing.bin")
+        path = written(GOOD + "  input_files: [{path: thing.bin, type: image}]\n")
+        assert refusal(ai_battle("run", path)) == (
+            "talk.yaml:7:24 discussion.input_files.files[0].path: "
+            "thing.bin is neither an image nor text in UTF-8 (byte 128)"
+        )
+
+    @pytest.mark.parametrize(
+        ("data", "words"),
+        [(b"%PDF-1.7 text", "a PDF; PDF files can't be sent yet"), (b"\0\0\0\x18ftypmp42", "a video; videos can't")],
+    )
+    def test_one_that_can_not_be_sent_yet(self, ai_battle: Command, data: bytes, words: str) -> None:
+        written(data, "thing.any")
+        path = written(GOOD + "  input_file: {path: thing.any, type: image}\n")
+        assert ai_battle("validate", path).code == 0, "it is no mistake"
+        message = refusal(ai_battle("run", path))
+        assert message.startswith(f"talk.yaml:7:22 discussion.input_file.path: thing.any is {words}")
+
+    def test_a_directory_of_them(self, ai_battle: Command, here: Path) -> None:
+        (here / "src").mkdir()
+        path = written(GOOD + "  input_files: {directory: src, file_pattern: '*.py'}\n")
+        assert refusal(ai_battle("run", path)) == (
+            "talk.yaml:7:28 discussion.input_files.directory: can't be used yet; list the files in input_files.files."
+        )
+
+    def test_one_that_is_another_kind_is_sent_as_what_it_is_with_a_warning(
+        self, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        written(PNG, "sketch.txt")
+        with FakeProviders.in_thread() as fakes:
+            for name, value in fakes.environment.items():
+                monkeypatch.setenv(name, value)
+            code = _exit_code(["run", written(GOOD + "  input_file: {path: sketch.txt, type: text}\n")])
+
+        assert code == 0
+        assert "! sketch.txt is an image, not a text as the configuration says" in capsys.readouterr().out
+
+
+class TestRunDirectories:
+    @pytest.fixture
+    def kept(self, here: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+        """A run that is over."""
+        said = "{type: scripted, script: [Hello.]}"
+        written(GOOD.replace("{type: gpt-4o}", said).replace("{type: ollama-phi4}", said))
+        assert _exit_code(["run", "talk.yaml", "--out", "kept"]) == 0
+        capsys.readouterr()
+        return here / "kept"
+
+    def test_one_that_exists(self, ai_battle: Command, kept: Path) -> None:
+        assert refusal(ai_battle("run", "talk.yaml", "--out", "kept")) == (
+            "kept exists and is not empty; name another directory, or go on with its run: ai-battle resume kept"
+        )
+
+    def test_a_folder_with_other_things(self, ai_battle: Command, here: Path) -> None:
+        (here / "kept").mkdir()
+        written("precious", "kept/thesis.txt")
+        assert refusal(ai_battle("run", written(GOOD), "--out", "kept")) == (
+            "kept exists and is not empty; name another directory."
+        )
+
+    def test_one_that_is_a_file(self, ai_battle: Command) -> None:
+        written("x", "kept")
+        assert refusal(ai_battle("run", written(GOOD), "--out", "kept")) == (
+            "kept is a file; name a directory with --out."
+        )
+
+    @pytest.mark.parametrize("command", ["resume", "replay", "export"])
+    def test_a_journal_of_a_newer_version(self, ai_battle: Command, kept: Path, command: str) -> None:
+        journal = kept / "journal.jsonl"
+        journal.write_bytes(journal.read_bytes().replace(b'"v":1', b'"v":2'))
+
+        told = ai_battle(command, "kept")
+
+        assert (told.code, told.out) == (1, "")
+        assert told.err.startswith("error: kept/journal.jsonl:1: written in journal format 2")
+        assert told.err.endswith("upgrade it: pip install -U ai-battle\n")
+
+    @pytest.mark.parametrize("command", ["resume", "replay", "export"])
+    def test_what_is_no_run_directory(self, ai_battle: Command, command: str) -> None:
+        told = ai_battle(command, "nowhere")
+        assert (told.code, told.out) == (1, "")
+        assert told.err.startswith("error: nowhere is no run directory")
+
+    def test_a_configuration_that_was_changed_since(self, ai_battle: Command, kept: Path) -> None:
+        lines = (kept / "journal.jsonl").read_bytes().splitlines(keepends=True)
+        (kept / "journal.jsonl").write_bytes(b"".join(lines[:-2]))
+        config = kept / "config.yaml"
+        config.write_text(config.read_text().replace("Talk.", "Sing."))
+
+        message = refusal(ai_battle("resume", "kept"))
+
+        assert message.startswith("kept/config.yaml has changed since the run was started; undo the change")
+        assert "--accept-changes" in message
+        assert re.search(r"^-.*Talk\.$", message, re.MULTILINE)
+        assert re.search(r"^\+.*Sing\.$", message, re.MULTILINE)
+
+
+def test_misspelt_commands_and_options_are_answered_with_the_usage(ai_battle: Command) -> None:
+    assert ai_battle("rnu", "talk.yaml").code == 2
+    told: Any = ai_battle("run", written(GOOD), "--trun", "1")
+    assert told.code == 2
+    assert "--turns" in told.err

@@ -1,0 +1,84 @@
+"""What `doctor` finds: the installation, this folder, and each provider."""
+
+import importlib.util
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ai_battle import __version__
+from ai_battle.providers._learned import cache_directory
+
+from ._survey import Found, survey
+
+LOCAL = ("ollama", "lmstudio", "vllm", "llamacpp", "mlx", "gguf")
+EXTRAS = {"xllamacpp": ("local", "GGUF files inside this process"), "PIL": ("images", "pictures scaled to a size")}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`optional` is what is not there and need not be; `mend` is what to do about it."""
+
+    subject: str
+    state: Literal["ok", "missing", "optional"]
+    message: str
+    mend: str = ""
+
+
+def findings() -> list[Finding]:
+    found = survey()
+    return [*_installation(), *_places(), *map(_provider, found), *_conclusion(found)]
+
+
+def _installation() -> Iterator[Finding]:
+    yield Finding("ai-battle", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()}")
+    for module, (extra, brings) in EXTRAS.items():
+        if importlib.util.find_spec(module):
+            yield Finding(f"[{extra}]", "ok", brings)
+        else:
+            yield Finding(f"[{extra}]", "optional", f"not installed: {brings}", f"pip install 'ai-battle[{extra}]'")
+
+
+def _places() -> Iterator[Finding]:
+    yield _writable("runs", Path.cwd(), "run directories are made here", "go to another folder, or use run --out DIR")
+    yield _writable("cache", cache_directory(), "what models refuse is remembered here", "set XDG_CACHE_HOME")
+
+
+def _writable(subject: str, path: Path, purpose: str, mend: str) -> Finding:
+    there = next(parent for parent in (path, *path.parents) if parent.exists())
+    if os.access(there, os.W_OK):
+        return Finding(subject, "ok", f"{path}: {purpose}")
+    return Finding(subject, "missing", f"{path} can't be written", mend)
+
+
+def _provider(found: Found) -> Finding:
+    if found.state == "ready" and (found.models or found.provider not in LOCAL):
+        return Finding(found.provider, "ok", _listed(found))
+    if found.state == "ready":
+        return Finding(found.provider, "optional", "no models", _how_to_get(found.provider))
+    wrong = found.state == "out of reach" and found.provider not in LOCAL
+    message, _, mend = found.message.partition(": set the environment")
+    return Finding(found.provider, "missing" if wrong else "optional", message, mend and f"set the environment{mend}")
+
+
+def _listed(found: Found) -> str:
+    names = ", ".join(model.name for model in found.models[:4])
+    more = f" and {len(found.models) - 4} more" if len(found.models) > 4 else ""
+    return f"{len(found.models)} models: {names}{more}"
+
+
+def _how_to_get(provider: str) -> str:
+    return {"ollama": "ollama pull gemma3:1b", "gguf": "put a .gguf file into this folder"}.get(
+        provider, "load a model"
+    )
+
+
+def _conclusion(found: Iterable[Found]) -> Iterator[Finding]:
+    ready = [one.provider for one in found if one.models]
+    if ready:
+        yield Finding("next", "ok", f"ai-battle init writes a discussion for {ready[0]}", "ai-battle init")
+    else:
+        message = "no model yet, but scripted ones work: ai-battle run quickstart"
+        yield Finding("next", "optional", message, "install Ollama from ollama.com, or set one of the keys above")

@@ -1,0 +1,42 @@
+"""What this machine can reach: each provider asked for its models, all at once."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ai_battle.core.errors import ConfigError, ProviderError
+from ai_battle.providers._listing import list_models
+from ai_battle.providers._model_rows import Listed
+
+SURVEYED = (
+    "ollama", "lmstudio", "vllm", "llamacpp", "mlx", "gguf",
+    "anthropic", "openai", "gemini", "openrouter", "groq", "azure",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`state`: ready; not set up (a key or an address is missing); or out of reach, for the reason in `message`."""
+
+    provider: str
+    state: Literal["ready", "not set up", "out of reach"]
+    models: tuple[Listed, ...] = ()
+    message: str = ""
+
+
+def survey(providers: Iterable[str] = SURVEYED) -> Sequence[Found]:
+    return asyncio.run(_survey(providers))
+
+
+async def _survey(providers: Iterable[str]) -> Sequence[Found]:
+    return await asyncio.gather(*map(_found, providers))
+
+
+async def _found(provider: str) -> Found:
+    try:
+        return Found(provider, "ready", await list_models(provider))
+    except ConfigError as error:
+        return Found(provider, "not set up", message=str(error))
+    except ProviderError as error:
+        return Found(provider, "out of reach", message=str(error))

@@ -154,12 +154,17 @@ def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
         if spec.role == "user":
             continue
         try:
-            if "." not in parse(spec.type, around.providers).provider:
-                model = _participant(name, spec, around)
-                if loaded.file.discussion.local_only:
-                    _require_local(name, model)
+            _try_out(name, spec, around, local_only=loaded.file.discussion.local_only)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
+
+
+def _try_out(name: str, spec: ParticipantSettings, around: Surroundings, *, local_only: bool) -> None:
+    if "." in parse(spec.type, around.providers).provider:
+        return
+    model = _participant(name, spec, around)
+    if local_only:
+        _require_local(name, model)
 
 
 def _participant(name: str, spec: ParticipantSettings, around: Surroundings) -> Model:

@@ -29,10 +29,9 @@ def list_(providers: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps({one.provider: _to_json(one) for one in found}, indent=2))
         return 0
-    for one in found:
-        if one.models or providers:
-            _show_list(one)
-    if not any(one.models for one in found):
+    for one in found if providers else filter(_has_models, found):
+        _show_list(one)
+    if not any(map(_has_models, found)):
         click.echo("No models were found; ai-battle doctor says what is missing.", err=True)
         return 1
     return 0
@@ -92,6 +91,10 @@ def _show_list(found: "Found") -> None:
     for model in found.models:
         table.add_row(f"  {model.name}", str(model.says.get("context_window", "")), ", ".join(_abilities(model)))
     console().print(table)
+
+
+def _has_models(found: "Found") -> bool:
+    return bool(found.models)
 
 
 def _abilities(model: "Listed") -> list[str]:

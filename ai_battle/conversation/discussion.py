@@ -14,7 +14,7 @@ from .limits import nearest
 from .participant import Participant
 from .person import PersonLeft
 from .plan import Plan
-from .prompting import opening, prompt, system_prompt, with_note
+from .prompting import opening, prompt, with_note
 from .summary import Memory
 from .turn import Ear, Fault, Kind, Step, answered, failed, fault, finished
 
@@ -35,8 +35,7 @@ class Discussion:
         self._plan = plan
         self._state = state = audience.state
         self._tell: Emit = audience
-        self._systems = {p.name: system_prompt(plan, p) for p in plan.participants}
-        self._memory = Memory(plan, state, audience, self._systems)
+        self._memory = Memory(plan, state, audience)
         self._floor = Floor(plan, state, audience)
         self._unpriced: set[str] = set()
 
@@ -109,8 +108,9 @@ class Discussion:
             replace(self._step(p), turn=self._state.turn + 1 + ahead, deaf_from=deaf_from)
             for ahead, p in enumerate(self._floor.round_to_go)
         ]
-        for step in steps:
-            await self._memory.make_room(step.participant)
+        if not already:
+            for step in steps:
+                await self._memory.make_room(step.participant)
         logs = [EventLog() for _ in steps]
         results = await _together([self._ask(step, log) for step, log in zip(steps, logs, strict=True)])
         for step, log, result in zip(steps, logs, results, strict=True):
@@ -133,21 +133,18 @@ class Discussion:
 
     async def _answered(self, step: Step, ear: Ear) -> ModelResponse:
         try:
-            response = await answered(step.participant, self._request(step), ear)
+            return await answered(step.participant, self._request(step), ear)
         except ContextTooLong:
             if not await self._memory.shorten(step.participant):
                 raise
-            response = await answered(step.participant, self._request(step), ear)
-        if ear.replies <= 1:
-            self._memory.learn(step.participant, response.usage)
-        return response
+            return await answered(step.participant, self._request(step), ear)
 
     def _request(self, step: Step) -> ModelRequest:
         name, state = step.participant.name, self._state
         messages = state.seen_before(name, step.deaf_from) if step.deaf_from else state.views[name].messages
         if step.note and self._plan.mode != "no-meta":
             messages = with_note(messages, prompt(step.note))
-        return ModelRequest(messages, self._systems[name], options=step.participant.parameters)
+        return ModelRequest(messages, state.systems[name], options=step.participant.parameters)
 
     async def _settle(self, step: Step, result: TurnFinished | Fault) -> None:
         if isinstance(result, TurnFinished):

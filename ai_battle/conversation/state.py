@@ -2,11 +2,13 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from ..core.events import (
     BudgetReached,
     Event,
+    ModelReplied,
     RunFinished,
     RunResumed,
     SpeakerSelected,
@@ -14,28 +16,34 @@ from ..core.events import (
     ToolCalled,
     TurnFailed,
     TurnFinished,
+    TurnStarted,
 )
 from ..core.messages import Message, user
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
 from .limits import Ledger
 from .perspective import View, seen_by
 from .plan import Plan
-from .prompting import naming, prompt
+from .prompting import naming, prompt, system_prompt
 from .stopping import Course
 
 RECENT = 12
+LEARNT_FROM = 200
+BOUNDS = (0.5, 3.0)
 
 
 class State:
     """Only events change it, through `apply`; its owner reads the attributes.
 
     `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included.
-    `history` are the turns since the last summary, `recent` the last few messages whatever was folded.
+    `history` are the turns since the last summary, `recent` the last few messages whatever was folded. `scale` is how
+    far the estimate of tokens was off for each participant's model, by what it reported for its last request.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._regulars = {participant.name for participant in plan.regulars}
+        self.systems = {participant.name: system_prompt(plan, participant) for participant in plan.participants}
+        self._system_tokens = {name: estimate_text(system) for name, system in self.systems.items()}
         self.turn = self.taken = self.finished = 0
         self.spoken: Counter[str] = Counter()
         self.failed_in_a_row: Counter[str] = Counter()
@@ -45,6 +53,8 @@ class State:
         self.prompt: Message | None = None
         self.summary = ""
         self.tokens = 0
+        self.scale: dict[str, float] = {}
+        self._replies = 0
         self.ledger = Ledger()
         self.selected = self.last_regular = ""
         self.limit: BudgetReached | None = None
@@ -62,11 +72,20 @@ class State:
         earlier = (m for done in self.history if done.turn < turn for m in (*done.steps, done.message))
         return seen_by(name, (*self._opening(), *earlier), naming(self._plan))
 
+    def fixed_tokens(self, name: str) -> int:
+        """What no summary can shorten: the system prompt and the prompt."""
+        return self._system_tokens[name] + (estimate_message(self.prompt) if self.prompt else 0)
+
+    def needed(self, name: str) -> int:
+        """The tokens of a participant's next request, as its model is likely to count them."""
+        return int((self._system_tokens[name] + self.tokens) * self.scale.get(name, 1.0))
+
     def _finish_turn(self, event: TurnFinished) -> None:
         if event.kind == "prompt":
             self.prompt = event.message
             self._begin_with(event.message)
             return
+        self._learn(event)
         self._remember(event)
         self.messages += 1
         self.recent.append(event.message)
@@ -76,6 +95,26 @@ class State:
         self.failed_in_a_row.pop(event.speaker, None)
         self.wrapped_up = self.wrapped_up or event.kind == "wrap_up"
         self._leave_turn(event)
+
+    def _start_turn(self, event: TurnStarted) -> None:
+        self._replies = 0
+
+    def _count_reply(self, event: ModelReplied) -> None:
+        self._replies += 1
+
+    def _learn(self, turn: TurnFinished) -> None:
+        """From a turn of one request: the usage of several is no measure of any."""
+        estimated = self._system_tokens.get(turn.speaker, 0) + self._heard(turn)
+        if self._replies <= 1 and estimated >= LEARNT_FROM and turn.usage.input_tokens:
+            low, high = BOUNDS
+            self.scale[turn.speaker] = min(max(turn.usage.input_tokens / estimated, low), high)
+
+    def _heard(self, turn: TurnFinished) -> int:
+        """The tokens of what its speaker had heard; nothing of a round in which all answer at once."""
+        if not self._plan.parallel or turn.kind != "turn" or turn.speaker not in self._regulars:
+            return self.tokens
+        at_once = takewhile(lambda other: other.round == turn.round, reversed(self.history))
+        return self.tokens - sum(tokens_of(other) for other in at_once if other.speaker in self._regulars)
 
     def _fail_turn(self, event: TurnFailed) -> None:
         self.ledger.add(event.usage)
@@ -100,6 +139,7 @@ class State:
 
     def _fold(self, event: Summarised) -> None:
         """The earlier summary goes on to stand for its turns when later ones were dropped without one."""
+        self._replies = 0
         self.ledger.add(event.usage)
         self.summary = event.text or self.summary
         kept = [turn for turn in self.history if turn.turn > event.through]
@@ -158,6 +198,8 @@ def tokens_of(turn: TurnFinished) -> int:
 
 
 _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
+    TurnStarted: State._start_turn,
+    ModelReplied: State._count_reply,
     TurnFinished: State._finish_turn,
     TurnFailed: State._fail_turn,
     Summarised: State._fold,

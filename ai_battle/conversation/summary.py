@@ -1,13 +1,12 @@
 """The context budget: before a request grows too long, the oldest turns are folded into a summary."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from ..core.errors import AIBattleError, JournalError
 from ..core.events import Emit, Summarised, TurnFinished, Warned
-from ..core.exchange import NOTHING_USED, ModelRequest, Usage
+from ..core.exchange import NOTHING_USED, ModelRequest
 from ..core.messages import user
-from ..core.tokens import estimate_message, estimate_text
 from ..signals.decisions import decisions
 from .participant import Participant
 from .plan import Plan
@@ -21,38 +20,28 @@ SHORTEST_SUMMARY = 128
 SUMMARY_SHARE = 0.2
 KEPT = 0.5
 CHARACTERS = 3
-LEARNT_FROM = 200
-BOUNDS = (0.5, 3.0)
 
 
 class Memory:
     """What is in context is common to all: the summary that stands for old turns, then the turns since."""
 
-    def __init__(self, plan: Plan, state: State, tell: Emit, systems: Mapping[str, str]) -> None:
+    def __init__(self, plan: Plan, state: State, tell: Emit) -> None:
         self._plan = plan
         self._state = state
         self._tell = tell
-        self._system_tokens = {name: estimate_text(system) for name, system in systems.items()}
-        self._scale: dict[str, float] = {}
         self._folding = asyncio.Lock()
 
     async def make_room(self, participant: Participant) -> None:
-        """Folds when the next request of this participant would exceed what its model, or the budget, allows."""
+        """Folds while the next request of this participant would exceed what its model, or the budget, allows."""
         budget = None if participant.role == "user" else self._budget(participant)
-        if budget and self._needed(participant) > budget:
-            await self._fold(participant, int(budget * KEPT), budget)
+        while budget and self._state.needed(participant.name) > budget:
+            if not await self._fold(participant, int(budget * KEPT), budget):
+                return
 
     async def shorten(self, participant: Participant) -> bool:
         """After a model has found a request too long: whether there was anything to fold."""
-        needed = self._needed(participant)
+        needed = self._state.needed(participant.name)
         return await self._fold(participant, needed // 2, needed)
-
-    def learn(self, participant: Participant, usage: Usage) -> None:
-        """How far the estimate is off for this model, from what it reported for its last request."""
-        estimated = self._estimated(participant)
-        if estimated >= LEARNT_FROM and usage.input_tokens:
-            low, high = BOUNDS
-            self._scale[participant.name] = min(max(usage.input_tokens / estimated, low), high)
 
     def _budget(self, participant: Participant) -> int | None:
         allowed = [self._plan.max_conversation_tokens] if self._plan.max_conversation_tokens else []
@@ -62,15 +51,9 @@ class Memory:
             allowed.append(max(window - room, window // 2))
         return min(allowed, default=None)
 
-    def _needed(self, participant: Participant) -> int:
-        return int(self._estimated(participant) * self._scale.get(participant.name, 1.0))
-
-    def _estimated(self, participant: Participant) -> int:
-        return self._state.tokens + self._system_tokens[participant.name]
-
     async def _fold(self, participant: Participant, target: int, budget: int) -> bool:
         async with self._folding:
-            old = self._oldest(int(target / self._scale.get(participant.name, 1.0)), participant)
+            old = self._oldest(int(target / self._state.scale.get(participant.name, 1.0)), participant)
             if not old:
                 return False
             await self._tell(await self._summarised(participant, old, budget))
@@ -79,8 +62,7 @@ class Memory:
     def _oldest(self, target: int, participant: Participant) -> Sequence[TurnFinished]:
         """The turns to leave out so that system prompt, prompt and the rest are within `target`; the last one stays."""
         turns = [*self._state.history]
-        room = target - self._system_tokens[participant.name]
-        room -= estimate_message(self._state.prompt) if self._state.prompt else 0
+        room = target - self._state.fixed_tokens(participant.name)
         kept = 0
         for turn in reversed(turns):
             room -= tokens_of(turn)

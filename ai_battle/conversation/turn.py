@@ -32,7 +32,6 @@ class Ear:
 
     def __init__(self, speaker: str, tell: Emit) -> None:
         self.attempts = 1
-        self.replies = 0
         self.reported = NOTHING_USED
         self._speaker = speaker
         self._tell = tell
@@ -48,7 +47,6 @@ class Ear:
             self._said.clear()
             event = replace(event, speaker=self._speaker)
         elif isinstance(event, ModelReplied):
-            self.replies += 1
             self._usage = (self._usage or NOTHING_USED) + event.usage
             event = replace(event, speaker=self._speaker)
         await self._tell(event)

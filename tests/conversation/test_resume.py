@@ -1,5 +1,6 @@
 """A run that is taken up again: no finished turn is lost, none is played twice."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from ai_battle.conversation.journal import read
 from ai_battle.conversation.limits import Limits
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import Emit, EventLog, RunResumed, TurnFinished, ignore
+from ai_battle.core.events import Emit, EventLog, RunResumed, Summarised, TurnFinished, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import assistant
+from ai_battle.core.tokens import estimate_request
 
 
 class Counting(ModelClient):
@@ -118,3 +120,38 @@ async def test_a_run_directory_that_is_in_use_is_refused_before_anything_is_aske
     with pytest.raises(ConfigError, match="exists and is not empty"):
         await second.run_discussion()
     assert [client.calls for client in clients] == [0, 0, 0, 0]
+
+
+class Dense(Counting):
+    """A vocabulary that needs twice the tokens of the estimate, which moves the moment at which turns are folded."""
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        response = await super().complete(request, emit)
+        said = assistant(f"{response.text} " + "And so on, and so on. " * 6)
+        return replace(response, message=said, usage=Usage(2 * estimate_request(request), 10, cost_usd=0.01))
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+async def test_a_resumed_run_knows_what_was_learnt_of_the_models_tokens(parallel: bool, tmp_path: Path) -> None:
+    """Cut at any line, it folds the same turns at the same moment as the run that was not interrupted."""
+
+    def dense(out: Path | None = None) -> ConversationManager:
+        people = [Participant(name, Dense(), persona="I count. " * 40) for name in ("ada", "bob", "cleo")]
+        return ConversationManager(
+            people, goal="Count.", turns=6, parallel=parallel, max_conversation_tokens=1_500, out=out
+        )
+
+    expected = await dense(tmp_path / "whole").run_discussion(log := EventLog())
+    folds = [event for event in log.events if isinstance(event, Summarised)]
+    lines = (tmp_path / "whole/journal.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(folds) > 1
+
+    for cut in range(1, len(lines)):
+        run_dir = tmp_path / f"cut{cut}"
+        run_dir.mkdir()
+        (run_dir / "journal.jsonl").write_bytes(b"".join(lines[:cut]))
+
+        result = await dense().resume(run_dir)
+
+        assert [message.text for message in result.messages] == [message.text for message in expected.messages], cut
+        assert [event for _, event in read(run_dir) if isinstance(event, Summarised)] == folds, cut

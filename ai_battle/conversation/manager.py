@@ -121,21 +121,23 @@ class ConversationManager:
     async def resume(
         self, run_dir: str | os.PathLike[str], emit: Emit = ignore, *, accept_changes: bool = False
     ) -> RunResult:
-        """Goes on after the last turn that is in the journal; a run that is over is only reported."""
-        progress = journal.progress(Path(run_dir))
-        if progress.finished and progress.ended:
-            return _result(progress.ended, Path(run_dir))
-        settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
+        """Goes on after the last turn that is in the journal; a run that is over is only reported.
+
+        Nothing is read before the run directory is locked, so nobody can write to it in between.
+        """
+        run_dir = Path(run_dir)
         casting = self._casting
-        async with (
-            _cast(casting, progress.calls) as cast,
-            _closing(Journal.reopen(Path(run_dir), casting.durability, casting.secrets)) as kept,
-        ):
-            state = State(cast.plan)
-            for _, event in journal.read(Path(run_dir)):
-                state.apply(event)
-            go_on = RunResumed(state.turn + 1, os.getpid(), settings)
-            return await _run(cast, kept, Audience(kept, state, emit), go_on)
+        async with _closing(Journal.reopen(run_dir, casting.durability, casting.secrets)) as kept:
+            progress = journal.progress(run_dir)
+            if progress.finished and progress.ended:
+                return _result(progress.ended, run_dir)
+            settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
+            async with _cast(casting, progress.calls) as cast:
+                state = State(cast.plan)
+                for _, event in journal.read(run_dir):
+                    state.apply(event)
+                go_on = RunResumed(state.turn + 1, os.getpid(), settings)
+                return await _run(cast, kept, Audience(kept, state, emit), go_on)
 
     async def run_conversation_turn(
         self,

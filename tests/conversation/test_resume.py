@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ai_battle.conversation import ConversationManager, Participant
-from ai_battle.conversation.journal import read
+from ai_battle.conversation.journal import Journal, read
 from ai_battle.conversation.limits import Limits
 from ai_battle.core.client import ModelClient
-from ai_battle.core.errors import ConfigError
+from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.core.events import Emit, EventLog, RunResumed, Summarised, TurnFinished, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import assistant
@@ -155,3 +155,17 @@ async def test_a_resumed_run_knows_what_was_learnt_of_the_models_tokens(parallel
 
         assert [message.text for message in result.messages] == [message.text for message in expected.messages], cut
         assert [event for _, event in read(run_dir) if isinstance(event, Summarised)] == folds, cut
+
+
+async def test_a_run_that_somebody_else_goes_on_with_is_not_even_read(tmp_path: Path) -> None:
+    """Whatever the journal says by then, it may say something else when the lock is free."""
+    run_dir = tmp_path / "run"
+    first, _ = manager("round robin", run_dir)
+    await first.run_discussion()
+    held = Journal.reopen(run_dir)
+    (run_dir / "journal.jsonl").write_text("unreadable\nunreadable\n")
+
+    again, _ = manager("round robin")
+    with pytest.raises(JournalError, match="in use by process"):
+        await again.resume(run_dir)
+    await held.close()

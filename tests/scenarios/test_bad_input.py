@@ -144,7 +144,7 @@ discussion:
   stop: {any: [{phrse: x}]}
 """)
         assert refusal(ai_battle("run", path)).splitlines() == [
-            "talk.yaml:1:1 prizes: unknown key; did you mean 'prices'?",
+            "talk.yaml:1:1 prizes: unknown key; did you mean 'prices' or 'providers'?",
             "talk.yaml:3:3 discussion.tunrs: unknown key; did you mean 'turns'?",
             "talk.yaml:6:11 discussion.models.Ann.typ: unknown key; did you mean 'type'?",
             "talk.yaml:6:37 discussion.models.Ann.parameters.temprature: unknown key; did you mean 'temperature'?",

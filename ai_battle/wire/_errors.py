@@ -87,10 +87,6 @@ def malformed(raw: bytes, partial: str = "") -> BadReply:
     return BadReply("The answer is malformed or truncated JSON.", again="once", partial=partial, raw=head(raw))
 
 
-def empty() -> BadReply:
-    return BadReply("The answer was empty: no text, no tool call.", again="once")
-
-
 def no_answer(raw: bytes) -> ProviderError:
     """The error for a body with 200 that is not an answer of a model API: nothing, a web page, an error object."""
     if not raw.strip():

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from ...core.errors import BadReply, Refused
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
-from ...core.messages import Message, Part, Text, Thinking
+from ...core.messages import Message, Part, Thinking
 from .._calls import with_ids
-from .._errors import empty, no_answer, readable_answer
+from .._errors import no_answer, readable_answer
 from .._extra import kept, own
 from .._json import dumps
 from .._shape import count, given
+from .._silence import heard
 from .blocks import WIRE, Block, Calls, decode_block, encode_part
 
 STOPS: Mapping[str | None, Stop] = {
@@ -57,10 +57,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     if not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
         raise no_answer(dumps(body))
     with readable_answer(body):
-        response = _decode(body)
-    if response.stop != "length" and not any(map(_says_something, response.message.parts)):
-        raise _silence(response.stop, body)
-    return response
+        return heard(_decode(body), given(given(body, "stop_details", {}), "explanation", ""))
 
 
 def encode_usage(usage: Usage) -> dict[str, Any]:
@@ -103,15 +100,3 @@ def _said(parts: Iterable[Part]) -> Iterable[Block]:
             yield {"type": "thinking", "thinking": part.text, "signature": ""}
         elif block := encode_part(part):
             yield block
-
-
-def _says_something(part: Part) -> bool:
-    if isinstance(part, Text):
-        return bool(part.text.strip()) or "block" in own(WIRE, part.extra)
-    return not isinstance(part, Thinking)
-
-
-def _silence(stop: Stop, body: Mapping[str, Any]) -> BadReply | Refused:
-    if stop == "refusal":
-        return Refused((body.get("stop_details") or {}).get("explanation") or "The model refused to answer.")
-    return empty()

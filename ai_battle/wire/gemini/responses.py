@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from ...core.errors import BadReply, ProviderError, Refused
+from ...core.errors import BadReply, Refused
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
-from ...core.messages import Message, Part, Text, Thinking
+from ...core.messages import Message
 from .._calls import with_ids
-from .._errors import empty, no_answer, readable_answer
+from .._errors import no_answer, readable_answer
 from .._extra import kept, own
 from .._json import dumps
 from .._shape import count, given
+from .._silence import heard
 from .parts import WIRE, Body, decode_part, encode_parts
 
 # Every other reason ends an answer that was filtered: SAFETY, RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, ...
@@ -60,9 +61,13 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     with readable_answer(body):
         candidate = (body.get("candidates") or [{}])[0]
         response = _decode(body, candidate)
-        if error := _failure(response, body, candidate):
-            raise error
-    return response
+        blocked: Body = given(body, "promptFeedback", {})
+        ended = _sentence("The model ended without an answer", candidate, "finishReason", "finishMessage")
+    if "blockReason" in blocked:
+        raise Refused(_sentence("The prompt was blocked", blocked, "blockReason", "blockReasonMessage"))
+    if candidate.get("finishReason") in SLIPS:
+        raise BadReply(ended, again="once", partial=response.text)
+    return heard(response, ended)
 
 
 def encode_usage(usage: Usage) -> Body:
@@ -102,24 +107,5 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
     )
 
 
-def _failure(response: ModelResponse, body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ProviderError | None:
-    """Why this is no answer, if it is none."""
-    blocked = body.get("promptFeedback") or {}
-    if "blockReason" in blocked:
-        return Refused(_sentence("The prompt was blocked", blocked, "blockReason", "blockReasonMessage"))
-    ended = _sentence("The model ended without an answer", candidate, "finishReason", "finishMessage")
-    if candidate.get("finishReason") in SLIPS:
-        return BadReply(ended, again="once", partial=response.text)
-    if response.stop == "length" or any(map(_says_something, response.message.parts)):
-        return None
-    return Refused(ended) if response.stop == "content_filter" else empty()
-
-
 def _sentence(what: str, body: Mapping[str, Any], reason: str, message: str) -> str:
     return f"{what}: {body.get(reason)}. {body.get(message) or ''}".rstrip()
-
-
-def _says_something(part: Part) -> bool:
-    if isinstance(part, Text):
-        return bool(part.text.strip()) or "part" in own(WIRE, part.extra)
-    return not isinstance(part, Thinking)

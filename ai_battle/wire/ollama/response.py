@@ -8,9 +8,10 @@ from typing import Any
 from ...core.exchange import ModelResponse, Stop, Usage
 from ...core.messages import Message
 from .._calls import with_ids
-from .._errors import cut, empty, http_error, in_answer, no_answer, readable_answer
+from .._errors import cut, http_error, in_answer, no_answer, readable_answer
 from .._json import dumps
 from .._shape import count, given
+from .._silence import heard
 from .messages import decode_message, kept, message_bodies, own
 
 KNOWN = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
@@ -34,11 +35,9 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
 def answer(message: Message, last: Mapping[str, Any]) -> ModelResponse:
     """The answer that the pieces make; `last` is the body with the counts. Raises `BadReply` for nothing."""
     message = replace(message, parts=with_ids(message.parts))
-    stop = _read_stop(last, message)
-    if stop == "end" and not message.text.strip() and not message.thinking:
-        raise empty()
     usage = Usage(count(last, "prompt_eval_count"), count(last, "eval_count"))
-    return ModelResponse(message, stop=stop, usage=usage, model=given(last, "model", ""), extra=kept(last, KNOWN))
+    model, extra = given(last, "model", ""), kept(last, KNOWN)
+    return heard(ModelResponse(message, stop=_read_stop(last, message), usage=usage, model=model, extra=extra))
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:

@@ -9,15 +9,17 @@ from uuid import uuid4
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message
 from .._calls import with_ids
-from .._errors import empty, http_error, in_answer, no_answer, readable_answer
+from .._errors import http_error, in_answer, no_answer, readable_answer
 from .._json import dumps
 from .._shape import count, given
+from .._silence import heard
 from .messages import assistant_body, decode_message
 from .parts import is_refusal, kept, own
 from .quirks import Quirks
 
 STOPS: Mapping[Any, Stop] = {
     "length": "length", "max_tokens": "length", "model_length": "length", "content_filter": "content_filter",
+    "refusal": "refusal",
 }  # fmt: skip
 REASONS = {"end": "stop", "stop_sequence": "stop", "pause": "stop", "refusal": "stop"}
 KNOWN = frozenset(("object", "choices", "usage", "model", "obfuscation"))
@@ -45,10 +47,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
 def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mapping[str, Any]) -> ModelResponse:
     """The answer that the pieces make, with ids of calls that are there and differ; raises `BadReply` for nothing."""
     message = replace(message, parts=with_ids(message.parts))
-    stop = read_stop(reason, message)
-    if stop == "end" and not message.text.strip() and not message.thinking and not message.extra:
-        raise empty()
-    return ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra)
+    return heard(ModelResponse(message, stop=read_stop(reason, message), usage=usage, model=model, extra=extra))
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:

@@ -7,9 +7,10 @@ from ...core.errors import ProviderError
 from ...core.events import Event, TextDelta, ThinkingDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse
 from ...core.messages import Message, Part, Text, Thinking
-from .._errors import UNREADABLE, cut, empty, in_stream, malformed, no_answer, readable_answer
+from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer, readable_answer
 from .._json import loads
 from .._shape import given
+from .._silence import empty
 from ..sse import EventTokenizer
 from .calls import CallsReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES

@@ -120,10 +120,6 @@ def test_what_is_no_answer_is_never_taken_for_one(
     assert caught.value.again == again
 
 
-def test_an_answer_that_was_cut_while_thinking_is_marked_as_cut() -> None:
-    assert gemini.decode_response(answers({"text": "hm", "thought": True}, reason="MAX_TOKENS")).stop == "length"
-
-
 @pytest.mark.parametrize(
     ("status", "kind", "message", "error", "again"),
     [

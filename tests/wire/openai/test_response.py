@@ -40,7 +40,6 @@ def test_an_answer_of_openai_is_read_whole() -> None:
     [
         (answer(content="Hi", finish_reason="length"), said(Text("Hi")), "length"),
         (answer(content="Hi", finish_reason="content_filter"), said(Text("Hi")), "content_filter"),
-        (answer(content="", finish_reason="content_filter"), said(), "content_filter"),
         (answer(content="Hi", finish_reason="eos"), said(Text("Hi")), "end"),
         (answer(content="Hi", finish_reason=None), said(Text("Hi")), "end"),
         (answer(content="Hi", finish_reason="tool_calls"), said(Text("Hi")), "end"),
@@ -50,7 +49,6 @@ def test_an_answer_of_openai_is_read_whole() -> None:
         (answer(content="Yes.", reasoning_content="Hm."), said(Thinking("Hm."), Text("Yes.")), "end"),
         (answer(content="Yes.", reasoning="Hm."), said(Thinking("Hm."), Text("Yes.")), "end"),
         (answer(content="Yes.", reasoning="Hm.", reasoning_content="Hm."), said(Thinking("Hm."), Text("Yes.")), "end"),
-        (answer(content="", reasoning_content="Hm."), said(Thinking("Hm.")), "end"),
         (answer(content=[{"type": "text", "text": "Hi"}]), said(Text("Hi")), "end"),
         (
             answer(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, "Yes."]),
@@ -174,7 +172,7 @@ RESPONSES = {
     "calls": ModelResponse(said(Text("Wait."), ADD, ToolCall("f", {}, "b")), stop="tool_calls", model="m"),
     "a malformed call": ModelResponse(said(ToolCall("f", {}, "b", '{"a')), stop="tool_calls", model="m"),
     "cut": ModelResponse(said(Text("Hel")), stop="length", model="m"),
-    "filtered": ModelResponse(said(), stop="content_filter", model="m"),
+    "filtered": ModelResponse(said(Text("Hel")), stop="content_filter", model="m"),
     "refused": ModelResponse(said(REFUSAL), stop="refusal", model="m"),
     "cached": ModelResponse(said(Text("Hi")), usage=Usage(9, 8, 7, 6, 5), model="m"),
     "extra": ModelResponse(

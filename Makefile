@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 
 demo: $(VENV)/.demo
 	@$(BIN)/ai-battle run configs/quickstart.yaml
+	@echo "Next: $(BIN)/ai-battle doctor shows what this machine can reach, $(BIN)/ai-battle init writes a discussion for it."
 
 test: lint unit
 

@@ -1,0 +1,164 @@
+"""The documentation tells the truth: links lead somewhere, commands exist, and what can run does run."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+
+from ai_battle import assembly, conversation
+from ai_battle.cli import CONTEXT
+from ai_battle.cli import commands as ai_battle
+from ai_battle.config import load
+from ai_battle.testing.__main__ import _parser as fakes_parser
+from docs import generate
+
+from . import pages
+from .engine import write_model
+from .pages import DOCS, PAGES, ROOT, Block, every_block
+from .reader import Reader
+
+KEYS = {
+    "OPENAI_API_KEY": "any",
+    "ANTHROPIC_API_KEY": "any",
+    "GEMINI_API_KEY": "any",
+    "OPENROUTER_API_KEY": "any",
+    "AZURE_OPENAI_API_KEY": "any",
+    "AZURE_OPENAI_ENDPOINT": "https://example.openai.azure.com",
+    "TEAM_OPENAI_KEY": "any-key-of-the-team",
+}
+PLACEHOLDERS = {"COMMAND"}
+SHELL = {".", "pip", "python3"}
+LISTED_ELSEWHERE = {DOCS / "README.md"}
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_a_generated_page_is_current(name: str) -> None:
+    """Mend it with: make docs"""
+    assert (generate.FOLDER / name).read_text(encoding="utf-8") == generate.page(name)
+
+
+@every_page
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in pages.links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link} leads nowhere"
+        assert not anchor or anchor in pages.anchors(target), f"{link}: there is no such heading"
+
+
+def test_every_page_is_found_from_the_index() -> None:
+    index = DOCS / "README.md"
+    listed = {(index.parent / link.partition("#")[0]).resolve() for link in pages.links(index)}
+    assert set(DOCS.rglob("*.md")) - listed - LISTED_ELSEWHERE == set()
+
+
+@pytest.mark.parametrize("block", every_block("yaml"), ids=str)
+def test_a_yaml_on_a_page_is_a_discussion_that_validates(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _lay_out_files(tmp_path)
+    if "discussion" not in (yaml.safe_load(block.text) or {}) or block.mark == "invalid":
+        return
+    (path := tmp_path / "page.yaml").write_text(block.text, encoding="utf-8")
+    loaded = load(path, KEYS)
+    problems = [*assembly.check(loaded), *conversation.check(loaded)]
+    assert [loaded.located(problem) for problem in problems] == []
+    assert loaded.notes == ()
+
+
+def _lay_out_files(folder: Path) -> None:
+    """What the pages speak of as if it were there."""
+    (folder / "models").mkdir()
+    write_model(folder / "models" / "tiny.gguf")
+    (folder / "chart.png").write_bytes((ROOT / "configs" / "material" / "chart.png").read_bytes())
+    (folder / "notes.txt").write_text("Seven is the highest bar.", encoding="utf-8")
+
+
+WRITTEN_BY_HAND = [block for block in every_block("python") if not pages.is_generated(block.page)]
+
+
+@pytest.mark.parametrize("block", WRITTEN_BY_HAND, ids=str)
+def test_python_on_a_page_compiles_and_what_it_imports_exists(block: Block) -> None:
+    for node in ast.walk(ast.parse(block.text)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                import_module(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            module = import_module(str(node.module))
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+
+
+@pytest.mark.parametrize("block", [block for block in WRITTEN_BY_HAND if block.mark == "run"], ids=str)
+def test_python_that_is_marked_so_runs(block: Block, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block.text], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("block", every_block("console"), ids=str)
+def test_a_command_on_a_page_exists_with_its_options(block: Block) -> None:
+    for command in block.commands:
+        _check_command(command)
+
+
+@every_page
+def test_a_command_in_the_text_exists_with_its_options(page: Path) -> None:
+    for command in pages.mentioned_commands(page):
+        with suppress(click.MissingParameter):
+            _check_command(command)
+
+
+def test_commands_that_the_configurations_speak_of_exist() -> None:
+    for config in (ROOT / "configs").glob("*.yaml"):
+        for command in pages.mentioned_commands(config):
+            with suppress(click.MissingParameter):
+                _check_command(command)
+
+
+def _check_command(command: str) -> None:
+    match pages.words(command):
+        case ["ai-battle", *arguments]:
+            _check_ours(arguments)
+        case ["make", *targets]:
+            made = (ROOT / "Makefile").read_text(encoding="utf-8")
+            assert all(re.search(rf"^{target}:", made, re.MULTILINE) for target in targets if "=" not in target)
+        case ["python", "-m", "ai_battle.testing", *arguments]:
+            fakes_parser().parse_args(arguments)
+        case ["python", script]:
+            assert script.endswith(".py")
+        case [program, *_]:
+            assert program in SHELL, f"{command}: not known"
+
+
+def _check_ours(arguments: list[str]) -> None:
+    """Click reads the options of the command, and of a command inside it, as it would to run it."""
+    command: click.Command = ai_battle
+    context = click.Context(ai_battle, info_name="ai-battle", **CONTEXT)  # type: ignore[arg-type]
+    while isinstance(command, click.Group):
+        if not arguments or arguments[0].startswith("-") or arguments[0] in PLACEHOLDERS:
+            return
+        name, *arguments = arguments
+        found = command.get_command(context, name)
+        assert found, f"there is no command {name!r}"
+        command = found
+    if arguments:
+        command.make_context(command.name, [*arguments], parent=context)
+
+
+def test_a_reader_who_types_the_whole_tutorial_sees_what_it_says(tmp_path: Path) -> None:
+    with Reader(tmp_path, {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}) as reader:
+        for block in pages.blocks(DOCS / "tutorial.md"):
+            reader.follow(block)
+        assert reader.commands_typed >= 12

@@ -1,16 +1,17 @@
 """What a run would send first, and about what it would cost: found out without calling a model."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..assembly import Model
 from ..config import Loaded
 from ..core.events import TurnFinished
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
-from ..core.messages import Message
+from ..core.messages import Message, Part, Text
 from ..core.tokens import estimate_request
 from ..wire.genai import message_to_json, usage_to_json
+from ._secrets import Mask
 from .casting import Cast, FromFile
 from .person import keyboard
 from .plan import Plan
@@ -46,10 +47,23 @@ class Expected:
 def forecast(loaded: Loaded) -> list[Expected]:
     """By participant; answers are taken to be as long as `max_tokens` allows, at most `USUAL_ANSWER` tokens.
 
-    Models are made as for a run, so that what would keep it from starting is found: raises `ConfigError`.
+    Models are made as for a run, so that what would keep it from starting is found: raises `ConfigError`. The requests
+    are for people to look at: what came from the environment is named in them, not shown.
     """
     cast = FromFile.of(loaded, keyboard).cast({})
-    return list(_expected(cast))
+    mask = Mask(loaded.secret_names)
+    return [replace(expected, request=_masked(expected.request, mask)) for expected in _expected(cast)]
+
+
+def _masked(request: ModelRequest, mask: Mask) -> ModelRequest:
+    messages = (
+        replace(message, parts=tuple(_masked_part(p, mask) for p in message.parts)) for message in request.messages
+    )
+    return replace(request, system=mask.text(request.system), messages=tuple(messages))
+
+
+def _masked_part(part: Part, mask: Mask) -> Part:
+    return replace(part, text=mask.text(part.text)) if isinstance(part, Text) else part
 
 
 def _expected(cast: Cast) -> Iterator[Expected]:

@@ -93,7 +93,7 @@ class Clocks:
 
     def _ran_out(self, due: float) -> Unreachable:
         if due >= self._ends:
-            return Unreachable(f"{self._where}: no complete answer within {self._seconds:.4g} s (the total clock).")
+            return Unreachable(f"{self._where}: no complete answer within {self._seconds:.3g} s (the total clock).")
         if self._last:
             idle = self._deadlines.idle
             return Stalled(f"{self._where}: silent for {idle:.4g} s amid the answer (the idle clock).", again="always")

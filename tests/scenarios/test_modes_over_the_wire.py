@@ -17,6 +17,7 @@ from ai_battle.core.events import (
     SpeakerSelected,
     Summarised,
     TextDelta,
+    TurnFailed,
     TurnFinished,
     Warned,
 )
@@ -276,6 +277,45 @@ class TestFaults:
         assert heard(log) == lines
         again = [request.body for request in fake.questions][len(asked) :]
         assert again == [*asked[:3], asked[2], asked[3]], "the same request, once more"
+
+    @every_wire
+    async def test_a_model_that_falls_silent_costs_its_turn_and_not_the_run(
+        self, fakes: FakeProviders, wire: str
+    ) -> None:
+        getattr(fakes, wire).says("One.", "Two.", fault("stall_mid_stream"), "Four.")
+        source = talk(all_of(TYPES[wire], "Ann", "Bob"), timeouts={"request": 0.5, "retry_count": 0})
+
+        result, log = await played(source)
+
+        assert result.status == "done"
+        assert transcript(result) == [("", GOAL), ("Ann", "One."), ("Bob", "Two."), ("Bob", "Four.")]
+        (failed,) = of(TurnFailed, log)
+        assert (failed.speaker, failed.turn, failed.policy) == ("Ann", 3, "skip")
+        assert "0.5 s" in failed.error
+        assert failed.partial, "what had come is kept, and not in the conversation"
+
+    @every_wire
+    async def test_servers_that_do_not_stream_take_part_all_the_same(self, fakes: FakeProviders, wire: str) -> None:
+        getattr(fakes, wire).streams = False
+
+        result, log = await played(talk(all_of(TYPES[wire], "Ann", "Bob")))
+
+        assert (result.status, result.turns) == ("done", 4)
+        assert heard(log) == [message.text for message in result.messages[1:]]
+        assert all(turn.usage.output_tokens for turn in of(TurnFinished, log) if turn.kind == "turn")
+
+    @every_wire
+    async def test_what_a_model_thinks_is_kept_and_no_other_hears_it(self, fakes: FakeProviders, wire: str) -> None:
+        getattr(fakes, wire).says(*(reply(f"Word {n}.", thinking=f"Thought {n}.") for n in range(4)))
+
+        result, log = await played(talk(all_of(TYPES[wire], "Ann", "Bob")))
+
+        assert heard(log) == [f"Word {n}." for n in range(4)]
+        assert [message.thinking for message in result.messages[1:]] == [f"Thought {n}." for n in range(4)]
+        ann, bob, *_, last = (str(request.body) for request in received(fakes, wire))
+        assert "Thought" not in ann + bob
+        assert "Thought 0." not in last
+        assert "Thought 2." not in last
 
 
 def heard(log: EventLog) -> list[str]:

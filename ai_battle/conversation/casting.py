@@ -37,7 +37,7 @@ class Casting(ABC):
 
     @abstractmethod
     def cast(self, starts: Mapping[str, int]) -> Cast:
-        """`starts`: how many calls of each participant an earlier process has made. Raises `ConfigError`."""
+        """`starts`: how many entries of its script each scripted participant has used up. Raises `ConfigError`."""
 
 
 @dataclass(frozen=True, slots=True)

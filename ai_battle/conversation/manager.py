@@ -132,7 +132,7 @@ class ConversationManager:
             if progress.finished and progress.ended:
                 return _result(progress.ended, run_dir)
             settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
-            async with _cast(casting, progress.calls) as cast:
+            async with _cast(casting, progress.positions) as cast:
                 state = State(cast.plan)
                 for _, event in journal.read(run_dir):
                     state.apply(event)

@@ -1,17 +1,15 @@
 """How far a run has come: what has to be known before it is taken up again."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.events import (
-    AttemptFailed,
     Event,
-    ModelReplied,
     RunFinished,
     RunResumed,
     RunStarted,
+    ScriptAdvanced,
     SpeakerSelected,
     Summarised,
     TurnFailed,
@@ -25,16 +23,16 @@ from ._reading import read
 class Progress:
     """What the journal says was done.
 
-    `turn` is the last one that is over, `calls` counts by participant the model calls, answered and failed, that will
-    not be made again: those of turns that are over, selections and summaries. `started` is None when nothing was
-    journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did.
+    `turn` is the last one that is over. `positions` are how many entries of its script each scripted participant has
+    used up for what will not be asked again: turns that are over, selections and summaries. `started` is None when
+    nothing was journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did.
     """
 
     run_dir: Path
     started: RunStarted | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     turn: int = 0
-    calls: Counter[str] = field(default_factory=Counter)
+    positions: dict[str, int] = field(default_factory=dict)
     ended: RunFinished | None = None
 
     @property
@@ -56,25 +54,27 @@ def progress(run_dir: Path) -> Progress:
 
 
 class _Account:
-    """Adds events up. Calls of a turn that is still open count only when it is over: it will be played again."""
+    """Adds events up. What a turn used that is still open counts only when it is over: it will be played again."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
-        self._open: dict[str, None] = {}
-        self._pending: Counter[str] = Counter()
+        self._open: set[str] = set()
+        self._pending: dict[str, int] = {}
 
     def take(self, event: Event) -> None:
         match event:
             case RunStarted() | RunResumed():
                 self._begin(event)
             case TurnStarted(speaker=speaker):
-                self._open[speaker] = None
-            case ModelReplied() | AttemptFailed():
-                self._pending[event.speaker or next(reversed(self._open), "")] += 1
+                self._open.add(speaker)
+            case ScriptAdvanced(position=position, speaker=speaker):
+                self._pending[speaker] = position
             case TurnFinished() | TurnFailed(policy="skip"):
-                self._close_turn(event)
+                self.progress.turn = event.turn
+                self._open.discard(event.speaker)
+                self._keep_positions()
             case SpeakerSelected() | Summarised():
-                self._count_calls()
+                self._keep_positions()
             case RunFinished():
                 self.progress.ended = event
 
@@ -86,15 +86,7 @@ class _Account:
         self._open.clear()
         self._pending.clear()
 
-    def _close_turn(self, event: TurnFinished | TurnFailed) -> None:
-        """A client that tells of no calls made as many as its turn says."""
-        self.progress.turn = event.turn
-        if isinstance(event, TurnFinished) and event.speaker:
-            self._pending[event.speaker] = self._pending[event.speaker] or event.attempts
-        self._open.pop(event.speaker, None)
-        self._count_calls()
-
-    def _count_calls(self) -> None:
+    def _keep_positions(self) -> None:
         """Those of participants who are not in the middle of a turn: a selector's and a summariser's too."""
-        for speaker in [name for name in self._pending if name not in self._open]:
-            self.progress.calls[speaker] += self._pending.pop(speaker)
+        for speaker in self._pending.keys() - self._open:
+            self.progress.positions[speaker] = self._pending.pop(speaker)

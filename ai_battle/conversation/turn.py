@@ -12,6 +12,7 @@ from ..core.events import (
     Emit,
     Event,
     ModelReplied,
+    ScriptAdvanced,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
@@ -48,6 +49,8 @@ class Ear:
             event = replace(event, speaker=self._speaker)
         elif isinstance(event, ModelReplied):
             self._usage = (self._usage or NOTHING_USED) + event.usage
+            event = replace(event, speaker=self._speaker)
+        elif isinstance(event, ScriptAdvanced):
             event = replace(event, speaker=self._speaker)
         await self._tell(event)
 

@@ -78,6 +78,17 @@ class Retrying:
 
 
 @dataclass(frozen=True, slots=True)
+class ScriptAdvanced:
+    """A scripted model has used up an entry of its script; one that takes its place starts at `position`.
+
+    `speaker` is filled in by whoever runs the discussion.
+    """
+
+    position: int
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """Something a user should know that does not stop the run (a dropped parameter, a retired name)."""
 
@@ -198,7 +209,7 @@ class RunFinished:
 
 Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
-    | ModelReplied | AttemptFailed | Retrying | Warned
+    | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolCalled | ToolReturned
     | RunStarted | RunResumed | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | BudgetReached | RunFinished

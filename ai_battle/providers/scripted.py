@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.client import ModelClient
 from ..core.errors import ProviderError
-from ..core.events import Emit, TextDelta, ThinkingDelta, ToolCallDelta, ignore
+from ..core.events import Emit, ScriptAdvanced, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from ..core.tokens import estimate_message, estimate_request
@@ -48,7 +48,10 @@ class ScriptedClient(ModelClient):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         self.requests.append(request)
         del self.requests[:-_REMEMBERED]
+        before = self.position
         said = self._next(request)
+        if self.position != before:
+            await emit(ScriptAdvanced(self.position))
         await asyncio.sleep(said.delay)
         await self._stream(said, emit)
         if said.fault:

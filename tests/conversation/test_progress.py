@@ -12,12 +12,11 @@ import pytest
 
 from ai_battle.conversation.journal import Journal, Progress, progress
 from ai_battle.core.events import (
-    AttemptFailed,
     Event,
-    ModelReplied,
     RunFinished,
     RunResumed,
     RunStarted,
+    ScriptAdvanced,
     SpeakerSelected,
     Summarised,
     TurnFailed,
@@ -31,17 +30,12 @@ STARTED = RunStarted("debate", "run", {"ann": "scripted", "bob": "scripted"}, {"
 USAGE = Usage(10, 5, cost_usd=0.01)
 
 
-def answered(speaker: str = "") -> ModelReplied:
-    return ModelReplied("scripted", USAGE, 0.1, speaker=speaker)
-
-
-def failed(speaker: str = "") -> AttemptFailed:
-    return AttemptFailed("scripted", 1, "cut off", 0.1, speaker=speaker)
+def used(speaker: str, position: int) -> ScriptAdvanced:
+    return ScriptAdvanced(position, speaker)
 
 
 def played(number: int, speaker: str, *on_the_way: Event) -> tuple[Event, ...]:
-    begun = TurnStarted(number, (number + 1) // 2, speaker)
-    return (begun, *on_the_way, answered(speaker), turn(number, speaker, f"turn {number}"))
+    return (TurnStarted(number, (number + 1) // 2, speaker), *on_the_way, turn(number, speaker, f"turn {number}"))
 
 
 async def after(run_dir: Path, *events: Event | Iterable[Event]) -> Progress:
@@ -54,72 +48,70 @@ async def after(run_dir: Path, *events: Event | Iterable[Event]) -> Progress:
 
 
 async def test_a_run_in_the_middle(tmp_path: Path) -> None:
-    """The turn in flight and its calls do not count: it will be played again."""
+    """The turn in flight and what its models said do not count: it will be played again."""
     found = await after(
         tmp_path,
         STARTED,
-        played(1, "ann"),
-        played(2, "bob", failed("bob")),
-        played(3, "ann"),
+        played(1, "ann", used("ann", 1)),
+        played(2, "bob", used("bob", 1), used("bob", 2)),
+        played(3, "ann", used("ann", 2)),
         TurnStarted(4, 2, "bob"),
-        failed("bob"),
-        answered("bob"),
+        used("bob", 3),
+        used("bob", 4),
     )
 
     assert found.turn == 3
-    assert found.calls == {"ann": 2, "bob": 2}
+    assert found.positions == {"ann": 2, "bob": 2}
     assert (found.started, found.config_digest, found.finished) == (STARTED, "d1", False)
 
 
-async def test_calls_without_a_name_belong_to_whose_turn_it_is(tmp_path: Path) -> None:
-    found = await after(tmp_path, STARTED, TurnStarted(1, 1, "ann"), failed(), answered(), turn(1, "ann", "Hello."))
-    assert found.calls == {"ann": 2}
+async def test_an_answer_that_used_no_entry_leaves_the_script_where_it_is(tmp_path: Path) -> None:
+    found = await after(tmp_path, STARTED, played(1, "ann", used("ann", 1)), played(2, "ann"))
+    assert found.positions == {"ann": 1}
 
 
-async def test_a_client_that_tells_of_no_calls_made_as_many_as_its_turns_say(tmp_path: Path) -> None:
-    found = await after(tmp_path, STARTED, TurnStarted(1, 1, "ann"), replace(turn(1, "ann", "Hello."), attempts=2))
-    assert found.calls == {"ann": 2}
-
-
-async def test_a_selectors_calls_count_once_its_choice_is_known(tmp_path: Path) -> None:
+async def test_a_selectors_entries_count_once_its_choice_is_known(tmp_path: Path) -> None:
     chosen = SpeakerSelected("ann", "chosen")
-    found = await after(tmp_path, STARTED, answered("mod"), chosen, played(1, "ann"), answered("mod"))
-    assert found.calls == {"mod": 1, "ann": 1}
+    found = await after(tmp_path, STARTED, used("mod", 1), chosen, played(1, "ann", used("ann", 1)), used("mod", 2))
+    assert found.positions == {"mod": 1, "ann": 1}
 
 
 async def test_the_prompt_is_no_turn(tmp_path: Path) -> None:
     prompt = replace(turn(0, "", "Discuss."), kind="prompt", usage=NOTHING_USED)
-    found = await after(tmp_path, STARTED, prompt, played(1, "ann"))
-    assert (found.turn, found.calls) == (1, {"ann": 1})
+    found = await after(tmp_path, STARTED, prompt, played(1, "ann", used("ann", 1)))
+    assert (found.turn, found.positions) == (1, {"ann": 1})
 
 
 async def test_of_turns_at_the_same_time_only_the_finished_count(tmp_path: Path) -> None:
     begun = (TurnStarted(1, 1, "ann"), TurnStarted(2, 1, "bob"))
-    found = await after(tmp_path, STARTED, begun, answered("bob"), answered("ann"), turn(1, "ann", "Hello."))
-    assert found.calls == {"ann": 1}
+    found = await after(tmp_path, STARTED, begun, used("bob", 1), used("ann", 1), turn(1, "ann", "Hello."))
+    assert found.positions == {"ann": 1}
 
 
 async def test_after_a_resume_the_turn_that_was_cut_off_counts_once(tmp_path: Path) -> None:
-    cut_off = (TurnStarted(2, 1, "bob"), answered("bob"))
-    found = await after(tmp_path, STARTED, played(1, "ann"), cut_off, RunResumed(1, 1), played(2, "bob"))
-    assert found.calls == {"ann": 1, "bob": 1}
+    cut_off = (TurnStarted(2, 1, "bob"), used("bob", 1))
+    again = (RunResumed(1, 1), played(2, "bob", used("bob", 1)))
+    found = await after(tmp_path, STARTED, played(1, "ann", used("ann", 1)), cut_off, *again)
+    assert found.positions == {"ann": 1, "bob": 1}
     assert found.turn == 2
 
 
 async def test_a_summary_is_not_made_again(tmp_path: Path) -> None:
     summary = Summarised(1, "They greeted each other.", USAGE, "scripted")
-    found = await after(tmp_path, STARTED, played(1, "ann"), answered("ann"), summary, answered("ann"))
-    assert found.calls == {"ann": 2}
+    first = played(1, "ann", used("ann", 1))
+    found = await after(tmp_path, STARTED, first, used("ann", 2), summary, used("ann", 3))
+    assert found.positions == {"ann": 2}
 
 
 async def test_a_skipped_turn_is_over_and_one_that_stopped_the_run_is_not(tmp_path: Path) -> None:
     skipped = TurnFailed(2, 1, "bob", "no connection", "skip", USAGE)
     stopped = TurnFailed(3, 2, "ann", "no connection", "stop", USAGE)
-    lost = (TurnStarted(2, 1, "bob"), failed("bob"), skipped, TurnStarted(3, 2, "ann"), failed("ann"), stopped)
-    found = await after(tmp_path, STARTED, played(1, "ann"), lost, RunFinished("failed", "ann", 2, USAGE))
+    first = played(1, "ann", used("ann", 1))
+    lost = (TurnStarted(2, 1, "bob"), used("bob", 1), skipped, TurnStarted(3, 2, "ann"), used("ann", 2), stopped)
+    found = await after(tmp_path, STARTED, first, lost, RunFinished("failed", "ann", 2, USAGE))
 
     assert found.turn == 2
-    assert found.calls == {"ann": 1, "bob": 1}
+    assert found.positions == {"ann": 1, "bob": 1}
     assert not found.finished
 
 
@@ -153,7 +145,7 @@ async def test_reading_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path
         def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         before = peak()
         found, said = progress(Path(sys.argv[1])), messages(Path(sys.argv[1]))
-        assert (found.calls["ann"], len(said), sum(1 for _ in said)) == (10_000, 10_000, 10_000)
+        assert (found.turn, len(said), sum(1 for _ in said)) == (1, 10_000, 10_000)
         print(peak() - before)
     """
     grown = subprocess.check_output([sys.executable, "-c", textwrap.dedent(script), tmp_path], text=True)  # noqa: ASYNC221

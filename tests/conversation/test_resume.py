@@ -169,3 +169,57 @@ async def test_a_run_that_somebody_else_goes_on_with_is_not_even_read(tmp_path: 
     with pytest.raises(JournalError, match="in use by process"):
         await again.resume(run_dir)
     await held.close()
+
+
+def say(*texts: str) -> list[object]:
+    """Every second answer comes after an attempt that fails."""
+    return [entry for n, text in enumerate(texts) for entry in ([{"fail": "rate_limited"}] * (n % 2) + [text])]
+
+
+BY_RULE = {"match": "asks something.$", "say": "That is answered by rule."}
+FAILURE = {"match": "fails here.$", "fail": "bad_reply"}
+SCRIPTED = {
+    "turns": 3,
+    "speaker_selection": "moderator",
+    "goal": "Talk.",
+    "timeouts": {"retry_count": 1},
+    "execution": {"max_conversation_tokens": 400},
+    "models": {
+        "chair": {
+            "type": "scripted",
+            "role": "moderator",
+            "when": [{"match": f"Choose one: .*{name}", "say": name} for name in ("bob", "ada")],
+            "script": say("Welcome.", "Notes.", "Goodbye."),
+        },
+        "ada": {
+            "type": "scripted",
+            "when": [BY_RULE],
+            "script": say("It fails here.", *(f"{n} " + "word " * 60 for n in range(9))),
+        },
+        "bob": {
+            "type": "scripted",
+            "when": [FAILURE],
+            "script": say("Bob asks something.", "Bob goes on.", *(f"{n} " + "term " * 60 for n in range(9))),
+        },
+        "cleo": {"type": "scripted", "script": ["Nobody chooses me."]},
+    },
+}
+
+
+async def test_scripts_with_rules_and_failures_go_on_where_they_were(tmp_path: Path) -> None:
+    """Rules use up no entry, whoever is asked and whatever for: turns, choices, summaries."""
+    whole = ConversationManager.from_config({"discussion": SCRIPTED}, out=tmp_path / "whole")
+    expected = await whole.run_discussion()
+    texts = [message.text for message in expected.messages]
+    assert (expected.status, texts[-1], "That is answered by rule." in texts) == ("done", "Goodbye.", True)
+    lines = (tmp_path / "whole/journal.jsonl").read_bytes().splitlines(keepends=True)
+
+    for cut in range(1, len(lines)):
+        run_dir = tmp_path / f"cut{cut}"
+        run_dir.mkdir()
+        (run_dir / "config.yaml").write_bytes((tmp_path / "whole/config.yaml").read_bytes())
+        (run_dir / "journal.jsonl").write_bytes(b"".join(lines[:cut]))
+
+        result = await ConversationManager.from_config({"discussion": SCRIPTED}).resume(run_dir)
+
+        assert [message.text for message in result.messages] == texts, cut

@@ -6,7 +6,7 @@ import pytest
 
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import RateLimited
-from ai_battle.core.events import Emit, EventLog, ModelReplied, ignore
+from ai_battle.core.events import Emit, EventLog, ModelReplied, ScriptAdvanced, ignore
 from ai_battle.core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import user
 from ai_battle.providers._metered import Metered
@@ -81,4 +81,4 @@ async def test_a_failure_passes_and_is_not_an_answer() -> None:
     log = EventLog()
     with pytest.raises(RateLimited):
         await Metered(ScriptedClient({"fail": "rate_limited"}), "m").complete(HELLO, log)
-    assert log.events == []
+    assert log.events == [ScriptAdvanced(1)]

@@ -71,7 +71,7 @@ async def test_an_answer_comes_back_as_it_was_in_the_same_pieces(
     replay = await recorded(path, (request_, entry))
 
     assert await replay.complete(request_, now := EventLog()) == expected
-    assert now.events == before.events
+    assert now.events == before.events[1:], "all but how far the script is"
 
 
 async def test_it_depends_on_the_request_and_not_on_the_order(path: Path) -> None:

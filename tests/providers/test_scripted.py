@@ -14,7 +14,7 @@ from ai_battle.core.errors import (
     Refused,
     Unreachable,
 )
-from ai_battle.core.events import EventLog, TextDelta, ThinkingDelta
+from ai_battle.core.events import EventLog, ScriptAdvanced, TextDelta, ThinkingDelta
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient, create
@@ -55,7 +55,7 @@ async def test_thinking_and_tool_calls_are_parts_of_the_answer() -> None:
 
     assert (response.message.thinking, response.text, response.stop) == ("Hm", "Adding.", "tool_calls")
     assert response.tool_calls == (ToolCall("add", {"a": 1}, id="call_1"),)
-    assert log.events[0] == ThinkingDelta("Hm")
+    assert log.events[:2] == [ScriptAdvanced(1), ThinkingDelta("Hm")]
 
 
 async def test_several_calls_have_ids_of_their_own() -> None:

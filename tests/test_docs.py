@@ -17,6 +17,7 @@ from ai_battle import assembly, conversation
 from ai_battle.cli import CONTEXT
 from ai_battle.cli import commands as ai_battle
 from ai_battle.config import load
+from ai_battle.providers._names import parse
 from ai_battle.testing.__main__ import _parser as fakes_parser
 from docs import generate
 
@@ -155,6 +156,32 @@ def _check_ours(arguments: list[str]) -> None:
         command = found
     if arguments:
         command.make_context(command.name, [*arguments], parent=context)
+
+
+class TestTheReadme:
+    README = ROOT / "README.md"
+
+    def test_the_mistake_is_told_as_it_says(self, tmp_path: Path) -> None:
+        """Its discussion with the first `type` misspelt, and what it says that `validate` prints then."""
+        discussion = next(pages.blocks(self.README, "yaml")).text.replace("type:", "typ:", 1)
+        (command, told), *_ = next(b for b in pages.blocks(self.README, "console") if b.exchanges).exchanges
+        (tmp_path / pages.words(command)[-1]).write_text(discussion, encoding="utf-8")
+        typed = [sys.executable, "-m", *pages.words(command.replace("ai-battle", "ai_battle"))]
+
+        done = subprocess.run(typed, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+        assert (done.returncode, done.stdout.splitlines()) == (2, told)
+
+    def test_each_model_type_that_it_lists_is_one(self) -> None:
+        table = self.README.read_text(encoding="utf-8").partition("| you write |")[2].partition("\n\n")[0]
+        types = [name for row in table.splitlines()[2:] for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+        assert len(types) >= 15
+        for name in types:
+            assert parse(name).model
+
+    def test_it_names_the_two_commands_to_know_first(self) -> None:
+        first = next(pages.blocks(self.README, "console"))
+        assert [pages.words(command) for command in first.commands] == [["make", "demo"], ["make", "test"]]
 
 
 def test_a_reader_who_types_the_whole_tutorial_sees_what_it_says(tmp_path: Path) -> None:

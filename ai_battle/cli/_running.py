@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -36,29 +37,39 @@ class Showing:
 
 
 class _Noted:
-    """Passes events on and keeps the run directory, which an interrupted run has to name."""
+    """Passes events on and keeps the run directory, which an interrupted run has to name.
 
-    def __init__(self, emit: Emit) -> None:
+    When nobody reads on (`| head`), the run is interrupted: what is said now would be paid for and seen by nobody.
+    Not so with `--json`, where the result is still to come.
+    """
+
+    def __init__(self, emit: Emit, *, as_json: bool) -> None:
         self.run_dir = ""
         self._emit = emit
+        self._as_json = as_json
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self.run_dir = event.run_dir
-        await self._emit(event)
+        try:
+            await self._emit(event)
+        except BrokenPipeError:
+            self._emit = ignore
+            _silence(sys.stderr if self._as_json else sys.stdout)
+            if not self._as_json:
+                raise asyncio.CancelledError from None
 
 
 def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     """The exit code of the run; prints the run directory last."""
     screen = _view(showing)
-    noted = _Noted(screen or ignore)
+    noted = _Noted(screen or ignore, as_json=showing.as_json)
     noted.run_dir = run_dir
     try:
         result = asyncio.run(_interruptible(discuss(noted)))
     except asyncio.CancelledError:
         _close(screen)
-        write_reports(Path(noted.run_dir))
-        click.echo(f"Interrupted; every finished turn is kept. To go on: ai-battle resume {noted.run_dir}", err=True)
+        _say_how_to_go_on(noted.run_dir)
         return INTERRUPTED
     finally:
         _close(screen)
@@ -94,6 +105,19 @@ def _on_signals(task: asyncio.Future[Any]) -> Iterator[None]:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
     yield
+
+
+def _say_how_to_go_on(run_dir: str) -> None:
+    if run_dir:
+        write_reports(Path(run_dir))
+        click.echo(f"Interrupted; every finished turn is kept. To go on: ai-battle resume {run_dir}", err=True)
+
+
+def _silence(stream: TextIO) -> None:
+    """Python would complain at its end about what it still has to write into the broken pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def _close(screen: LiveView | PlainLines | None) -> None:

@@ -171,18 +171,29 @@ class TestPipes:
             "[2] Bob: a b c d e f g h i j k l m n o p q r s t u v w x y z",
         ]
 
-    def test_a_reader_who_leaves_early_gets_no_traceback_and_the_run_is_kept(self, slow: Path) -> None:
+    async def test_a_reader_who_leaves_early_ends_the_run_as_ctrl_c_does(self, slow: Path) -> None:
+        """Of `| head -1`: what nobody reads is not paid for, and no traceback is shown."""
         process = begun("run", slow, "--out", "here")
         assert process.stdout
         assert process.stdout.readline() == "Spell.\n"
         process.stdout.close()
         process.stdout = None
+        stopped = ended(process)
+
+        assert stopped.code == 130
+        assert turns("here") in ([1], [1, 2]), "one more line may have gone into the pipe"
+        assert stopped.err.splitlines() == ["Interrupted; every finished turn is kept. To go on: ai-battle resume here"]
+        assert run(*resume_command(stopped.err)).code == 0
+        assert transcript("here") == await undisturbed(slow)
+
+    def test_json_is_printed_whole_whoever_reads_the_rest(self, slow: Path) -> None:
+        process = begun("run", slow, "--json", "--set", "discussion.models.Bob.pace=0")
+        assert process.stderr
+        process.stderr.close()
+        process.stderr = None
         done = ended(process)
 
-        assert "Traceback" not in done.err
-        assert "Exception ignored" not in done.err
-        assert turns("here")[:2] == [1, 2]
-        json.loads(Path("here/journal.jsonl").read_text().splitlines()[-1])
+        assert (done.code, json.loads(done.out)["turns"]) == (0, 4)
 
     @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
     def test_closed_streams_do_no_harm(self, slow: Path, closed: str) -> None:

@@ -41,8 +41,8 @@ A suffix says how much the model thinks: `-reasoning-none`, `-reasoning-low`, `-
 {styles}. `parameters: {{reasoning: ...}}` says the same.
 Without a level a suffix counts for well-known names only: `ollama/phi4-reasoning` is a model's own name.
 
-A name that nobody knows is an error that lists near names; there is no silent fallback. After `provider/` any model
-name is taken as it is, so new models need no new version of this package.
+A name that nobody knows is an error that lists near names; there is no silent fallback. After `provider/` a name that
+is in none of the tables below is sent as it is, so new models need no new version of this package.
 """
 
 

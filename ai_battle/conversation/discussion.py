@@ -1,9 +1,9 @@
 """One run of a discussion: the straight line of its turns."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from dataclasses import replace
-from typing import Literal, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from ..core.errors import AIBattleError, ConfigError, ContextTooLong, JournalError, ProviderError, Unreachable
 from ..core.events import Emit, EventLog, RunFinished, TurnFinished, TurnStarted, Warned
@@ -20,12 +20,20 @@ from .turn import Ear, Fault, Kind, Step, answered, failed, fault, finished
 
 FATAL = (401, 403, 404)
 
-T = TypeVar("T")
 Status = Literal["done", "limit", "failed"]
 
 
 class _RunFailed(AIBattleError):
     """A participant can't go on, so the run can't either."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One of several that are under way at once: what is heard of it, and what it comes to."""
+
+    step: Step
+    log: EventLog
+    answer: asyncio.Future[TurnFinished | Fault]
 
 
 class Discussion:
@@ -81,6 +89,8 @@ class Discussion:
                 await self.take_turn(self._step(self._floor.last_word, "wrap_up", "wrap_up"))
             return "limit", f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
         await self._conclude()
+        if not self._state.finished:
+            return "failed", f"nobody answered; the last to fail was {self._state.last_failure}"
         return "done", self._state.stop_reason or self._floor.reason_to_end
 
     async def _conclude(self) -> None:
@@ -103,21 +113,44 @@ class Discussion:
         """All answer the same history at once; their answers are then heard as wholes, in speaking order."""
         await self._pause()
         already = self._state.taken % len(self._plan.regulars)
-        deaf_from = self._state.turn + 1 - already if already else 0
+        first = self._state.turn + 1
         steps = [
-            replace(self._step(p), turn=self._state.turn + 1 + ahead, deaf_from=deaf_from)
+            replace(self._step(p), turn=first + ahead, deaf_from=first - already)
             for ahead, p in enumerate(self._floor.round_to_go)
         ]
         if not already:
             for step in steps:
                 await self._memory.make_room(step.participant)
-        logs = [EventLog() for _ in steps]
-        results = await _together([self._ask(step, log) for step, log in zip(steps, logs, strict=True)])
-        for step, log, result in zip(steps, logs, results, strict=True):
-            await self._tell(TurnStarted(step.turn, step.round, step.participant.name))
-            for event in log.events:
-                await self._tell(event)
-            await self._settle(step, result)
+        calls = [self._called(step) for step in steps]
+        try:
+            while calls:
+                result = await calls[0].answer
+                call = calls.pop(0)
+                await self._recount(call)
+                await self._settle(call.step, result)
+        finally:
+            await self._abandon(calls)
+
+    def _called(self, step: Step) -> _Call:
+        log = EventLog()
+        return _Call(step, log, asyncio.ensure_future(self._ask(step, log)))
+
+    async def _recount(self, call: _Call) -> None:
+        for event in (TurnStarted(call.step.turn, call.step.round, call.step.participant.name), *call.log.events):
+            await self._tell(event)
+
+    async def _abandon(self, calls: Sequence[_Call]) -> None:
+        """What is left of a round that ends early was paid for as well, and will have to be asked again."""
+        for call in calls:
+            call.answer.cancel()
+        results = await asyncio.gather(*(call.answer for call in calls), return_exceptions=True)
+        for call, result in zip(calls, results, strict=True):
+            if call.log.events:
+                await self._recount(call)
+            if isinstance(result, TurnFinished):
+                result = Fault(ProviderError("the round ended before it"), result.usage, result.message.text)
+            if isinstance(result, Fault):
+                await self._tell(failed(call.step, result, "stop"))
 
     async def _ask(self, step: Step, tell: Emit) -> TurnFinished | Fault:
         ear = Ear(step.participant.name, tell)
@@ -141,7 +174,8 @@ class Discussion:
 
     def _request(self, step: Step) -> ModelRequest:
         name, state = step.participant.name, self._state
-        messages = state.seen_before(name, step.deaf_from) if step.deaf_from else state.views[name].messages
+        deaf = 0 < step.deaf_from <= state.turn
+        messages = state.seen_before(name, step.deaf_from) if deaf else state.views[name].messages
         if step.note and self._plan.mode != "no-meta":
             messages = with_note(messages, prompt(step.note))
         return ModelRequest(messages, state.systems[name], options=step.participant.parameters)
@@ -172,15 +206,21 @@ class Discussion:
             _is_fatal(fault.error)
             or self._state.failed_in_a_row[participant.name] > 0
             or self._never_there(step, fault)
+            or self._nobody_answers(participant)
         )
         await self._tell(failed(step, fault, "stop" if stop else "skip"))
         if stop:
-            raise _RunFailed(f"{participant.name}: {fault.error}")
+            raise _RunFailed(self._state.last_failure)
 
     def _never_there(self, step: Step, fault: Fault) -> bool:
         """A model that could not be reached from the start is a matter of the set-up: others need not spend on it."""
         silent = isinstance(fault.error, Unreachable) and fault.error.status is None
         return silent and not self._state.spoken[step.participant.name]
+
+    def _nobody_answers(self, participant: Participant) -> bool:
+        """A first round without any answer: the run stops at its last turn, which can be taken again."""
+        regulars = self._plan.regulars
+        return not self._state.finished and participant in regulars and self._state.taken + 1 >= len(regulars)
 
     def _step(self, participant: Participant, kind: Kind = "turn", note: str = "") -> Step:
         number = min(self._state.taken // len(self._plan.regulars) + 1, self._plan.turns)
@@ -193,14 +233,3 @@ class Discussion:
 
 def _is_fatal(error: AIBattleError) -> bool:
     return isinstance(error, ConfigError) or (isinstance(error, ProviderError) and error.status in FATAL)
-
-
-async def _together(asked: Sequence[Coroutine[None, None, T]]) -> list[T]:
-    """All results in order; when one fails, or the caller is cancelled, none is left running."""
-    tasks = [asyncio.ensure_future(one) for one in asked]
-    try:
-        return [await task for task in tasks]
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -59,7 +59,7 @@ class State:
         self.selected = self.last_regular = ""
         self.limit: BudgetReached | None = None
         self.wrapped_up = False
-        self.stop_reason = ""
+        self.stop_reason = self.last_failure = ""
         self.ended: RunFinished | None = None
         self.views = self._fresh_views()
 
@@ -118,6 +118,7 @@ class State:
 
     def _fail_turn(self, event: TurnFailed) -> None:
         self.ledger.add(event.usage)
+        self.last_failure = f"{event.speaker}: {event.error}"
         if event.policy == "skip":
             self.failed_in_a_row[event.speaker] += 1
             self._leave_turn(event)

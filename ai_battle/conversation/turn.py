@@ -82,8 +82,7 @@ def quiet(emit: Emit) -> Emit:
 class Step:
     """What is to happen next: who is asked, in what capacity, and the note that goes with this one request.
 
-    Where all answer at once, a round that was interrupted leaves turns that the others must not have heard:
-    those from `deaf_from` on.
+    Where all answer at once, nobody has heard the turns from `deaf_from` on, although some may be over already.
     """
 
     participant: Participant

@@ -7,6 +7,7 @@ import pytest
 
 from ai_battle.conversation import ConversationManager, Participant, RunResult
 from ai_battle.conversation.journal import read
+from ai_battle.conversation.person import Person
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import (
@@ -190,3 +191,29 @@ async def test_cancelling_keeps_what_was_said_of_the_turn_and_the_run_can_go_on(
     result = await ConversationManager(again, goal="Talk.", turns=1).resume(tmp_path / "run")
     assert [message.text for message in result.messages] == ["Talk.", "One.", "Two."]
     assert result.status == "done"
+
+
+async def test_a_run_in_which_nobody_answered_has_failed_and_goes_on_with_its_last_turn(tmp_path: Path) -> None:
+    down = {"say": "Half", "fail": "cut"}
+    result, log = await run(ScriptedClient(down), ScriptedClient(down), tmp_path / "run", turns=1)
+
+    assert (result.status, result.turns) == ("failed", 0)
+    assert result.stop_reason == "bob: scripted: the answer was cut off"
+    assert [event.policy for event in failures(log)] == ["skip", "stop"]
+
+    people = [Participant("ada", ScriptedClient()), Participant("bob", ScriptedClient("Here I am."))]
+    result = await ConversationManager(people, goal="Talk.", turns=1).resume(tmp_path / "run")
+    assert (result.status, [message.text for message in result.messages]) == ("done", ["Talk.", "Here I am."])
+
+
+async def test_a_run_in_which_everybody_let_the_turn_pass_has_failed_too(tmp_path: Path) -> None:
+    async def silent(prompt: str) -> str:
+        return ""
+
+    people = [Participant(name, Person(name, silent), role="user") for name in ("ada", "bob")]
+    result = await ConversationManager(people, goal="Talk.", turns=1, out=tmp_path / "run").run_discussion()
+
+    assert (result.status, result.stop_reason) == (
+        "failed",
+        "nobody answered; the last to fail was bob: bob let the turn pass.",
+    )

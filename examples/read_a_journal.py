@@ -2,13 +2,10 @@
 
 It prints:
 
-    run_started
-    turn_finished: (the prompt) 1 words
-    turn_started
-    turn_finished: Ann 3 words
-    turn_started
-    turn_finished: Bob 2 words
-    run_finished
+    the prompt, 1 words
+    turn 1: Ann, 3 words, 1 attempt
+    turn 2: Bob, 2 words, 1 attempt
+    done: turns
     with nothing but json: [('Ann', 'up the hill'), ('Bob', 'down again')]
 """
 
@@ -19,17 +16,19 @@ from tempfile import TemporaryDirectory
 
 from ai_battle import ConversationManager, Participant
 from ai_battle.conversation import journal
-from ai_battle.core.events import TurnFinished
+from ai_battle.core.events import RunFinished, TurnFinished
 from ai_battle.testing import ScriptedClient
 
 
 def with_the_package(run_dir: Path) -> None:
-    for record, event in journal.read(run_dir):
-        if isinstance(event, TurnFinished):
-            words = len(event.message.text.split())
-            print(f"{record['type']}: {event.speaker or '(the prompt)'} {words} words")
-        else:
-            print(record["type"])
+    for _, event in journal.read(run_dir):
+        match event:
+            case TurnFinished(kind="prompt", message=message):
+                print(f"the prompt, {len(message.text.split())} words")
+            case TurnFinished(turn=turn, speaker=speaker, message=message, attempts=attempts):
+                print(f"turn {turn}: {speaker}, {len(message.text.split())} words, {attempts} attempt")
+            case RunFinished(status=status, stop_reason=reason):
+                print(f"{status}: {reason}")
 
 
 def with_json_alone(run_dir: Path) -> list[tuple[str, str]]:

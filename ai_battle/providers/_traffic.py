@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 
@@ -9,20 +10,25 @@ from ..core.errors import ProviderError, RateLimited, Unreachable
 from . import _scope
 
 FAILURES = 5
+ENOUGH_CALLS = 20
+MINUTE = 60.0
 PROBE_AFTER = 30.0
 
 
 class Traffic:
     """Entered by each attempt: `async with traffic: ...`, when `waiting()` is over.
 
-    After five failures in a row the circuit is broken: nobody calls for 30 s, then one call probes and the others wait
-    for its outcome. Failures of calls that overlapped count once, as one outage hits them all.
+    After five failures in a row, or when half of a minute's calls failed (of `ENOUGH_CALLS` at least), the circuit is
+    broken: nobody calls for 30 s, then one call probes and the others wait for its outcome. Failures of calls that
+    overlapped count once, as one outage hits them all.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._closed_until = 0.0
         self._failures = 0
+        self._calls: deque[float] = deque()  # when those of the last minute ended
+        self._failed: deque[float] = deque()
         self._failed_at = 0.0
         self._last = ""
         self._probe: asyncio.Event | None = None
@@ -35,7 +41,11 @@ class Traffic:
     @property
     def reason(self) -> str:
         """Why there is a waiting time."""
-        return f"{self._failures} failures in a row, the last: {self._last}" if self._is_broken else "rate limit"
+        if not self._is_broken:
+            return "rate limit"
+        if self._failures >= FAILURES:
+            return f"{self._failures} failures in a row, the last: {self._last}"
+        return f"{len(self._failed)} failures in {len(self._calls)} calls of a minute, the last: {self._last}"
 
     def close_for(self, seconds: float) -> None:
         """The provider asked to be left alone: this holds for all calls."""
@@ -46,7 +56,8 @@ class Traffic:
 
     @property
     def _is_broken(self) -> bool:
-        return self._failures >= FAILURES
+        mostly = len(self._calls) >= ENOUGH_CALLS and 2 * len(self._failed) >= len(self._calls)
+        return mostly or self._failures >= FAILURES
 
     async def enter(self) -> bool:
         """Lets a call pass; true when it is the one that probes."""
@@ -63,11 +74,28 @@ class Traffic:
     def leave(self, error: BaseException | None, begun: float) -> None:
         """A cancelled call says nothing about the provider; any answer, even a 4xx, shows that it is up."""
         if error is None or (isinstance(error, ProviderError) and not _is_outage(error)):
-            self._failures = 0
+            self._answered(begun)
         elif isinstance(error, ProviderError) and begun >= self._failed_at:
             self._failures += 1
             self._failed_at = self.clock()
             self._last = str(error)
+            self._failed.append(self._failed_at)
+            self._count()
+
+    def _answered(self, begun: float) -> None:
+        """An answer to a call that began when the circuit was broken ends the outage."""
+        if self._is_broken and begun >= self._failed_at:
+            self._failed.clear()
+        self._failures = 0
+        self._count()
+
+    def _count(self) -> None:
+        """One more call, and only those of a minute."""
+        now = self.clock()
+        self._calls.append(now)
+        for ended in (self._calls, self._failed):
+            while ended and ended[0] < now - MINUTE:
+                ended.popleft()
 
     def probed(self) -> None:
         """Those that waited for the outcome go on, or give up."""

@@ -78,9 +78,10 @@ def in_answer(body: Any) -> ProviderError:
 
 
 def cut(partial: str, raw: bytes = b"") -> BadReply:
-    """The stream ended before its last event: what came is not an answer."""
-    message = f"The answer was cut after {len(partial)} characters."
-    return BadReply(message, again="always", partial=partial, raw=head(raw))
+    """The stream ended before its last event, or even within one, of which `raw` came: this is not an answer."""
+    within = raw.strip()
+    message = f"The answer was cut after {len(partial)} characters{', within an event' if within else ''}."
+    return BadReply(message, again="once" if within else "always", partial=partial, raw=head(raw))
 
 
 def malformed(raw: bytes, partial: str = "") -> BadReply:
@@ -90,7 +91,7 @@ def malformed(raw: bytes, partial: str = "") -> BadReply:
 def no_answer(raw: bytes) -> ProviderError:
     """The error for a body with 200 that is not an answer of a model API: nothing, a web page, an error object."""
     if not raw.strip():
-        return BadReply("The server sent an empty body.", again="once")
+        return BadReply("The server sent an empty body; is base_url right?", again="once")
     body = _parsed(raw)
     if isinstance(body, Mapping) and "error" in body:
         return in_answer(body)
@@ -165,6 +166,7 @@ def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
     passing = complaint.status is None or _may_pass(complaint.status)
     error = _classified(complaint, again if passing else "never")
     error.partial = partial
+    error.raw = head(dumps(body))
     return error
 
 

@@ -43,7 +43,7 @@ _PASSING = Row("three times", ProviderError, ("body",))
 _LIMITED = Row("three times", RateLimited, ("body",), "not before the time that is asked for, and no other call either")
 _SILENT = Row("twice", Unreachable, remark="ended by the clock for silence")
 _BROKEN = Row("three times", Unreachable)
-_CUT = Row("three times", BadReply, ("text",), "a cut answer is never taken for a whole one", in_one_piece="once")
+_CUT = "a cut answer is never taken for a whole one"
 _NO_ANSWER = Row("once", BadReply)
 _ENDLESS = Row("never", BadReply, ("body",), "not read beyond 16 MiB")
 
@@ -58,19 +58,18 @@ EXPECTED: Mapping[str, Row] = {
     "insufficient_quota": Row("never", RateLimited, ("body",), "the error says that the credit is used up"),
     "parameter_refused": Row("without it", remark="left out with one warning, and not sent again for a day"),
     "refusal": Row("never", remark="marked as a refusal; `Refused` when nothing was said"),
-    "content_filter": Row("never", remark="marked as filtered"),
-    "length": Row("never", remark="marked as cut by the limit"),
+    "content_filter": Row("never", remark="marked as filtered; `Refused` when nothing was said"),
+    "length": Row("never", remark="marked as cut by the limit; `BadReply` when thinking left no room for a word"),
     **dict.fromkeys(("stall_before_headers", "stall_after_headers", "slow_drip", "ping_for_ever"), _SILENT),
     "stall_mid_stream": Row("twice", Unreachable, ("text",), "ended by the clock for silence"),
     **dict.fromkeys(("reset_before_headers", "close_before_headers"), _BROKEN),
     **dict.fromkeys(("reset_mid_stream", "close_mid_stream"), Row("three times", Unreachable, ("text",))),
-    "end_mid_stream": _CUT,
-    "truncated_json": _CUT,
+    "end_mid_stream": Row("three times", BadReply, ("text",), _CUT, in_one_piece="once"),
+    "truncated_json": Row("once", BadReply, ("text", "body"), _CUT),
     "malformed_json": Row("once", BadReply, ("text", "body")),
-    "error_event_mid_stream": Row("three times", ProviderError, ("text",), in_one_piece="once"),
-    "error_200": Row("once", ProviderError),
-    **dict.fromkeys(("empty_body", "empty_answer"), _NO_ANSWER),
-    "empty_choices": Row("three times", BadReply, remark="once where the body tells that it is complete"),
+    "error_event_mid_stream": Row("three times", ProviderError, ("text", "body"), in_one_piece="once"),
+    "error_200": Row("once", ProviderError, ("body",)),
+    **dict.fromkeys(("empty_body", "empty_answer", "empty_choices"), _NO_ANSWER),
     "html_200": Row("once", BadReply, ("body",), "the error asks whether `base_url` is right"),
     "invalid_utf8": Row("never", remark="with U+FFFD in its place"),
     **dict.fromkeys(("huge_answer", "gzip_bomb"), _ENDLESS),

@@ -123,8 +123,7 @@ def _wrong_with(
     row, failed = scene.row, failures(log)
     if not isinstance(error, row.error or ()):
         yield f"{type(error).__name__}, not {row.error}: {error}"
-    few = scene.name == "empty_choices" and len(fake.questions) == 2
-    if not few and len(fake.questions) != row.attempts(scene.streamed):
+    if len(fake.questions) != row.attempts(scene.streamed):
         yield f"{len(fake.questions)} attempts, not {row.attempts(scene.streamed)}"
     if len(failed) != len(fake.questions) or log.text:
         yield f"{len(failed)} failed attempts were told of {len(fake.questions)}, and {log.text!r} stays"

@@ -13,7 +13,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
 from ai_battle.providers._deadlines import Stalled
 from ai_battle.providers._retry import Retrying, jitter, may_go_on
-from ai_battle.providers._traffic import FAILURES, PROBE_AFTER, Traffic
+from ai_battle.providers._traffic import ENOUGH_CALLS, FAILURES, MINUTE, PROBE_AFTER, Traffic
 
 Outcome = str | ProviderError | Callable[[], ProviderError]
 
@@ -304,5 +304,42 @@ async def test_one_outage_that_hits_many_calls_at_once_counts_once() -> None:
     await asyncio.sleep(0)
     together.set()
     await asyncio.gather(*calls, return_exceptions=True)
+
+    assert at.traffic.waiting() == 0
+
+
+async def test_when_half_of_a_minutes_calls_fail_nobody_calls_for_a_while() -> None:
+    at = At()
+    for _ in range(ENOUGH_CALLS // 2):
+        assert at.traffic.waiting() == 0
+        await at.call(None)
+        await at.fail(1)
+
+    assert at.traffic.waiting() == PROBE_AFTER
+    assert at.traffic.reason == "10 failures in 20 calls of a minute, the last: down"
+
+    at.now += PROBE_AFTER
+    await at.call(None)
+    await at.fail(1)
+    assert at.traffic.waiting() == 0
+
+
+async def test_failures_of_the_minute_before_are_forgotten() -> None:
+    at = At()
+    for _ in range(3):
+        for _ in range(ENOUGH_CALLS // 2 - 1):
+            await at.call(None)
+            await at.fail(1)
+        at.now += MINUTE
+
+    assert at.traffic.waiting() == 0
+
+
+async def test_few_failures_among_many_calls_break_nothing() -> None:
+    at = At()
+    for _ in range(ENOUGH_CALLS):
+        await at.call(None, seconds=0.1)
+        await at.call(None, seconds=0.1)
+        await at.fail(1)
 
     assert at.traffic.waiting() == 0

@@ -238,10 +238,11 @@ def test_an_error_object_where_an_answer_should_be_is_read() -> None:
 
 
 def test_a_cut_answer_says_how_far_it_came() -> None:
-    error = _errors.cut("four", b"data: {")
+    between, within = _errors.cut("four"), _errors.cut("four", b"data: {")
 
-    assert (str(error), error.again) == ("The answer was cut after 4 characters.", "always")
-    assert (error.partial, error.raw) == ("four", "data: {")
+    assert (str(between), between.again) == ("The answer was cut after 4 characters.", "always")
+    assert (str(within), within.again) == ("The answer was cut after 4 characters, within an event.", "once")
+    assert (within.partial, within.raw) == ("four", "data: {")
 
 
 def test_a_body_that_is_no_request_is_the_callers_mistake() -> None:

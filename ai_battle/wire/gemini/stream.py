@@ -10,6 +10,7 @@ from .._calls import new_id
 from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
 from .._json import dumps, loads
 from .._shape import given, needed
+from .._silence import empty
 from ..sse import EventTokenizer
 from .parts import Body
 from .responses import decode_response
@@ -96,6 +97,8 @@ class StreamReader:
 
     def _unfinished(self) -> ProviderError:
         tokenizer = self._tokenizer
+        if self._answer and not self._candidate and not tokenizer.unread:
+            return empty("the server sent no candidates")
         if self._answer:
             return cut(self.text, tokenizer.unread)
         return no_answer(tokenizer.unread or tokenizer.head)

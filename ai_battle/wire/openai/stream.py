@@ -75,8 +75,8 @@ class StreamReader:
 
     def _not_whole(self) -> ProviderError:
         body = self._tokens
-        if self._ended and not self._first:
-            return empty()
+        if not self._first and (self._ended or self._usage is not UNKNOWN_USAGE):
+            return empty("the server sent no choices")
         return cut(self.text, body.unread) if body.is_event_stream else no_answer(body.unread or body.head)
 
     def _take(self, name: str, chunk: dict[str, Any], events: list[Event]) -> None:

@@ -180,10 +180,10 @@ class TestStreamed:
         assert reader.done
 
     def test_a_stream_without_its_last_line_is_a_cut_one(self) -> None:
-        whole = lines(chunk(content="Hello"), LAST)
-        for end in range(len(lines(chunk(content="Hello"))), len(whole)):
-            error = failure(whole[:end])
-            assert (error.again, error.partial) == ("always", "Hello")
+        begun, last = lines(chunk(content="Hello")), lines(LAST)
+        for end in range(len(last)):
+            error = failure(begun + last[:end])
+            assert (error.again, error.partial) == ("once" if end else "always", "Hello")
 
     @pytest.mark.parametrize("broken", [b'{"message": \n', b"oops\n", b"17\n", b'{"done": true}\n'])
     def test_a_broken_line_is_asked_for_once_more(self, broken: bytes) -> None:

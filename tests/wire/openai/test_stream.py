@@ -131,9 +131,9 @@ def test_a_stream_without_finish_reason_is_a_cut_one(done: bool) -> None:
 
 
 def test_a_stream_that_ends_in_an_event_is_a_cut_one() -> None:
-    sent = events(chunk({"content": "Hello"}), STOP, done=False)
-    for end in range(len(events(chunk({"content": "Hello"}), done=False)), len(sent)):
-        assert failure(sent[:end]).again == "always"
+    begun, last = events(chunk({"content": "Hello"}), done=False), events(STOP, done=False)
+    for end in range(len(last)):
+        assert failure(begun + last[:end]).again == ("once" if end else "always")
 
 
 @pytest.mark.parametrize("broken", [b'data: {"choices": [\n\n', b"data: oops\n\n", b"data: 17\n\n", b'data: ["a"]\n\n'])
@@ -183,6 +183,7 @@ def test_an_error_event_by_name_is_an_error() -> None:
         (b": ping\n\n", "cut after 0 characters", "always"),
         (b'data: {"choices": []}\n\n', "cut after 0 characters", "always"),
         (b'data: {"choices": []}\n\ndata: [DONE]\n\n', "empty", "once"),
+        (b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 0}}\n\n', "empty", "once"),
         (b"data: [DONE]\n\n", "empty", "once"),
     ],
 )

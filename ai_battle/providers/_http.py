@@ -28,11 +28,12 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request as it is sent; `left_out` are the options that this API does not have."""
+    """A request as it is sent; `left_out` are the options that this API does not have, `clamped` those sent lower."""
 
     path: str
     body: bytes
     left_out: tuple[str, ...] = ()
+    clamped: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Dialect(Protocol):
@@ -76,8 +77,8 @@ class HttpClient(ModelClient):
         reader = self.dialect.reader()
         try:
             question = await self.dialect.question(request)
-            if question.left_out:
-                await self._warn(question.left_out, emit)
+            if question.left_out or question.clamped:
+                await self._warn(question, emit)
             return await self._attempt(question, reader, emit)
         except ProviderError as error:
             self._explain(error, reader)
@@ -119,11 +120,15 @@ class HttpClient(ModelClient):
             await emit(TextDelta(response.text))
         return response
 
-    async def _warn(self, left_out: tuple[str, ...], emit: Emit) -> None:
-        for option in left_out:
-            if option not in self._said:
-                self._said.add(option)
-                await emit(Warned(f"{option!r} is left out: {self.dialect.model} does not take it."))
+    async def _warn(self, question: Question, emit: Emit) -> None:
+        """Once for each option."""
+        model = self.dialect.model
+        changes = {name: f"{name!r} is left out: {model} does not take it." for name in question.left_out}
+        for name, value in question.clamped.items():
+            changes[name] = f"{name!r} is sent as {value}: {model} takes no more."
+        for option in [name for name in changes if name not in self._said]:
+            self._said.add(option)
+            await emit(Warned(changes[option]))
 
     def _explain(self, error: ProviderError, reader: Reader) -> None:
         text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"

@@ -42,10 +42,11 @@ class Messages:
 
     async def question(self, request: ModelRequest) -> Question:
         left_out = wire.unsupported(request.options, self._version, self.model)
+        clamped = wire.clamped(request.options, self._version, self.model)
         if self._cache and len(request.messages) > 1:
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=True, version=self._version)
-        return Question("/v1/messages", body, left_out)
+        return Question("/v1/messages", body, left_out, clamped)
 
     def advice(self, error: ProviderError) -> str:
         return advice(error, "anthropic", self.model, self._key)

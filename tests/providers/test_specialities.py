@@ -13,7 +13,7 @@ from ai_battle.core.errors import ProviderError
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import assistant, user
-from ai_battle.providers import anthropic, ollama, openai
+from ai_battle.providers import anthropic, gemini, ollama, openai
 from ai_battle.testing import FakeProviders, ModelCard
 
 LONG = ModelRequest((user("one"), assistant("two"), user("three")), "system")
@@ -49,6 +49,34 @@ async def test_anthropic_speaks_an_older_version_when_told(
     assert question.headers["anthropic-version"] == "2023-06-01"
     assert question.body["temperature"] == 0.5
     assert not any(isinstance(event, Warned) for event in log.events)
+
+
+async def test_a_temperature_that_only_others_take_is_clamped_with_one_warning(
+    fakes: FakeProviders, asked: ModelRequest
+) -> None:
+    client = anthropic.create("claude-sonnet-4-5", api_version="2023-06-01")
+    log = EventLog()
+
+    for _ in range(2):
+        await client.complete(replace(asked, options={"temperature": 1.4}), log)
+
+    assert [question.body["temperature"] for question in fakes.anthropic.questions] == [1.0, 1.0]
+    (warned,) = [event.message for event in log.events if isinstance(event, Warned)]
+    assert warned == "'temperature' is sent as 1.0: claude-sonnet-4-5 takes no more."
+
+
+async def test_what_gemini_does_not_take_is_left_out_with_one_warning(
+    fakes: FakeProviders, asked: ModelRequest
+) -> None:
+    client = gemini.create("gemini-2.5-pro")
+    log = EventLog()
+
+    for _ in range(2):
+        await client.complete(replace(asked, options={"min_p": 0.1, "temperature": 0.5}), log)
+
+    assert [question.body["generationConfig"] for question in fakes.gemini.questions] == [{"temperature": 0.5}] * 2
+    (warned,) = [event.message for event in log.events if isinstance(event, Warned)]
+    assert warned == "'min_p' is left out: gemini-2.5-pro does not take it."
 
 
 async def test_a_conversation_with_anthropic_is_cached_unless_told_otherwise(

@@ -2,7 +2,7 @@
 
 from .._errors import http_error as decode_error
 from .blocks import WIRE
-from .options import CLASSIC, CURRENT, unsupported
+from .options import CLASSIC, CURRENT, clamped, unsupported
 from .requests import decode_request, encode_request
 from .responses import decode_response, encode_response
 from .stream import StreamReader
@@ -12,6 +12,7 @@ __all__ = [
     "CURRENT",
     "WIRE",
     "StreamReader",
+    "clamped",
     "decode_error",
     "decode_request",
     "decode_response",

@@ -16,6 +16,8 @@ MAX_TOKENS = 4_096
 BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 24_576, "max": 24_576}
 SMALLEST_BUDGET = 1_024
 
+HIGHEST = {"temperature": 1.0}  # others take up to 2
+
 _SAMPLING = ("temperature", "top_p", "top_k")
 _NUMBERS = ("max_tokens", *_SAMPLING)
 _KNOWN = {*_SAMPLING, "max_tokens", "stop", "reasoning", "parallel_tool_calls", "cache"}
@@ -35,10 +37,18 @@ def unsupported(options: Mapping[str, Any], version: str = CURRENT, model: str =
     return tuple(name for name in given if name in refused)
 
 
+def clamped(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> dict[str, float]:
+    """The options that are set too high for this API, as a request to `model` sends them."""
+    dropped = unsupported(options, version, model)
+    given = {name: options.get(name) for name in HIGHEST if name not in dropped}
+    return {name: HIGHEST[name] for name, value in given.items() if value is not None and value > HIGHEST[name]}
+
+
 def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
     """All fields but the system prompt, the tools and the messages."""
     dropped = unsupported(request.options, version, model)
     given = {name: value for name, value in present(request.options).items() if name not in dropped}
+    given |= clamped(request.options, version, model)
     body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
     if came := _as_it_came(request):
         body = {**came, "max_tokens": given.get("max_tokens", MAX_TOKENS)}

@@ -36,7 +36,7 @@ BILLING = "x-anthropic-billing-header"
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, version: str = CURRENT) -> bytes:
-    """The body for `anthropic-version: version`, without the options that are `unsupported` there.
+    """The body for `anthropic-version: version`, without the options that are `unsupported` there, others `clamped`.
 
     The option `cache` marks the system prompt and the last message for the prompt cache.
     """

@@ -1,0 +1,64 @@
+"""Strings between quotation marks: of JSON, Python and some models' own tokens, raw newlines and stray quotes included."""
+
+import re
+
+QUOTE = re.compile(r"[rRuUfFbB]{0,2}(?:\"\"\"|'''|[\"'`“]|\\[\"']|<\|\\?\"\|>|<escape>)")
+_FOLLOWS = re.compile(r"\s*(?:[,}\]):;=]|//|#|/\*|<|\\|$)|\s*[\"'`]|\s*\n")
+_CLOSERS = {"“": "”"}
+_CERTAIN = frozenset({'"""', "'''", '<|"|>', '<|\\"|>', "<escape>"})
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": "", "`": "`"}
+_CODE = re.compile(r"u([0-9a-fA-F]{4})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
+_PLAIN = {'"': re.compile(r'"([^"\\]*)"(?=\s*[,}\]):])'), "'": re.compile(r"'([^'\\]*)'(?=\s*[,}\]):])")}
+_STOPS = {
+    quote: re.compile(rf"\\|{re.escape(closer)}")
+    for quote, closer in ((q, _CLOSERS.get(q, q)) for q in ('"', "'", "`", "“", '"""', "'''"))
+} | {quote: re.compile(re.escape(quote)) for quote in ('<|"|>', '<|\\"|>', "<escape>", '\\"', "\\'")}
+
+
+def read_string(text: str, at: int) -> tuple[str, int]:
+    """The string that opens at `at` and where it ends, or -1 when it does not end."""
+    if (plain := _PLAIN.get(text[at])) and (found := plain.match(text, at)):
+        return found.group(1), found.end()
+    opened = QUOTE.match(text, at)
+    assert opened is not None
+    quote = opened.group().lstrip("rRuUfFbB")
+    raw = opened.group()[0] in "rR"
+    return _until(text, opened.end(), quote, raw=raw)
+
+
+def _until(text: str, at: int, quote: str, *, raw: bool) -> tuple[str, int]:
+    """A quotation mark closes only where something can follow a string; elsewhere it belongs to the string."""
+    parts: list[str] = []
+    for _ in iter(int, 1):
+        found = _STOPS[quote].search(text, at)
+        if found is None:
+            break
+        parts.append(text[at : found.start()])
+        if found.group() == "\\":
+            part, at = _escape(text, found.start(), raw=raw)
+        elif quote in _CERTAIN or _FOLLOWS.match(text, found.end()):
+            return "".join(parts), found.end()
+        else:
+            part, at = found.group(), found.end()
+        parts.append(part)
+    return "".join(parts), -1
+
+
+def _escape(text: str, at: int, *, raw: bool) -> tuple[str, int]:
+    """What a backslash and its successors stand for; one that escapes nothing stays, as in Python."""
+    following = text[at + 1 : at + 2]
+    if raw or not following:
+        return text[at : at + 2], at + 2
+    if following in _ESCAPES:
+        return _ESCAPES[following], at + 2
+    if found := _CODE.match(text, at + 1):
+        return _character(*found.groups()), found.end()
+    return "\\" + following, at + 2
+
+
+def _character(first: str | None, second: str | None, short: str | None, long: str | None) -> str:
+    if short or long:
+        code = int(short or long or "0", 16)
+        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+    halves = bytes.fromhex((first or "") + (second or ""))
+    return halves.decode("utf-16-be", "replace")

@@ -1,0 +1,63 @@
+"""What the reader found in a text: calls, where they stand, and what could not be used."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ai_battle.core.messages import ToolCall
+
+IssueKind = Literal["unknown_tool", "malformed", "cut_off", "quoted"]
+
+_ADVICE = {
+    "unknown_tool": "There is no such tool",
+    "malformed": "This call could not be read",
+    "cut_off": "This call was cut off and has not been run",
+    "quoted": "This call stands in a quotation or in reasoning and has not been run",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something that looks like a call and was not taken for one; `str()` is the sentence for the model."""
+
+    kind: IssueKind
+    text: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        shown = self.text if len(self.text) <= 80 else self.text[:79] + "…"
+        return f"{_ADVICE[self.kind]}{': ' if self.detail else ''}{self.detail}: {shown!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`spans` are the stretches of the text that belong to calls, also to unusable ones; `prose` is all the rest."""
+
+    calls: tuple[ToolCall, ...] = ()
+    spans: tuple[Span, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    prose: str = ""
+
+
+@dataclass(slots=True)
+class Piece:
+    """What one reader made of the text from an opener to `end`; one without calls and issues is prose."""
+
+    start: int
+    end: int
+    calls: list[ToolCall] = field(default_factory=list)
+    issues: list[Issue] = field(default_factory=list)
+    cut: bool = False
+
+    @property
+    def is_call(self) -> bool:
+        return bool(self.calls or self.issues)
+
+
+def issue(kind: IssueKind, text: str, start: int, detail: str = "") -> Issue:
+    return Issue(kind, text[start : start + 200], detail)

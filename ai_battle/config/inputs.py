@@ -26,7 +26,7 @@ class InputFile(Section):
     path: Name = Field(description="Relative to this YAML; ~ is the home directory.", examples=["./diagram.png"])
     type: FileType | None = Field(default=None, description="What it is; by default found from its content.")
     max_resolution: Resolution | None = Field(
-        default=None, description="Larger images are scaled down.", examples=["1024x1024"]
+        default=None, description="Larger images are scaled down (needs the extra 'images').", examples=["1024x1024"]
     )
 
     def resolve(self, base: Path) -> Path:

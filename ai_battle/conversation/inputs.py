@@ -1,27 +1,19 @@
 """Input files: what participants get to see with the first prompt. A file's content decides what it is."""
 
-import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..config import ConfigProblems, Loaded, Problem
 from ..config.inputs import InputFile
 from ..core.errors import ConfigError
 from ..core.messages import Image, Part, Text
+from . import pictures
 
 MIB = 1024 * 1024
 LARGEST = 20 * MIB
 LARGEST_TEXT = 2 * MIB
 FENCE = "```"
-K = 1024
-
-_IMAGES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +38,8 @@ def read_all(loaded: Loaded) -> Inputs:
         place = ("discussion", "input_files", "directory")
         words = "can't be used yet; list the files in input_files.files."
         raise NotSentYet(loaded.located(Problem(place, words)))
-    parts: list[Part] = []
-    warnings: list[str] = []
-    for path, file in _listed(loaded):
-        read = _found(loaded, path, file)
-        parts.append(read.part)
-        warnings.extend(_warnings(file, read))
-    return Inputs(tuple(parts), tuple(warnings))
+    found = [(file, _found(loaded, path, file)) for path, file in _listed(loaded)]
+    return Inputs(tuple(read.part for _, read in found), tuple(_warnings(found)))
 
 
 def unreadable(loaded: Loaded) -> Iterator[Problem]:
@@ -75,9 +62,9 @@ class NotSentYet(ConfigError):
 
 def _found(loaded: Loaded, path: tuple[str | int, ...], file: InputFile) -> _Read:
     try:
-        return _read(file, loaded.base)
-    except NotSentYet as error:
-        raise NotSentYet(loaded.located(Problem((*path, "path"), str(error)))) from None
+        return _fitting(file, _read(file, loaded.base))
+    except ConfigError as error:
+        raise type(error)(loaded.located(Problem((*path, "path"), str(error)))) from None
 
 
 def _listed(loaded: Loaded) -> Iterator[tuple[tuple[str | int, ...], InputFile]]:
@@ -94,7 +81,9 @@ def _listed(loaded: Loaded) -> Iterator[tuple[tuple[str | int, ...], InputFile]]
 def _read(file: InputFile, base: Path) -> _Read:
     path = file.resolve(base)
     data = _bytes(path, file.path)
-    if media_type := _image_type(data):
+    if media_type := pictures.media_type(data):
+        if file.max_resolution:
+            pictures.check_pixels(data, file.path)
         return _Read(Image(media_type, data), "image")
     if data.startswith(b"%PDF-"):
         raise NotSentYet(f"{file.path} is a PDF; PDF files can't be sent yet: give its text, or pictures of its pages.")
@@ -134,57 +123,34 @@ def _fenced(name: str, text: str) -> str:
     return f"{Path(name).name}:\n{fence}{Path(name).suffix.lstrip('.')}\n{text.rstrip()}\n{fence}\n\n"
 
 
-def _image_type(data: bytes) -> str:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media_type for magic, media_type in _IMAGES.items() if data.startswith(magic)), "")
-
-
 def _is_video(data: bytes) -> bool:
     return (
         data[4:8] == b"ftyp" or data.startswith(b"\x1a\x45\xdf\xa3") or (data[:4] == b"RIFF" and data[8:12] == b"AVI ")
     )
 
 
-def _warnings(file: InputFile, read: _Read) -> Iterator[str]:
-    said = "text" if file.type == "code" else file.type
-    if said and said != read.kind:
-        yield f"{file.path} is {_a(read.kind)}, not {_a(said)} as the configuration says; it is sent as what it is."
-    if isinstance(read.part, Image) and file.max_resolution and (size := _size(read.part.data)):
-        width, height = _resolution(file.max_resolution)
-        if size[0] > width or size[1] > height:
-            yield f"{file.path} has {size[0]}x{size[1]} pixels, more than {width}x{height}; it is sent as it is."
+def _fitting(file: InputFile, read: _Read) -> _Read:
+    """A picture that is larger than it may be, scaled down where Pillow is there."""
+    if not _is_too_large(file, read) or pictures.lacking():
+        return read
+    assert isinstance(read.part, Image)
+    data = pictures.scaled_down(read.part.data, pictures.resolution(file.max_resolution or ""), file.path)
+    return replace(read, part=Image(read.part.media_type, data))
+
+
+def _is_too_large(file: InputFile, read: _Read) -> bool:
+    box = pictures.resolution(file.max_resolution) if file.max_resolution else None
+    return isinstance(read.part, Image) and box is not None and pictures.is_larger(read.part.data, box)
+
+
+def _warnings(found: Sequence[tuple[InputFile, _Read]]) -> Iterator[str]:
+    for file, read in found:
+        said = "text" if file.type == "code" else file.type
+        if said and said != read.kind:
+            yield f"{file.path} is {_a(read.kind)}, not {_a(said)} as the configuration says; it is sent as what it is."
+    if large := [file.path for file, read in found if _is_too_large(file, read)]:
+        yield f"Larger than max_resolution, and sent as they are: {', '.join(large)}. {pictures.lacking()}"
 
 
 def _a(kind: str) -> str:
     return {"image": "an image", "text": "a text"}.get(kind, f"a {kind}")
-
-
-def _resolution(written: str) -> tuple[int, int]:
-    if written[-1] in "kK":
-        return int(written[:-1]) * K, int(written[:-1]) * K
-    width, height = written.lower().split("x")
-    return int(width), int(height)
-
-
-def _size(data: bytes) -> tuple[int, int] | None:
-    """Width and height, where the head of the file tells."""
-    if data.startswith(b"\x89PNG") and len(data) >= 24:
-        width, height = struct.unpack(">II", data[16:24])
-        return width, height
-    if data.startswith(b"GIF8") and len(data) >= 10:
-        width, height = struct.unpack("<HH", data[6:10])
-        return width, height
-    return _jpeg_size(data) if data.startswith(b"\xff\xd8") else None
-
-
-def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """From the frame header, which follows any number of other segments."""
-    place = 2
-    while place + 9 <= len(data) and data[place] == 0xFF:
-        marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack(">HH", data[place + 5 : place + 9])
-            return width, height
-        place += 2 + length
-    return None

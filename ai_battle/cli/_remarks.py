@@ -61,4 +61,4 @@ def _(event: BudgetReached) -> str:
 
 @remark.register
 def _(event: RunResumed) -> str:
-    return f"→ resumed after turn {event.turn}"
+    return f"→ resumed at turn {event.turn}"

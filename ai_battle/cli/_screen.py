@@ -1,11 +1,13 @@
 """The terminal itself: text that scrolls, and one status line that stays at the bottom."""
 
+import os
 import shutil
 from typing import TextIO
 
 from ._wrapping import Wrapping
 
 SAVE, RESTORE, CLEAR_LINE = "\x1b7", "\x1b8", "\x1b[2K"
+DOWN, UP = "\x1bD", "\x1b[A"
 
 
 class Screen:
@@ -15,7 +17,7 @@ class Screen:
         self._out = out
         self._rows = 0
         self._at_line_start = True
-        self._wrapping = Wrapping(lambda: shutil.get_terminal_size().columns)
+        self._wrapping = Wrapping(lambda: self._size.columns)
 
     def stream(self, text: str) -> None:
         """More of a running text, broken between words."""
@@ -33,7 +35,7 @@ class Screen:
 
     def status(self, text: str) -> None:
         """Shows `text` in the last row; the first call, and one after a change of size, makes room for it."""
-        size = shutil.get_terminal_size()
+        size = self._size
         if size.lines != self._rows:
             self._reserve(size.lines)
         bar = f"\x1b[7m{text[: size.columns]:<{size.columns}}\x1b[0m"
@@ -48,6 +50,15 @@ class Screen:
             self._out.flush()
             self._rows = 0
 
+    @property
+    def _size(self) -> os.terminal_size:
+        """Of the terminal that is written to: with `--json` it is that of stderr."""
+        try:
+            size = os.get_terminal_size(self._out.fileno())
+        except (OSError, ValueError):
+            return shutil.get_terminal_size()
+        return size if all(size) else shutil.get_terminal_size()
+
     def _write(self, text: str) -> None:
         if text:
             self._out.write(text)
@@ -55,6 +66,9 @@ class Screen:
             self._at_line_start = text.endswith("\n")
 
     def _reserve(self, rows: int) -> None:
-        """Scrolls one line up, so that the cursor is above the last row, and shields that row from scrolling."""
-        self._out.write(f"\n\x1b[A{SAVE}\x1b[1;{rows - 1}r{RESTORE}")
+        """Scrolls one line up, so that the cursor is above the last row, and shields that row from scrolling.
+
+        The cursor keeps its column: after a change of size it may stand in the middle of a line.
+        """
+        self._out.write(f"{DOWN}{UP}{SAVE}\x1b[1;{rows - 1}r{RESTORE}")
         self._rows = rows

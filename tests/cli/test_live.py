@@ -27,8 +27,8 @@ from ai_battle.core.events import (
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.messages import assistant
 
-STATUS_LINE = re.compile(r"(?:\n\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
-ESCAPES = re.compile(r"\x1b(?:[78]|\[[0-9;]*[A-Za-z])")
+STATUS_LINE = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
+ESCAPES = re.compile(r"\x1b(?:[78D]|\[[0-9;]*[A-Za-z])")
 
 
 def finished(text: str, stop: str = "end") -> TurnFinished:

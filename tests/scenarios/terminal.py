@@ -18,6 +18,7 @@ from typing import Any
 
 PATIENCE = 20.0
 ROWS, COLUMNS = 24, 80
+_begun: list[subprocess.Popen[str]] = []
 
 
 def command(*arguments: object) -> list[str]:
@@ -26,7 +27,15 @@ def command(*arguments: object) -> list[str]:
 
 def begun(*arguments: object, **how: Any) -> subprocess.Popen[str]:
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command(*arguments), text=True, **(pipes | how))
+    _begun.append(process := subprocess.Popen(command(*arguments), text=True, **(pipes | how)))
+    return process
+
+
+def end_all() -> None:
+    """Nothing that a failed test began goes on."""
+    while _begun:
+        with _begun.pop() as process:
+            process.kill()
 
 
 @dataclass(frozen=True)
@@ -58,12 +67,15 @@ def wait_for(text: str, path: Path, times: int = 1) -> None:
 class Terminal:
     """What a person has: keys to press, and all that was shown so far."""
 
-    def __init__(self, arguments: tuple[object, ...], environment: Mapping[str, str]) -> None:
+    def __init__(self, words: list[str], environment: Mapping[str, str]) -> None:
         self.shown = ""
         self._pid, self._fd = pty.fork()
         if not self._pid:
-            os.execvpe(sys.executable, command(*arguments), {**os.environ, "TERM": "xterm-256color", **environment})
-        ioctl(self._fd, TIOCSWINSZ, pack("HHHH", ROWS, COLUMNS, 0, 0))
+            os.execvpe(words[0], words, {**os.environ, "TERM": "xterm-256color", **environment})
+        self.resize(ROWS, COLUMNS)
+
+    def resize(self, rows: int, columns: int) -> None:
+        ioctl(self._fd, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
 
     def read_until(self, text: str) -> None:
         ends = time.monotonic() + PATIENCE
@@ -102,7 +114,13 @@ class Terminal:
 
 @contextmanager
 def terminal(*arguments: object, **environment: str) -> Iterator[Terminal]:
-    opened = Terminal(arguments, environment)
+    with in_terminal(command(*arguments), **environment) as opened:
+        yield opened
+
+
+@contextmanager
+def in_terminal(words: list[str], **environment: str) -> Iterator[Terminal]:
+    opened = Terminal(words, environment)
     try:
         yield opened
     finally:

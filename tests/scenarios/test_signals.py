@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from ai_battle.conversation.journal import messages, read
 from ai_battle.core.events import TurnFailed, TurnFinished
 from ai_battle.testing import FakeProviders, fault
 
-from .terminal import begun, command, ended, run, terminal, wait_for
+from .terminal import begun, command, end_all, ended, in_terminal, run, terminal, wait_for
 
 SLOW = """
 discussion:
@@ -31,6 +32,12 @@ discussion:
 COLOUR = re.compile(r"\x1b\[[0-9;]*[34][0-9](?:;[0-9]+)*m")
 CTRL_C = "\x03"
 stopping = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on() -> Iterator[None]:
+    yield
+    end_all()
 
 
 @pytest.fixture
@@ -81,6 +88,7 @@ class TestInterrupted:
         assert (resumed.code, resumed.err) == (0, "")
         assert transcript("here") == await undisturbed(slow)
         assert turns("here") == [1, 2, 3, 4]
+        assert "→ resumed at turn 2" in resumed.out
 
     async def test_as_often_as_one_likes(self, slow: Path) -> None:
         arguments: list[str] = ["run", str(slow), "--out", "here"]
@@ -208,8 +216,9 @@ class TestPipes:
 
         done = run("run", "you.yaml", "--out", "here")
 
-        assert done.code == 0
-        assert "Ann left" in done.out
+        assert done.code == 1, "nobody has said anything"
+        assert "nobody answered" in done.err
+        assert "Ann left" in done.err
         assert "Traceback" not in done.err
 
     def test_lines_that_are_piped_in_are_what_the_person_says(self, here: Path) -> None:
@@ -250,6 +259,32 @@ class TestTerminal:
         assert not re.search(r"\x1b\[\d+;\d+r", screen.shown[given_back:])
         assert "ai-battle resume here" in screen.shown[given_back:]
         assert "Traceback" not in screen.shown
+
+    def test_it_may_change_its_size(self, slow: Path) -> None:
+        with terminal("run", slow, "--out", "here") as screen:
+            screen.read_until("a b c")
+            screen.resize(40, 100)
+            assert screen.end() == 0
+
+        assert "\x1b[1;39r" in screen.shown
+        given_back = screen.shown.rindex("\x1b[r")
+        assert "\x1b[40;1H\x1b[2K" in screen.shown[given_back - 20 : given_back]
+
+    @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 5), (0, 0)])
+    def test_it_may_be_tiny(self, slow: Path, rows: int, columns: int) -> None:
+        with terminal("run", slow, "--out", "here", "--set", "discussion.models.Bob.pace=0") as screen:
+            screen.resize(rows, columns)
+            assert screen.end() == 0
+            assert "Done (turns)" in screen.shown
+
+    def test_with_json_the_live_view_is_on_the_terminal_and_the_result_in_the_file(self, slow: Path) -> None:
+        words = shlex.join(command("run", slow, "--json", "--set", "discussion.models.Bob.pace=0"))
+        with in_terminal(["sh", "-c", f"stty rows 50 columns 100; exec {words} > result.json"]) as screen:
+            assert screen.end() == 0
+
+        assert json.loads(Path("result.json").read_text())["turns"] == 4
+        assert "\x1b[1;49r" in screen.shown, "the size is that of the terminal"
+        assert "turn 4 of 4" in screen.shown
 
     def test_no_color_takes_the_colours_away(self, slow: Path) -> None:
         with terminal("run", slow, "--out", "here") as coloured:

@@ -33,15 +33,26 @@ class Endpoint:
 
 
 _OPENAI = wire.Quirks(max_tokens="max_completion_tokens")
+_GROQ = wire.Quirks(max_tokens="max_completion_tokens", reasoning="reasoning", names=False)  # a name is a 400 there
+_REASONING = wire.Quirks(reasoning="reasoning")
+_TEMPLATE = wire.Quirks(reasoning="reasoning_content")  # goes to the model's template as it is, which reads this name
+_OLD_AZURE = wire.Quirks(usage=False)
+_AZURE_CAUGHT_UP = "2024-09-01"  # with `stream_options` and `max_completion_tokens`
 
 ENDPOINTS: Mapping[str, Endpoint] = {
     "openai": Endpoint(
         "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), needs_key=True, quirks=_OPENAI
     ),
     "openrouter": Endpoint(
-        "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",), needs_key=True
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+        ("OPENROUTER_BASE_URL",),
+        needs_key=True,
+        quirks=_REASONING,
     ),
-    "groq": Endpoint("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_BASE_URL",), needs_key=True),
+    "groq": Endpoint(
+        "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_BASE_URL",), needs_key=True, quirks=_GROQ
+    ),
     "azure": Endpoint("", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT",), needs_key=True, quirks=_OPENAI),
     "lmstudio": Endpoint(
         "http://127.0.0.1:1234/v1",
@@ -54,8 +65,9 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         ("VLLM_API_KEY",),
         ("VLLM_BASE_URL",),
         "Is vLLM running? Start it with: vllm serve MODEL",
+        quirks=_REASONING,
     ),
-    "llamacpp": Endpoint(
+    "llamacpp": Endpoint(  # no reasoning: the template of gpt-oss fails when a call has both a text and reasoning
         "http://127.0.0.1:8080/v1",
         ("LLAMA_API_KEY",),
         ("LLAMACPP_BASE_URL",),
@@ -66,6 +78,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         (),
         ("MLX_BASE_URL",),
         "Is the MLX server running? Start it with: mlx_lm.server --model MODEL",
+        quirks=_TEMPLATE,
     ),
 }
 
@@ -79,7 +92,7 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     place = _place(endpoint, model, url, settings)
     address = Address(endpoint, place.url, settings.headers, settings.deadlines.connect, row.start)
     transport = _transport(address, key, settings)
-    dialect = ChatCompletions(endpoint, model, row.quirks, key, place.path)
+    dialect = ChatCompletions(endpoint, model, _quirks(row, endpoint, settings), key, place.path)
     return HttpClient(transport, dialect, Limits(settings.deadlines, secrets_in(key, settings, url)))
 
 
@@ -114,6 +127,11 @@ def _row(endpoint: str, settings: Settings) -> Endpoint:
     if settings.base_url or settings.client:
         return Endpoint(keys=(f"{re.sub(r'[^A-Za-z0-9]+', '_', endpoint).upper()}_API_KEY",))
     raise ConfigError(f"There is no endpoint {endpoint!r} and no base_url for one{near(endpoint, list(ENDPOINTS))}")
+
+
+def _quirks(row: Endpoint, endpoint: str, settings: Settings) -> wire.Quirks:
+    version = _azure_version(settings) if endpoint == "azure" else ""
+    return _OLD_AZURE if version and version < _AZURE_CAUGHT_UP else row.quirks
 
 
 def _place(endpoint: str, model: str, url: str, settings: Settings) -> _Place:

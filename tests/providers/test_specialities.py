@@ -12,7 +12,7 @@ from aiohttp import web
 from ai_battle.core.errors import ProviderError
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.exchange import ModelRequest
-from ai_battle.core.messages import assistant, user
+from ai_battle.core.messages import Message, Text, Thinking, assistant, user
 from ai_battle.providers import anthropic, gemini, ollama, openai
 from ai_battle.testing import FakeProviders, ModelCard
 
@@ -131,10 +131,11 @@ class Azure:
 
     def __init__(self) -> None:
         self.asked: list[web.BaseRequest] = []
+        self.bodies: list[dict[str, Any]] = []
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         self.asked.append(request)
-        await request.read()
+        self.bodies.append(await request.json())
         if "rawPredict" in request.path.replace("streamRawPredict", "rawPredict"):
             return web.json_response({
                 "type": "message", "role": "assistant", "content": [{"type": "text", "text": "Here."}],
@@ -166,6 +167,48 @@ async def test_azure_is_asked_for_a_deployment(azure: tuple[Azure, str], asked: 
     assert older.path_qs == "/openai/deployments/my-gpt/chat/completions?api-version=2025-03-01"
     assert newer.path_qs == "/openai/v1/chat/completions"
     assert older.headers["api-key"] == newer.headers["api-key"] == "azure-key"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "limit", "reasoning", "named"),
+    [
+        ("openai", "max_completion_tokens", None, True),
+        ("azure", "max_completion_tokens", None, True),
+        ("openrouter", "max_tokens", "reasoning", True),
+        ("groq", "max_completion_tokens", "reasoning", False),
+        ("lmstudio", "max_tokens", None, True),
+        ("vllm", "max_tokens", "reasoning", True),
+        ("llamacpp", "max_tokens", None, True),
+        ("mlx", "max_tokens", "reasoning_content", True),
+    ],
+)
+async def test_each_endpoint_is_spoken_to_as_it_takes_it(
+    azure: tuple[Azure, str], endpoint: str, limit: str, reasoning: str | None, named: bool
+) -> None:
+    server, url = azure
+    mine = Message("assistant", (Thinking("Hm."), Text("Yes.")), "Ada")
+    request = ModelRequest((user("Hi.", "Bob"), mine, user("And?")), options={"max_tokens": 9})
+
+    await openai.create("m", endpoint, base_url=url, api_key="test-key").complete(request)
+
+    (body,) = server.bodies
+    said = {"role": "assistant", "content": "Yes."}
+    name = {"name": "Ada"} if named else {}
+    assert body["messages"][1] == said | ({reasoning: "Hm."} if reasoning else {}) | name
+    assert {field: body[field] for field in body if field.startswith("max_")} == {limit: 9}
+    assert body["stream_options"] == {"include_usage": True}
+
+
+async def test_an_older_azure_is_not_asked_for_what_it_does_not_know(
+    azure: tuple[Azure, str], asked: ModelRequest
+) -> None:
+    server, url = azure
+    client = openai.create("my-gpt", "azure", base_url=url, api_key="azure-key", api_version="2024-06-01")
+
+    await client.complete(replace(asked, options={"max_tokens": 9}))
+
+    assert server.bodies[0]["max_tokens"] == 9
+    assert "stream_options" not in server.bodies[0]
 
 
 async def test_a_server_that_does_not_stream_is_understood(azure: tuple[Azure, str], asked: ModelRequest) -> None:

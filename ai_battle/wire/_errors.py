@@ -1,15 +1,13 @@
 """What providers say when they do not answer, as errors of ours: who may be asked again, and when."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ..core.errors import Again, BadReply, ConfigError, ContextTooLong, ProviderError, RateLimited, Refused
+from . import _waits
 from ._json import dumps, loads
 
 UNREADABLE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)  # of a body in another shape
@@ -59,9 +57,9 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     """The error for an HTTP status that is none of success."""
     said = read_complaint(_parsed(body))
     known = {name.lower(): value for name, value in headers.items()}
-    after = retry_after(known)
+    after = _waits.in_headers(known)
     complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
-    error = _classified(complaint, "always" if _may_pass(status) else "never")
+    error = _classified(complaint, "always" if _should_retry(status, known) else "never")
     error.raw = head(body)
     error.request_id = known.get("x-request-id") or known.get("request-id") or ""
     return error
@@ -125,25 +123,11 @@ def read_complaint(body: Any) -> Complaint:
     if isinstance(body, list):
         return read_complaint(body[0] if body else None)
     if not isinstance(body, Mapping):
-        return Complaint(_one_line(str(body or "")))
+        message = _one_line(str(body or ""))
+        return Complaint(message, retry_after=_waits.in_words(message))
     if inner := body.get("error") or (not body.get("message") and body.get("detail")):
         return read_complaint(inner)
     return _complaint(body)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `retry-after` (lower-case names); None when that says nothing usable."""
-    if (milliseconds := _seconds(headers.get("retry-after-ms", ""))) is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after", "")
-    if (seconds := _seconds(value)) is not None:
-        return seconds
-    try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    left = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - datetime.now(UTC).timestamp()
-    return left if left > 0 else None
 
 
 def redacted(text: str) -> str:
@@ -158,7 +142,9 @@ def head(raw: bytes) -> str:
 def _complaint(body: Mapping[str, Any]) -> Complaint:
     kinds = [str(body[key]) for key in ("code", "type", "status") if body.get(key)]
     message = str(body.get("message") or body.get("msg") or " ".join(kinds) or dict(body))
-    return Complaint(_one_line(message), frozenset(kinds), _status(kinds), _delay_in(body))
+    after = _waits.in_details(body.get("details"))
+    after = _waits.in_words(message) if after is None else after
+    return Complaint(_one_line(message), frozenset(kinds), _status(kinds), after)
 
 
 def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
@@ -184,6 +170,12 @@ def _classified(said: Complaint, again: Again) -> ProviderError:
     return ProviderError(text, again=again, status=said.status, retry_after=said.retry_after)
 
 
+def _should_retry(status: int, headers: Mapping[str, str]) -> bool:
+    """The provider's own word on it goes before what the status says."""
+    told = headers.get("x-should-retry", "").strip().lower()
+    return told == "true" if told in ("true", "false") else _may_pass(status)
+
+
 def _may_pass(status: int) -> bool:
     return status in (408, 409, 425, 429) or status >= 500
 
@@ -203,22 +195,6 @@ def _out_of_money(said: Complaint) -> bool:
 def _status(kinds: list[str]) -> int | None:
     found: Iterator[int | None] = (int(kind) if kind.isdecimal() else STATUS_OF.get(kind) for kind in kinds)
     return next((status for status in found if status and 400 <= status < 600), None)
-
-
-def _delay_in(error: Mapping[str, Any]) -> float | None:
-    """Google says `"details": [{"retryDelay": "36s"}]`."""
-    details = error.get("details")
-    entries = details if isinstance(details, list) else []
-    given = (entry.get("retryDelay") for entry in entries if isinstance(entry, Mapping))
-    return next((_seconds(str(delay).removesuffix("s")) for delay in given if delay), None)
-
-
-def _seconds(value: str) -> float | None:
-    try:
-        seconds = float(value)
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def _parsed(body: bytes) -> Any:

@@ -117,6 +117,46 @@ def test_when_to_come_back_is_read_from_the_headers(headers: dict[str, str], sec
     assert http_error(429, openai("slow down"), **headers).retry_after == seconds
 
 
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Rate limit reached for gpt-4o on tokens per min (TPM). Please try again in 6s. Visit https://x.", 6.0),
+        ("Rate limit reached. Please try again in 20ms.", 0.02),
+        ("Rate limit reached on requests per day (RPD): Limit 200. Please try again in 7m12s.", 432.0),
+        ("on tokens per day (TPD): Used 9, Requested 7. Please try again in 1h2m59.56s. Need more tokens?", 3779.56),
+        ("You exceeded your current quota. * Quota exceeded for metric: x, limit: 15\nPlease retry in 12.3s.", 12.3),
+        ("Requests have exceeded the call rate limit. Please retry after 26 seconds.", 26.0),
+        ("Try again in 2 minutes", 120.0),
+        ("Please try again later.", None),
+        ("Please try again in a moment.", None),
+    ],
+)
+def test_when_to_come_back_is_read_from_the_words(words: str, seconds: float | None) -> None:
+    error = http_error(429, openai(words))
+
+    assert isinstance(error, RateLimited)
+    assert error.again == "always"
+    assert error.retry_after == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_a_header_goes_before_the_words() -> None:
+    assert http_error(429, openai("Please try again in 6s."), retry_after="2").retry_after == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "again"),
+    [(503, "false", "never"), (400, "true", "always"), (503, "perhaps", "always"), (400, "", "never")],
+)
+def test_the_providers_word_on_asking_again_counts(status: int, told: str, again: str) -> None:
+    assert http_error(status, openai("hm"), x_should_retry=told).again == again
+
+
+def test_no_word_brings_money_back() -> None:
+    body = openai(QUOTA, "insufficient_quota", "insufficient_quota")
+
+    assert http_error(429, body, x_should_retry="true").again == "never"
+
+
 def test_a_date_to_come_back_becomes_seconds() -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from ..core.messages import Message, Part, Text, user
+from ..core.messages import Message, Part, Text, Thinking, user
 
 Naming: TypeAlias = Literal["plain", "prefixed", "nameless"]
 
@@ -83,6 +83,10 @@ def _is_over(seen: Sequence[Message]) -> bool:
 
 
 def _as_own(message: Message, naming: Naming) -> Message:
+    """What was thought belongs to the turn that it led to; only while tools are used the model needs it back."""
+    if not message.tool_calls:
+        said = tuple(part for part in message.parts if not isinstance(part, Thinking))
+        message = message if len(said) == len(message.parts) else replace(message, parts=said)
     return replace(message, speaker="") if naming == "nameless" else message
 
 

@@ -106,3 +106,14 @@ def test_tool_calls_and_their_results_stay_together_in_my_own_view() -> None:
     seen = seen_by("ada", [user("Go."), *steps("ada"), assistant("Noon.", "ada")])
 
     assert [message.role for message in seen] == ["user", "assistant", "tool", "assistant", "user"]
+
+
+def test_what_one_thought_is_sent_back_only_with_the_tools_that_it_led_to() -> None:
+    use = Message("assistant", (Thinking("I need it."), ToolCall("add", id="1")), "ada")
+    result = Message("tool", (ToolResult(ToolCall("add", id="1"), (Text("3"),)),), "ada")
+    answer = Message("assistant", (Thinking("So 3."), Text("3.")), "ada")
+
+    _, *own, _ = seen_by("ada", (user("Add."), use, result, answer))
+
+    assert [message.thinking for message in own] == ["I need it.", "", ""]
+    assert own[-1].text == "3."

@@ -305,17 +305,14 @@ class TestFaults:
         assert all(turn.usage.output_tokens for turn in of(TurnFinished, log) if turn.kind == "turn")
 
     @every_wire
-    async def test_what_a_model_thinks_is_kept_and_no_other_hears_it(self, fakes: FakeProviders, wire: str) -> None:
+    async def test_what_a_model_thinks_is_kept_and_sent_to_nobody_again(self, fakes: FakeProviders, wire: str) -> None:
         getattr(fakes, wire).says(*(reply(f"Word {n}.", thinking=f"Thought {n}.") for n in range(4)))
 
         result, log = await played(talk(all_of(TYPES[wire], "Ann", "Bob")))
 
         assert heard(log) == [f"Word {n}." for n in range(4)]
         assert [message.thinking for message in result.messages[1:]] == [f"Thought {n}." for n in range(4)]
-        ann, bob, *_, last = (str(request.body) for request in received(fakes, wire))
-        assert "Thought" not in ann + bob
-        assert "Thought 0." not in last
-        assert "Thought 2." not in last
+        assert not any("Thought" in str(request.body) for request in received(fakes, wire))
 
 
 def heard(log: EventLog) -> list[str]:

@@ -13,9 +13,11 @@ from ai_battle.core.events import (
     Event,
     ModelReplied,
     RunFinished,
+    RunResumed,
     RunStarted,
     TextDelta,
     ThinkingDelta,
+    TurnFailed,
     TurnFinished,
     TurnStarted,
 )
@@ -28,6 +30,8 @@ from ._screen import Screen
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 TICK = 0.5
+PERSON = "person"
+YOUR_TURN = "your turn: Enter says it, an empty line passes, Ctrl-D leaves"
 
 
 class PlainLines:
@@ -51,17 +55,24 @@ class PlainLines:
 
 
 class LiveView:
-    """Names in colours, text as it comes, and a status line with turn, tokens, cost and time."""
+    """Names in colours, text as it comes, and a status line with turn, tokens, cost and time.
 
-    def __init__(self, out: TextIO, *, turns: int = 0, colour: bool = True, verbose: bool = False) -> None:
+    `typing`: people type into the same terminal, which shows what they type all by itself.
+    """
+
+    def __init__(
+        self, out: TextIO, *, turns: int = 0, colour: bool = True, verbose: bool = False, typing: bool = False
+    ) -> None:
         self._screen = Screen(out)
         self._verbose = verbose
         self._turns = turns
         self._colour = colour
+        self._typing = typing
         self._started = time.monotonic()
         self._usage = NOTHING_USED
         self._models: dict[str, str] = {}
         self._turn = 0
+        self._is_typed = False
         self._doing = "starting"
         self._streamed = False
         self._ticking: asyncio.Task[None] | None = None
@@ -71,8 +82,10 @@ class LiveView:
             ModelReplied: self._count,
             AttemptFailed: self._discard,
             RunStarted: self._begin,
+            RunResumed: self._go_on,
             TurnStarted: self._head,
             TurnFinished: self._end,
+            TurnFailed: self._fail,
             RunFinished: self._finish,
         }
 
@@ -87,7 +100,8 @@ class LiveView:
 
     def _say(self, event: TextDelta) -> None:
         self._streamed = True
-        self._screen.stream(plain(event.text))
+        if not self._is_typed:
+            self._screen.stream(plain(event.text))
 
     def _think(self, event: ThinkingDelta) -> None:
         self._doing = "thinking"
@@ -110,11 +124,19 @@ class LiveView:
         self._screen.line(self._styled(plain(event.name), bold=True))
         self._ticking = asyncio.create_task(self._tick())
 
+    def _go_on(self, event: RunResumed) -> None:
+        self._models = dict(event.participants)
+        self._remark(event)
+        self._ticking = asyncio.create_task(self._tick())
+
     def _head(self, event: TurnStarted) -> None:
-        self._turn, self._doing, self._streamed = event.turn, f"{event.speaker} answers", False
-        name = self._styled(plain(event.speaker), fg=self._colour_of(event.speaker), bold=True)
+        model = self._models.get(event.speaker, "")
+        self._turn, self._streamed, self._is_typed = event.turn, False, self._typing and model == PERSON
+        self._doing = YOUR_TURN if self._is_typed else f"{event.speaker} answers"
         self._screen.line()
-        self._screen.line(f"{name} {self._styled(plain(self._models.get(event.speaker, '')), dim=True)}")
+        if not self._is_typed:  # else the prompt is a head of its own
+            name = self._styled(plain(event.speaker), fg=self._colour_of(event.speaker), bold=True)
+            self._screen.line(f"{name} {self._styled(plain(model), dim=True)}")
         self._show_status()
 
     def _end(self, event: TurnFinished) -> None:
@@ -128,6 +150,13 @@ class LiveView:
         if event.stop == "length":
             self._screen.line(self._styled("! cut: the answer reached its length limit", fg="yellow"))
         self._show_status()
+
+    def _fail(self, event: TurnFailed) -> None:
+        """A person who says nothing is no failure."""
+        if self._models.get(event.speaker) == PERSON:
+            self._screen.line(self._styled(plain(event.error), dim=True))
+        else:
+            self._remark(event)
 
     def _finish(self, event: RunFinished) -> None:
         self._screen.line()
@@ -150,8 +179,8 @@ class LiveView:
         return click.style(text, **style) if self._colour else text
 
 
-def view(out: TextIO, turns: int = 0, *, verbose: bool = False) -> LiveView | PlainLines:
+def view(out: TextIO, turns: int = 0, *, verbose: bool = False, typing: bool = False) -> LiveView | PlainLines:
     """What suits `out`: streaming on a terminal, plain lines into a pipe or a file. `verbose` shows reasoning too."""
     if out.isatty() and os.environ.get("TERM") != "dumb":
-        return LiveView(out, turns=turns, colour="NO_COLOR" not in os.environ, verbose=verbose)
+        return LiveView(out, turns=turns, colour="NO_COLOR" not in os.environ, verbose=verbose, typing=typing)
     return PlainLines(out)

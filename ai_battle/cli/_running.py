@@ -81,7 +81,9 @@ def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
 def _view(showing: Showing) -> LiveView | PlainLines | None:
     """Nothing is shown where the stream was closed before we began (`>&-`)."""
     out = sys.stderr if showing.as_json else sys.stdout
-    return None if showing.quiet or out is None else view(out, showing.turns, verbose=showing.verbose)
+    if showing.quiet or out is None:
+        return None
+    return view(out, showing.turns, verbose=showing.verbose, typing=sys.stdin is not None and sys.stdin.isatty())
 
 
 async def _interruptible(discussion: Awaitable[RunResult]) -> RunResult:

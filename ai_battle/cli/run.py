@@ -51,12 +51,11 @@ def command(
 def _run(loaded: "Loaded", tapes: "Tapes", how: dict[str, object]) -> int:
     from ai_battle.conversation import ConversationManager
 
+    from ._loading import expected_turns
     from ._running import Showing, run
 
-    discussion = loaded.file.discussion
     manager = ConversationManager.from_config(loaded, out=how["out"], tapes=tapes)  # type: ignore[arg-type]
-    turns = discussion.turns * sum(spec.role not in ("moderator", "observer") for spec in discussion.models.values())
-    showing = Showing(bool(how["quiet"]), bool(how["verbose"]), bool(how["as_json"]), turns)
+    showing = Showing(bool(how["quiet"]), bool(how["verbose"]), bool(how["as_json"]), expected_turns(loaded))
     return run(manager.run_discussion, showing)
 
 

@@ -113,9 +113,8 @@ class ConversationManager:
         async with _cast(casting, {}) as cast:
             run_dir = rundir.create(casting.name, self._out, config=casting.config)
             async with _closing(Journal.create(run_dir, casting.durability, casting.secrets)) as kept:
-                participants = {p.name: p.type or type(p.client).__name__ for p in cast.plan.participants}
                 settings = rundir.settings(casting.config)
-                begin = RunStarted(casting.name, str(run_dir), participants, settings)
+                begin = RunStarted(casting.name, str(run_dir), _types(cast.plan), settings)
                 return await _run(cast, kept, Audience(kept, State(cast.plan), emit), begin)
 
     async def resume(
@@ -136,7 +135,7 @@ class ConversationManager:
                 state = State(cast.plan)
                 for _, event in journal.read(run_dir):
                     state.apply(event)
-                go_on = RunResumed(state.turn + 1, os.getpid(), settings)
+                go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(cast.plan))
                 return await _run(cast, kept, Audience(kept, state, emit), go_on)
 
     async def run_conversation_turn(
@@ -194,6 +193,10 @@ async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted 
     for warning in (*kept.warnings, *map(Warned, cast.warnings)):
         await audience(warning)
     return _result(await Discussion(cast.plan, audience).run(), kept.run_dir)
+
+
+def _types(plan: Plan) -> dict[str, str]:
+    return {p.name: p.type or type(p.client).__name__ for p in plan.participants}
 
 
 def _result(ended: RunFinished, run_dir: Path) -> RunResult:

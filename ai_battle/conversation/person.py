@@ -36,7 +36,13 @@ class Keyboard:
         loop = asyncio.get_running_loop()
         line: asyncio.Future[str | None] = loop.create_future()
         Thread(target=self._deliver, args=(loop, line), daemon=True).start()
-        return await line
+        typed: str | None = None
+        try:
+            typed = await line
+        finally:
+            if typed is None:  # nobody pressed Enter
+                print(file=sys.stderr, flush=True)
+        return typed
 
     def _deliver(self, loop: asyncio.AbstractEventLoop, line: "asyncio.Future[str | None]") -> None:
         read = self._line()

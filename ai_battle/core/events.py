@@ -118,11 +118,15 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """`settings` are the new ones when a changed configuration was accepted, else empty."""
+    """`settings` are the new ones when a changed configuration was accepted, else empty.
+
+    `participants` maps each name to its model type, as in `RunStarted`.
+    """
 
     turn: int
     pid: int
     settings: Mapping[str, Any] = field(default_factory=dict)
+    participants: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

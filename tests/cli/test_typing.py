@@ -1,0 +1,102 @@
+"""A person who takes part on the terminal on which the run is shown."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.terminal import Terminal, terminal
+
+TALK = """
+discussion:
+  turns: 2
+  goal: Talk.
+  models:
+    You: {role: user}
+    Ann: {type: scripted/a, script: [First., Second.]}
+    Bob: {type: scripted/b, script: [Third., Fourth.]}
+"""
+STATUS = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
+ESCAPES = re.compile(r"\x1b(?:[78D]|\[[0-9;]*[A-Za-z])")
+CTRL_C, CTRL_D = "\x03", "\x04"
+PROMPT = "You> "
+
+
+@pytest.fixture
+def you(tmp_path: Path) -> Iterator[Terminal]:
+    path = tmp_path / "talk.yaml"
+    path.write_text(TALK)
+    with terminal("run", path, "--out", tmp_path / "run") as opened:
+        opened.read_until(PROMPT)
+        yield opened
+
+
+def scrolled(terminal: Terminal) -> list[str]:
+    """The lines above the status line."""
+    text = ESCAPES.sub("", STATUS.sub("", terminal.shown)).replace("\r", "")
+    return [line for line in text.split("\n") if line]
+
+
+def second_turn(you: Terminal) -> None:
+    you.read_until("Third.")
+    you.read_until("turn 4 of 6")
+
+
+def test_what_is_typed_stands_there_once_behind_the_prompt(you: Terminal) -> None:
+    you.press("Hello there.\n")
+    second_turn(you)
+    you.press("Bye.\n")
+
+    assert you.end() == 0
+    assert scrolled(you)[2:9] == [
+        "You> Hello there.",
+        "Ann scripted/a",
+        "First.",
+        "Bob scripted/b",
+        "Third.",
+        "You> Bye.",
+        "Ann scripted/a",
+    ]
+
+
+def test_the_status_line_says_what_can_be_done(you: Terminal) -> None:
+    you.read_until("your turn: Enter says it, an empty line passes, Ctrl-D leaves")
+
+
+def test_an_empty_line_lets_the_turn_pass(you: Terminal) -> None:
+    you.press("\n")
+    second_turn(you)
+    you.press("Bye.\n")
+
+    assert you.end() == 0
+    assert scrolled(you)[2:5] == [PROMPT, "You let the turn pass.", "Ann scripted/a"]
+
+
+def test_the_end_of_the_input_leaves_and_the_others_go_on(you: Terminal) -> None:
+    you.press("Hello.\n")
+    second_turn(you)
+    you.press(CTRL_D)
+
+    assert you.end() == 0
+    lines = scrolled(you)
+    assert lines[lines.index("You left the discussion.") - 1] == PROMPT
+    assert {"Second.", "Fourth."} <= {*lines}
+
+
+def test_ctrl_c_at_the_prompt_ends_the_run_on_a_line_of_its_own_and_it_can_be_resumed(
+    you: Terminal, tmp_path: Path
+) -> None:
+    you.press("Hello.\n")
+    second_turn(you)
+    you.press("half a")
+    you.read_until("half a")
+    you.press(CTRL_C)
+
+    assert you.end() == 130
+    assert scrolled(you)[-1].startswith("Interrupted; every finished turn is kept.")
+    with terminal("resume", tmp_path / "run") as again:
+        again.read_until(PROMPT)
+        again.press("Back again.\n")
+        assert again.end() == 0
+    assert scrolled(again)[:4] == ["→ resumed at turn 4", "You> Back again.", "Ann scripted/a", "Second."]

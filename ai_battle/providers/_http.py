@@ -1,6 +1,6 @@
 """One attempt at a call over HTTP: always streamed, under its clocks, with errors that say where and what now."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
 from ._faults import redact, shown
 from ._transport import Reply, Transport
@@ -45,8 +46,8 @@ class Dialect(Protocol):
     def reader(self) -> Reader: ...
     def decode_response(self, body: Mapping[str, Any]) -> ModelResponse: ...
     def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError: ...
-    def advice(self, error: ProviderError) -> str:
-        """What the user may do about it, or nothing."""
+    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
+        """What the user may do about it, or nothing; `there` are the models that the server has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class HttpClient(ModelClient):
                 await self._warn(question, emit)
             return await self._attempt(question, reader, emit)
         except ProviderError as error:
-            self._explain(error, reader)
+            await self._explain(error, reader)
             raise
 
     async def _attempt(self, question: Question, reader: Reader, emit: Emit) -> ModelResponse:
@@ -130,8 +131,9 @@ class HttpClient(ModelClient):
             self._said.add(option)
             await emit(Warned(changes[option]))
 
-    def _explain(self, error: ProviderError, reader: Reader) -> None:
+    async def _explain(self, error: ProviderError, reader: Reader) -> None:
         text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"
-        error.args = (f"{text} {self.dialect.advice(error)}".rstrip(),)
+        there = await models_at(self.transport) if error.status == 404 else ()
+        error.args = (f"{text} {self.dialect.advice(error, there)}".rstrip(),)
         error.partial = error.partial or reader.text
         redact(error, self._limits.secrets)

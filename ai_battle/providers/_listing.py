@@ -12,13 +12,12 @@ from . import openai
 from ._deadlines import Clocks, Deadlines
 from ._gguf_files import context_length, files, find, metadata
 from ._http import HttpClient
-from ._model_rows import Listed, Says, listed, said
+from ._model_rows import LISTS, Listed, Says, listed, said
 from ._names import nearest_tag
 from .openai import ENDPOINTS
 
 _A_LOOK = Deadlines(connect=5.0, total=15.0)
-_LISTS = {"anthropic": "/v1/models?limit=1000", "gemini": "/v1beta/models?pageSize=1000", "ollama": "/api/tags"}
-_OWN_APIS = tuple(_LISTS)
+_OWN_APIS = tuple(LISTS)
 _WITHOUT_LIST = ("replay", "scripted")
 
 
@@ -29,7 +28,7 @@ async def list_models(provider: str, **settings: Any) -> tuple[Listed, ...]:
     if provider == "gguf":
         return tuple(Listed(str(path)) for path in files())
     client = connection(provider, "", **settings)
-    models = listed(provider, await _read(client, _LISTS.get(provider, "/models")))
+    models = listed(provider, await _read(client, LISTS.get(provider, "/models")))
     return tuple(sorted(models, key=lambda model: model.name))
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Says = Mapping[str, Any]
+LISTS = {"anthropic": "/v1/models?limit=1000", "gemini": "/v1beta/models?pageSize=1000", "ollama": "/api/tags"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Anthropic's Messages API, and servers that speak it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,8 +48,8 @@ class Messages:
         body = wire.encode_request(request, self.model, stream=True, version=self._version)
         return Question("/v1/messages", body, left_out, clamped)
 
-    def advice(self, error: ProviderError) -> str:
-        return advice(error, "anthropic", self.model, self._key)
+    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
+        return advice(error, "anthropic", self.model, self._key, there)
 
 
 def _transport(address: Address, key: Key, settings: Settings) -> Transport:

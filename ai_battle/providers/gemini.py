@@ -1,5 +1,6 @@
 """Google's Gemini API, `generateContent`."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -43,5 +44,5 @@ class GenerateContent:
         body = wire.encode_request(request, self.model, stream=True)
         return Question(self._path, body, wire.unsupported(request.options, self.model))
 
-    def advice(self, error: ProviderError) -> str:
-        return advice(error, "gemini", self.model, self._key)
+    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
+        return advice(error, "gemini", self.model, self._key, there)

@@ -1,7 +1,8 @@
 """Ollama's own API: the context is sized by the conversation, as its default cuts long ones without a word."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ from ._transport import Address, AiohttpTransport, Transport
 PORT = 11434
 SMALLEST_CONTEXT = 4_096
 ROOM_TO_ANSWER = 1_024
+MOST_NAMES = 8
 _START = "Is Ollama running? Start it with: ollama serve"
 _A_LOOK = Deadlines(connect=5.0, total=10.0)
 
@@ -75,10 +77,14 @@ class Chat:
             request = replace(request, options={**request.options, "num_ctx": loaded.room_for(request)})
         return Question("/api/chat", wire.encode_request(request, loaded.tag, stream=True))
 
-    def advice(self, error: ProviderError) -> str:
-        if error.status == 404:
-            return f"Get it with: ollama pull {self.model}"
-        return advice(error, "ollama", self.model, self._key)
+    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
+        if error.status != 404:
+            return advice(error, "ollama", self.model, self._key)
+        known = [name.removesuffix(":latest") for name in there]
+        close = get_close_matches(self.model, known, n=MOST_NAMES, cutoff=0.3)
+        names = [*close, *(name for name in known if name not in close)][:MOST_NAMES]
+        here = f"There is no {self.model}; here: {', '.join(names)}. " if names and self.model not in known else ""
+        return f"{here}Get it with: ollama pull {self.model}"
 
     async def _loaded(self) -> Loaded:
         """What the server says of the model, asked once; when it does not say, the call itself shows what is wrong."""

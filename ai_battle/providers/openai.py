@@ -1,7 +1,7 @@
 """OpenAI, and all servers that speak its Chat Completions: a row of `ENDPOINTS` each, or just a base URL."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -111,8 +111,8 @@ class ChatCompletions:
     async def question(self, request: ModelRequest) -> Question:
         return Question(self._path, wire.encode_request(request, self.model, stream=True, quirks=self._quirks))
 
-    def advice(self, error: ProviderError) -> str:
-        return advice(error, self._endpoint, self.model, self._key)
+    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
+        return advice(error, self._endpoint, self.model, self._key, there)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 from ai_battle.providers import anthropic, gemini, ollama, openai
 from ai_battle.providers._http import HttpClient
-from ai_battle.testing import FakeProviders, fault
+from ai_battle.testing import FakeProviders, ModelCard, fault
 
 from .conftest import Way
 
@@ -80,6 +80,34 @@ async def test_an_unknown_model_brings_near_names(fakes: FakeProviders, asked: M
         await openai.create("gpt-4oo").complete(asked)
     with pytest.raises(ProviderError, match="ollama pull nosuch"):
         await ollama.create("nosuch").complete(asked)
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
+async def test_ollama_tells_what_it_has_instead(fakes: FakeProviders, asked: ModelRequest, transport: str) -> None:
+    fakes.ollama.models = {name: ModelCard() for name in ("gemma3:1b", "phi4:latest")}
+    fakes.ollama.always(fault("http_404"))
+
+    with pytest.raises(ProviderError, match=r"There is no phi5; here: phi4, gemma3:1b\. Get it with: ollama"):
+        await ollama.create("phi5", transport=transport).complete(asked)
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
+async def test_a_local_server_tells_what_it_has_instead(
+    fakes: FakeProviders, asked: ModelRequest, transport: str
+) -> None:
+    fakes.openai.models = {name: ModelCard() for name in ("Qwen/Qwen3-8B", "google/gemma-3-1b-it")}
+    fakes.openai.always(fault("http_404"))
+    url = f"{fakes.openai.url}/v1"
+
+    with pytest.raises(ProviderError, match="There is no 'Qwen/Qwen3-9B'; did you mean 'Qwen/Qwen3-8B'"):
+        await openai.create("Qwen/Qwen3-9B", "vllm", base_url=url, transport=transport).complete(asked)
+    with pytest.raises(ProviderError, match="There is no 'phi'; there is Qwen/Qwen3-8B, google/gemma-3-1b-it"):
+        await openai.create("phi", "vllm", base_url=url, transport=transport).complete(asked)
+
+
+async def test_where_nothing_is_listed_the_address_may_be_wrong(fakes: FakeProviders, asked: ModelRequest) -> None:
+    with pytest.raises(ProviderError, match="Is the model's name right, and base_url"):
+        await openai.create("phi", "vllm", base_url=f"{fakes.ollama.url}/v2").complete(asked)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,32 @@ class TestModes:
         assert all(event.raw for event in selected)
         assert all(first != second for first, second in zip(speakers(result), speakers(result)[1:], strict=False))
 
+    @pytest.mark.parametrize(
+        ("wire", "place"),
+        [
+            ("openai", ["response_format", "json_schema", "schema"]),
+            ("anthropic", ["output_config", "format", "schema"]),
+            ("ollama", ["format"]),
+            ("gemini", ["generationConfig", "responseJsonSchema"]),
+        ],
+    )
+    async def test_the_choice_of_a_speaker_is_bound_to_the_names_where_the_api_can(
+        self, fakes: FakeProviders, wire: str, place: list[str]
+    ) -> None:
+        fake = getattr(fakes, wire)
+        fake.says("I begin.", '{"next": "Cy"}', "Now I.", '{"next": "Ann"}', "And I again.")
+
+        result, _ = await played(
+            talk(all_of(TYPES[wire], "Ann", "Bob", "Cy"), turns=1, mode="ai-ai", speaker_selection="auto")
+        )
+
+        assert speakers(result) == ["Ann", "Cy", "Ann"]
+        for request, names in zip(received(fakes, wire)[1::2], (["Bob", "Cy"], ["Ann", "Bob"]), strict=True):
+            schema: Any = request.body
+            for step in place:
+                schema = schema[step]
+            assert schema["properties"]["next"]["enum"] == names
+
     async def test_in_parallel_all_answer_the_same_history_at_once(self, fakes: FakeProviders) -> None:
         for wire in WIRES:
             getattr(fakes, wire).always(reply(f"From {wire}.", delay=0.2))

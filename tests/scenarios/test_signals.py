@@ -90,6 +90,16 @@ class TestInterrupted:
         assert turns("here") == [1, 2, 3, 4]
         assert "→ resumed at turn 2" in resumed.out
 
+    async def test_a_round_in_which_all_answer_at_once_keeps_those_who_had(self, slow: Path) -> None:
+        process = begun("run", slow, "--out", "here", "--set", "discussion.execution.parallel=true")
+        await asyncio.to_thread(wait_for, '"turn_finished","turn":1', Path("here/journal.jsonl"))
+        process.send_signal(signal.SIGINT)
+        stopped = ended(process)
+
+        assert (stopped.code, turns("here")) == (130, [1])
+        assert run(*resume_command(stopped.err)).code == 0
+        assert transcript("here") == await undisturbed(slow)
+
     async def test_as_often_as_one_likes(self, slow: Path) -> None:
         arguments: list[str] = ["run", str(slow), "--out", "here"]
         for times in (1, 2):

@@ -2,12 +2,15 @@
 
 import asyncio
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
 import click
 
+from ai_battle.config import Loaded
 from ai_battle.core.events import (
     AttemptFailed,
     Event,
@@ -25,7 +28,7 @@ from ai_battle.core.exchange import NOTHING_USED
 
 from ._money import dollars, duration, tokens
 from ._plain import one_line, plain
-from ._remarks import remark
+from ._remarks import NOTICES, is_wanted, remark
 from ._screen import Screen
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
@@ -34,17 +37,40 @@ PERSON = "person"
 YOUR_TURN = "your turn: Enter says it, an empty line passes, Ctrl-D leaves"
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a run is shown: `turns` are expected, `verbose` shows reasoning too, `notify_on` is what is remarked on.
+
+    `typing`: people type into the same terminal, which shows what they type all by itself.
+    """
+
+    turns: int = 0
+    colour: bool = True
+    verbose: bool = False
+    typing: bool = False
+    notify_on: Collection[str] = NOTICES
+
+    @classmethod
+    def of(cls, loaded: Loaded, *, verbose: bool = False) -> "Look":
+        """As the discussion file says, on this terminal."""
+        said = loaded.file.discussion
+        turns = said.turns * sum(spec.role not in ("moderator", "observer") for spec in said.models.values())
+        typing = sys.stdin is not None and sys.stdin.isatty()
+        return cls(turns, verbose=verbose, typing=typing, notify_on=said.timeouts.notify_on)
+
+
 class PlainLines:
     """One paragraph for each finished turn, without colours or cursor movements."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, look: Look) -> None:
         self._out = out
+        self._look = look
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, TurnFinished):
             said = event.message.text.strip()
             self._print(f"[{event.turn}] {event.speaker}: {said}" if event.speaker else said)
-        elif text := remark(event):
+        elif is_wanted(event, self._look.notify_on) and (text := remark(event)):
             self._print(text)
 
     def close(self) -> None:
@@ -55,19 +81,11 @@ class PlainLines:
 
 
 class LiveView:
-    """Names in colours, text as it comes, and a status line with turn, tokens, cost and time.
+    """Names in colours, text as it comes, and a status line with turn, tokens, cost and time."""
 
-    `typing`: people type into the same terminal, which shows what they type all by itself.
-    """
-
-    def __init__(
-        self, out: TextIO, *, turns: int = 0, colour: bool = True, verbose: bool = False, typing: bool = False
-    ) -> None:
+    def __init__(self, out: TextIO, look: Look) -> None:
         self._screen = Screen(out)
-        self._verbose = verbose
-        self._turns = turns
-        self._colour = colour
-        self._typing = typing
+        self._look = look
         self._started = time.monotonic()
         self._usage = NOTHING_USED
         self._models: dict[str, str] = {}
@@ -105,7 +123,7 @@ class LiveView:
 
     def _think(self, event: ThinkingDelta) -> None:
         self._doing = "thinking"
-        if self._verbose:
+        if self._look.verbose:
             self._screen.stream(self._styled(plain(event.text), dim=True))
 
     def _count(self, event: ModelReplied) -> None:
@@ -116,7 +134,7 @@ class LiveView:
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
-        if text := remark(event):
+        if is_wanted(event, self._look.notify_on) and (text := remark(event)):
             self._screen.line(self._styled(one_line(text, 2_000), fg="yellow"))
 
     def _begin(self, event: RunStarted) -> None:
@@ -131,7 +149,7 @@ class LiveView:
 
     def _head(self, event: TurnStarted) -> None:
         model = self._models.get(event.speaker, "")
-        self._turn, self._streamed, self._is_typed = event.turn, False, self._typing and model == PERSON
+        self._turn, self._streamed, self._is_typed = event.turn, False, self._look.typing and model == PERSON
         self._doing = YOUR_TURN if self._is_typed else f"{event.speaker} answers"
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own
@@ -168,7 +186,7 @@ class LiveView:
             await asyncio.sleep(TICK)
 
     def _show_status(self) -> None:
-        turn = f"turn {self._turn} of {self._turns}" if self._turns else f"turn {self._turn}"
+        turn = f"turn {self._turn} of {self._look.turns}" if self._look.turns else f"turn {self._turn}"
         spent = f"{tokens(self._usage)} · {dollars(self._usage.cost_usd)}"
         self._screen.status(f" {turn} · {self._doing} · {spent} · {duration(time.monotonic() - self._started)}")
 
@@ -176,11 +194,11 @@ class LiveView:
         return COLOURS[list(self._models).index(speaker) % len(COLOURS)] if speaker in self._models else "white"
 
     def _styled(self, text: str, **style: Any) -> str:
-        return click.style(text, **style) if self._colour else text
+        return click.style(text, **style) if self._look.colour else text
 
 
-def view(out: TextIO, turns: int = 0, *, verbose: bool = False, typing: bool = False) -> LiveView | PlainLines:
-    """What suits `out`: streaming on a terminal, plain lines into a pipe or a file. `verbose` shows reasoning too."""
+def view(out: TextIO, look: Look = Look()) -> LiveView | PlainLines:
+    """What suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
     if out.isatty() and os.environ.get("TERM") != "dumb":
-        return LiveView(out, turns=turns, colour="NO_COLOR" not in os.environ, verbose=verbose, typing=typing)
-    return PlainLines(out)
+        return LiveView(out, replace(look, colour=look.colour and "NO_COLOR" not in os.environ))
+    return PlainLines(out, look)

@@ -17,11 +17,6 @@ def of_run(run_dir: Path) -> Loaded:
     return checked(str(_config_of(run_dir)))
 
 
-def expected_turns(loaded: Loaded) -> int:
-    discussion = loaded.file.discussion
-    return discussion.turns * sum(spec.role not in ("moderator", "observer") for spec in discussion.models.values())
-
-
 def recast(run_dir: Path, name: str, model: str) -> Cast:
     """What a run needs to be played again with another model for one participant; nobody else gets one."""
     written = yaml.safe_load(_config_of(run_dir).read_text(encoding="utf-8"))

@@ -1,5 +1,6 @@
 """What a reader should know between the turns, one line an event."""
 
+from collections.abc import Container
 from functools import singledispatch
 
 from ai_battle.core.events import (
@@ -12,6 +13,18 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
+
+NOTICES = frozenset({"timeout", "retry", "error"})
+
+
+def is_wanted(event: object, notify_on: Container[str]) -> bool:
+    """Whether `timeouts.notify_on` asks for it; all but attempts and waits is told in any case."""
+    match event:
+        case AttemptFailed(timed_out=timed_out):
+            return ("timeout" if timed_out else "error") in notify_on
+        case Retrying():
+            return "retry" in notify_on
+    return True
 
 
 @singledispatch

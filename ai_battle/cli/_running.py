@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,7 +17,7 @@ from ai_battle.conversation import RunResult
 from ai_battle.core.events import Emit, Event, RunStarted, ignore
 from ai_battle.reporting import write_reports
 
-from ._live import LiveView, PlainLines, view
+from ._live import LiveView, Look, PlainLines, view
 from ._money import dollars, tokens
 from ._plain import one_line
 
@@ -28,12 +28,11 @@ Discuss = Callable[[Emit], Awaitable[RunResult]]
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """How a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end; `turns` are expected."""
+    """How a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end, all else the view."""
 
     quiet: bool = False
-    verbose: bool = False
     as_json: bool = False
-    turns: int = 0
+    look: Look = field(default_factory=Look)
 
 
 class _Noted:
@@ -83,7 +82,7 @@ def _view(showing: Showing) -> LiveView | PlainLines | None:
     out = sys.stderr if showing.as_json else sys.stdout
     if showing.quiet or out is None:
         return None
-    return view(out, showing.turns, verbose=showing.verbose, typing=sys.stdin is not None and sys.stdin.isatty())
+    return view(out, showing.look)
 
 
 async def _interruptible(discussion: Awaitable[RunResult]) -> RunResult:

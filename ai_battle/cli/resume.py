@@ -17,7 +17,8 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, trust: bool, as_js
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
     from ai_battle.conversation import ConversationManager
 
-    from ._loading import expected_turns, of_run
+    from ._live import Look
+    from ._loading import of_run
     from ._running import Showing, run
     from ._trust import require_trust
 
@@ -25,4 +26,4 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, trust: bool, as_js
     require_trust(loaded, given=trust)
     manager = ConversationManager.from_config(loaded)
     discuss = lambda emit: manager.resume(run_dir, emit, accept_changes=accept_changes)  # noqa: E731
-    return run(discuss, Showing(quiet, as_json=as_json, turns=expected_turns(loaded)), str(run_dir))
+    return run(discuss, Showing(quiet, as_json, Look.of(loaded)), str(run_dir))

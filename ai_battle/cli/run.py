@@ -51,11 +51,11 @@ def command(
 def _run(loaded: "Loaded", tapes: "Tapes", how: dict[str, object]) -> int:
     from ai_battle.conversation import ConversationManager
 
-    from ._loading import expected_turns
+    from ._live import Look
     from ._running import Showing, run
 
     manager = ConversationManager.from_config(loaded, out=how["out"], tapes=tapes)  # type: ignore[arg-type]
-    showing = Showing(bool(how["quiet"]), bool(how["verbose"]), bool(how["as_json"]), expected_turns(loaded))
+    showing = Showing(bool(how["quiet"]), bool(how["as_json"]), Look.of(loaded, verbose=bool(how["verbose"])))
     return run(manager.run_discussion, showing)
 
 

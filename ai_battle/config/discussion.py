@@ -92,7 +92,11 @@ class Timeouts(Section):
     retry_count: Annotated[int, Field(ge=0, le=100), AS_NUMBER] = Field(
         default=3, description="Retries of a failed call; attempts are one more."
     )
-    notify_on: Listed[Literal["timeout", "retry", "error"]] = Field(default=(), description="What is said out loud.")
+    notify_on: Listed[Literal["timeout", "retry", "error"]] = Field(
+        default=("timeout", "retry", "error"),
+        description="What is shown between the turns: attempts that ran out of time, waits before the next attempt, "
+        "attempts that failed otherwise. The journal keeps them all; a turn without an answer is always shown.",
+    )
 
 
 class Execution(Section):

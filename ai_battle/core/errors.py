@@ -60,6 +60,10 @@ class Unreachable(ProviderError):
     """No connection, or none that lasted: refused, reset, no answer in time."""
 
 
+class TimedOut(Unreachable):
+    """A clock ran out; the message names it."""
+
+
 class BadReply(ProviderError):
     """The answer can't be taken for one: cut off, malformed, empty, or not from a model API."""
 

@@ -54,7 +54,10 @@ class ModelReplied:
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailed:
-    """One attempt at a call failed; listeners forget the deltas of it. `partial` is the text it had brought."""
+    """One attempt at a call failed; listeners forget the deltas of it. `partial` is the text it had brought.
+
+    `timed_out`: because a clock ran out, which `reason` names.
+    """
 
     model: str
     attempt: int
@@ -65,6 +68,7 @@ class AttemptFailed:
     partial: str = ""
     raw: str = ""
     speaker: str = ""
+    timed_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)

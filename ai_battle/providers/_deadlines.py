@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from types import TracebackType
 
-from ..core.errors import Unreachable
+from ..core.errors import TimedOut
 
 _ends: ContextVar[float] = ContextVar("ends", default=inf)
 
@@ -26,7 +26,7 @@ class Deadlines:
 DEFAULT = Deadlines()
 
 
-class Stalled(Unreachable):
+class Stalled(TimedOut):
     """The provider was connected and then silent for too long."""
 
 
@@ -50,7 +50,7 @@ class Clocks:
         self._deadlines = deadlines
         self._where = where
         self._last = 0.0
-        self._fault: Unreachable | None = None
+        self._fault: TimedOut | None = None
 
     async def __aenter__(self) -> "Clocks":
         self._loop = asyncio.get_running_loop()
@@ -91,9 +91,9 @@ class Clocks:
         self._fault = self._ran_out(due)
         self._timeout.reschedule(now)
 
-    def _ran_out(self, due: float) -> Unreachable:
+    def _ran_out(self, due: float) -> TimedOut:
         if due >= self._ends:
-            return Unreachable(f"{self._where}: no complete answer within {self._seconds:.3g} s (the total clock).")
+            return TimedOut(f"{self._where}: no complete answer within {self._seconds:.3g} s (the total clock).")
         if self._last:
             idle = self._deadlines.idle
             return Stalled(f"{self._where}: silent for {idle:.4g} s amid the answer (the idle clock).", again="always")

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
-from ..core.errors import ProviderError, Unreachable
+from ..core.errors import ProviderError, TimedOut, Unreachable
 
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 
@@ -17,7 +17,7 @@ def connection_fault(error: BaseException, where: str, start: str = "") -> Unrea
     if tls := _first(chain, (ssl.SSLError, ssl.CertificateError)):
         return Unreachable(f"{where}: no secure connection: {_tls_reason(tls)}")
     if any("Timeout" in type(cause).__name__ for cause in chain):
-        return Unreachable(f"{where}: no connection in time (the connect clock). {start}".rstrip(), again="always")
+        return TimedOut(f"{where}: no connection in time (the connect clock). {start}".rstrip(), again="always")
     if _first(chain, (socket.gaierror,)):
         return Unreachable(f"{where}: no such host; is base_url right? {start}".rstrip(), again="always")
     numbers = {cause.errno for cause in chain if isinstance(cause, OSError)}

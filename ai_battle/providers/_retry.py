@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..core import events
 from ..core.client import ModelClient
-from ..core.errors import ProviderError, RateLimited, Unreachable
+from ..core.errors import ProviderError, RateLimited, TimedOut
 from ..core.events import AttemptFailed, Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._deadlines import Stalled, ending
@@ -60,7 +60,7 @@ class Retrying(ModelClient):
             if not clock.expired():
                 raise
             text = f"{self._name}: no complete answer within {self._total:.4g} s (the total clock)."
-            raise Unreachable(text) from None
+            raise TimedOut(text) from None
 
     async def _pause(self, failures: Sequence[ProviderError], ends: float, emit: Emit) -> None:
         """Waits until the next attempt, or raises the last failure when there is none."""
@@ -91,7 +91,15 @@ class Retrying(ModelClient):
 
     def _failed(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
         return AttemptFailed(
-            self._name, attempt, str(error), seconds, error.status, error.request_id, error.partial, error.raw
+            self._name,
+            attempt,
+            str(error),
+            seconds,
+            error.status,
+            error.request_id,
+            error.partial,
+            error.raw,
+            timed_out=isinstance(error, TimedOut),
         )
 
 

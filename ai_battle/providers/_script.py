@@ -12,6 +12,7 @@ from ..core.errors import (
     ProviderError,
     RateLimited,
     Refused,
+    TimedOut,
     Unreachable,
 )
 from ..core.messages import ToolCall
@@ -42,7 +43,7 @@ FAULTS: Mapping[str, Fault] = {
     "rate_limited": Fault(RateLimited, "rate limited, come back later", "always", 429, 0.0),
     "quota": Fault(RateLimited, "the quota is used up", status=429),
     "unreachable": Fault(Unreachable, "no connection", "always"),
-    "timeout": Fault(Unreachable, "no answer in time", "always"),
+    "timeout": Fault(TimedOut, "no answer in time", "always"),
     "server_error": Fault(Unreachable, "the server failed", "always", 503),
     "cut": Fault(BadReply, "the answer was cut off", "always"),
     "bad_reply": Fault(BadReply, "the answer is not one of a model", "once"),

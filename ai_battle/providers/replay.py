@@ -15,7 +15,7 @@ from ._tape import Recorder, Tape
 
 T = TypeVar("T")
 _DELTAS = {"text": TextDelta, "thinking": ThinkingDelta, "call": ToolCallDelta}
-_ERRORS = ("RateLimited", "Unreachable", "BadReply", "Refused", "ContextTooLong")
+_ERRORS = ("RateLimited", "Unreachable", "TimedOut", "BadReply", "Refused", "ContextTooLong")
 _DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
 
 

@@ -1,17 +1,20 @@
 """What a user sees of a run, on a terminal and in a pipe."""
 
+import asyncio
 import io
 import re
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ai_battle.cli._live import LiveView, PlainLines, view
+from ai_battle.cli._live import LiveView, Look, PlainLines, view
 from ai_battle.cli._money import dollars, duration
 from ai_battle.cli._plain import one_line, plain
 from ai_battle.cli._wrapping import Wrapping
+from ai_battle.config import load
 from ai_battle.core.events import (
     AttemptFailed,
     Event,
@@ -47,7 +50,7 @@ async def shown(*events: Event) -> str:
 
 async def written(*events: Event) -> str:
     out = io.StringIO()
-    live = LiveView(out, turns=3)
+    live = LiveView(out, Look(turns=3))
     for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann"), *events):
         await live(event)
     live.close()
@@ -118,7 +121,7 @@ async def test_a_cost_that_nobody_knows_is_called_unknown_and_never_zero() -> No
 
 async def test_the_end_gives_the_terminal_back() -> None:
     out = io.StringIO()
-    live = LiveView(out)
+    live = LiveView(out, Look())
     await live(RunStarted("robots", "", {}))
     await live(TurnStarted(1, 1, "Ann"))
     await live(RunFinished("done", "turns", 1, NOTHING_USED))
@@ -152,3 +155,43 @@ def test_streamed_text_is_broken_between_words_and_loses_nothing(words: list[str
 def test_a_word_in_two_deltas_is_not_torn() -> None:
     wrapping = Wrapping(lambda: 10)
     assert wrapping.feed("one two thr") + wrapping.feed("ee four") + wrapping.flush() == "one two \nthree four"
+
+
+HAPPENED: dict[str, Event] = {
+    "timeout": AttemptFailed("phi4", 1, "silent for 60 s (the idle clock)", 60.0, timed_out=True),
+    "retry": Retrying("phi4", 1, 2, ""),
+    "error": AttemptFailed("phi4", 2, "the server failed", 0.1),
+    "always": TurnFailed(1, 1, "Ann", "no route", "skip"),
+}
+
+
+@given(st.sets(st.sampled_from(["timeout", "retry", "error"])))
+def test_what_notify_on_does_not_ask_for_is_not_shown(notify_on: set[str]) -> None:
+    """On a terminal and in a pipe; a turn without an answer is shown whatever it says."""
+    look = Look(notify_on=notify_on)
+    for make in (LiveView, PlainLines):
+        out = io.StringIO()
+        shown_by = make(out, look)
+        asyncio.run(heard_by(shown_by, *HAPPENED.values()))
+        shown = {
+            "timeout": "idle clock" in out.getvalue(),
+            "retry": "waiting" in out.getvalue(),
+            "error": "the server failed" in out.getvalue(),
+            "always": "no route" in out.getvalue(),
+        }
+        assert {name for name, seen in shown.items() if seen} == {*notify_on, "always"}
+
+
+async def heard_by(listener: LiveView | PlainLines, *events: Event) -> None:
+    for event in events:
+        await listener(event)
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"), [({}, {"timeout", "retry", "error"}), ({"notify_on": ["retry"]}, {"retry"})]
+)
+def test_all_of_it_is_shown_unless_the_file_says_otherwise(written: dict[str, object], expected: set[str]) -> None:
+    models = {name: {"type": "scripted", "script": ["Hm."]} for name in ("Ann", "Bob")}
+    loaded = load({"discussion": {"goal": "Talk.", "models": models, "timeouts": written}})
+    assert {*Look.of(loaded).notify_on} == expected

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from ai_battle.core.client import ModelClient
-from ai_battle.core.errors import BadReply, ProviderError, RateLimited, Unreachable
+from ai_battle.core.errors import BadReply, ProviderError, RateLimited, TimedOut, Unreachable
 from ai_battle.core.events import AttemptFailed, Emit, EventLog, TextDelta, ignore
 from ai_battle.core.events import Retrying as Again
 from ai_battle.core.exchange import ModelRequest, ModelResponse
@@ -54,6 +54,15 @@ async def test_each_failure_is_told_with_what_it_left_behind(asked: ModelRequest
     assert isinstance(again, Again)
     assert (again.attempt, again.reason) == (2, "down")
     assert response.text == "fine"
+
+
+async def test_a_failure_of_a_clock_is_marked_as_one(asked: ModelRequest) -> None:
+    client = Playing(Stalled("silent", again="always"), down(), "late", seconds=0.0)
+    await retrying(client).complete(asked, log := EventLog())
+    with pytest.raises(TimedOut):
+        await retrying(Playing("late", seconds=5.0), total=0.01).complete(asked, log)
+
+    assert [event.timed_out for event in log.events if isinstance(event, AttemptFailed)] == [True, False, True]
 
 
 async def test_attempts_are_one_more_than_retries(asked: ModelRequest) -> None:

@@ -1,13 +1,15 @@
 """One attempt at a call over HTTP: always streamed, under its clocks, with errors that say where and what now."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pydantic_core import from_json
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
+from ..core.errors import ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._advice import models_at
@@ -15,12 +17,20 @@ from ._deadlines import DEFAULT, Clocks, Deadlines
 from ._faults import redact, shown
 from ._transport import Reply, Transport
 
+_AFTER_THE_ANSWER = 2.0
+
 
 class Reader(Protocol):
     """What each wire's `StreamReader` is."""
 
     @property
-    def done(self) -> bool: ...
+    def done(self) -> bool:
+        """Nothing more is awaited."""
+
+    @property
+    def whole(self) -> bool:
+        """The answer is complete; what it took may still come."""
+
     @property
     def text(self) -> str: ...
     def feed(self, data: bytes) -> "list[Event]": ...
@@ -97,13 +107,24 @@ class HttpClient(ModelClient):
             return await self._streamed(reply, reader, clocks, emit)
 
     async def _streamed(self, reply: Reply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
-        while not reader.done and (data := await reply.more()):
+        while not reader.whole and (data := await reply.more()):
             if events := reader.feed(data):
                 clocks.heard()
             for event in events:
                 await emit(event)
-        await reply.rest()
+        for event in await self._rest(reply, reader):
+            await emit(event)
         return reader.finish()
+
+    async def _rest(self, reply: Reply, reader: Reader) -> list[Event]:
+        """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
+        events: list[Event] = []
+        with suppress(TimeoutError, Unreachable):
+            async with asyncio.timeout(_AFTER_THE_ANSWER):
+                while not reader.done and (data := await reply.more()):
+                    events += reader.feed(data)
+        await reply.rest()
+        return events
 
     async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream although it was asked to."""

@@ -56,6 +56,10 @@ class StreamReader:
         self._calls: dict[str, int] = {}
 
     @property
+    def whole(self) -> bool:
+        return self.done
+
+    @property
     def text(self) -> str:
         return "".join(self._said)
 

@@ -31,6 +31,8 @@ class StreamReader:
     def done(self) -> bool:
         return "finishReason" in self._candidate or "blockReason" in self._answer.get("promptFeedback", ())
 
+    whole = done
+
     @property
     def text(self) -> str:
         return "".join(self._said)

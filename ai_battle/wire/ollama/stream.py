@@ -32,6 +32,8 @@ class StreamReader:
         """Nothing more is awaited: the rest of the stream may be left unread."""
         return self._last is not None
 
+    whole = done
+
     @property
     def text(self) -> str:
         return "".join(self._text)

@@ -42,6 +42,11 @@ class StreamReader:
         return self._ended
 
     @property
+    def whole(self) -> bool:
+        """Only the usage and `[DONE]` may still come, or nothing at all."""
+        return self._ended or bool(self._reason)
+
+    @property
     def text(self) -> str:
         return "".join(self._text)
 
@@ -84,10 +89,13 @@ class StreamReader:
             raise in_stream(chunk, self.text)
         if chunk.get("usage") or "x_groq" in chunk:
             self._usage = read_usage(chunk)
-        if choices := chunk.get("choices"):
-            self._first = self._first or chunk
-            for choice in choices:
-                self._take_choice(choice, events)
+        choices = chunk.get("choices")
+        if not choices:
+            self._ended = self._ended or bool(self._reason and self._usage is not UNKNOWN_USAGE)
+            return
+        self._first = self._first or chunk
+        for choice in choices:
+            self._take_choice(choice, events)
 
     def _take_choice(self, choice: dict[str, Any], events: list[Event]) -> None:
         if choice.get("index"):

@@ -12,9 +12,10 @@ from ._secrets import is_secret, variable_for
 from .problems import Path
 
 OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
+DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(DUMPER):  # type: ignore[misc]
     def ignore_aliases(self, data: Any) -> bool:
         return True
 

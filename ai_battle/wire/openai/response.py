@@ -46,7 +46,8 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
 
 def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mapping[str, Any]) -> ModelResponse:
     """The answer that the pieces make, with ids of calls that are there and differ; raises `BadReply` for nothing."""
-    message = replace(message, parts=with_ids(message.parts))
+    if message.tool_calls:
+        message = replace(message, parts=with_ids(message.parts))
     return heard(ModelResponse(message, stop=read_stop(reason, message), usage=usage, model=model, extra=extra))
 
 

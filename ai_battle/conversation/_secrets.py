@@ -23,9 +23,10 @@ class Mask:
 
     def line(self, data: bytes) -> bytes:
         """The same JSON, without the secrets in its texts."""
-        if not any(secret in data for secret in self._encoded):
-            return data
-        return to_json(each_text(from_json(data), self.text, but=_STRUCTURE))
+        for secret in self._encoded:
+            if secret in data:
+                return to_json(each_text(from_json(data), self.text, but=_STRUCTURE))
+        return data
 
     def text(self, text: str) -> str:
         for value, name in self._names.items():

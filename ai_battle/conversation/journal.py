@@ -51,7 +51,8 @@ class Journal:
             undo.callback(self._lock.release)
             self._fd = _opened(run_dir / FILE, os.O_EXCL if fresh else 0)
             undo.callback(os.close, self._fd)
-            self._repair()
+            if not fresh:
+                self._repair()
             undo.pop_all()
 
     @classmethod

@@ -92,10 +92,11 @@ def _named(name: str, runs: Path) -> Path:
     """Runs of one name that start in the same second are told apart by chance."""
     slug = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:LONGEST_NAME] or "run"
     stem = taken = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"
-    runs.mkdir(parents=True, exist_ok=True)
     while True:
         try:
             os.mkdir(runs / taken)
+        except FileNotFoundError:
+            runs.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             taken = f"{stem}-{token_hex(3)}"
         else:

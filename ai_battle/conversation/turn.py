@@ -1,5 +1,6 @@
 """One turn: a participant is asked once, and what comes back is an answer or the reason why there is none."""
 
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Literal, TypeAlias
@@ -40,7 +41,7 @@ class Ear:
         self._usage: Usage | None = None
         self._started = monotonic()
 
-    async def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event) -> Awaitable[None]:
         if isinstance(event, TextDelta):
             self._said.append(event.text)
         elif isinstance(event, AttemptFailed):
@@ -52,7 +53,7 @@ class Ear:
             event = replace(event, speaker=self._speaker)
         elif isinstance(event, ScriptAdvanced):
             event = replace(event, speaker=self._speaker)
-        await self._tell(event)
+        return self._tell(event)
 
     @property
     def said(self) -> str:

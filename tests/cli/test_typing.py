@@ -40,7 +40,7 @@ def scrolled(terminal: Terminal) -> list[str]:
 
 def second_turn(you: Terminal) -> None:
     you.read_until("Third.")
-    you.read_until("turn 4 of 6")
+    you.read_until(PROMPT, times=2)
 
 
 def test_what_is_typed_stands_there_once_behind_the_prompt(you: Terminal) -> None:

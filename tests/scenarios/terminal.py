@@ -77,9 +77,9 @@ class Terminal:
     def resize(self, rows: int, columns: int) -> None:
         ioctl(self._fd, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
 
-    def read_until(self, text: str) -> None:
+    def read_until(self, text: str, times: int = 1) -> None:
         ends = time.monotonic() + PATIENCE
-        while text not in self.shown:
+        while self.shown.count(text) < times:
             assert time.monotonic() < ends, f"never shown: {text!r}, but\n{self.shown}"
             assert self._read(), f"ended without {text!r}:\n{self.shown}"
 

@@ -1,8 +1,6 @@
 """The clocks of a call: to connect, to the first content, of silence between contents, and of the whole."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
@@ -30,14 +28,21 @@ class Stalled(TimedOut):
     """The provider was connected and then silent for too long."""
 
 
-@contextmanager
-def ending(at: float) -> Iterator[None]:
+class ending:  # noqa: N801 - used like a function of contextlib
     """No call that is begun inside takes longer than until `at` (loop time), however long its own deadlines are."""
-    token = _ends.set(min(at, _ends.get()))
-    try:
-        yield
-    finally:
-        _ends.reset(token)
+
+    __slots__ = ("_at", "_token")
+
+    def __init__(self, at: float) -> None:
+        self._at = at
+
+    def __enter__(self) -> None:
+        self._token = _ends.set(min(self._at, _ends.get()))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _ends.reset(self._token)
 
 
 class Clocks:

@@ -4,6 +4,7 @@ import errno
 import socket
 import ssl
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 from ..core.errors import ProviderError, TimedOut, Unreachable
@@ -35,6 +36,7 @@ def redact(error: ProviderError, secrets: Iterable[str]) -> None:
         error.partial, error.raw = _without(secret, error.partial), _without(secret, error.raw)
 
 
+@lru_cache
 def shown(url: str) -> str:
     """A URL as it may be shown: without user, password and query."""
     parts = urlsplit(url)

@@ -2,11 +2,13 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from io import BytesIO
 from ipaddress import ip_address
+from types import TracebackType
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -110,22 +112,16 @@ class AiohttpTransport(Transport):
     def __init__(self, address: Address) -> None:
         self.address = address
         base = URL(address.base_url.rstrip("/"))
-        self._base = base.with_user(None) if "authorization" in address.headers else base
+        base = base.with_user(None) if "authorization" in address.headers else base
+        self._root = str(base)
         self._timeout = aiohttp.ClientTimeout(total=None, connect=address.connect)
-        self._proxy = _proxy_for(self._base)
+        self._proxy = _proxy_for(base)
         self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **address.headers})
 
-    @asynccontextmanager
-    async def send(self, method: str, path: str, body: bytes = b"") -> AsyncIterator[Reply]:
-        response = await self._answered(method, URL(f"{self._base}{path}"), body)
-        if response.headers.get("Server") == "llama.cpp":
-            _use_once(response)
-        try:
-            yield Reply(response.status, response.headers, self._reading(response.content), response.content.at_eof)
-        finally:
-            response.close()
+    def send(self, method: str, path: str, body: bytes = b"") -> "_Exchange":
+        return _Exchange(self, method, URL(self._root + path), body)
 
-    async def _answered(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
+    async def answered(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
         """The answer after redirects within the same origin; to another origin nothing is sent."""
         for _ in range(MOST_REDIRECTS + 1):
             response = await self._sent(method, url, body)
@@ -146,14 +142,31 @@ class AiohttpTransport(Transport):
         except _BREAKS as error:
             raise connection_fault(error, str(self.address), self.address.start) from error
 
-    def _reading(self, content: aiohttp.StreamReader) -> Callable[[], Awaitable[bytes]]:
-        async def read() -> bytes:
-            try:
-                return await content.readany()
-            except _BREAKS as error:
-                raise connection_fault(error, str(self.address), self.address.start) from error
 
-        return read
+class _Exchange(AbstractAsyncContextManager[Reply]):
+    """One request and the answer to it."""
+
+    def __init__(self, transport: AiohttpTransport, method: str, url: URL, body: bytes) -> None:
+        self._transport = transport
+        self._asked = (method, url, body)
+
+    async def __aenter__(self) -> Reply:
+        self._response = response = await self._transport.answered(*self._asked)
+        if response.headers.get("Server") == "llama.cpp":
+            _use_once(response)
+        return Reply(response.status, response.headers, self._read, response.content.at_eof)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._response.close()
+
+    async def _read(self) -> bytes:
+        try:
+            return await self._response.content.readany()
+        except _BREAKS as error:
+            address = self._transport.address
+            raise connection_fault(error, str(address), address.start) from error
 
 
 def _use_once(response: aiohttp.ClientResponse) -> None:
@@ -177,6 +190,7 @@ def _proxy_for(url: URL) -> str | None:
     return proxies.get(url.scheme) or proxies.get("all")
 
 
+@lru_cache
 def _is_here(host: str) -> bool:
     with suppress(ValueError):
         return ip_address(host).is_loopback

@@ -11,13 +11,14 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Source:
-    __slots__ = ("_found", "_patience", "text")
+    __slots__ = ("_found", "_line", "_patience", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._found: dict[re.Pattern[str], tuple[int, re.Match[str] | None]] = {}
         # A failure of the fast decoder costs a walk over the whole text (it counts lines), so there is an end to them.
         self._patience = 50
+        self._line = (0, -1)
 
     def find(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:
         """The first match from `at` on; asked with growing `at`, the text is walked once per pattern."""
@@ -28,6 +29,14 @@ class Source:
         match = pattern.search(self.text, at)
         self._found[pattern] = at, match
         return match
+
+    def line(self, at: int) -> str:
+        """The line that `at` is on."""
+        start, end = self._line
+        if not start <= at <= end:
+            start, end = self.text.rfind("\n", 0, at) + 1, self.text.find("\n", at)
+            self._line = start, end = start, len(self.text) if end < 0 else end
+        return self.text[start:end]
 
     def value(self, at: int) -> tuple[Any, int]:
         """The JSON (or nearly JSON) value at `at` and where it ends; raises Unreadable."""

@@ -1,0 +1,133 @@
+"""Calls without any marker: an object, a list, a name with arguments. Only offered tools make them calls."""
+
+import re
+from typing import Any
+
+from .body import attempt, from_value, broken, read_object_for
+from .names import Offered
+from .pythonic import read_call
+from .reading import Piece, issue
+from .source import Source
+from .tolerant import Unreadable
+
+_OBJECT = re.compile(r"\{\s*[\"'“`\\]?[\w$.\-/ ]{1,80}[\"'”`\\]?\s*[:,}(]|\{\s*\}")
+_LIST = re.compile(r"\[{1,3}\s*(?:\{\s*[\"'“\w]|[\"'`])")
+_CALLISH = re.compile(r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:")
+_NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}((?:[\w.\-/:]|_\\)+)")
+_CALLED_BACKWARDS = re.compile(r" ?((?:[\w.\-/:]|_\\)+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
+_LINE_REST = re.compile(r"[\s\])}`'\",;.]*")
+_WINDOW = 160
+
+
+def _before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int, bool]:
+    """The name that ends before `at`, where it starts, and whether it is being defined there."""
+    backwards = text[max(0, at - _WINDOW) : at][::-1]
+    found = pattern.match(backwards)
+    if not found:
+        return "", at, False
+    return found.group(1)[::-1], at - found.end(1), bool(found.re.groups > 1 and found.group(2))
+
+
+def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
+    """`name(...)` where the name is an offered tool's; placeholders and other prose in the parentheses make it none."""
+    if tools.open:
+        return None
+    text = source.text
+    name, start, defined = _before(text, at, _CALLED_BACKWARDS)
+    name = name.lstrip(".-/:")
+    tool = tools.known(name) if name else None
+    if tool is None or defined:
+        return None
+    try:
+        call, end = read_call(text, tool, at, tools)
+    except Unreadable as error:
+        return broken(source, start, error) if error.cut else Piece(at, max(error.at, at + 1))
+    if not call.arguments and (tools.required(tool) or not _stands_alone(source, start, end)):
+        return Piece(at, end)
+    return Piece(start, end, [call])
+
+
+def _stands_alone(source: Source, start: int, end: int) -> bool:
+    line = source.line(start).strip(" \t`[]()\"'*-;,.")
+    return source.text[start:end].startswith(line) or line.endswith(source.text[start : end - 2])
+
+
+def read_brace(source: Source, at: int, tools: Offered) -> Piece | None:
+    """An object that is a call, or the arguments of the tool named before it; any other object is read over."""
+    if tools.open or not _OBJECT.match(source.text, at):
+        return None
+    name, start, _ = _before(source.text, at, _NAME_BACKWARDS)
+    if tool := _glued(name, tools):
+        return _named_object(source, tool, (start + len(name) - len(tool), at), tools)
+    return _value(source, at, tools)
+
+
+def _glued(name: str, tools: Offered) -> str | None:
+    """The tool at the end of `name`, which may hang on the last word of a sentence."""
+    name = name.rstrip(":")
+    while name:
+        if tool := tools.known(name):
+            return tool
+        _, _, name = name.partition(".")
+    return None
+
+
+def _named_object(source: Source, tool: str, place: tuple[int, int], tools: Offered) -> Piece | None:
+    """The object is the arguments, unless it is a whole call itself."""
+    try:
+        value, end = source.value(place[1])
+    except Unreadable as error:
+        return _not_a_value(source, place[1], error)
+    whole = from_value(source, value, (place[1], end), tools, explicit=False) if _looks_like_call(value) else None
+    return whole if whole and whole.calls else read_object_for(source, tool, place, tools)
+
+
+def _looks_like_call(value: Any) -> bool:
+    return isinstance(value, dict) and "name" in value and ("arguments" in value or "parameters" in value)
+
+
+def read_bracket(source: Source, at: int, tools: Offered) -> Piece | None:
+    """A list of calls; of strings that are calls in Python's notation, too."""
+    if tools.open or not _LIST.match(source.text, at):
+        return None
+    return _value(source, at, tools)
+
+
+def _value(source: Source, at: int, tools: Offered) -> Piece | None:
+    try:
+        value, end = source.value(at)
+    except Unreadable as error:
+        return _not_a_value(source, at, error)
+    if strings := _strings(value):
+        return _from_strings(source, strings, (at, end), tools)
+    return from_value(source, value, (at, end), tools, explicit=False) or Piece(at, end)
+
+
+def _not_a_value(source: Source, at: int, error: Unreadable) -> Piece | None:
+    if _CALLISH.match(source.text, at):
+        return broken(source, at, error)
+    return None if error.cut else Piece(at, max(error.at, at + 1))
+
+
+def _strings(value: Any) -> list[str]:
+    """The strings that the value is made of, if it is a list of nothing else."""
+    if not isinstance(value, list) or not value:
+        return []
+    found: list[str] = []
+    for item in value:
+        inner = [item] if isinstance(item, str) else _strings(item)
+        if not inner:
+            return []
+        found += inner
+    return found
+
+
+def _from_strings(source: Source, strings: list[str], place: tuple[int, int], tools: Offered) -> Piece:
+    piece = Piece(*place)
+    for text in strings:
+        inner, at = Source(text), 0
+        while (at := text.find("(", at)) >= 0:
+            found = read_parenthesis(inner, at, tools)
+            piece.calls += found.calls if found else []
+            at = max(found.end if found else 0, at + 1)
+    return piece

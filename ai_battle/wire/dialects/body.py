@@ -1,0 +1,165 @@
+"""What can stand behind a marker that announces a call: JSON, a name with arguments, tags, or Python."""
+
+import re
+from collections.abc import Callable
+
+from ai_battle.core.messages import ToolCall
+
+from .elements import ARGUMENT_PAIRS, CHANNELS, PARAMETERS, read_elements, tagged
+from .names import Offered
+from .pythonic import read_call
+from .reading import Piece, issue
+from .shapes import NotArguments, Unknown, calls_in
+from .source import Source
+from .tolerant import Unreadable
+
+_TOKEN = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
+_FILLER = re.compile(
+    r"(?:[\s,;]|<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
+    r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|function_calls?|start_function_call|end_function_call"
+    r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*"
+)
+_NAMED = re.compile(
+    r"(?:call:|function\s*<｜tool▁sep｜>\s*)?(?P<name>[A-Za-z_][\w.\-/:\\]*)"
+    rf"(?P<between>(?:\s|{_TOKEN}(?:\s*[\w\-]+(?=\s*\[ARGS\]))?|```(?:json)?)*)(?P<next>\{{|\(|<arg_key>|</tool_call>)"
+)
+_ELEMENT = re.compile(
+    r"<(?:｜DSML｜)?(?:function|invoke|tool)(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
+    r"|<\|open\|>call tool=\"(?P<channel>[^\"]*)\"[^<>]*<\|sep\|>"
+    r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
+)
+_RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
+Reader = Callable[[str], tuple[ToolCall, int]]
+
+
+def read_bodies(source: Source, start: int, tools: Offered) -> Piece:
+    """All calls in a row behind the marker at `start`, fillers and further markers between them skipped."""
+    piece = Piece(start, start)
+    at = _skipped(source.text, start)
+    while (found := read_body(source, at, tools)) is not None:
+        piece.calls += found.calls
+        piece.issues += found.issues
+        piece.cut |= found.cut
+        piece.end = at = _skipped(source.text, found.end)
+        if found.issues and not found.calls:
+            return _given_up(source, piece)
+    piece.end = max(piece.end, at)
+    return piece
+
+
+def _given_up(source: Source, piece: Piece) -> Piece:
+    """What is left of a broken call is no place to look for calls in."""
+    if piece.issues[-1].kind == "malformed":
+        beyond = source.find(_RESUME, piece.end)
+        piece.end = beyond.start() if beyond else len(source.text)
+    return piece
+
+
+def _skipped(text: str, at: int) -> int:
+    found = _FILLER.match(text, at)
+    return found.end() if found else at
+
+
+def read_body(source: Source, at: int, tools: Offered) -> Piece | None:
+    """The call or calls at `at`, or none; one that can't be used is an issue."""
+    text = source.text
+    if text.startswith(("{", "[", "`"), at) and not _NAMED.match(text, at + 1):
+        return read_json(source, at, tools, explicit=True)
+    at += text.startswith("[", at)
+    if element := _ELEMENT.match(text, at):
+        return read_element(source, element, tools)
+    named = _NAMED.match(text, at)
+    return _read_named(source, named, tools) if named else None
+
+
+def read_json(source: Source, at: int, tools: Offered, *, explicit: bool) -> Piece | None:
+    """Calls in the value at `at`; none when it is no value, or one that has nothing to do with calls."""
+    try:
+        value, end = source.value(at)
+    except Unreadable as error:
+        return broken(source, at, error)
+    return from_value(source, value, (at, end), tools, explicit=explicit)
+
+
+def from_value(
+    source: Source, value: object, place: tuple[int, int], tools: Offered, *, explicit: bool
+) -> Piece | None:
+    start, end = place
+    try:
+        calls = calls_in(value, tools, explicit=explicit)
+    except Unknown as unknown:
+        return Piece(start, end, issues=[issue("unknown_tool", source.text, start, str(unknown))])
+    except NotArguments:
+        return Piece(start, end, issues=[issue("malformed", source.text, start, "the arguments are no JSON object")])
+    return Piece(start, end, calls) if calls else None
+
+
+def broken(source: Source, at: int, error: Unreadable) -> Piece:
+    kind = "cut_off" if error.cut else "malformed"
+    end = max(error.at, at + 1)
+    return Piece(at, end, issues=[issue(kind, source.text, at)], cut=error.cut)  # type: ignore[arg-type]
+
+
+def read_element(source: Source, element: re.Match[str], tools: Offered) -> Piece:
+    """From a tag that names the tool; its arguments are tags, or one JSON object."""
+    name = element["name"] or element["channel"] or element["old"]
+    at, text = element.end(), source.text
+    if element["channel"]:
+        notation = CHANNELS
+    elif element["old"]:
+        notation = tagged(r"(?:</parameters>\s*)?</invoke>")
+    elif text.startswith("{", _blank(text, at)):
+        return read_object_for(source, name, (element.start(), _blank(text, at)), tools)
+    elif PARAMETERS.key.match(text, at) or PARAMETERS.close.match(text, at):
+        notation = PARAMETERS
+    else:
+        notation = tagged(r"(?:\]<\]minimax\[>\[)?</(?:invoke|function|tool)>")
+    return attempt(source, element.start(), name, tools, lambda tool: read_elements(source, tool, at, notation, tools))
+
+
+def _blank(text: str, at: int) -> int:
+    while text[at : at + 1].isspace():
+        at += 1
+    return at
+
+
+def attempt(source: Source, start: int, name: str, tools: Offered, read: Reader) -> Piece:
+    """What `read` makes of the tool that is meant by `name`; a call of an unknown tool is read over."""
+    tool = tools.resolve(name)
+    if tool is None:
+        try:
+            _, end = read(name)
+        except Unreadable as error:
+            end = error.at
+        return Piece(start, max(end, start + 1), issues=[issue("unknown_tool", source.text, start, name)])
+    try:
+        call, end = read(tool)
+    except Unreadable as error:
+        return broken(source, start, error)
+    return Piece(start, end, [call])
+
+
+def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Offered) -> Piece:
+    """The call of `name` that starts at the first place, with its arguments as an object at the second."""
+    start, at = place
+
+    def read(tool: str) -> tuple[ToolCall, int]:
+        value, end = source.value(at)
+        if not isinstance(value, dict):
+            raise Unreadable(end)
+        return ToolCall(tool, value), end
+
+    return attempt(source, start, name, tools, read)
+
+
+def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece | None:
+    name, at = named["name"], named.start("next")
+    if named["next"] == "{":
+        return read_object_for(source, name, (named.start(), at), tools)
+    if named["next"] == "(":
+        return attempt(source, named.start(), name, tools, lambda tool: read_call(source.text, tool, at, tools))
+    if named["next"] == "</tool_call>" and tools.known(name) is None:
+        return None
+    return attempt(
+        source, named.start(), name, tools, lambda tool: read_elements(source, tool, at, ARGUMENT_PAIRS, tools)
+    )

@@ -1,0 +1,99 @@
+"""Calls whose arguments stand one by one between tags: XML of all kinds, and notations that only look unlike it."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ai_battle.core.messages import ToolCall
+
+from .names import Offered
+from .source import Source
+from .tolerant import Unreadable
+from .typed import typed
+
+_NOISE = r"(?:\s|\]<\]minimax\[>\[)*"
+_TAGGED = r"<(?P<key>[A-Za-z_][\w.\-]*)>"
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """`key` matches from the end of what came before; `value` ends at a `stop` that something sensible follows."""
+
+    key: re.Pattern[str]
+    stop: str
+    close: re.Pattern[str]
+    trims: bool = True
+
+    def stop_of(self, key: str) -> re.Pattern[str]:
+        return re.compile(self.stop.replace("KEY", re.escape(key)))
+
+
+def _notation(key: str, stop: str, close: str) -> Notation:
+    return Notation(re.compile(_NOISE + key), stop, re.compile(_NOISE + f"(?:{close})"))
+
+
+_DSML = r"(?:｜DSML｜|\|DSML\|)?"
+_PARAMETER = (
+    rf"<{_DSML}(?:parameter|param|arg|argument)(?:=|\s*name=)\s*[\"']?(?P<key>[^\"'<>=]+?)[\"']?(?P<marks>\s[^<>]*)?>"
+)
+PARAMETERS = _notation(
+    _PARAMETER,
+    rf"</{_DSML}(?:parameter|param|arg|argument)>",
+    rf"</{_DSML}(?:function|invoke|tool_call|tool)>|</?(?:tool_call|\w+:tool_call)>",
+)
+ARGUMENT_PAIRS = _notation(
+    r"<arg_key>(?P<key>[^<>]*)</arg_key>\s*<arg_value>", r"</arg_value>", r"</tool_call>|(?=<tool_call>)"
+)
+CHANNELS = _notation(
+    r"<\|open\|>argument key=\"(?P<key>[^\"]*)\"(?P<marks>[^<>]*)<\|sep\|>",
+    r"<\|close\|>argument<\|sep\|>",
+    r"<\|close\|>call<\|sep\|>",
+)
+BLOCKS = _notation(r"BEGIN_ARG:[ \t]*(?P<key>[^\n]*)\n", r"\n?END_ARG", r"```")
+
+
+def tagged(closing: str) -> Notation:
+    """Every argument under a tag of its own name, up to the given closing tag."""
+    return _notation(_TAGGED, r"(?:\]<\]minimax\[>\[)?</KEY>", closing)
+
+
+def read_elements(source: Source, name: str, at: int, notation: Notation, tools: Offered) -> tuple[ToolCall, int]:
+    """The call whose arguments begin at `at`, and where it ends; raises Unreadable."""
+    arguments: dict[str, Any] = {}
+    properties = tools.properties(name)
+    while not (closed := notation.close.match(source.text, at)):
+        found = notation.key.match(source.text, at)
+        if not found:
+            raise Unreadable(at, cut=not source.text[at:].strip() or _is_partial(source.text, at))
+        key = found.group("key").strip()
+        raw, at = _raw_value(source, found.end(), notation, key)
+        marks = found.groupdict().get("marks") or ""
+        arguments[key] = _valued(raw, marks, properties.get(key))
+    return ToolCall(name, arguments), closed.end()
+
+
+def _is_partial(text: str, at: int) -> bool:
+    """The text ends within a tag."""
+    return len(text) - at < 200 and re.match(r"\s*[<\]`BE][^>\n]*\Z", text[at:]) is not None
+
+
+def _raw_value(source: Source, at: int, notation: Notation, key: str) -> tuple[str, int]:
+    """The text up to the first stop that is followed by the next argument or the end of the call."""
+    start, stop = at, notation.stop_of(key)
+    while found := source.find(stop, at):
+        end = found.end()
+        if notation.close.match(source.text, end) or notation.key.match(source.text, end):
+            return source.text[start : found.start()], end
+        if not source.text[end:].strip():
+            break
+        at = end
+    raise Unreadable(len(source.text), cut=True)
+
+
+def _valued(raw: str, marks: str, schema: Any) -> Any:
+    """One newline on each side belongs to the notation, not to the value."""
+    text = raw.removeprefix("\n")
+    text = text[:-1] if text.endswith("\n") and raw.startswith("\n") else text
+    if 'string="true"' in marks or 'type="string"' in marks:
+        return text
+    return typed(text, schema)

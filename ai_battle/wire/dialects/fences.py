@@ -1,0 +1,54 @@
+"""Fenced blocks and inline code: which of them hold calls, and which are only shown."""
+
+import re
+from dataclasses import dataclass
+
+from .source import Source
+
+_FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w.+#\-/]*)(?P<rest>[^\n`]*)(?:\n|\Z)")
+_GLUED = re.compile(r"(?P<marks>`{3,})(?P<language>tool_calls?|tool_code|tool|json)?\s*(?=[{\[])")
+_RUN = re.compile(r"`+|~+")
+_INDENT = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
+_ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*(?:`+[^`\n]*`+[\s\[\](){},.;]*)+\Z")
+CALLING = frozenset(
+    {"tool", "tool_call", "tool_calls", "tool_code", "tool-call", "toolcall", "tool_use", "function_call", "functions", "action"}
+)
+READABLE = frozenset({"", "json", "jsonc", "json5", "jsonl", "python", "py", "python3", "xml", "text", "txt", "plaintext", "plain"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    marks: str
+    language: str
+    inside: int
+    """Where the content begins."""
+
+    @property
+    def closing(self) -> re.Pattern[str]:
+        return re.compile(rf"^[ \t]*{self.marks[0]}{{{len(self.marks)},}}[ \t]*$", re.MULTILINE)
+
+
+def fence_at(source: Source, at: int) -> Fence | None:
+    """The fenced block that opens at `at`: at the start of a line, or where a language and a line break follow."""
+    text = source.text
+    found = _FENCE.match(text, at)
+    begins_line = _INDENT.fullmatch(text, text.rfind("\n", max(0, at - 60), at) + 1 if at else 0, at) is not None
+    if not found or not (begins_line or (found["language"] and text[at - 1 : at] not in "\"'“(")):
+        found = _GLUED.match(text, at) if begins_line else None
+    if not found:
+        return None
+    return Fence(found["marks"], (found["language"] or "").lower(), found.end())
+
+
+def run_end(text: str, at: int) -> int:
+    found = _RUN.match(text, at)
+    return found.end() if found else at + 1
+
+
+def inline_code_end(source: Source, at: int) -> int:
+    """Where inline code that is only shown ends; just behind its marks when it is no code, or its line is nothing else."""
+    text, inside = source.text, run_end(source.text, at)
+    found = source.find(re.compile(rf"(?<!`)`{{{inside - at}}}(?!`)|\n\s*\n"), inside)
+    if not found or found.group()[0] != "`" or _ALONE.match(source.line(at)):
+        return inside
+    return found.end()

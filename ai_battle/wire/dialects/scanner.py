@@ -1,0 +1,201 @@
+"""The one walk over the text, from opener to opener; what stands at each is one reader's business."""
+
+import re
+from collections.abc import Callable
+
+from . import thinking
+from .bare import read_brace, read_bracket, read_parenthesis
+from .body import read_bodies
+from .elements import BLOCKS, read_elements, tagged
+from .fences import CALLING, READABLE, Fence, fence_at, inline_code_end, run_end
+from .harmony import read_message
+from .names import Offered
+from .react import read_action
+from .reading import Piece
+from .source import Source
+
+_OPENER = re.compile(r"[<`({\[>~A\]◁]")
+_MARKER = re.compile(
+    r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions)>"
+    r"|<[|｜](?:DSML｜)?(?:tool|function|action|plugin)(?:[\w▁]*)[|｜]?>|<\|(?:python_tag|START_ACTION|tools_prefix)\|>"
+)
+_ENDS = re.compile(r"<[^<>]*(?:end|suffix|output|response|result)s?[|｜]?>", re.IGNORECASE)
+_ELEMENT = re.compile(
+    r"<(?:｜DSML｜)?(?:function|invoke|tool)(?:=|\s*name=)|<\|open\|>call tool=|<invoke>\s*<tool_name>"
+)
+_NOT_OURS = re.compile(
+    r"<[|｜]?(?P<tag>tool_responses?|tool_results?|tool_outputs?|function_results?|function_response|tools|available_tools"
+    r"|tool▁outputs▁begin|observation|example|documentation)[|｜]?>"
+)
+_SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
+_TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>")
+_TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n]+)\n")
+
+
+class Scanner:
+    """Pieces of the text in their order. Nothing is read twice: every piece ends behind what was looked at."""
+
+    def __init__(self, text: str, tools: Offered, at: int = 0) -> None:
+        self.source = Source(text)
+        self.tools = tools
+        self.at = at
+        self._fence: Fence | None = None
+        self._thinks = False
+
+    def next(self) -> Piece | None:
+        """The next piece that is not plain prose, or none when the text is at its end."""
+        text = self.source.text
+        while found := _OPENER.search(text, self.at):
+            at = found.start()
+            piece = _READERS[found.group()](self, at)
+            self.at = piece.end if piece and piece.end > at else at + 1
+            if piece:
+                return piece
+        self.at = len(text)
+        return None
+
+    def _angle(self, at: int) -> Piece | None:
+        text = self.source.text
+        for pattern, reader in _ANGLES:
+            if (found := pattern.match(text, at)) and (piece := reader(self, found)):
+                return piece
+        return None
+
+    def _think(self, found: re.Match[str]) -> Piece:
+        """To the end of the reasoning; where none is marked, only tokens that no prose has begin a call."""
+        close = self.source.find(thinking.closer(found), found.end())
+        self._thinks = close is None
+        return Piece(found.start(), close.end() if close else found.end(), cut=close is None)
+
+    def _thought(self, found: re.Match[str]) -> Piece:
+        """A closing tag alone: all before it was reasoning."""
+        self._thinks = False
+        return Piece(0, found.end())
+
+    def _not_ours(self, found: re.Match[str]) -> Piece:
+        """Definitions of tools, and results that are quoted or invented."""
+        close = self.source.find(re.compile(rf"</{found['tag']}>|<tool▁outputs▁end>"), found.end())
+        return Piece(found.start(), close.end() if close else found.end())
+
+    def _message(self, found: re.Match[str]) -> Piece | None:
+        return read_message(self.source, found.start(), self.tools)
+
+    def _marked(self, found: re.Match[str]) -> Piece | None:
+        if _ENDS.match(found.group()) or (self._thinks and found.group()[1] not in "|｜"):
+            return None
+        return self._bodies(found.start())
+
+    def _bodies(self, at: int) -> Piece:
+        piece = read_bodies(self.source, at, self.tools)
+        return Piece(at, piece.end, piece.calls, piece.issues, piece.cut)
+
+    def _element(self, found: re.Match[str]) -> Piece | None:
+        return None if self._thinks else self._bodies(found.start())
+
+    def _tag(self, found: re.Match[str]) -> Piece | None:
+        tool = None if self._thinks else self.tools.known(found.group(1))
+        if tool is None:
+            return None
+        notation = tagged(f"</{re.escape(found.group(1))}>")
+        return attempt(
+            self.source,
+            found.start(),
+            tool,
+            self.tools,
+            lambda name: read_elements(self.source, name, found.end(), notation, self.tools),
+        )
+
+    def _square(self, at: int) -> Piece | None:
+        text = self.source.text
+        if opened := thinking.OPEN.match(text, at):
+            return self._think(opened)
+        if closed := thinking.CLOSE.match(text, at):
+            return self._thought(closed)
+        if _SQUARE.match(text, at):
+            return self._bodies(at)
+        return None if self._silent(at) else read_bracket(self.source, at, self.tools)
+
+    def _brace(self, at: int) -> Piece | None:
+        return None if self._silent(at) else read_brace(self.source, at, self.tools)
+
+    def _silent(self, at: int) -> bool:
+        """In reasoning no value is a call, in a fenced block only one that begins its line."""
+        if self._thinks or self._fence is None:
+            return self._thinks
+        return bool(self.source.text[self.source.text.rfind("\n", 0, at) + 1 : at].strip())
+
+    def _parenthesis(self, at: int) -> Piece | None:
+        return None if self._thinks else read_parenthesis(self.source, at, self.tools)
+
+    def _marks(self, at: int) -> Piece | None:
+        """A fence or inline code opens or closes."""
+        text, source = self.source.text, self.source
+        end = run_end(text, at)
+        if self._fence:
+            if end - at >= len(self._fence.marks) and text[at] == self._fence.marks[0]:
+                self._fence = None
+            return Piece(at, end)
+        if fence := fence_at(source, at):
+            return self._opened(at, fence)
+        return Piece(at, end if text[at] == "~" else inline_code_end(source, at))
+
+    def _opened(self, at: int, fence: Fence) -> Piece:
+        if self._thinks or fence.language not in CALLING | READABLE:
+            close = self.source.find(fence.closing, fence.inside)
+            return Piece(at, close.end() if close else len(self.source.text), cut=close is None)
+        self._fence = fence
+        if fence.language not in CALLING:
+            return Piece(at, fence.inside)
+        return self._calling(at, fence)
+
+    def _calling(self, at: int, fence: Fence) -> Piece:
+        if named := _TOOL_NAME.match(self.source.text, fence.inside):
+            self._fence = None
+            return attempt(
+                self.source,
+                at,
+                named["name"],
+                self.tools,
+                lambda name: read_elements(self.source, name, named.end(), BLOCKS, self.tools),
+            )
+        piece = self._bodies(fence.inside)
+        return Piece(at, piece.end, piece.calls, piece.issues, piece.cut)
+
+    def _quotation(self, at: int) -> Piece | None:
+        """A quoted line."""
+        text = self.source.text
+        if text[text.rfind("\n", max(0, at - 8), at) + 1 : at].strip(" ") or (at > 8 and "\n" not in text[at - 8 : at]):
+            return None
+        end = text.find("\n", at)
+        return Piece(at, len(text) if end < 0 else end)
+
+    def _action(self, at: int) -> Piece | None:
+        line = self.source.text[self.source.text.rfind("\n", max(0, at - 12), at) + 1 : at]
+        if self._thinks or len(line) >= 12 or line.strip("* #-_"):
+            return None
+        return read_action(self.source, at, self.tools)
+
+
+from .body import attempt  # noqa: E402
+
+_ANGLES: tuple[tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None]], ...] = (
+    (thinking.OPEN, Scanner._think),
+    (thinking.CLOSE, Scanner._thought),
+    (_NOT_OURS, Scanner._not_ours),
+    (re.compile(r"<\|(?:channel|start)\|>"), Scanner._message),
+    (_MARKER, Scanner._marked),
+    (_ELEMENT, Scanner._element),
+    (_TAG, Scanner._tag),
+)
+_READERS: dict[str, Callable[[Scanner, int], Piece | None]] = {
+    "<": Scanner._angle,
+    "◁": Scanner._angle,
+    "[": Scanner._square,
+    "{": Scanner._brace,
+    "(": Scanner._parenthesis,
+    "`": Scanner._marks,
+    "~": Scanner._marks,
+    ">": Scanner._quotation,
+    "A": Scanner._action,
+    "]": Scanner._angle,
+}

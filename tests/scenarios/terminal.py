@@ -56,10 +56,10 @@ def ended(process: subprocess.Popen[str]) -> Ended:
     return Ended(process.returncode, out or "", err or "", time.monotonic() - started)
 
 
-def wait_for(text: str, path: Path, times: int = 1) -> None:
+def wait_for(text: str, path: Path) -> None:
     """Until the file has the text."""
     ends = time.monotonic() + PATIENCE
-    while not (path.exists() and path.read_text(encoding="utf-8").count(text) >= times):
+    while not (path.exists() and text in path.read_text(encoding="utf-8")):
         assert time.monotonic() < ends, f"{path} never got {text!r}"
         time.sleep(0.01)
 

@@ -309,7 +309,7 @@ class TestFaults:
         self, fakes: FakeProviders, wire: str
     ) -> None:
         getattr(fakes, wire).says("One.", "Two.", fault("stall_mid_stream"), "Four.")
-        source = talk(all_of(TYPES[wire], "Ann", "Bob"), timeouts={"request": 0.5, "retry_count": 0})
+        source = talk(all_of(TYPES[wire], "Ann", "Bob"), timeouts={"request": 0.3, "retry_count": 0})
 
         result, log = await played(source)
 
@@ -317,7 +317,7 @@ class TestFaults:
         assert transcript(result) == [("", GOAL), ("Ann", "One."), ("Bob", "Two."), ("Bob", "Four.")]
         (failed,) = of(TurnFailed, log)
         assert (failed.speaker, failed.turn, failed.policy) == ("Ann", 3, "skip")
-        assert "0.5 s" in failed.error
+        assert "0.3 s" in failed.error
         assert failed.partial, "what had come is kept, and not in the conversation"
 
     @every_wire

@@ -55,7 +55,7 @@ def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
 def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
     """Whether the model runs on this machine."""
     if base_url:
-        return _is_loopback(urlsplit(base_url if "//" in base_url else f"//{base_url}").hostname or "")
+        return is_loopback(base_url)
     return provider in LOCAL and not (provider == "ollama" and model.endswith("-cloud"))
 
 
@@ -186,8 +186,11 @@ def _unknown(text: str, custom: Collection[str]) -> str:
     return f"No provider is known for model {text!r}{near} Or name its provider: '{likely}/{text}'."
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(base_url: str) -> bool:
+    """Whether a server at this address, with or without a scheme, is on this machine."""
+    host = ""
     try:
+        host = urlsplit(base_url if "//" in base_url else f"//{base_url}").hostname or ""
         return ip_address(host).is_loopback or ip_address(host).is_unspecified
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")

@@ -10,6 +10,8 @@ from ..core.errors import ConfigError
 from ..core.plugins import check_options
 from ._deadlines import DEFAULT, Deadlines
 
+NO_KEY = "none"  # what servers without keys are sent by SDKs that insist on one
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -68,10 +70,15 @@ def find_key(provider: str, settings: Settings, variables: Iterable[str], needed
     return Key(source=" or ".join(variables))
 
 
+def stated_url(settings: Settings, variables: Iterable[str]) -> str:
+    """The address that the user gives, if any."""
+    found = next((settings.environment[name] for name in variables if settings.environment.get(name)), "")
+    return str(settings.base_url or getattr(settings.client, "base_url", "") or found)
+
+
 def find_url(provider: str, settings: Settings, variables: Iterable[str], default: str) -> str:
     """The base URL, without a slash at its end."""
-    found = next((settings.environment[name] for name in variables if settings.environment.get(name)), default)
-    url = str(settings.base_url or getattr(settings.client, "base_url", "") or found).rstrip("/")
+    url = (stated_url(settings, variables) or default).rstrip("/")
     if not url:
         raise ConfigError(f"{provider} needs an address: set {' or '.join(variables)}, or write base_url.")
     if not _is_address(url):

@@ -5,23 +5,31 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
+from ..core.errors import ConfigError, ProviderError
 from ..core.exchange import ModelRequest
 from ..wire import anthropic as wire
 from ._advice import advice
 from ._http import HttpClient, Limits, Question
+from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
-from ._settings import Key, Settings, find_key, find_url, read_settings, secrets_in
+from ._settings import NO_KEY, Key, Settings, find_key, find_url, read_settings, secrets_in, stated_url
 from ._transport import Address, AiohttpTransport, Transport
 
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+_URLS = ("ANTHROPIC_BASE_URL",)
+_BEDROCK = (
+    "AsyncAnthropicBedrock streams in an encoding of AWS's own, which is not read here; "
+    "bring an AsyncAnthropicBedrockMantle, which speaks Anthropic's API."
+)
 
 
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     """`options` are those of `Settings`; `cache` lets the provider keep what a conversation repeats each turn."""
     settings = read_settings("anthropic", options)
-    key = find_key("anthropic", settings, _KEYS)
-    url = find_url("anthropic", settings, ("ANTHROPIC_BASE_URL",), "https://api.anthropic.com").removesuffix("/v1")
+    if type(settings.client).__name__ == "AsyncAnthropicBedrock":
+        raise ConfigError(_BEDROCK)
+    key = find_key("anthropic", settings, _KEYS, needed=not is_loopback(stated_url(settings, _URLS)))
+    url = find_url("anthropic", settings, _URLS, "https://api.anthropic.com").removesuffix("/v1")
     version = settings.api_version or wire.CURRENT
     headers = {"anthropic-version": version, **settings.headers}
     transport = _transport(Address("anthropic", url, headers, settings.deadlines.connect), key, settings)
@@ -57,9 +65,9 @@ def _transport(address: Address, key: Key, settings: Settings) -> Transport:
         return SdkTransport(address, Sdk("anthropic", "httpx2", _maker(address, key), settings.client))
     classic = address.headers["anthropic-version"] < wire.CURRENT and key.source != "ANTHROPIC_AUTH_TOKEN"
     named = {"x-api-key": key.value} if classic else {"authorization": f"Bearer {key.value}"}
-    return AiohttpTransport(replace(address, headers={**named, **address.headers}))
+    return AiohttpTransport(replace(address, headers={**(named if key.value else {}), **address.headers}))
 
 
 def _maker(address: Address, key: Key) -> Callable[[Any], Any]:
-    named = {"auth_token" if key.source == "ANTHROPIC_AUTH_TOKEN" else "api_key": key.value}
+    named = {"auth_token" if key.source == "ANTHROPIC_AUTH_TOKEN" else "api_key": key.value or NO_KEY}
     return lambda package: package.AsyncAnthropic(base_url=address.base_url, **named)

@@ -10,9 +10,14 @@ from ..core.exchange import ModelRequest
 from ..wire import gemini as wire
 from ._advice import advice
 from ._http import HttpClient, Limits, Question
-from ._settings import Key, find_key, find_url, read_settings, secrets_in
+from ._names import is_loopback
+from ._settings import Key, find_key, find_url, read_settings, secrets_in, stated_url
 from ._transport import Address, AiohttpTransport
 
+_NO_SDK = (
+    "gemini has only the transport 'aiohttp': Google's SDK builds and reads the bodies itself, so that no other can be "
+    "sent through it. Leave 'transport' and 'client' out."
+)
 _KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 _URLS = ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
 
@@ -21,10 +26,10 @@ def create(model: str, **options: Any) -> ModelClient:
     """`options` are those of `Settings`; `api_version` is "v1beta" unless it says otherwise."""
     settings = read_settings("gemini", options)
     if settings.through_sdk:
-        raise ConfigError("gemini has only the transport 'aiohttp'.")
-    key = find_key("gemini", settings, _KEYS)
+        raise ConfigError(_NO_SDK)
+    key = find_key("gemini", settings, _KEYS, needed=not is_loopback(stated_url(settings, _URLS)))
     url = find_url("gemini", settings, _URLS, "https://generativelanguage.googleapis.com")
-    headers = {"x-goog-api-key": key.value, **settings.headers}
+    headers = {**({"x-goog-api-key": key.value} if key.value else {}), **settings.headers}
     transport = AiohttpTransport(Address("gemini", url, headers, settings.deadlines.connect))
     dialect = GenerateContent(model, settings.api_version or "v1beta", key)
     return HttpClient(transport, dialect, Limits(settings.deadlines, secrets_in(key, settings, url)))

@@ -13,11 +13,10 @@ from ..core.plugins import near
 from ..wire import openai as wire
 from ._advice import advice
 from ._http import HttpClient, Limits, Question
+from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
-from ._settings import Key, Settings, find_key, find_url, read_settings, secrets_in
+from ._settings import NO_KEY, Key, Settings, find_key, find_url, read_settings, secrets_in, stated_url
 from ._transport import Address, AiohttpTransport, Transport
-
-NO_KEY = "none"  # what servers without keys are sent by SDKs that insist on one
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     """`options` are those of `Settings`; an endpoint that has no row needs a `base_url`."""
     settings = read_settings(endpoint, options)
     row = _row(endpoint, settings)
-    key = find_key(endpoint, settings, row.keys, row.needs_key)
+    key = find_key(endpoint, settings, row.keys, row.needs_key and not is_loopback(stated_url(settings, row.urls)))
     url = find_url(endpoint, settings, row.urls, row.base_url)
     place = _place(endpoint, model, url, settings)
     address = Address(endpoint, place.url, settings.headers, settings.deadlines.connect, row.start)

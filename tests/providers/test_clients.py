@@ -59,6 +59,20 @@ async def test_reasoning_is_heard_apart_from_the_answer(way: Way, asked: ModelRe
     assert log.text == "Yes."
 
 
+async def test_an_answer_in_one_piece_is_understood_too(way: Way, asked: ModelRequest) -> None:
+    """Some servers do not stream, although they are asked to."""
+    way.fake.streams = False
+    way.fake.says(reply("Forty-two.", thinking="Hm."), call("add", a=1, b=2))
+    client = way.client()
+
+    said = await client.complete(asked, log := EventLog())
+    called = await client.complete(asked)
+
+    assert (said.text, log.text, said.message.thinking) == ("Forty-two.", "Forty-two.", "Hm.")
+    assert said.usage.output_tokens > 0
+    assert [(c.name, c.arguments) for c in called.tool_calls] == [("add", {"a": 1, "b": 2})]
+
+
 async def test_a_request_over_a_megabyte_is_sent(way: Way) -> None:
     picture = Message("user", (Text("Look."), Image("image/png", PIXEL * 200_000)))
 

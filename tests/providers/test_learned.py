@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.providers._learned import SECONDS, Learned, cache_directory
+from ai_battle.core.places import cache_directory
+from ai_battle.providers._learned import SECONDS, Learned
 
 
 @pytest.fixture

@@ -45,6 +45,28 @@ def test_local_servers_need_no_key(provider: str) -> None:
     assert made(provider, environment={}).endpoint.startswith("http://127.0.0.1:")
 
 
+@pytest.mark.parametrize("said_in", ["the file", "the environment"])
+async def test_a_server_on_this_machine_needs_no_key_whatever_api_it_speaks(
+    way: Way, asked: ModelRequest, said_in: str
+) -> None:
+    url = f"{way.fake.url}/v1" if way.wire == "openai" else way.fake.url
+    variable = {"ollama": "OLLAMA_HOST"}.get(way.wire, f"{way.wire.upper()}_BASE_URL")
+    options = {"base_url": url} if said_in == "the file" else {}
+
+    client = way.client(environment={} if options else {variable: url}, **options)
+
+    assert (await client.complete(asked)).text
+    sent = way.fake.questions[-1].headers
+    assert not {"x-api-key", "x-goog-api-key"} & sent.keys() or sent.get("x-api-key") == "none"
+    assert sent.get("authorization", "Bearer none") == "Bearer none"
+
+
+def test_a_server_elsewhere_needs_its_key() -> None:
+    for provider in ("openai", "anthropic", "gemini"):
+        with pytest.raises(ConfigError, match="needs a key"):
+            made(provider, environment={}, base_url="http://192.0.2.1:9/v1")
+
+
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "ollama", "groq", "azure"])
 def test_no_key_is_seen_in_a_repr(provider: str) -> None:
     client = made(provider, api_key=KEY, base_url="http://127.0.0.1:9", headers={"x-gateway": KEY})
@@ -158,7 +180,9 @@ def test_an_endpoint_without_a_row_needs_only_a_base_url() -> None:
 
 
 def test_gemini_says_that_it_has_no_sdk() -> None:
-    with pytest.raises(ConfigError, match="only the transport 'aiohttp'"):
+    with pytest.raises(
+        ConfigError, match="only the transport 'aiohttp': Google's SDK builds and reads"
+    ):
         gemini.create("gemini-2.5-pro", api_key="k", transport="sdk")
 
 

@@ -9,7 +9,7 @@ import openai as openai_sdk
 import pytest
 from aiohttp import web
 
-from ai_battle.core.errors import ProviderError
+from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message, Text, Thinking, assistant, user
@@ -250,6 +250,34 @@ async def test_variants_of_the_sdks_make_their_own_urls(azure: tuple[Azure, str]
         "/v1/projects/mine/locations/europe/publishers/anthropic/models/claude-sonnet-4-5:streamRawPredict",
     ]
     assert {request.headers["authorization"] for request in server.asked} == {"Bearer token"}
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        lambda url: anthropic_sdk.AsyncAnthropicBedrockMantle(api_key="k", aws_region="eu-west-1", base_url=url),
+        lambda url: anthropic_sdk.AsyncAnthropicFoundry(api_key="k", base_url=url),
+        lambda url: anthropic_sdk.AsyncAnthropicAWS(
+            api_key="k", aws_region="eu-west-1", workspace_id="w", base_url=url
+        ),
+    ],
+    ids=["Bedrock Mantle", "Foundry", "AWS"],
+)
+async def test_claude_is_reached_through_other_clouds(fakes: FakeProviders, asked: ModelRequest, variant: Any) -> None:
+    fakes.anthropic.says("Here.")
+
+    async with variant(fakes.anthropic.url) as brought:
+        response = await anthropic.create("claude-sonnet-4-5", client=brought, environment={}).complete(asked)
+
+    assert response.text == "Here."
+
+
+async def test_the_old_bedrock_client_is_refused_with_the_one_to_bring() -> None:
+    async with anthropic_sdk.AsyncAnthropicBedrock(api_key="k", aws_region="eu-west-1") as brought:
+        with pytest.raises(
+            ConfigError, match="AWS's own.*bring an AsyncAnthropicBedrockMantle"
+        ):
+            anthropic.create("claude-sonnet-4-5", client=brought)
 
 
 async def test_what_an_sdk_can_not_do_is_an_error_of_the_provider(asked: ModelRequest) -> None:

@@ -13,8 +13,8 @@ from .tolerant import Unreadable
 _OBJECT = re.compile(r"\{\s*[\"'“`\\]?[\w$.\-/ ]{1,80}[\"'”`\\]?\s*[:,}(]|\{\s*\}")
 _LIST = re.compile(r"\[{1,3}\s*(?:\{\s*[\"'“\w]|[\"'`])")
 _CALLISH = re.compile(r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:")
-_NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}((?:[\w.\-/:]|_\\)+)")
-_CALLED_BACKWARDS = re.compile(r" ?((?:[\w.\-/:]|_\\)+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
+_NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
+_CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _LINE_REST = re.compile(r"[\s\])}`'\",;.]*")
 _WINDOW = 160
 
@@ -106,7 +106,7 @@ def _value(source: Source, at: int, tools: Offered) -> Piece | None:
 def _not_a_value(source: Source, at: int, error: Unreadable) -> Piece | None:
     if _CALLISH.match(source.text, at):
         return broken(source, at, error)
-    return None if error.cut else Piece(at, max(error.at, at + 1))
+    return None if source.may_look_again() else Piece(at, max(error.at, at + 1))
 
 
 def _strings(value: Any) -> list[str]:

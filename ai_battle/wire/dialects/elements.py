@@ -9,10 +9,14 @@ from ai_battle.core.messages import ToolCall
 from .names import Offered
 from .source import Source
 from .tolerant import Unreadable
-from .typed import typed
+from .typed import typed, types_of
 
 _NOISE = r"(?:\s|\]<\]minimax\[>\[)*"
 _TAGGED = r"<(?P<key>[A-Za-z_][\w.\-]*)>"
+_CHILD = re.compile(_NOISE + _TAGGED)
+_NOISE_END = re.compile(r"\]<\]minimax\[>\[\Z")
+_STRUCTURES = frozenset({"object", "array"})
+_DEEPEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +100,27 @@ def _valued(raw: str, marks: str, schema: Any) -> Any:
     text = text[:-1] if text.endswith("\n") and raw.startswith("\n") else text
     if 'string="true"' in marks or 'type="string"' in marks:
         return text
+    if types_of(schema) & _STRUCTURES and _CHILD.match(raw):
+        return _nested(raw, schema, 0)
     return typed(text, schema)
+
+
+def _nested(text: str, schema: Any, depth: int) -> Any:
+    """An object or a list whose members are elements themselves."""
+    members: list[tuple[str, Any]] = []
+    at, types = 0, types_of(schema)
+    while types & _STRUCTURES and depth < _DEEPEST and (opened := _CHILD.match(text, at)):
+        inner = _schema_within(schema, opened["key"], types)
+        end = text.find(f"</{opened['key']}>", opened.end())
+        if end < 0:
+            return text
+        members.append((opened["key"], _nested(_NOISE_END.sub("", text[opened.end() : end]), inner, depth + 1)))
+        at = end + len(opened["key"]) + 3
+    if not members:
+        return typed(text, schema)
+    return [value for _, value in members] if "array" in types else dict(members)
+
+
+def _schema_within(schema: Any, key: str, types: frozenset[str]) -> Any:
+    inner = schema.get("items" if "array" in types else "properties")
+    return inner if "array" in types or not isinstance(inner, dict) else inner.get(key)

@@ -10,7 +10,7 @@ from .names import Offered
 from .quoting import QUOTE
 from .tolerant import Unreadable, read_value, read_word, skip_space
 
-_KEYWORD = re.compile(r"\s*[\"']?([A-Za-z_][\w\-]*(?:\\_\w*)*)[\"']?\s*[=:](?!=)\s*")
+_KEYWORD = re.compile(r"\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_](?:[\w\-]|\\_)*)(?P=quote)\s*(?:=(?!=)|:(?!/))\s*")
 _PLACEHOLDER = re.compile(r"[A-Za-z_.\s]")
 
 
@@ -30,9 +30,7 @@ def read_call(text: str, name: str, at: int, tools: Offered) -> tuple[ToolCall, 
 def _argument(text: str, at: int, positional: list[Any], keywords: dict[str, Any]) -> int:
     """Reads one argument into its place. A bare word is a value only behind its keyword: alone it is a placeholder."""
     if found := _KEYWORD.match(text, at):
-        key = found.group(1).replace("\\_", "_")
-        if key in keywords:
-            raise Unreadable(at)
+        key = found["key"].replace("\\_", "_")
         keywords[key], end = read_value(text, found.end())
         return end
     stars = 2 if text.startswith("**", at) else 0

@@ -11,13 +11,14 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Source:
-    __slots__ = ("_found", "_line", "_patience", "text")
+    __slots__ = ("_found", "_line", "_looks", "_patience", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._found: dict[re.Pattern[str], tuple[int, re.Match[str] | None]] = {}
         # A failure of the fast decoder costs a walk over the whole text (it counts lines), so there is an end to them.
         self._patience = 50
+        self._looks = 50
         self._line = (0, -1)
 
     def find(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:
@@ -29,6 +30,11 @@ class Source:
         match = pattern.search(self.text, at)
         self._found[pattern] = at, match
         return match
+
+    def may_look_again(self) -> bool:
+        """Whether text that was read in vain may be read once more from within; not for ever, as that adds up."""
+        self._looks -= 1
+        return self._looks >= 0
 
     def line(self, at: int) -> str:
         """The line that `at` is on."""

@@ -76,7 +76,7 @@ def read_word(text: str, at: int) -> tuple[Any, int]:
         if end >= len(text):
             raise Unreadable(end, cut=True)
         if text[end] in ",)]}\n;":
-            return words.group(), end
+            return words.group().replace("\\_", "_"), end
     raise Unreadable(at)
 
 

@@ -274,9 +274,7 @@ async def test_claude_is_reached_through_other_clouds(fakes: FakeProviders, aske
 
 async def test_the_old_bedrock_client_is_refused_with_the_one_to_bring() -> None:
     async with anthropic_sdk.AsyncAnthropicBedrock(api_key="k", aws_region="eu-west-1") as brought:
-        with pytest.raises(
-            ConfigError, match="AWS's own.*bring an AsyncAnthropicBedrockMantle"
-        ):
+        with pytest.raises(ConfigError, match=r"AWS's own.*bring an AsyncAnthropicBedrockMantle"):
             anthropic.create("claude-sonnet-4-5", client=brought)
 
 

@@ -9,7 +9,7 @@ from ai_battle import __version__
 from ai_battle.core.borders import foreign_code
 from ai_battle.core.errors import AIBattleError, ConfigError
 
-from . import doctor, export, init, models, replay, resume, run, schema, validate
+from . import doctor, export, init, models, replay, resume, run, schema, tools, validate
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
@@ -26,7 +26,7 @@ def commands() -> None:
     """Conversations between language models, from a YAML file."""
 
 
-for module in (run, resume, replay, validate, schema, init, doctor, models, export):
+for module in (run, resume, replay, validate, schema, init, doctor, models, tools, export):
     commands.add_command(module.command)
 
 

@@ -1,0 +1,127 @@
+"""`ai-battle tools`: which tools there are, and one call through what runs a model's calls."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ai_battle.core.errors import ConfigError
+
+from ._options import as_json
+
+if TYPE_CHECKING:
+    from ai_battle.core.messages import ToolCall
+    from ai_battle.tools.loading import Place
+    from ai_battle.tools.registry import ToolRegistry
+
+LACKS_A_FENCE = 3
+drop_ins = click.option(
+    "--path",
+    "paths",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True),
+    help="A Python file with drop-in tools, or a folder of them; it is run.",
+)
+
+
+@click.group("tools")
+def command() -> None:
+    """List the tools that models can use, and call one."""
+
+
+@command.command("list")
+@drop_ins
+@as_json
+def list_(paths: tuple[str, ...], as_json: bool) -> None:
+    """List the tools that come with ai-battle or are installed, and those of the files given."""
+    from ai_battle.tools.loading import Place, builtin_names
+
+    registry = _registry(paths, {name: {} for name in builtin_names()}, Place(Path()))
+    if as_json:
+        shown = {one.name: {"description": one.description, "parameters": one.schema} for one in registry.specs}
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        return
+    _show(registry)
+
+
+@command.command("call")
+@click.argument("name", metavar="NAME")
+@click.argument("arguments", metavar="JSON", default="{}")
+@click.option("--workspace", metavar="DIR", default=".", help="The folder that file and code tools may touch.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the tool, as in a YAML.")
+@click.option("--allow-unsandboxed", is_flag=True, help="With --set sandbox=none: run code without a fence.")
+@drop_ins
+def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str, ...], **place: Any) -> int:
+    """Call the tool NAME with arguments in JSON, as a model would, and print its result."""
+    import asyncio
+
+    from ai_battle.core.messages import ToolCall
+    from ai_battle.tools.loading import Place, builtin_names
+
+    wanted = ToolCall(name, _object(arguments))
+    parameters = dict(map(_setting, settings))
+    named = {name: parameters} if parameters or not paths or name in builtin_names() else {}
+    workspace = Path(place["workspace"])
+    around = Place(workspace, allow_unsandboxed=place["allow_unsandboxed"])
+    return asyncio.run(_call(wanted, _registry(paths, named, around)))
+
+
+async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
+    from ai_battle.tools.manager import ToolManager
+    from ai_battle.tools.sandbox import NoFence
+
+    if lookup := getattr(registry.get_tool(call.name), "fence", None):
+        try:
+            await lookup()
+        except NoFence as error:
+            click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+            return LACKS_A_FENCE
+    result = await ToolManager(registry).run(call)
+    click.echo(json.dumps(json.loads(result.text), indent=2, ensure_ascii=False))
+    return 1 if result.is_error else 0
+
+
+def _registry(paths: Sequence[str], named: Mapping[str, Any], place: "Place") -> "ToolRegistry":
+    from ai_battle.config.tools import RegisteredTool, Tools
+    from ai_battle.tools.loading import build
+
+    entries = tuple(RegisteredTool(name=name, parameters=parameters) for name, parameters in named.items())
+    return build(Tools(registry=entries, paths=tuple(paths)), place)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f'The arguments are no JSON ({error}); write them as \'{{"name": "value"}}\'.') from error
+    if not isinstance(given, dict):
+        raise ConfigError('The arguments must be a JSON object, as in \'{"expression": "1 + 1"}\'.')
+    return given
+
+
+def _setting(written: str) -> tuple[str, Any]:
+    import yaml
+
+    key, equals, text = written.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {written}: must be key=value, for example backend=duckduckgo")
+    try:
+        return key, yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {written}: {text!r} is no YAML") from error
+
+
+def _show(registry: "ToolRegistry") -> None:
+    from rich.table import Table
+
+    from ai_battle.wire.dialects.arguments import signature
+
+    from ._options import console
+
+    table = Table.grid(padding=(0, 2))
+    for tool in registry.specs:
+        table.add_row(tool.name, f"{tool.description}\n  {signature('', tool.schema)}")
+    console().print(table)

@@ -1,0 +1,139 @@
+"""What tools return, as JSON of bounded size."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+from uuid import UUID
+
+from ..core.errors import ToolError
+from ._lengths import cut
+
+DEPTH, ITEMS, BITS = 50, 50_000, 10_000
+SHORTER = 8
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a tool returned as a mapping of JSON values, and the text of it."""
+
+    fields: dict[str, Any]
+    text: str
+
+    @property
+    def is_error(self) -> bool:
+        return bool(self.fields.get("error"))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> "Output":
+        """Characters that are no Unicode are replaced in the text."""
+        text = _encode(fields)
+        return cls(
+            fields, text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+
+
+def bounded(returned: Any, limit: int) -> Output:
+    """About `limit` characters at most; raises `ToolError` for what is not JSON."""
+    output = _shaped(returned, limit)
+    if len(output.text) <= limit:
+        return output
+    shorter = _shaped(returned, limit // SHORTER)
+    return shorter if len(shorter.text) <= limit else Output.of({"output": cut(output.text, limit)})
+
+
+def _shaped(returned: Any, limit: int) -> Output:
+    shaped = _Shaping(limit).value(returned, "")
+    return Output.of(shaped if isinstance(shaped, dict) else {"result": shaped})
+
+
+@dataclass(slots=True)
+class _Shaping:
+    """One walk through what a tool returned."""
+
+    limit: int
+    items: int = ITEMS
+    depth: int = 0
+
+    def value(self, value: Any, at: str) -> Any:
+        if isinstance(value, Enum):
+            return self.value(value.value, at)
+        if isinstance(value, str):
+            return cut(str(value), self.limit)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int | float):
+            return _number(value)
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise ToolError(f"it returned something that is nested too deeply, or holds itself (at {at[:80]})")
+        made = self._composed(value, at)
+        self.depth -= 1
+        return made
+
+    def _composed(self, value: Any, at: str) -> Any:
+        match value:
+            case dict() | Mapping():
+                return dict(self._fields(value, at))
+            case bytes() | bytearray():
+                return cut(_decoded(bytes(value)), self.limit)
+            case list() | tuple() | Set():
+                return list(self._listed(value, at))
+        for kinds, convert in CONVERSIONS:
+            if isinstance(value, kinds):
+                return convert(value)
+        return self.value(_plain(value, at), at)
+
+    def _fields(self, value: Mapping[Any, Any], at: str) -> Iterator[tuple[str, Any]]:
+        for key, item in value.items():
+            self.items -= 1
+            if self.items < 0:
+                yield "...", f"the rest of {len(value):,} fields is cut"
+                return
+            if not isinstance(key, str | int | float | bool | None):
+                raise ToolError(f"it returned an object with the key {key!r:.80}: keys of JSON are texts")
+            yield str(key), self.value(item, f"{at}.{key}" if at else str(key))
+
+    def _listed(self, value: Sequence[Any] | Set[Any], at: str) -> Iterator[Any]:
+        for number, item in enumerate(value):
+            self.items -= 1
+            if self.items < 0:
+                yield f"... {len(value) - number:,} of {len(value):,} items are cut"
+                return
+            yield self.value(item, f"{at}[{number}]")
+
+
+def _number(value: float) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return value if value.bit_length() <= BITS else f"an integer of {value.bit_length():,} bits"
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return f"{len(value):,} bytes that are no text"
+
+
+def _plain(value: Any, at: str) -> Any:
+    """The fields of a record, the numbers of an array."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    for method in ("model_dump", "tolist"):
+        if callable(convert := getattr(value, method, None)) and not isinstance(value, type):
+            return convert()
+    raise ToolError(f"it returned something that is not JSON: {value!r:.200}{f' (at {at})' if at else ''}")
+
+
+CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    ((datetime, date, time), lambda value: value.isoformat()),
+    (timedelta, lambda value: value.total_seconds()),
+    ((Decimal, PurePath, UUID), str),
+)

@@ -1,0 +1,79 @@
+"""Threads for what blocks: one that never returns keeps neither the program nor the next call waiting."""
+
+import asyncio
+import contextvars
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
+
+
+class _Outcome:
+    """What a piece of work came to: around it, whatever is raised is kept for whoever waits."""
+
+    __slots__ = ("error", "value")
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> None:
+        """Nothing is opened."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self.error = error
+        return True
+
+    def settle(self, future: "asyncio.Future[Any]") -> None:
+        if future.done():
+            return
+        if self.error is None:
+            future.set_result(self.value)
+        elif isinstance(self.error, StopIteration):  # a future can't carry it
+            future.set_exception(RuntimeError("StopIteration"))
+        else:
+            future.set_exception(self.error)
+
+
+Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
+Jobs = SimpleQueue[Job]
+_idle: deque[Jobs] = deque()
+os.register_at_fork(after_in_child=_idle.clear)
+
+
+async def in_thread(function: Callable[Given, Made], *args: Given.args, **options: Given.kwargs) -> Made:
+    """Runs `function` in a daemon thread with this context. When cancelled, it is left to itself."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Made] = loop.create_future()
+    jobs = _free_worker()
+    jobs.put((partial(contextvars.copy_context().run, function, *args, **options), loop, future))
+    return await future
+
+
+def _free_worker() -> Jobs:
+    with suppress(IndexError):
+        return _idle.pop()
+    jobs: Jobs = SimpleQueue()
+    Thread(target=_work, args=(jobs,), name="ai-battle tool", daemon=True).start()
+    return jobs
+
+
+def _work(jobs: Jobs) -> None:
+    while True:
+        work, loop, future = jobs.get()
+        with (outcome := _Outcome()):
+            outcome.value = work()
+        _idle.append(jobs)
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(outcome.settle, future)
+        del work, loop, future, outcome

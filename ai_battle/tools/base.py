@@ -1,0 +1,93 @@
+"""What a tool is: a name, a description, parameters, and something to do with them."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.errors import ConfigError
+from ..core.exchange import ToolSpec
+from ..wire.dialects.arguments import schema_problems
+
+Parameters = Mapping[str, Any]
+
+
+class Tool(ABC):
+    """Something that models can use. Class attributes do as well as properties.
+
+    `writes` says that a call may change something that other calls see: such calls run one after the other, and what
+    is remembered of earlier calls is forgotten. After `timeout` seconds a call is given up.
+    """
+
+    writes: bool = False
+    timeout: float = 60.0
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def description(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def parameters(self) -> Parameters:
+        """Name -> JSON Schema, with `required` and `default` of its own; or one JSON Schema of an object."""
+
+    @abstractmethod
+    async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Does it. `{"error": ...}`, or any exception, tells the model what went wrong."""
+
+    def changes(self, parameters: Parameters) -> bool:
+        """Whether this very call writes; a tool that both reads and writes says so by its parameters."""
+        return self.writes
+
+
+def spec(tool: Tool) -> ToolSpec:
+    """The tool as a model sees it; raises `ConfigError` for one that can't be offered."""
+    what = f"The tool {type(tool).__qualname__}"
+    name, description = tool.name, tool.description
+    if not isinstance(name, str) or not name.strip():
+        raise ConfigError(f"{what} has no name; give it one: name = 'dice'")
+    if not isinstance(description, str):
+        raise ConfigError(f"{what} ({name}) has no description: models choose tools by it.")
+    if not isinstance(tool.timeout, int | float) or not 0 < tool.timeout < math.inf:
+        raise ConfigError(f"{what} ({name}): timeout must be seconds above 0, not {tool.timeout!r}")
+    schema = json_schema(name, tool.parameters)
+    return ToolSpec(name, description, schema)
+
+
+def json_schema(name: str, parameters: Any) -> dict[str, Any]:
+    """The JSON Schema of a tool's arguments; raises `ConfigError` when `parameters` make none."""
+    if not isinstance(parameters, Mapping):
+        raise ConfigError(f"The parameters of {name} must map names to JSON Schemas, not be {parameters!r:.80}")
+    schema = dict(parameters) if _is_whole(parameters) else _composed(name, parameters)
+    problems = schema_problems(schema)
+    if schema.get("type") != "object":
+        problems.append("type: the arguments of a tool are an object")
+    if problems:
+        raise ConfigError(f"The parameters of {name} are no JSON Schema: {'; '.join(problems)}")
+    return {"properties": {}, **schema}
+
+
+def _is_whole(parameters: Parameters) -> bool:
+    """A JSON Schema itself, where a mapping of names would have a schema under each key."""
+    return isinstance(parameters.get("type"), str) or isinstance(parameters.get("required"), list)
+
+
+def _composed(name: str, parameters: Parameters) -> dict[str, Any]:
+    for parameter, written in parameters.items():
+        if not isinstance(parameter, str) or not isinstance(written, Mapping):
+            raise ConfigError(f"The parameter {parameter!r} of {name} needs a JSON Schema, not {written!r:.80}")
+    return {
+        "type": "object",
+        "properties": {parameter: _own(written) for parameter, written in parameters.items()},
+        "required": [parameter for parameter, written in parameters.items() if written.get("required") is True],
+        "additionalProperties": False,
+    }
+
+
+def _own(written: Parameters) -> dict[str, Any]:
+    """The schema of one parameter; whether it is `required` stands with all parameters."""
+    return {key: value for key, value in written.items() if key != "required" or not isinstance(value, bool)}

@@ -1,0 +1,155 @@
+"""`@tool` makes a tool of a typed function: its schema from the annotations, its words from the docstring."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, overload
+
+from docstring_parser import parse
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticUndefined
+from typing_extensions import TypedDict, get_type_hints
+
+from ..core.errors import ConfigError, ToolError
+from ._threads import in_thread
+from .base import Parameters, Tool
+
+Function = Callable[..., Any]
+
+
+@overload
+def tool(function: Function, /) -> "FunctionTool": ...
+@overload
+def tool(
+    *, name: str = "", description: str = "", writes: bool = False, timeout: float = 60.0
+) -> Callable[[Function], "FunctionTool"]: ...
+def tool(
+    function: Function | None = None,
+    /,
+    *,
+    name: str = "",
+    description: str = "",
+    writes: bool = False,
+    timeout: float = 60.0,
+) -> "FunctionTool | Callable[[Function], FunctionTool]":
+    """A function as a tool, which can still be called; what is not given here, its name, annotations and docstring say.
+
+    Functions that are not `async` run in a thread. Arguments arrive as annotated, dataclasses and models included.
+    """
+    settings = Settings(name, description, writes, timeout)
+    return FunctionTool(function, settings) if function else lambda written: FunctionTool(written, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is said of a function beside what it says itself."""
+
+    name: str = ""
+    description: str = ""
+    writes: bool = False
+    timeout: float = 60.0
+
+
+class FunctionTool(Tool):
+    """A function that models can use."""
+
+    name = ""
+    description = ""
+
+    def __init__(self, function: Function, settings: Settings = Settings()) -> None:
+        self.function = function
+        self.name = settings.name or getattr(function, "__name__", "")
+        self.writes, self.timeout = settings.writes, settings.timeout
+        docs = _documentation(function)
+        self.description = settings.description or docs.description
+        self._arguments = _adapter(self.name, function, docs.parameters)
+        self._schema = _schema(self.name, self._arguments, function)
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    @property
+    def parameters(self) -> Parameters:
+        return self._schema
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.function(*args, **options)
+
+    async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        try:
+            given = self._arguments.validate_python(parameters)
+        except ValidationError as error:
+            raise ToolError(f"The arguments of {self.name} do not fit: {_told(error)}") from error
+        if inspect.iscoroutinefunction(self.function):
+            returned = await self.function(**given)
+        else:
+            returned = await in_thread(self.function, **given)
+            returned = await returned if inspect.isawaitable(returned) else returned
+        return returned if isinstance(returned, dict) else {"result": returned}
+
+
+@dataclass(frozen=True, slots=True)
+class Documentation:
+    """What a docstring says of the function, and of each parameter."""
+
+    description: str
+    parameters: Mapping[str, str]
+
+
+class _Untitled(GenerateJsonSchema):
+    """A title that only repeats the name costs tokens."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _documentation(function: Function) -> Documentation:
+    """Google, NumPy and Sphinx forms alike."""
+    docs = parse(inspect.getdoc(function) or "")
+    description = "\n\n".join(filter(None, (docs.short_description, docs.long_description)))
+    return Documentation(description, {one.arg_name: one.description or "" for one in docs.params})
+
+
+def _adapter(name: str, function: Function, words: Mapping[str, str]) -> TypeAdapter[dict[str, Any]]:
+    try:
+        hints = get_type_hints(function, include_extras=True)
+        signature = inspect.signature(function)
+    except (NameError, TypeError, ValueError) as error:
+        raise ConfigError(f"The annotations of {name} can't be read: {error}") from error
+    listed = signature.parameters.values()
+    if odd := [str(one) for one in listed if one.kind not in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]:
+        raise ConfigError(f"{name} can't be a tool: models give arguments by name, so there is no place for {odd[0]}")
+    fields = {one.name: _field(one, hints.get(one.name, Any), words.get(one.name, "")) for one in listed}
+    try:
+        return TypeAdapter(TypedDict(name or "arguments", fields))  # type: ignore[operator]
+    except PydanticUserError as error:
+        raise ConfigError(f"{name} can't be a tool: {error.message}") from error
+
+
+def _field(parameter: inspect.Parameter, annotation: Any, words: str) -> Any:
+    description = words or None
+    if parameter.default is parameter.empty:
+        return Annotated[annotation, Field(description=description)]
+    shown = _shown_default(parameter.default)
+    extra = None if shown is PydanticUndefined else {"default": shown}
+    return NotRequired[Annotated[annotation, Field(description=description, json_schema_extra=extra)]]
+
+
+def _shown_default(value: Any) -> Any:
+    """The default as JSON; what is none stays the function's own affair."""
+    plain = isinstance(value, str | int | float | bool | None) or value in ([], {})
+    return value if plain and type(value).__module__ == "builtins" else PydanticUndefined
+
+
+def _schema(name: str, arguments: TypeAdapter[dict[str, Any]], function: Function) -> dict[str, Any]:
+    try:
+        schema = arguments.json_schema(schema_generator=_Untitled)
+    except PydanticUserError as error:
+        raise ConfigError(f"{name} can't be a tool: {error.message}") from error
+    schema.pop("title", None)
+    return {**schema, "additionalProperties": False}
+
+
+def _told(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))

@@ -1,0 +1,157 @@
+"""Where tools come from: the built-in ones, installed packages, drop-in files, and modules by their dotted name."""
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..config.tools import RegisteredTool, Tools
+from ..core import plugins
+from ..core.borders import foreign_code
+from ..core.errors import ConfigError
+from .base import Tool
+from .registry import ToolRegistry
+
+BUILTIN = "ai_battle.tools.builtin"
+GROUP = "ai_battle.tools"
+Source = Tool | type[Tool]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What tools are given when their constructor asks for it by name; a YAML can't set `allow_unsandboxed`.
+
+    `base` is the folder that paths in the YAML start from.
+    """
+
+    workspace: Path
+    base: Path = Path()
+    sandbox: str = "auto"
+    allow_unsandboxed: bool = False
+    allow_hosts: tuple[str, ...] = ()
+
+
+def builtin_names() -> list[str]:
+    """The tools that come with this package and with other installed ones."""
+    return sorted({*_builtin_files(), *(point.name for point in entry_points(group=GROUP))})
+
+
+def named_code(settings: Tools) -> tuple[str, ...]:
+    """The code that running these settings would import and that is not installed: it needs to be trusted first."""
+    dotted = (entry.name for entry in settings.registry if entry.enabled and "." in entry.name)
+    return (*settings.paths, *dotted) if settings.enabled else ()
+
+
+def build(settings: Tools, place: Place) -> ToolRegistry:
+    """The tools of a file; its code must be trusted by now. Raises `ConfigError` for any that can't be had."""
+    registry = ToolRegistry()
+    if not settings.enabled:
+        return registry
+    dropped = _dropped_in(settings, place)
+    entries = {entry.name: entry for entry in settings.registry}
+    for name, source in dropped.items():
+        entry = entries.get(name, RegisteredTool(name=name))
+        if entry.enabled:
+            registry.register_tool(made(source, entry.parameters, place))
+    for entry in settings.registry:
+        if entry.enabled and entry.name not in dropped:
+            registry.register_tool(by_name(entry.name, entry.parameters, place, list(dropped)))
+    return registry
+
+
+def by_name(name: str, parameters: Mapping[str, Any], place: Place, others: list[str] | None = None) -> Tool:
+    """A built-in or installed tool, or that of the module with this dotted name."""
+    if name in _builtin_files():
+        return made(_only(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
+    for point in entry_points(group=GROUP, name=name):
+        with foreign_code(f"The tool {name!r} does not load", ConfigError):
+            found = point.load()
+        return made(_only(tools_of(found), name) if isinstance(found, ModuleType) else found, parameters, place)
+    if "." in name:
+        with foreign_code(f"The tool {name!r} does not load", ConfigError):
+            return made(_only(tools_of(importlib.import_module(name)), name), parameters, place)
+    raise ConfigError(f"There is no tool {name!r}{plugins.near(name, [*builtin_names(), *(others or ())])}")
+
+
+def from_file(path: Path) -> list[Source]:
+    """The tools that a Python file defines; what it raises when it is run is a `ConfigError` with the file's name."""
+    if path.suffix != ".py" or not path.is_file():
+        raise ConfigError(f"{path} is no Python file with tools; paths: names files such as dice.py")
+    name = f"ai_battle_drop_in_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec
+    assert spec.loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        with foreign_code(f"The tools of {path} do not load", ConfigError):
+            spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise ConfigError(f"The tools of {path} do not load: the file ends the program ({error.code})") from error
+    if not (found := tools_of(module)):
+        raise ConfigError(f"{path} has no tools; it needs a class derived from ai_battle.Tool or a function with @tool")
+    return found
+
+
+def tools_of(module: ModuleType) -> list[Source]:
+    """The tools that a module defines, without those that it imports."""
+    return [thing for thing in vars(module).values() if _is_own_tool(thing, module)]
+
+
+def made(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
+    """A tool with its settings from the YAML, and what it asks for of `place`."""
+    name = getattr(source, "name", "") if isinstance(source, Tool) else source.__name__
+    if isinstance(source, Tool):
+        if parameters:
+            raise ConfigError(f"{name} takes no parameters, so there is no place for {', '.join(parameters)}.")
+        return source
+    if "allow_unsandboxed" in parameters:
+        raise ConfigError(f"{name}: allow_unsandboxed is not for files; it is said on the command line.")
+    plugins.check_options(source, name, parameters)
+    wanted = inspect.signature(source).parameters
+    given = {field.name: getattr(place, field.name) for field in fields(place) if field.name in wanted}
+    with foreign_code(f"The tool {name} can't be made", ConfigError):
+        return source(**{**given, **parameters})
+
+
+def _dropped_in(settings: Tools, place: Place) -> dict[str, Source]:
+    found: dict[str, Source] = {}
+    for written in settings.paths:
+        for path in _files((place.base / Path(written).expanduser()).absolute()):
+            for source in from_file(path):
+                if found.setdefault(name := _name_of(source, place), source) is not source:
+                    raise ConfigError(f"Two tools are named {name!r}; the second is in {path}. Rename one of them.")
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, or all those of a folder."""
+    return sorted(one for one in path.glob("*.py") if not one.name.startswith("_")) if path.is_dir() else [path]
+
+
+def _name_of(source: Source, place: Place) -> str:
+    return name if isinstance(name := source.name, str) else made(source, {}, place).name
+
+
+def _is_own_tool(thing: Any, module: ModuleType) -> bool:
+    if isinstance(thing, Tool):
+        return True
+    concrete = inspect.isclass(thing) and issubclass(thing, Tool) and not inspect.isabstract(thing)
+    return concrete and thing.__module__ == module.__name__
+
+
+def _only(found: list[Source], name: str) -> Source:
+    if len(found) != 1:
+        raise ConfigError(f"{name} defines {len(found)} tools, so its name does not say which; use paths: instead.")
+    return found[0]
+
+
+def _builtin_files() -> Iterator[str]:
+    folder = Path(importlib.import_module(BUILTIN).__path__[0])
+    return (path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))

@@ -1,0 +1,148 @@
+"""Runs calls of tools; whatever goes wrong is data for the model, never an exception in the conversation."""
+
+import asyncio
+import inspect
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from ..core.borders import foreign_code
+from ..core.errors import AIBattleError, ToolError
+from ..core.messages import Text, ToolCall, ToolResult
+from ..core.plugins import near
+from ..wire.dialects.arguments import fit, misfit
+from ..wire.dialects.canonical import with_defaults
+from ._printed import collected
+from ._results import Output, bounded
+from ._threads import in_thread
+from .base import Tool
+from .registry import ToolRegistry
+
+MAX_OUTPUT = 32_000
+MAX_PRINTED = 4_000
+GRACE = 1.0
+
+
+class _RaisedError(ToolError):
+    """The tool raised something that is not ours; it is the cause of this."""
+
+
+class ToolManager:
+    """Runs calls of the tools in `registry`; a result has at most `max_output` characters."""
+
+    def __init__(self, registry: ToolRegistry, *, max_output: int = MAX_OUTPUT) -> None:
+        self.registry = registry
+        self.max_output = max_output
+        self._left_running: set[asyncio.Task[Any]] = set()
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """The result of a call, or the error that the model has to know; raises nothing but cancellation."""
+        try:
+            output = await self._output(self.prepared(call))
+        except ToolError as error:
+            output = Output.of({"error": str(error)})
+        return ToolResult(call, (Text(output.text),), is_error=output.is_error)
+
+    async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """`{"tool": name, "parameters": {...}}`, and what the tool returned or `{"error": text}`."""
+        name = request.get("tool") if isinstance(request, Mapping) else None
+        if not name:
+            return {"error": "Tool name is required"}
+        if not isinstance(name, str) or name not in self.registry:
+            return {"error": f"Tool not found: {name}"}
+        parameters = request.get("parameters") or {}
+        if not isinstance(parameters, Mapping):
+            return {"error": f"The parameters of {name} must be an object, not {parameters!r:.80}"}
+        try:
+            return (await self._output(self.prepared(ToolCall(name, parameters)))).fields
+        except ToolError as error:
+            return {"error": str(error)}
+
+    def get_tool_descriptions(self) -> dict[str, dict[str, Any]]:
+        return self.registry.list_tools()
+
+    def prepared(self, call: ToolCall) -> ToolCall:
+        """The call as it will be run: arguments mended, defaults filled in; raises `ToolError` when it can't be run."""
+        if call.name not in self.registry:
+            raise ToolError(f"Tool not found: {call.name}{near(call.name, self.registry.names)}")
+        schema = self.registry.spec(call.name).schema
+        if call.malformed:
+            raise ToolError(misfit(call.name, schema, (f"they are no JSON object: {call.malformed[:200]}",)))
+        fitted = fit(call.arguments, schema)
+        if fitted.problems:
+            raise ToolError(misfit(call.name, schema, fitted.problems))
+        return ToolCall(call.name, with_defaults(fitted.arguments, schema), call.id, extra=call.extra)
+
+    async def _output(self, call: ToolCall) -> Output:
+        tool = self.registry.get_tool(call.name)
+        assert tool is not None
+        with collected(MAX_PRINTED) as printed:
+            try:
+                output = bounded(await self._executed(tool, dict(call.arguments)), self.max_output)
+            except _RaisedError as error:
+                output = Output.of({"error": f"Tool execution error: {_words(error.__cause__)}"})
+            except AIBattleError as error:
+                output = Output.of({"error": str(error)})
+        return output if not (text := printed.text()) else Output.of({**output.fields, "printed": text})
+
+    async def _executed(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        """What the tool returns, if it does so in time; one that does not listen is left behind."""
+        task = asyncio.create_task(_guarded(tool, arguments))
+        try:
+            await _ended(task, tool.timeout)
+        except asyncio.CancelledError:
+            await self._stop(task)
+            raise
+        if not task.done():
+            await self._stop(task)
+            raise ToolError(f"{tool.name} did not answer within {tool.timeout:g} s and was given up")
+        if task.cancelled():
+            raise ToolError(f"{tool.name} was cancelled")
+        return task.result()
+
+    async def _stop(self, task: asyncio.Task[Any]) -> None:
+        self._left_running.add(task)
+        task.add_done_callback(self._left_running.discard)
+        task.add_done_callback(_heard)
+        task.cancel()
+        await _ended(task, GRACE)
+
+
+async def _ended(task: asyncio.Task[Any], seconds: float) -> None:
+    """Waits for the end of a task, but not longer than that; `asyncio.wait` takes twice as long to say so."""
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    clock = loop.call_later(seconds, _wake, ended, task)
+    task.add_done_callback(partial(_wake, ended))
+    try:
+        await ended
+    finally:
+        clock.cancel()
+
+
+def _wake(waiting: "asyncio.Future[None]", _: object) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
+
+
+async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
+    try:
+        with foreign_code(tool.name, _RaisedError):
+            if inspect.iscoroutinefunction(tool.execute):
+                return await tool.execute(arguments)
+            returned: Any = await in_thread(tool.execute, arguments)
+            return await returned if inspect.isawaitable(returned) else returned
+    except SystemExit as error:
+        raise ToolError(f"{tool.name} tried to end the program ({error.code})") from error
+
+
+def _words(error: BaseException | None) -> str:
+    """What an exception says; those that say nothing by themselves, with their name."""
+    text = str(error)
+    return text if text and not isinstance(error, LookupError) else f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def _heard(task: asyncio.Task[Any]) -> None:
+    """So that nobody complains that the end of a task that was given up went unnoticed."""
+    if not task.cancelled():
+        task.exception()

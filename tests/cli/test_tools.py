@@ -1,0 +1,64 @@
+"""`ai-battle tools`: lists, and one call as a model would make it."""
+
+import json
+from pathlib import Path
+
+from .conftest import Run
+
+DICE = '''
+from ai_battle.tools.decorator import tool
+
+@tool
+def throw(sides: int = 6) -> dict[str, int]:
+    """Throws a die that always shows its highest number.
+
+    Args:
+        sides: How many sides it has.
+    """
+    print("rolling")
+    return {"shown": sides}
+'''
+
+
+def test_tools_are_listed_with_what_they_take(ai_battle: Run) -> None:
+    listed = ai_battle("tools", "list")
+    assert listed.code == 0
+    assert any("(expression: string)" in line for line in listed.lines)
+
+
+def test_tools_are_listed_as_json_with_their_schemas(ai_battle: Run) -> None:
+    shown = json.loads(ai_battle("tools", "list", "--json").out)
+    assert shown["calculator"]["parameters"]["required"] == ["expression"]
+
+
+def test_a_tool_is_called_as_a_model_would_call_it(ai_battle: Run) -> None:
+    called = ai_battle("tools", "call", "calculator", '{"Expression": "6 * 7"}')
+    assert (called.code, json.loads(called.out)["result"]) == (0, 42)
+
+
+def test_a_call_that_fails_prints_what_a_model_would_see(ai_battle: Run) -> None:
+    called = ai_battle("tools", "call", "calculator", '{"expression": "six"}')
+    assert called.code == 1
+    assert "is no arithmetic" in json.loads(called.out)["error"]
+
+
+def test_a_drop_in_file_brings_its_tools_and_its_prints_stay_in_the_result(ai_battle: Run, folder: Path) -> None:
+    (folder / "dice.py").write_text(DICE, encoding="utf-8")
+    called = ai_battle("tools", "call", "throw", '{"sides": "20"}', "--path", "dice.py")
+    assert (called.code, json.loads(called.out)) == (0, {"shown": 20, "printed": "rolling\n"})
+    assert "throw" in json.loads(ai_battle("tools", "list", "--json", "--path", ".").out)
+
+
+def test_wrong_calls_say_what_is_wrong_and_exit_with_2(ai_battle: Run) -> None:
+    for arguments, said in (
+        (("tools", "call", "calculater", "{}"), "did you mean 'calculator'"),
+        (("tools", "call", "calculator", "{expression"), "are no JSON"),
+        (("tools", "call", "calculator", "[1]"), "must be a JSON object"),
+        (("tools", "call", "calculator", "{}", "--set", "x"), "must be key=value"),
+        (("tools", "call", "calculator", "{}", "--set", "colour=red"), "has no option 'colour'"),
+        (("tools", "call", "calculator", "{}", "--set", "allow_unsandboxed=true"), "not for files"),
+        (("tools", "list", "--path", "missing.py"), "does not exist"),
+    ):
+        called = ai_battle(*arguments)
+        assert (called.code, called.out) == (2, ""), arguments
+        assert said in called.err

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from ai_battle import __version__
-from ai_battle.providers._learned import cache_directory
+from ai_battle.core.places import cache_directory
 
 from ._survey import Found, survey
 

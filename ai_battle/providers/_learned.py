@@ -7,14 +7,13 @@ lock, and a damaged line costs nothing but itself.
 import json
 import logging
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ..core.errors import ConfigError
+from ..core.places import cache_directory
 
 SECONDS = 24 * 3600
 _LARGE = 256 * 1024
@@ -90,21 +89,6 @@ class Learned:
         earliest = time.time() - SECONDS
         for (endpoint, model), refused in self._refused.items():
             yield from (_line(endpoint, model, name, at) for name, at in refused.items() if at > earliest)
-
-
-def cache_directory() -> Path:
-    """Where this machine keeps what can be found out anew."""
-    if stated := os.environ.get("XDG_CACHE_HOME"):
-        return Path(stated) / "ai-battle"
-    try:
-        home = Path.home()
-    except RuntimeError as error:
-        raise ConfigError("There is no home directory; set XDG_CACHE_HOME to a folder that can be written.") from error
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "ai-battle"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "ai-battle" / "Cache"
-    return home / ".cache" / "ai-battle"
 
 
 _memories: dict[Path, Learned] = {}

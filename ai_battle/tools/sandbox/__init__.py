@@ -1,0 +1,8 @@
+"""Where code that models write is run: behind the strongest fence that this machine can build, or not at all."""
+
+from .choice import Level, choose
+from .errors import NoFence
+from .limits import Outcome, Program, SandboxLimits
+from .sandbox import Sandbox
+
+__all__ = ["Level", "NoFence", "Outcome", "Program", "Sandbox", "SandboxLimits", "choose"]

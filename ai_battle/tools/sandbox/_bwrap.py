@@ -1,0 +1,87 @@
+"""Bubblewrap: namespaces in which there is nothing but the system's programs and the workspace."""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from ._fences import Fence, Inside, Site
+from ._interpreters import FENCE
+from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
+from ._protected import PROTECTED
+
+NOBODY = "65534"
+_SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_PROGRAM = "/run/program"
+_TEMPORARY = "/tmp"  # noqa: S108 - a private one
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
+
+
+class Bubblewrap(Fence):
+    """`private_bytes` is the room in the private /tmp, and again in the private /dev/shm."""
+
+    name = "bubblewrap"
+    alone = True
+
+    def __init__(self, binary: str, private_bytes: int = 64 << 20) -> None:
+        self._binary = binary
+        self._size = str(private_bytes)
+        self.calls = calls(alone=True)
+        self.layers = (
+            *ALWAYS,
+            "bubblewrap: own users, processes, network and files; only the workspace and a private /tmp are writable",
+            *landlock_layer(),
+            *(("seccomp",) if self.calls else ()),
+        )
+
+    def around(self, site: Site) -> Sequence[str]:
+        return (
+            self._binary, *self._namespaces, *self._root,
+            *_bound(site.folders), "--ro-bind", str(FENCE), str(FENCE),
+            "--ro-bind", str(site.scratch / site.program), f"{_PROGRAM}/{site.program}",
+            "--bind", str(site.workspace), str(site.workspace), *_read_only(site.workspace),
+            "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--",
+        )  # fmt: skip
+
+    def inside(self, site: Site) -> Inside:
+        writable = (str(site.workspace), _TEMPORARY, _SHARED_MEMORY)
+        return Inside(f"{_PROGRAM}/{site.program}", _TEMPORARY, ("/",), writable, writable)
+
+    @property
+    def _namespaces(self) -> tuple[str, ...]:
+        return (
+            "--unshare-all", "--unshare-user", "--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox",
+            "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+        )  # fmt: skip
+
+    @cached_property
+    def _root(self) -> tuple[str, ...]:
+        return (
+            "--ro-bind", "/usr", "/usr", *_system_folders(),
+            *(part for name in SETTINGS for part in ("--ro-bind-try", name, name)),
+            "--ro-bind", str(FENCE / "passwd"), "/etc/passwd", "--ro-bind", str(FENCE / "group"), "/etc/group",
+            "--proc", "/proc", "--dev", "/dev",
+            "--size", self._size, "--tmpfs", _SHARED_MEMORY, "--size", self._size, "--tmpfs", _TEMPORARY,
+        )  # fmt: skip
+
+
+def _system_folders() -> Iterator[str]:
+    for name in _SYSTEM:
+        path = Path("/", name)
+        if path.is_symlink():
+            yield from ("--symlink", os.readlink(path), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+    if Path("/nix/store").is_dir():
+        yield from ("--ro-bind", "/nix/store", "/nix/store")
+
+
+def _bound(folders: Sequence[str]) -> Iterator[str]:
+    for folder in folders:
+        yield from ("--ro-bind", folder, folder)
+
+
+def _read_only(workspace: Path) -> Iterator[str]:
+    for name in PROTECTED:
+        if (path := workspace / name).exists() and not path.is_symlink():
+            yield from ("--ro-bind", str(path), str(path))

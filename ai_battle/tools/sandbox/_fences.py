@@ -1,0 +1,44 @@
+"""The kinds of fence, each a way to start the supervisor: what is around it, and what it then adds from inside."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The paths of one run as they are on this machine."""
+
+    workspace: Path
+    scratch: Path  # made for this run, and for nothing else; holds the program's file
+    program: str  # the file's name
+    folders: tuple[str, ...]  # that the interpreter needs
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The same run as seen from behind the fence."""
+
+    program: str
+    temporary: str
+    readable: Sequence[str]
+    writable: Sequence[str]
+    measured: Sequence[str]
+
+
+class Fence(ABC):
+    """`layers` are all that is in force, for people; `alone` says whether it has namespaces of its own."""
+
+    name: str
+    alone: bool
+    layers: tuple[str, ...]
+    calls: bytes = b""
+
+    @abstractmethod
+    def around(self, site: Site) -> Sequence[str]:
+        """The command that stands before the supervisor's."""
+
+    @abstractmethod
+    def inside(self, site: Site) -> Inside:
+        """An empty `writable` leaves the files open."""

@@ -1,0 +1,38 @@
+"""Landlock, seccomp and the supervisor alone: for machines that refuse namespaces, or have no bubblewrap."""
+
+from collections.abc import Sequence
+
+from ._fences import Fence, Inside, Site
+from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+# Facts about the machine; of processes only the program's own first one.
+_FACTS = (
+    "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
+    "/proc/filesystems", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/random",
+    "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu",
+)  # fmt: skip
+
+
+class Landlocked(Fence):
+    """Files, signals and sockets of the machine are there, and refused."""
+
+    name = "landlock"
+    alone = False
+
+    def __init__(self) -> None:
+        self.calls = calls(alone=False)
+        self.layers = (*ALWAYS, *landlock_layer(), "seccomp, also against changes of metadata", "supervisor")
+
+    def around(self, site: Site) -> Sequence[str]:
+        return ()
+
+    def inside(self, site: Site) -> Inside:
+        temporary = site.scratch / "tmp"
+        temporary.mkdir()
+        program = str(site.scratch / site.program)
+        writable = (str(site.workspace), str(temporary))
+        return Inside(
+            program, str(temporary), (*_SYSTEM, *SETTINGS, *_FACTS, *site.folders, program),
+            writable, writable,
+        )  # fmt: skip

@@ -1,0 +1,38 @@
+"""The layers that more than one kind of fence has, and the words for them."""
+
+import os
+import sys
+
+from . import _seccomp
+from .fence import _landlock
+
+ALWAYS = (
+    "clean environment, no inherited descriptors, own session",
+    "limits of time, memory, tasks, disk, files and output, with a watchdog over all processes",
+)
+SETTINGS = tuple(
+    f"/etc/{name}"
+    for name in (
+        "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "mime.types", "services",
+        "protocols", "hosts", "nsswitch.conf", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki", "inputrc",
+    )
+)  # fmt: skip
+_MISSING_BEFORE = {2: "moving files between folders", 3: "truncation", 4: "TCP", 6: "signals and abstract sockets"}
+
+
+def landlock_abi() -> int:
+    return _landlock.abi() if sys.platform == "linux" else 0
+
+
+def landlock_layer() -> tuple[str, ...]:
+    abi = landlock_abi()
+    if not abi:
+        return ()
+    missing = [what for since, what in _MISSING_BEFORE.items() if abi < since]
+    return (f"Landlock {abi}" + (f" (without {', '.join(missing)})" if missing else ""),)
+
+
+def calls(*, alone: bool) -> bytes:
+    """The filter of system calls; empty where none is known for this processor."""
+    machine = os.uname().machine
+    return _seccomp.program(machine, alone=alone) if _seccomp.supported(machine) else b""

@@ -1,0 +1,69 @@
+"""One supervisor process, from the orders it gets to the answer it gives."""
+
+import asyncio
+import marshal
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...core.errors import ToolError
+from ._interpreters import FENCE
+from .fence.orders import Orders
+
+_START = "import sys; sys.path.append(sys.argv[1]); "
+_EXEC = (sys.executable, "-I", "-S", "-c", _START + "from fence.supervisor import main; main()", str(FENCE.parent))
+# A Python program goes on in the interpreter of its supervisor, so that one starts like any other.
+_HERE = (sys.executable, "-c", _START + "from fence.prelude import program; exec(program())", str(FENCE.parent))
+_PATIENCE = 10.0  # for a supervisor to start, and to end whatever the program has started
+# The workspace is not at home here: an interpreter runs what it finds there before there is a fence.
+_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
+
+
+async def supervise(around: Sequence[str], orders: Orders) -> Mapping[str, Any]:
+    """The supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
+    process = await asyncio.create_subprocess_exec(
+        *around, *(_HERE if orders.here else _EXEC),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        env=_ENVIRONMENT, cwd="/", start_new_session=True,
+    )  # fmt: skip
+    try:
+        answer, trouble = await asyncio.wait_for(_exchange(process, orders), orders.seconds + _PATIENCE)
+    except TimeoutError as error:
+        raise ToolError("The supervisor of the program did not answer; the program was killed.") from error
+    finally:
+        await _ended(process)
+    if not answer:
+        raise ToolError(f"The fence could not be built: {_last_line(trouble)}")
+    return _understood(answer)
+
+
+async def _exchange(process: asyncio.subprocess.Process, orders: Orders) -> tuple[bytes, bytes]:
+    inlet, outlet, complaints = process.stdin, process.stdout, process.stderr
+    assert inlet is not None
+    assert outlet is not None
+    assert complaints is not None
+    inlet.write(orders.packed())
+    answer, trouble = await asyncio.gather(outlet.read(), complaints.read())
+    return answer, trouble
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Without its lifeline a supervisor ends everything; one that can't is killed, and a namespace dies with it."""
+    assert process.stdin
+    process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), _PATIENCE)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _understood(answer: bytes) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = marshal.loads(answer)  # noqa: S302 - from our own supervisor, not from the program
+    if "trouble" in content:
+        raise ToolError(f"The fence could not be built: {content['trouble']}")
+    return content
+
+
+def _last_line(trouble: bytes) -> str:
+    return (trouble.decode(errors="replace").strip().splitlines() or ["it ended without a word"])[-1]

@@ -1,0 +1,85 @@
+"""Which fence is used: the strongest that works here, found by running one."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Literal
+
+from . import _probe
+from ._bwrap import Bubblewrap
+from ._fences import Fence
+from ._landlocked import Landlocked
+from ._layers import landlock_abi
+from ._seatbelt import BINARY, Seatbelt
+from ._unfenced import Unfenced
+from .errors import NoFence
+from .sandbox import Sandbox
+
+Level = Literal["auto", "strict", "none"]
+
+_WHOLE_LANDLOCK = 6
+_FIXES = {
+    "linux": """To fix it, do one of these:
+- install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`;
+- where AppArmor refuses it user namespaces (Ubuntu 24.04), write this to /etc/apparmor.d/bwrap and run
+  `apparmor_parser -r /etc/apparmor.d/bwrap`:
+    abi <abi/4.0>,
+    profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }
+- use Linux 6.12 or newer with Landlock (`lsm=...,landlock` on the kernel's command line).""",
+    "darwin": "To fix it, see that /usr/bin/sandbox-exec is there and works.",
+}
+_NO_FIX = "There is no fence for this system; run ai-battle on Linux or macOS, or in WSL 2."
+_WITHOUT = "To run code without a fence all the same, set `sandbox: none` and give --allow-unsandboxed."
+
+
+def choose(level: Level = "auto", allow_unsandboxed: bool = False) -> Sandbox:
+    """`strict` takes only a fence with nothing missing; `none` is no fence, and needs the second key.
+
+    Raises `NoFence`, which says why nothing works here and what to do about it.
+    """
+    if level == "none":
+        if not allow_unsandboxed:
+            raise NoFence("`sandbox: none` runs code that models write without a fence; add --allow-unsandboxed too.")
+        return Sandbox(Unfenced())
+    reasons = []
+    for fence, binary in _candidates():
+        reason = _incomplete(fence) if level == "strict" else ""
+        reason = reason or _probe.why_not(fence, binary)
+        if not reason:
+            return Sandbox(fence)
+        reasons.append(f"- {fence.name}: {reason}")
+    raise NoFence("\n".join(("Code can't be run safely on this machine.", *reasons, *_lacking(), *_ways_out())))
+
+
+def _candidates() -> Iterator[tuple[Fence, str]]:
+    """The strongest first."""
+    if sys.platform == "linux":
+        if binary := shutil.which("bwrap"):
+            yield Bubblewrap(binary), binary
+        if landlock_abi():
+            yield Landlocked(), ""
+    elif sys.platform == "darwin" and os.path.exists(BINARY):
+        yield Seatbelt(), BINARY
+
+
+def _incomplete(fence: Fence) -> str:
+    if sys.platform != "linux":
+        return ""
+    if not fence.calls:
+        return "no filter of system calls is known for this processor"
+    if not fence.alone and landlock_abi() < _WHOLE_LANDLOCK:
+        return f"Landlock {landlock_abi()} leaves signals to other processes open"
+    return ""
+
+
+def _lacking() -> Iterator[str]:
+    if sys.platform == "linux":
+        if not shutil.which("bwrap"):
+            yield "- bubblewrap: no 'bwrap' is on the PATH"
+        if not landlock_abi():
+            yield "- landlock: this kernel does not offer it"
+
+
+def _ways_out() -> tuple[str, str]:
+    return _FIXES.get(sys.platform, _NO_FIX), _WITHOUT

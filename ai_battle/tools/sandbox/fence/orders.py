@@ -1,0 +1,35 @@
+"""What a supervisor is told to run, and within which limits; sent to it in Python's own binary form."""
+
+import marshal
+
+
+class Orders:
+    """A plain class: dataclasses and typing would cost each program some milliseconds."""
+
+    argv: list[str]
+    here: bool  # run the Python program argv[0] without another interpreter
+    environment: dict[str, str]
+    folder: str
+    readable: list[str]
+    writable: list[str]
+    devices: list[str]
+    calls: bytes  # a seccomp filter; empty: none
+    alone: bool  # in namespaces of its own, where a count of processes counts nobody else's
+    measured: list[str]  # folders in which the program may fill the disk
+    seconds: float
+    memory: int
+    address_space: int  # 0: unlimited
+    tasks: int
+    disk: int
+    inodes: int
+    file_size: int
+    open_files: int
+    output: int
+    drain: int
+
+    def __init__(self, **fields: object) -> None:
+        self.__dict__.update(fields)
+
+    def packed(self) -> bytes:
+        content = marshal.dumps(self.__dict__)
+        return len(content).to_bytes(4, "little") + content

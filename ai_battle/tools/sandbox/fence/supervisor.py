@@ -1,0 +1,134 @@
+"""The process that starts one program behind the fence, watches it, and ends it with everything it has started."""
+
+import gc
+import marshal
+import os
+import select
+import time
+
+from . import _enter, _system, _tree
+from ._output import Output
+from ._watchdog import Watchdog
+from .orders import Orders
+
+_LIFELINE, _ANSWER = 0, 1
+_POLL = 0.04
+_LINGER = 0.3  # how long output is still read when the program has ended but somebody holds its pipe
+_CHUNK = 65536
+
+
+def main() -> Orders:
+    """Orders come in at stdin, which stays open as long as somebody wants the answer, that goes to stdout.
+
+    Returns only in the process that is to run a Python program.
+    """
+    _system.prctl(_system.SET_CHILD_SUBREAPER, 1)
+    _system.prctl(_system.SET_DUMPABLE, 0)
+    with os.fdopen(_LIFELINE, "rb", closefd=False) as orders_in:
+        size = int.from_bytes(orders_in.read(4), "little")
+        orders = Orders(**marshal.loads(orders_in.read(size)))  # noqa: S302 - from the process that started this one
+    started = time.monotonic()
+    watchdog = Watchdog(orders)
+    pid, streams, trouble = _start(orders)
+    if not pid:
+        return orders
+    _tell({"trouble": trouble} if trouble else _watched(_Run(orders, watchdog, pid, streams), started))
+    os._exit(0)
+
+
+def _tell(content: dict[str, object]) -> None:
+    answer = marshal.dumps(content)
+    while answer:
+        answer = answer[os.write(_ANSWER, answer) :]
+
+
+def _watched(run: "_Run", started: float) -> dict[str, object]:
+    run.watch(started)
+    return {
+        "stdout": run.outputs[0].kept(),
+        "stderr": run.outputs[1].kept(),
+        "status": run.status,
+        "killed_because": run.verdict,
+        "seconds": time.monotonic() - started,
+    }
+
+
+class _Run:
+    """One program from its start to the end of its last descendant."""
+
+    def __init__(self, orders: Orders, watchdog: Watchdog, pid: int, streams: tuple[int, int]) -> None:
+        self._orders = orders
+        self._watchdog = watchdog
+        self.outputs = (Output(orders.output), Output(orders.output))
+        self.status: int | None = None
+        self.verdict = ""
+        self._pid = pid
+        self._streams = dict(zip(streams, self.outputs, strict=True))
+        self._ended = os.pidfd_open(self._pid)
+        self._poll = select.poll()
+        for descriptor in (_LIFELINE, self._ended, *streams):
+            self._poll.register(descriptor, select.POLLIN)
+
+    def watch(self, started: float) -> None:
+        looked, deadline = started, started + self._orders.seconds
+        linger = deadline
+        while not self.verdict and time.monotonic() < linger and (self._streams or self.status is None):
+            was_running = self.status is None
+            self._listen(min(_POLL, max(0.0, linger - time.monotonic())))
+            if was_running and self.status is not None:
+                linger = min(deadline, time.monotonic() + _LINGER)
+            if time.monotonic() - looked >= _POLL:
+                self.verdict = self.verdict or self._watchdog.verdict()
+                self._bury()
+                looked = time.monotonic()
+        if not self.verdict and self.status is None:
+            self.verdict = "time"
+        self._end()
+
+    def _listen(self, seconds: float) -> None:
+        for descriptor, _ in self._poll.poll(seconds * 1000):
+            if descriptor == self._ended:
+                self._poll.unregister(descriptor)
+                self._bury()
+            elif descriptor == _LIFELINE:
+                self.verdict = "cancelled"
+            else:
+                self._read(descriptor)
+
+    def _read(self, descriptor: int) -> None:
+        data = os.read(descriptor, _CHUNK)
+        self._streams[descriptor].feed(data)
+        if not data:
+            self._poll.unregister(descriptor)
+            del self._streams[descriptor]
+        elif sum(output.total for output in self.outputs) > self._orders.drain:
+            self.verdict = "output"
+
+    def _bury(self) -> None:
+        died = _tree.reap(self._pid)
+        self.status = died if self.status is None else self.status
+
+    def _end(self) -> None:
+        died = _tree.sweep(self._pid)
+        self.status = died if self.status is None else self.status
+        for descriptor, output in self._streams.items():
+            os.set_blocking(descriptor, False)
+            try:
+                output.feed(os.read(descriptor, _CHUNK))
+            except BlockingIOError:
+                continue
+
+
+def _start(orders: Orders) -> tuple[int, tuple[int, int], str]:
+    """The program's process (0 in that process), the ends of its stdout and stderr, and why it was not started."""
+    (out, out_in), (err, err_in), (trouble, trouble_in) = os.pipe(), os.pipe(), os.pipe()
+    gc.freeze()  # what is not looked at is not copied for the child, which saves it milliseconds
+    pid = os.fork()
+    if not pid:
+        _enter.become(orders, (out_in, err_in), trouble_in)
+        return 0, (1, 2), ""
+    for descriptor in (out_in, err_in, trouble_in):
+        os.close(descriptor)
+    message = os.read(trouble, _CHUNK).decode(errors="replace")  # at its end when the program starts
+    os.close(trouble)
+    return pid, (out, err), message

@@ -1,0 +1,41 @@
+"""A program, what it may use, and what came of it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Language = Literal["python", "javascript", "bash"]
+KilledBecause = Literal["", "time", "memory", "tasks", "disk", "inodes", "output"]
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    language: Language
+    code: str
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxLimits:
+    """For all processes of one program together, but `file_size` and `open_files`; sizes in bytes."""
+
+    memory: int = 1 * GIB
+    tasks: int = 128
+    disk: int = 256 * MIB
+    inodes: int = 20_000
+    file_size: int = 128 * MIB
+    open_files: int = 256
+    output: int = 64 * KIB
+    drain: int = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`killed_because` names the limit that ended the program; then `exit_code` is that of a killed one, -9."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    killed_because: KilledBecause
+    seconds: float

@@ -1,0 +1,103 @@
+"""Where code that a model wrote is run."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ToolError
+from ._fences import Fence, Inside, Site
+from ._interpreters import SUFFIX, Interpreter, interpreter
+from ._protected import Protected
+from ._session import supervise
+from .fence.orders import Orders
+from .limits import Outcome, Program, SandboxLimits
+
+_DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
+_RESERVED = 2 << 30  # threads and allocators reserve far more addresses than they use memory
+
+
+class Sandbox:
+    """One kind of fence; any number of programs may run behind it, also at once."""
+
+    def __init__(self, fence: Fence) -> None:
+        self._fence = fence
+
+    @property
+    def name(self) -> str:
+        return self._fence.name
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """What is in force."""
+        return self._fence.layers
+
+    async def run(
+        self,
+        program: Program,
+        workspace: Path,
+        limits: SandboxLimits = SandboxLimits(),  # noqa: B008 - a frozen value
+    ) -> Outcome:
+        """In `workspace`, which is all that stays of the program. A program that fails is an outcome, not an error."""
+        runner = interpreter(program.language)
+        workspace = _checked(workspace)
+        with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as scratch:
+            site = Site(workspace, Path(scratch), f"main{SUFFIX[program.language]}", runner.folders)
+            _write(site, program.code)
+            orders = _orders(self._fence, self._fence.inside(site), runner, limits)
+            orders.folder, orders.seconds = str(workspace), program.timeout
+            orders.environment["HOME"] = str(workspace)
+            protected = Protected(workspace)
+            try:
+                answer = await supervise(self._fence.around(site), orders)
+            finally:
+                protected.restore()
+        return _outcome(answer)
+
+
+def _checked(workspace: Path) -> Path:
+    """A home or root directory as workspace would open what the fence is there to close."""
+    found = workspace.resolve()
+    if not found.is_dir():
+        raise ToolError(f"The workspace {str(workspace)!r} is no directory; make it first.")
+    if found == Path("/") or Path.home().is_relative_to(found):
+        raise ToolError(f"The workspace {str(workspace)!r} holds the home directory; choose a folder of its own.")
+    return found
+
+
+def _write(site: Site, code: str) -> None:
+    (site.scratch / site.program).write_text(code, encoding="utf-8", errors="surrogatepass", newline="")
+
+
+def _orders(fence: Fence, inside: Inside, runner: Interpreter, limits: SandboxLimits) -> Orders:
+    return Orders(
+        argv=[*runner.command, inside.program],
+        here=not runner.command,
+        environment={"PATH": runner.search_path, "LANG": "C.UTF-8", "TMPDIR": inside.temporary},
+        readable=list(inside.readable),
+        writable=list(inside.writable),
+        devices=_DEVICES,
+        measured=list(inside.measured),
+        calls=fence.calls,
+        alone=fence.alone,
+        memory=limits.memory,
+        address_space=0 if runner.reserves_memory else 2 * limits.memory + _RESERVED,
+        tasks=limits.tasks,
+        disk=limits.disk,
+        inodes=limits.inodes,
+        file_size=limits.file_size,
+        open_files=limits.open_files,
+        output=limits.output,
+        drain=limits.drain,
+    )
+
+
+def _outcome(answer: Mapping[str, Any]) -> Outcome:
+    return Outcome(
+        stdout=answer["stdout"].decode(errors="replace"),
+        stderr=answer["stderr"].decode(errors="replace"),
+        exit_code=os.waitstatus_to_exitcode(answer["status"]) if answer["status"] is not None else -9,
+        killed_because=answer["killed_because"],
+        seconds=answer["seconds"],
+    )

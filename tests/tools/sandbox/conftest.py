@@ -1,0 +1,68 @@
+"""Every case runs behind each fence that this machine can build."""
+
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from ai_battle.tools.sandbox import Outcome, Program, Sandbox, SandboxLimits
+from ai_battle.tools.sandbox._bwrap import Bubblewrap
+from ai_battle.tools.sandbox._fences import Fence
+from ai_battle.tools.sandbox._landlocked import Landlocked
+from ai_battle.tools.sandbox._layers import landlock_abi
+from ai_battle.tools.sandbox._probe import why_not
+from ai_battle.tools.sandbox.limits import Language
+
+MIB = 1 << 20
+TIGHT = SandboxLimits(
+    memory=160 * MIB,
+    tasks=40,
+    disk=24 * MIB,
+    inodes=400,
+    file_size=16 * MIB,
+    open_files=64,
+    drain=4 * MIB,
+)
+Run = Callable[..., Awaitable[Outcome]]
+
+
+def _bubblewrap() -> Fence:
+    if not (binary := shutil.which("bwrap")):
+        pytest.skip("bubblewrap is not installed (apt install bubblewrap)")
+    return Bubblewrap(binary, private_bytes=8 * MIB)
+
+
+def _landlock() -> Fence:
+    if not landlock_abi():
+        pytest.skip("this kernel offers no Landlock")
+    return Landlocked()
+
+
+@pytest.fixture(scope="session", params=[_bubblewrap, _landlock], ids=["bubblewrap", "landlock"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    fence: Fence = request.param()
+    if reason := why_not(fence):
+        pytest.skip(f"{fence.name} does not work here: {reason}")
+    return Sandbox(fence)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """As in a run directory, with things beside it that are nobody's business."""
+    folder = tmp_path / "run" / "workspace"
+    folder.mkdir(parents=True)
+    (tmp_path / "run" / "journal.jsonl").write_text("SECRET journal")
+    (tmp_path / "secret.txt").write_text("SECRET file")
+    return folder
+
+
+@pytest.fixture
+def run(sandbox: Sandbox, workspace: Path) -> Run:
+    async def running(
+        code: str, language: Language = "python", *, timeout: float = 10.0, limits: SandboxLimits = SandboxLimits()
+    ) -> Outcome:
+        code = code.replace("WORKSPACE", str(workspace)).replace("OUTSIDE", str(workspace.parents[1]))
+        return await sandbox.run(Program(language, code, timeout), workspace, limits)
+
+    return running

@@ -53,10 +53,10 @@ def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
 
 
 def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
-    """Whether the model runs on this machine."""
-    if base_url:
-        return is_loopback(base_url)
-    return provider in LOCAL and not (provider == "ollama" and model.endswith("-cloud"))
+    """Whether the model runs on this machine; an Ollama here passes on what is meant for its cloud."""
+    if provider == "ollama" and model.endswith(("-cloud", ":cloud")):
+        return False
+    return is_loopback(base_url) if base_url else provider in LOCAL
 
 
 def nearest_tag(name: str, tags: Iterable[str]) -> str | None:

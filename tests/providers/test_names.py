@@ -153,5 +153,6 @@ def test_what_is_local_depends_on_the_address() -> None:
     assert is_local("openai", "x", "http://127.0.0.1:8000/v1")
     assert is_local("mybox", "x", "http://[::1]:8000")
     assert not is_local("ollama", "gpt-oss:120b-cloud")
+    assert not is_local("ollama", "glm-4.6:cloud", "http://127.0.0.1:11434")
     assert not is_local("vllm", "x", "https://gpu.example.org/v1")
     assert not is_local("openai", "gpt-4o")

@@ -303,3 +303,8 @@ class TestLocalOnly:
 
         with pytest.raises(ConfigError, match="is not on this machine"):
             ConversationManager.from_config(two("ollama", local_only=True))
+
+    @pytest.mark.parametrize("type_", ["ollama/gpt-oss:120b-cloud", "ollama-glm-4.6:cloud"])
+    async def test_what_a_local_ollama_only_passes_on_is_elsewhere(self, fakes: FakeProviders, type_: str) -> None:
+        with pytest.raises(ConfigError, match="is not on this machine"):
+            ConversationManager.from_config(two("ollama", {"type": type_}, local_only=True))

@@ -201,7 +201,7 @@ def _replayed(name: ModelName, tape: Tape) -> Model:
 def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:
     section = dict(around.providers.get(name.provider, {}))
     module, options = name.provider, {**section, **settings}
-    if name.provider in ENDPOINTS or ("base_url" in section and name.provider not in plugins.names(PROVIDERS)):
+    if name.provider in ENDPOINTS or ("base_url" in section and not _is_plugin(name.provider)):
         module, options = "openai", {**options, "endpoint": name.provider}
     if _speaks_http(module):
         options |= {"deadlines": around.patience.deadlines}
@@ -209,6 +209,10 @@ def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surro
             options |= {"environment": around.environment}
     client: ModelClient = plugins.create(PROVIDERS, module, name.model, **options)
     return client
+
+
+def _is_plugin(provider: str) -> bool:
+    return "." in provider or provider in plugins.names(PROVIDERS)
 
 
 def _speaks_http(module: str) -> bool:

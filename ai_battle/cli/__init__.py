@@ -1,5 +1,6 @@
 """The command line: one file per command; each imports what it needs when it runs."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ from . import doctor, export, init, models, replay, resume, run, schema, tools, 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AI_BATTLE", "max_content_width": 110}
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
 @click.group(
@@ -30,6 +31,18 @@ for module in (run, resume, replay, validate, schema, init, doctor, models, tool
     commands.add_command(module.command)
 
 
+def _name_twins(command: click.Command, prefix: str) -> None:
+    """Each option can be given by a variable that is called like the option as it is typed."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            parameter.envvar = f"{prefix}_{max(parameter.opts, key=len).lstrip('-').replace('-', '_').upper()}"
+    for name, inner in getattr(command, "commands", {}).items():
+        _name_twins(inner, f"{prefix}_{name.upper()}")
+
+
+_name_twins(commands, "AI_BATTLE")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits with its code: 0 done, 1 failed or stopped by a limit, 2 misused, 130 interrupted."""
     sys.exit(_exit_code(list(sys.argv[1:] if arguments is None else arguments)))
@@ -42,16 +55,21 @@ def _exit_code(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except AIBattleError as error:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True, color=_colour())
         return MISUSED if isinstance(error, ConfigError) else FAILED
 
 
 def _dispatched(arguments: list[str]) -> int:
     """What the command returned is its exit code; None is success."""
     try:
-        return commands.main(arguments, prog_name="ai-battle", standalone_mode=False) or 0
+        return commands.main(arguments, prog_name="ai-battle", standalone_mode=False, color=_colour()) or 0
     except click.ClickException as error:
         error.show()
         return MISUSED
     except click.Abort:
         return INTERRUPTED
+
+
+def _colour() -> bool | None:
+    """None leaves it to the terminal; see no-color.org."""
+    return False if os.environ.get("NO_COLOR") else None

@@ -1,7 +1,7 @@
 """Loads a discussion: from a file, a dictionary or the name of a packaged one to a checked `Loaded`."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,16 +79,20 @@ class Loaded:
         return written_back(self.tree, self.expansion, self.base)
 
 
+Check = Callable[[Loaded], Iterable[Problem]]
+
+
 def load(
     source: Source,
     environment: Mapping[str, str] | None = None,
     overrides: Sequence[str] = (),
     base: Path | None = None,
+    also: Check = lambda loaded: (),
 ) -> Loaded:
     """A checked discussion; raises `ConfigError` with all that is wrong.
 
     `source` is a path, the name of a packaged configuration, or a dictionary. `overrides` are `path=value`. `base` is
-    where relative paths start and `.env` is read; by default the folder of the file.
+    where relative paths start and `.env` is read; by default the folder of the file. `also` finds what else is wrong.
     """
     origin = _origin(source, base)
     tree, notes = rewritten(overridden(origin.tree, overrides))
@@ -97,9 +101,15 @@ def load(
         variables = with_dotenv(variables, origin.base)
     expansion = Expansion(variables)
     expanding = Expanding(expansion)
-    file = _checked(tree, expanding, origin)
+    file, problems = _validated(_expanded(tree, expanding, origin), tree)
+    if file is None:
+        raise _wrong(problems, expanding, tree, origin)
     all_notes = tuple(map(expansion.hide, (*notes, *expanding.notes, *notes_on(file.discussion))))
-    return Loaded(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree)
+    loaded = Loaded(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree)
+    problems = [*problems, *_elsewhere(problems, [*check(file.discussion), *also(loaded)])]
+    if problems or expanding.problems or origin.faults:
+        raise _wrong(problems, expanding, tree, origin)
+    return loaded
 
 
 def _origin(source: Source, base: Path | None) -> Origin:
@@ -130,39 +140,33 @@ def _expanded(tree: Node, expanding: Expanding, origin: Origin) -> Any:
         raise ConfigError(f"{origin.shown}: {error}") from None
 
 
-def _checked(tree: Node, expanding: Expanding, origin: Origin) -> DiscussionFile:
-    values = _expanded(tree, expanding, origin)
-    file, problems = _validated(values, tree)
+def _wrong(problems: list[Problem], expanding: Expanding, tree: Node, origin: Origin) -> ConfigProblems:
     unset = {problem.path for problem in expanding.problems}
-    problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]
-    faults = [*origin.faults, *(_fault(tree, problem) for problem in problems)]
-    if file is None or faults:
-        lines = (_line(fault, origin.shown) for fault in sorted(faults, key=_order))
-        raise ConfigProblems(map(expanding.expansion.hide, lines))
-    return file
+    all_problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]
+    faults = sorted((*origin.faults, *(_fault(tree, problem) for problem in all_problems)), key=_order)
+    return ConfigProblems(expanding.expansion.hide(_line(fault, origin.shown)) for fault in faults)
 
 
 def _validated(values: Any, tree: Node) -> tuple[DiscussionFile | None, list[Problem]]:
+    """Also a file with unknown keys can be read on, without them; with other problems there is none."""
     try:
-        file = DiscussionFile.model_validate(values)
+        return DiscussionFile.model_validate(values), []
     except ValidationError as error:
-        problems = problems_of(error, DiscussionFile, tree)
-        return None, [*problems, *_beyond(problems, values)]
-    return file, list(check(file.discussion))
-
-
-def _beyond(problems: list[Problem], values: Any) -> list[Problem]:
-    """What else is wrong elsewhere, when nothing but unknown keys hinders reading on."""
+        problems = list(problems_of(error, DiscussionFile, tree))
     if not all(problem.key for problem in problems):
-        return []
+        return None, problems
     for problem in problems:
         _drop(problem.path, values)
     try:
-        more = check(DiscussionFile.model_validate(values).discussion)
+        return DiscussionFile.model_validate(values), problems
     except ValidationError:
-        return []
-    sections = {problem.path[:-1] for problem in problems}
-    return [problem for problem in more if not any(problem.path[: len(path)] == path for path in sections)]
+        return None, problems
+
+
+def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
+    """What was found beside no unknown key: there it may be the key's fault."""
+    sections = {problem.path[:-1] for problem in known}
+    return [problem for problem in found if not sections & {problem.path, problem.path[:-1]}]
 
 
 def _drop(path: KeyPath, values: Any) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from .. import assembly
-from ..config import ConfigProblems, Loaded, Problem, Source, load
+from ..config import Loaded, Problem, Source, load
 from ..core.errors import ConfigError
 from .casting import told
 from .inputs import unreadable
@@ -11,10 +11,7 @@ from .inputs import unreadable
 
 def checked(source: Source, overrides: Sequence[str] = (), tapes: assembly.Tapes = assembly.NO_TAPES) -> Loaded:
     """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
-    loaded = load(source, overrides=overrides)
-    if problems := [*assembly.check(loaded, tapes), *check(loaded)]:
-        raise ConfigProblems(loaded.located(problem) for problem in problems)
-    return loaded
+    return load(source, overrides=overrides, also=lambda loaded: [*assembly.check(loaded, tapes), *check(loaded)])
 
 
 def check(loaded: Loaded) -> list[Problem]:

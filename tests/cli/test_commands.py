@@ -87,7 +87,10 @@ class TestRun:
         self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("AI_BATTLE_RUN_TURNS", "1")
-        assert "[3]" not in ai_battle("run", scripted).out
+        monkeypatch.setenv("AI_BATTLE_RUN_SET", "discussion.goal=Sing.")
+        monkeypatch.setenv("AI_BATTLE_RUN_JSON", "1")
+        document = json.loads(ai_battle("run", scripted).out)
+        assert (document["turns"], document["messages"][0]["parts"][0]["content"]) == (2, "Sing.")
 
     def test_a_packaged_discussion_runs_by_its_name(self, ai_battle: Run) -> None:
         still = [f"--set=discussion.models.{name}.pace=0" for name in ("Ada", "Ben")]
@@ -268,12 +271,20 @@ class TestResumeReplayExport:
 class TestValidateAndSchema:
     def test_all_problems_are_told_with_their_places(self, ai_battle: Run, folder: Path) -> None:
         (folder / "bad.yaml").write_text(
-            "discussion:\n  tunrs: 3\n  goal: x\n  models:\n    Ann: {type: gpt-5o-minni}\n"
+            "discussion:\n  tunrs: 3\n  goal: x\n  input_file: {path: nowhere.png, type: image}\n"
+            "  models:\n    Ann: {type: gpt-4oo}\n    Bob: {type: gpt-4o}\n"
         )
         outcome = ai_battle("validate", "bad.yaml")
         assert outcome.code == 2
-        assert "bad.yaml:2:3 discussion.tunrs: unknown key; did you mean 'turns'?" in outcome.lines
-        assert [line for line in outcome.lines if "discussion.models" in line]
+        places = [line.split(" ", 2)[:2] for line in outcome.lines]
+        assert places == [
+            ["bad.yaml:2:3", "discussion.tunrs:"],
+            ["bad.yaml:4:22", "discussion.input_file.path:"],
+            ["bad.yaml:6:17", "discussion.models.Ann.type:"],
+            ["bad.yaml:7:17", "discussion.models.Bob.type:"],
+        ]
+        assert "did you mean 'turns'?" in outcome.lines[0]
+        assert "OPENAI_API_KEY" in outcome.lines[3]
 
     def test_a_good_file_is_ok(self, ai_battle: Run, scripted: Path) -> None:
         assert ai_battle("validate", scripted).out == f"{scripted}: ok\n"

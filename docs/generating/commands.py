@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import click
 
-from ai_battle.cli import CONTEXT
 from ai_battle.cli import commands as ai_battle
 
 from .tables import code, codes, table
@@ -20,7 +19,7 @@ no terminal there are plain lines without colours; `NO_COLOR` turns colours off 
 
 
 def page() -> str:
-    root = click.Context(ai_battle, info_name="ai-battle", auto_envvar_prefix=str(CONTEXT["auto_envvar_prefix"]))
+    root = click.Context(ai_battle, info_name="ai-battle")
     return "\n\n".join((HEAD, *_sections(root)))
 
 
@@ -39,22 +38,16 @@ def _section(context: click.Context) -> str:
     usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
     text = " ".join((command.help or "").split())
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
-    rows = (_row(option, context) for option in options)
+    rows = map(_row, options)
     described = table(("option", "value", "default", "environment", "meaning"), rows)
     return f"## {context.command_path}\n\n```\n{usage}\n```\n\n{text}\n\n{described}".strip()
 
 
-def _row(option: click.Option, context: click.Context) -> tuple[str, ...]:
+def _row(option: click.Option) -> tuple[str, ...]:
     flag = option.is_flag or option.count
     value = "" if flag else option.metavar or option.type.name.upper().replace(" RANGE", "")
     default = "" if flag or option.default in (None, ()) or not isinstance(option.default, str) else option.default
-    return (codes(option.opts), code(value), code(default), code(_variable(option, context)), _meaning(option))
-
-
-def _variable(option: click.Option, context: click.Context) -> str:
-    if isinstance(option.envvar, str):
-        return option.envvar
-    return f"{context.auto_envvar_prefix}_{(option.name or '').upper()}"
+    return (codes(option.opts), code(value), code(default), code(str(option.envvar)), _meaning(option))
 
 
 def _meaning(option: click.Option) -> str:

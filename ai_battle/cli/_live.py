@@ -13,6 +13,7 @@ import click
 from ai_battle.config import Loaded
 from ai_battle.core.events import (
     AttemptFailed,
+    Concluded,
     Event,
     ModelReplied,
     RunFinished,
@@ -70,6 +71,8 @@ class PlainLines:
         if isinstance(event, TurnFinished):
             said = event.message.text.strip()
             self._print(f"[{event.turn}] {event.speaker}: {said}" if event.speaker else said)
+        elif isinstance(event, Concluded) and event.text:
+            self._print(f"[outcome] {event.speaker}: {event.text}")
         elif is_wanted(event, self._look.notify_on) and (text := remark(event)):
             self._print(text)
 
@@ -104,6 +107,7 @@ class LiveView:
             TurnStarted: self._head,
             TurnFinished: self._end,
             TurnFailed: self._fail,
+            Concluded: self._conclude,
             RunFinished: self._finish,
         }
 
@@ -168,6 +172,14 @@ class LiveView:
         if event.stop == "length":
             self._screen.line(self._styled("! cut: the answer reached its length limit", fg="yellow"))
         self._show_status()
+
+    def _conclude(self, event: Concluded) -> None:
+        if not event.text:
+            return
+        self._screen.line()
+        self._screen.line(self._styled(plain(f"Outcome, by {event.speaker}"), bold=True))
+        self._screen.stream(plain(event.text))
+        self._screen.end_line()
 
     def _fail(self, event: TurnFailed) -> None:
         """A person who says nothing is no failure."""

@@ -12,7 +12,6 @@ NOT_BUILT_YET = {
     "allow_hosts": "nothing runs code yet",
     "judge": "this run is not judged",
     "goal_mode": "this run goes without",
-    "outcome": "this run makes no final synthesis",
     "visibility": "everybody hears everybody",
     "signals": "this run takes no measures",
 }

@@ -117,6 +117,12 @@ def _printable(name: str) -> str:
     return name
 
 
+def _prompt_or_schema(written: Any) -> Any:
+    if written is not None and not isinstance(written, str | dict):
+        raise PydanticCustomError("outcome", "must be a prompt in quotes, or a mapping: the JSON Schema of the outcome")
+    return written
+
+
 ParticipantName = Annotated[str, Field(max_length=100), AfterValidator(_printable)]
 
 
@@ -161,7 +167,10 @@ class Discussion(Section):
     allow_hosts: Listed[Name] = Field(default=(), description="Hosts that sandboxed code may reach.")
     judge: Free = Field(default=None, description="Judges the discussion at its end: a model, or a mapping.")
     goal_mode: str = Field(default="", description="How the goal is followed.")
-    outcome: Free = Field(default=None, description="A prompt or a JSON Schema for a final synthesis.")
+    outcome: Annotated[Free, AfterValidator(_prompt_or_schema)] = Field(
+        default=None,
+        description="A prompt or a JSON Schema for a final synthesis, kept as a file beside the transcript.",
+    )
     visibility: Free = Field(default=None, description="Who hears whom.")
     signals: Free = Field(default=None, description="Measures of the conversation that are taken on the way.")
 

@@ -104,4 +104,5 @@ def _settings(loaded: Loaded) -> dict[str, Any]:
         "limits": Limits(**said.limits.model_dump()),
         "max_conversation_tokens": said.execution.max_conversation_tokens,
         "established_facts": said.established_facts,
+        "outcome": said.outcome or "",
     }

@@ -11,6 +11,7 @@ from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from .audience import Audience
 from .floor import Floor
 from .limits import nearest
+from .outcome import conclusion
 from .participant import Participant
 from .person import PersonLeft
 from .plan import Plan
@@ -87,10 +88,12 @@ class Discussion:
         if (limit := self._state.limit) and not self._state.stop_reason:
             if not self._state.wrapped_up and self._plan.mode != "no-meta":
                 await self.take_turn(self._step(self._floor.last_word, "wrap_up", "wrap_up"))
+            await self._sum_up()
             return "limit", f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
         await self._conclude()
         if not self._state.finished:
             return "failed", f"nobody answered; the last to fail was {self._state.last_failure}"
+        await self._sum_up()
         return "done", self._state.stop_reason or self._floor.reason_to_end
 
     async def _conclude(self) -> None:
@@ -101,6 +104,17 @@ class Discussion:
         for observer in self._plan.observers:
             if not self._state.spoken[observer.name]:
                 await self.take_turn(self._step(observer, "observation", "observe"))
+
+    async def _sum_up(self) -> None:
+        """The outcome, if it is wanted and was not reached before; a limit that is used up is not exceeded for it."""
+        state, plan = self._state, self._plan
+        reached = nearest(plan.limits, state.ledger)
+        if not plan.outcome or state.outcome or not state.finished or (reached and reached.share >= 1):
+            return
+        participant = self._floor.concluder
+        await self._memory.make_room(participant)
+        request = self._request(self._step(participant))
+        await self._tell(await conclusion(participant, request, plan.outcome, self._tell))
 
     async def take_turn(self, step: Step) -> None:
         """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""

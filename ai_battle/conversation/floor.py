@@ -43,6 +43,12 @@ class Floor:
         models = [p.name for p in self.present if p.role != "user"] or [p.name for p in self.present]
         return self._plan.moderator or self._by_name[round_robin(models, self._order, self._state.last_regular)]
 
+    @property
+    def concluder(self) -> Participant:
+        """Who makes something of it all: the moderator, or the last model that spoke."""
+        last = self._by_name.get(self._state.last_regular)
+        return self._plan.moderator or (last if last and last.role != "user" else self.last_word)
+
     def leave(self, name: str) -> None:
         self._left.append(name)
 

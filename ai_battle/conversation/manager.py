@@ -14,7 +14,7 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, RunFinished, RunResumed, RunStarted, Warned, ignore
 from ..core.exchange import Usage
 from ..core.messages import Message, Part, assistant
-from . import journal, rundir
+from . import journal, outcome, rundir
 from .audience import Audience
 from .casting import Brought, Cast, Casting, FromFile
 from .checking import checked
@@ -54,6 +54,7 @@ class Settings(TypedDict, total=False):
     stop: Mapping[str, Any] | Sequence[Any]
     max_conversation_tokens: int | None
     established_facts: Any
+    outcome: str | Mapping[str, Any]
     inputs: tuple[Part, ...]
     seed: int
 
@@ -129,6 +130,7 @@ class ConversationManager:
         async with _closing(Journal.reopen(run_dir, casting.durability, casting.secrets)) as kept:
             progress = journal.progress(run_dir)
             if progress.finished and progress.ended:
+                outcome.keep(run_dir, progress.outcome)
                 return _result(progress.ended, run_dir)
             settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
             async with _cast(casting, progress.positions) as cast:
@@ -192,7 +194,10 @@ async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted 
     await audience(begin)
     for warning in (*kept.warnings, *map(Warned, cast.warnings)):
         await audience(warning)
-    return _result(await Discussion(cast.plan, audience).run(), kept.run_dir)
+    ended = await Discussion(cast.plan, audience).run()
+    if concluded := audience.state.outcome:
+        outcome.keep(kept.run_dir, concluded.text)
+    return _result(ended, kept.run_dir)
 
 
 def _types(plan: Plan) -> dict[str, str]:

@@ -20,7 +20,10 @@ MODES, SELECTIONS, ROLES = get_args(Mode), get_args(Selection), get_args(Partici
 
 @dataclass(frozen=True)
 class Plan:
-    """One discussion. `turns` are rounds; `seed` makes `random` selection repeatable; `stop` is as in the YAML."""
+    """One discussion. `turns` are rounds; `seed` makes `random` selection repeatable; `stop` is as in the YAML.
+
+    `outcome` is a prompt or a JSON Schema: what is to be made of the discussion at its end.
+    """
 
     participants: tuple[Participant, ...]
     goal: str = ""
@@ -35,6 +38,7 @@ class Plan:
     limits: Limits = field(default_factory=Limits)
     max_conversation_tokens: int | None = None
     established_facts: Any = None
+    outcome: str | Mapping[str, Any] = ""
     inputs: tuple[Part, ...] = ()
     seed: int = 0
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.events import (
+    Concluded,
     Event,
     RunFinished,
     RunResumed,
@@ -25,7 +26,8 @@ class Progress:
 
     `turn` is the last one that is over. `positions` are how many entries of its script each scripted participant has
     used up for what will not be asked again: turns that are over, selections and summaries. `started` is None when
-    nothing was journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did.
+    nothing was journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did,
+    and `outcome` what was made of it.
     """
 
     run_dir: Path
@@ -34,6 +36,7 @@ class Progress:
     turn: int = 0
     positions: dict[str, int] = field(default_factory=dict)
     ended: RunFinished | None = None
+    outcome: str = ""
 
     @property
     def finished(self) -> bool:
@@ -74,6 +77,9 @@ class _Account:
                 self._open.discard(event.speaker)
                 self._keep_positions()
             case SpeakerSelected() | Summarised():
+                self._keep_positions()
+            case Concluded(text=text):
+                self.progress.outcome = text
                 self._keep_positions()
             case RunFinished():
                 self.progress.ended = event

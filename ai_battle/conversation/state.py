@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.events import (
     BudgetReached,
+    Concluded,
     Event,
     ModelReplied,
     RunFinished,
@@ -52,6 +53,7 @@ class State:
         self.messages = 0
         self.prompt: Message | None = None
         self.summary = ""
+        self.outcome: Concluded | None = None
         self.tokens = 0
         self.scale: dict[str, float] = {}
         self._replies = 0
@@ -179,6 +181,10 @@ class State:
         self.selected = event.speaker
         self.ledger.add(event.usage)
 
+    def _conclude(self, event: Concluded) -> None:
+        self.ledger.add(event.usage)
+        self.outcome = event
+
     def _reach(self, event: BudgetReached) -> None:
         self.limit = event
 
@@ -204,6 +210,7 @@ _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
     TurnFinished: State._finish_turn,
     TurnFailed: State._fail_turn,
     Summarised: State._fold,
+    Concluded: State._conclude,
     SpeakerSelected: State._select,
     BudgetReached: State._reach,
     ToolCalled: State._call_tool,

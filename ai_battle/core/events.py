@@ -193,6 +193,16 @@ class Summarised:
 
 
 @dataclass(frozen=True, slots=True)
+class Concluded:
+    """The final synthesis of the run, by `speaker`; empty when there is none. It is no part of the conversation."""
+
+    speaker: str
+    text: str
+    usage: Usage
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetReached:
     """A limit is near (`share` >= 0.9) or reached (`share` >= 1)."""
 
@@ -220,7 +230,7 @@ Event = (
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolCalled | ToolReturned
     | RunStarted | RunResumed | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
-    | Summarised | BudgetReached | RunFinished
+    | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip
 
 Emit = Callable[[Event], Awaitable[None]]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..conversation.journal import read
 from ..core.events import (
+    Concluded,
     Event,
     ModelReplied,
     RunFinished,
@@ -71,7 +72,7 @@ class Sizes:
 
 @dataclass(slots=True)
 class Account:
-    """The sums over a run. `overhead` is what selecting speakers and summarising cost."""
+    """The sums over a run. `overhead` is what selecting speakers, summarising and the outcome cost."""
 
     name: str
     voices: dict[str, Voice] = field(default_factory=dict)
@@ -96,7 +97,7 @@ class Account:
                 self._fail(event)
             case ModelReplied(estimated=True, speaker=speaker) if speaker:
                 self.voice(speaker).estimated = True
-            case Summarised() | SpeakerSelected():
+            case Summarised() | SpeakerSelected() | Concluded():
                 self.overhead += event.usage
             case RunFinished() | RunResumed():
                 self._end(event)

@@ -3,9 +3,11 @@
 import json
 from functools import singledispatch
 
+from ..conversation.outcome import file_name
 from ..core.events import (
     AttemptFailed,
     BudgetReached,
+    Concluded,
     RunFinished,
     RunResumed,
     SpeakerSelected,
@@ -59,6 +61,11 @@ def _(event: Summarised) -> str:
     if event.text:
         return f"From here on a summary stands for the turns up to {event.through}: {event.text}"
     return f"The turns up to {event.through} were left out from here on; they no longer fit."
+
+
+@remark.register
+def _(event: Concluded) -> str:
+    return f"{event.speaker} gave the outcome: {file_name(event.text)}" if event.text else ""
 
 
 @remark.register

@@ -41,6 +41,7 @@ SETTINGS: dict[str, dict[str, object]] = {
     "limit": {"limits": Limits(tokens=700)},
     "folding": {"max_conversation_tokens": 300},
     "stop": {"stop": {"max_messages": 5}},
+    "outcome": {"outcome": "Say what it came to."},
 }
 
 
@@ -53,6 +54,10 @@ def manager(kind: str, out: Path | None = None) -> tuple[ConversationManager, li
     ]
     made = ConversationManager(people, goal="Count.", turns=3, mode="ai-ai", out=out, **SETTINGS[kind])  # type: ignore[arg-type]
     return made, clients
+
+
+def outcome_in(run_dir: Path) -> list[str]:
+    return [file.read_text() for file in run_dir.glob("outcome.*")]
 
 
 @pytest.mark.parametrize("kind", SETTINGS)
@@ -76,6 +81,7 @@ async def test_wherever_the_journal_ends_the_resumed_run_says_the_same_and_repea
         result = await again.resume(run_dir)
 
         assert [message.text for message in result.messages] == texts, cut
+        assert outcome_in(run_dir) == outcome_in(tmp_path / "whole"), cut
         assert (result.status, result.stop_reason.partition(":")[0]) == (
             expected.status,
             expected.stop_reason.partition(":")[0],

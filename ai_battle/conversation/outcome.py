@@ -1,0 +1,80 @@
+"""The final synthesis that `outcome` asks for: a text, or JSON by a schema, kept as a file beside the transcript."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic_core import from_json
+
+from ..core.errors import AIBattleError, JournalError
+from ..core.events import Concluded, Emit, Warned
+from ..core.exchange import ModelRequest
+from . import rundir
+from .participant import Participant
+from .prompting import prompt, with_note
+from .turn import Ear, answered, quiet
+
+Wanted: TypeAlias = str | Mapping[str, Any]
+
+TEXT, JSON = "outcome.md", "outcome.json"
+
+
+async def conclusion(participant: Participant, request: ModelRequest, wanted: Wanted, tell: Emit) -> Concluded:
+    """What the participant makes of it all; empty, with a warning, when it gives no answer."""
+    ear = Ear(participant.name, quiet(tell))
+    try:
+        response = await answered(participant, asking(request, wanted), ear)
+    except JournalError:
+        raise
+    except AIBattleError as error:
+        await tell(Warned(f"There is no outcome, {participant.name} gave no answer: {error}"))
+        return Concluded(participant.name, "", ear.usage)
+    text = response.text.strip()
+    if not isinstance(wanted, str):
+        text = json_in(text) or text
+        if file_name(text) != JSON:
+            await tell(Warned(f"The outcome of {participant.name} is no JSON; it is kept as it is, in {TEXT}."))
+    return Concluded(participant.name, text, ear.usage, response.model)
+
+
+def asking(request: ModelRequest, wanted: Wanted) -> ModelRequest:
+    """The participant's next request, with what is wanted at its end; by schema where the model's API knows one."""
+    if isinstance(wanted, str):
+        return replace(request, messages=with_note(request.messages, prompt("outcome", wanted=wanted.strip())))
+    note = prompt("outcome_json", schema=json.dumps(wanted, ensure_ascii=False))
+    return replace(request, messages=with_note(request.messages, note), output_schema=wanted)
+
+
+def json_in(text: str) -> str:
+    """The JSON object or list in an answer, whatever stands around it; empty when there is none."""
+    for opening, closing in ("{}", "[]"):
+        said = text[text.find(opening) : text.rfind(closing) + 1] if opening in text else ""
+        if (value := _parsed(said)) is not None:
+            return json.dumps(value, ensure_ascii=False, indent=2)
+    return ""
+
+
+def file_name(text: str) -> str:
+    return TEXT if _parsed(text) is None else JSON
+
+
+def keep(run_dir: Path, text: str) -> None:
+    """Writes the file, whole or not at all; writing it again changes nothing. Raises `JournalError`."""
+    if not text:
+        return
+    path = run_dir / file_name(text)
+    try:
+        rundir.write(path, f"{text}\n")
+    except OSError as error:
+        raise JournalError(f"{path} can't be written: {error.strerror}.") from error
+
+
+def _parsed(text: str) -> Any:
+    """The object or list that `text` is; None for anything else."""
+    try:
+        value = from_json(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict | list) else None

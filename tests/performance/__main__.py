@@ -1,70 +1,94 @@
-"""Benchmarks against a bare aiohttp loop in the same run: `python -m tests.performance [NAME ...]`, printed as ratios."""
+"""Benchmarks against a bare aiohttp loop in the same run, as ratios: `python -m tests.performance [NAME ...]`."""
 
-import asyncio
-import gc
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
 from contextlib import chdir
+from functools import partial
 from statistics import median
 
-from . import _bare, _ours
+from . import _bare, _memory, _ours, _starting
+from ._comparing import HEADER, Cost, compared, milliseconds, of_times
 from ._server import server
+from ._times import Times
 
-ROUNDS = 5
-Work = Callable[[], Awaitable[object]]
-
-
-def seconds_of(work: Work, clock: Callable[[], float]) -> float:
-    gc.collect()
-    started = clock()
-    asyncio.run(_await(work))
-    return clock() - started
-
-
-async def _await(work: Work) -> None:
-    await work()
-
-
-def compared(name: str, ours: Work, bare: Work, clock: Callable[[], float], rounds: int = ROUNDS) -> float:
-    """Runs both in turn, so that a machine that changes its pace does so for both; prints and returns the median ratio."""
-    seconds_of(ours, clock)
-    seconds_of(bare, clock)
-    pairs = [(seconds_of(ours, clock), seconds_of(bare, clock)) for _ in range(rounds)]
-    ratios = sorted(ours / bare for ours, bare in pairs)
-    times = f"{median(ours for ours, _ in pairs) * 1e3:9.1f} ms {median(bare for _, bare in pairs) * 1e3:9.1f} ms"
-    print(f"{name:44} {times}   {median(ratios):5.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
-    return median(ratios)
+LIBRARIES = "import pydantic, yaml, click"
+STARTS = {
+    "import ai_battle": ("-c", "import ai_battle"),
+    "import ConversationManager": ("-c", "from ai_battle import ConversationManager"),
+    "ai-battle --help": ("-m", "ai_battle", "--help"),
+}
 
 
 def turns() -> None:
     """CPU of whole discussions; answers of 60 words in 12 chunks."""
     with server(words=60, chunks=12) as url:
         for number in (20, 200):
-            ours, bare = lambda n=number: _ours.discussions(url, n), lambda n=number: _bare.discussions(url, n)
-            compared(f"cpu, {number} turns", ours, bare, time.process_time)
+            ours, bare = _cpu(url, number)
+            compared(f"cpu, {number} turns", ours, bare)
+
+
+def growth() -> None:
+    """CPU of single turns: how much more one takes after 350 turns than at the beginning."""
+    with server(words=60, chunks=12) as url:
+        ours, bare = (of_times(partial(talk, url, 400), _gained) for talk in BOTH)
+        compared("cpu that a turn gains in 350 turns", ours, bare)
 
 
 def at_once() -> None:
     """Wall time of 200 discussions at once, 10 turns, 20 ms per answer."""
     with server(words=60, chunks=12, delay=0.02) as url:
-        ours, bare = lambda: _ours.discussions(url, 10, 200), lambda: _bare.discussions(url, 10, 200)
-        compared("wall, 200 discussions at once", ours, bare, time.perf_counter, rounds=3)
+        ours, bare = (milliseconds(partial(talk, url, 10, 200), time.perf_counter) for talk in BOTH)
+        compared("wall, 200 discussions at once", ours, bare, rounds=3)
 
 
 def stream() -> None:
     """CPU of long streamed answers: 4,000 chunks a turn."""
     with server(words=4_000, chunks=4_000) as url:
-        ours, bare = lambda: _ours.discussions(url, 10), lambda: _bare.discussions(url, 10)
-        compared("cpu, 40,000 streamed chunks", ours, bare, time.process_time)
+        ours, bare = _cpu(url, 10)
+        compared("cpu, 40,000 streamed chunks", ours, bare)
 
 
-BENCHMARKS = {work.__name__: work for work in (turns, at_once, stream)}
+def first_token() -> None:
+    """Wall time from the beginning of a turn to its first text."""
+    for model, delay in (("a model of 20 ms", 0.02), ("a model of no time", 0.0)):
+        with server(words=60, chunks=12, delay=delay) as url:
+            ours, bare = (of_times(partial(talk, url, 50), _first) for talk in BOTH)
+            compared(f"wall to the first text, {model}", ours, bare)
+
+
+def imports() -> None:
+    """CPU of a new Python, beyond that of an empty one, against the libraries that it stands on."""
+    for name, arguments in STARTS.items():
+        ours, bare = partial(_starting.milliseconds, *arguments), partial(_starting.milliseconds, "-c", LIBRARIES)
+        compared(f"cpu, {name}", ours, bare, rounds=15)
+
+
+def memory() -> None:
+    """A discussion of 10,000 turns with a context budget, without a network."""
+    for turn, size in _memory.held(10_000, (1_000, 10_000)).items():
+        print(f"{f'memory after {turn:,} turns':44} {size:8.2f} MiB", flush=True)
+
+
+BOTH = (_ours.discussions, _bare.discussions)
+BENCHMARKS = {work.__name__: work for work in (turns, growth, at_once, stream, first_token, imports, memory)}
+
+
+def _cpu(url: str, number: int) -> Iterator[Cost]:
+    return (milliseconds(partial(talk, url, number), time.process_time) for talk in BOTH)
+
+
+def _gained(times: Times) -> float:
+    return median(times.cpu[-50:]) - median(times.cpu[:50])
+
+
+def _first(times: Times) -> float:
+    return median(times.first)
 
 
 def main(names: list[str]) -> None:
-    print(f"{'':44} {'ours':>12} {'bare':>12}   ratio")
+    print(HEADER)
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for name in names or BENCHMARKS:
             BENCHMARKS[name]()

@@ -1,13 +1,13 @@
 """The product doing the same: YAML-shaped configuration, all wrappers, the journal, a listener for every event."""
 
 import asyncio
-import time
 from typing import Any
 
 from ai_battle import ConversationManager
-from ai_battle.core.events import Event, TextDelta
+from ai_battle.core.events import Event, TextDelta, TurnFinished, TurnStarted
 
 from ._bare import PROMPT
+from ._times import Times
 
 
 def config(url: str, turns: int) -> dict[str, Any]:
@@ -23,21 +23,23 @@ def config(url: str, turns: int) -> dict[str, Any]:
 
 
 class Listener:
-    """A screen that is off: hears all, shows nothing, and notes when the first text came."""
+    """A screen that is off: hears all, shows nothing, and notes the times."""
 
     def __init__(self) -> None:
-        self.first = 0.0
-        self.deltas = 0
+        self.times = Times()
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            self.deltas += 1
-            self.first = self.first or time.perf_counter()
+            self.times.text()
+        elif isinstance(event, TurnStarted):
+            self.times.begin()
+        elif isinstance(event, TurnFinished) and event.kind == "turn":
+            self.times.end()
 
 
-async def discussions(url: str, turns: int, at_once: int = 1) -> list[Listener]:
+async def discussions(url: str, turns: int, at_once: int = 1) -> list[Times]:
     """From the configuration to the end of the run, in the working directory."""
     listeners = [Listener() for _ in range(at_once)]
     manager = ConversationManager.from_config(config(url, turns))
     await asyncio.gather(*(manager.run_discussion(heard) for heard in listeners))
-    return listeners
+    return [heard.times for heard in listeners]

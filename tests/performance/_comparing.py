@@ -1,0 +1,42 @@
+"""Two costs in turn, so that a machine that changes its pace does so for both; what counts is the median ratio."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine
+from statistics import median
+from typing import Any
+
+from ._times import Times
+
+Cost = Callable[[], float]
+Work = Callable[[], Coroutine[Any, Any, list[Times]]]
+
+HEADER = f"{'':44} {'ours':>12} {'bare':>12}   ratio"
+
+
+def compared(name: str, ours: Cost, bare: Cost, rounds: int = 5) -> float:
+    """Prints and returns the median ratio; the first round of each warms up and does not count."""
+    ours()
+    bare()
+    pairs = [(ours(), bare()) for _ in range(rounds)]
+    ratios = sorted(ours / bare for ours, bare in pairs)
+    costs = f"{median(ours for ours, _ in pairs):9.2f} ms {median(bare for _, bare in pairs):9.2f} ms"
+    print(f"{name:44} {costs}   {median(ratios):5.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
+    return median(ratios)
+
+
+def milliseconds(work: Work, clock: Callable[[], float]) -> Cost:
+    """What all of `work` costs, in an event loop of its own."""
+
+    def cost() -> float:
+        gc.collect()
+        started = clock()
+        asyncio.run(work())
+        return (clock() - started) * 1e3
+
+    return cost
+
+
+def of_times(work: Work, seconds: Callable[[Times], float]) -> Cost:
+    """A figure out of the times of its turns."""
+    return lambda: seconds(asyncio.run(work())[0]) * 1e3

@@ -7,6 +7,7 @@ from typing import Any
 
 from .config import Loaded, Problem
 from .config.discussion import Timeouts
+from .config.mask import Mask
 from .config.participants import ParticipantSettings
 from .core import plugins
 from .core.client import ModelClient
@@ -98,6 +99,7 @@ class Surroundings:
     @classmethod
     def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
         file = loaded.file
+        mask = Mask(loaded.secret_names)
         return cls(
             providers={name: _written(section) for name, section in file.providers.items()},
             prices={name: _written(section) for name, section in file.prices.items()},
@@ -105,8 +107,8 @@ class Surroundings:
             environment=loaded.environment,
             patience=Patience.of(file.discussion.timeouts),
             starts=starts or {},
-            recorder=Recorder(Path(tapes.record)) if tapes.record else None,
-            tape=Tape.read(Path(tapes.replay)) if tapes.replay else None,
+            recorder=Recorder(Path(tapes.record), mask) if tapes.record else None,
+            tape=Tape.read(Path(tapes.replay), mask) if tapes.replay else None,
         )
 
 

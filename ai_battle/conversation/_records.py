@@ -9,6 +9,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from ..core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ..core.exchange import Usage
 from ..core.messages import Message, ToolCall, ToolResult
+from ..core.texts import each_text
 from ..wire.genai import (
     message_from_json,
     message_to_json,
@@ -53,18 +54,6 @@ def encoded(said: Record) -> bytes:
         return to_json(said, inf_nan_mode="null", fallback=str)
     except PydanticSerializationError:
         return to_json(each_text(said, _mended), inf_nan_mode="null", fallback=str)
-
-
-def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = frozenset()) -> Any:
-    """The same JSON value with every text in it changed, except the keys and what stands under the keys of `but`."""
-    match value:
-        case str():
-            return change(value)
-        case list() | tuple():
-            return [each_text(item, change, but) for item in value]
-        case dict():
-            return {key: item if key in but else each_text(item, change, but) for key, item in value.items()}
-    return value
 
 
 def _mended(text: str) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 
 from ..assembly import Model
 from ..config import Loaded
+from ..config.mask import Mask
 from ..core.events import TurnFinished
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.messages import Message, Part, Text
 from ..core.tokens import estimate_request
 from ..wire.genai import message_to_json, usage_to_json
-from ._secrets import Mask
 from .casting import Cast, FromFile
 from .person import keyboard
 from .plan import Plan

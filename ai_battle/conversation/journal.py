@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from ..config.mask import Mask
 from ..core.errors import JournalError
 from ..core.events import Event, RunFinished, RunStarted, Summarised, ToolCalled, TurnFailed, TurnFinished, Warned
 from . import _records
 from ._lock import RunLock
 from ._reading import CONFIG, FILE, VERSION, lines, messages, opened, read
-from ._secrets import Mask
 from .progress import Progress, progress
 
 __all__ = ["Durability", "Journal", "Progress", "messages", "progress", "read"]

@@ -40,6 +40,8 @@ class Recording(ModelClient):
             self._recorder.add(Exchange(self._model, digested(request), heard, error=_error_to_json(error)), request)
             raise
         said = response_to_json(response)
+        if self._recorder.mask.text(response.text) != response.text:
+            heard = [["text", response.text]]  # in pieces a secret would not be found
         self._recorder.add(Exchange(self._model, digested(request), heard, response=said), request)
         return response
 

@@ -136,6 +136,17 @@ class TestRecordings:
         assert again.lines[:3] == live.lines[:3]
         assert "test-key" not in Path("tape.jsonl").read_text()
 
+    def test_values_of_the_environment_are_in_no_recording_and_yet_it_can_be_played(
+        self, ai_battle: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COMPANY_KEY", "swordfish-42")
+        path = folder / "secret.yaml"
+        path.write_text(SCRIPTED.replace("Count.", "Say ${COMPANY_KEY}.").replace("[one,", '["It is ${COMPANY_KEY}!",'))
+        live = ai_battle("run", path, "--record", "tape.jsonl")
+        assert "swordfish-42" in live.out
+        assert "swordfish" not in Path("tape.jsonl").read_text()
+        assert ai_battle("run", path, "--replay", "tape.jsonl").lines[:5] == live.lines[:5]
+
     def test_a_request_that_was_not_recorded_is_told(self, ai_battle: Run, scripted: Path) -> None:
         ai_battle("run", scripted, "--record", "tape.jsonl")
         outcome = ai_battle("run", scripted, "--replay", "tape.jsonl", "--set", "discussion.goal=Else.")

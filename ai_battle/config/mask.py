@@ -1,13 +1,16 @@
-"""Keeps the values that came from the environment out of what is written."""
+"""Keeps the values that came from the environment out of what is written, and puts them back when it is read."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from ._records import each_text
+from ..core.texts import each_text
 
 SHORTEST = 4
-_STRUCTURE = frozenset({"v", "seq", "time", "type", "role", "kind", "status", "stop", "policy", "how"})
+_STRUCTURE = frozenset(
+    {"v", "seq", "time", "type", "role", "kind", "status", "stop", "policy", "how", "digest", "asked"}
+)
 
 
 class Mask:
@@ -31,4 +34,13 @@ class Mask:
     def text(self, text: str) -> str:
         for value, name in self._names.items():
             text = text.replace(value, name)
+        return text
+
+    def revealed(self, value: Any) -> Any:
+        """A JSON value that was written by `line`, with the secrets in it again."""
+        return each_text(value, self._reveal, but=_STRUCTURE)
+
+    def _reveal(self, text: str) -> str:
+        for value, name in self._names.items():
+            text = text.replace(name, value)
         return text

@@ -9,6 +9,7 @@ from ai_battle.conversation import checked, replay
 from ai_battle.conversation.casting import Cast, FromFile
 from ai_battle.conversation.journal import progress
 from ai_battle.conversation.person import keyboard
+from ai_battle.conversation.plan import Plan
 from ai_battle.core.errors import JournalError
 
 
@@ -21,6 +22,12 @@ def recast(run_dir: Path, name: str, model: str) -> Cast:
     """What a run needs to be played again with another model for one participant; nobody else gets one."""
     written = yaml.safe_load(_config_of(run_dir).read_text(encoding="utf-8"))
     return FromFile.of(checked(replay.recast(written, name, model)), keyboard).cast({})
+
+
+def plan_of(run_dir: Path) -> Plan:
+    """What the run was to be, without its models."""
+    written = yaml.safe_load(_config_of(run_dir).read_text(encoding="utf-8"))
+    return FromFile.of(checked(replay.at_rest(written)), keyboard).cast({}).plan
 
 
 def _config_of(run_dir: Path) -> Path:

@@ -8,6 +8,7 @@ from typing import Literal
 from ..core.errors import AIBattleError, ConfigError, ContextTooLong, JournalError, ProviderError, Unreachable
 from ..core.events import Emit, EventLog, RunFinished, TurnFinished, TurnStarted, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
+from .asking import request_for
 from .audience import Audience
 from .floor import Floor
 from .limits import nearest
@@ -15,7 +16,7 @@ from .outcome import conclusion
 from .participant import Participant
 from .person import PersonLeft
 from .plan import Plan
-from .prompting import opening, prompt, with_note
+from .prompting import opening
 from .summary import Memory
 from .turn import Ear, Fault, Kind, Step, answered, failed, fault, finished
 
@@ -187,12 +188,7 @@ class Discussion:
             return await answered(step.participant, self._request(step), ear)
 
     def _request(self, step: Step) -> ModelRequest:
-        name, state = step.participant.name, self._state
-        deaf = 0 < step.deaf_from <= state.turn
-        messages = state.seen_before(name, step.deaf_from) if deaf else state.views[name].messages
-        if step.note and self._plan.mode != "no-meta":
-            messages = with_note(messages, prompt(step.note))
-        return ModelRequest(messages, state.systems[name], options=step.participant.parameters)
+        return request_for(self._plan, self._state, step)
 
     async def _settle(self, step: Step, result: TurnFinished | Fault) -> None:
         if isinstance(result, TurnFinished):

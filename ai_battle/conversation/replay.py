@@ -21,14 +21,13 @@ from ..core.events import (
 )
 from ..core.plugins import near
 from ._reading import read
+from .asking import Turn, named, step_of
 from .audience import Audience
 from .discussion import Discussion
-from .participant import Participant
 from .plan import Plan
 from .state import State
-from .turn import Kind, Step
 
-Turn = TurnFinished | TurnFailed
+RESTING = {"type": "scripted", "script": ["(as recorded)"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,19 @@ def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
     models = config["discussion"]["models"]
     if name not in models:
         raise ConfigError(f"The run has no participant {name!r}{near(name, list(models))}")
-    resting = {"type": "scripted", "script": ["(as recorded)"]}
-    chosen = {each: {"type": type_} if each == name else resting for each in models}
-    cast = {each: {**_without_model(spec), **chosen[each]} for each, spec in models.items()}
+    return _cast(config, {name: {"type": type_}})
+
+
+def at_rest(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration in which nobody needs a model, and the input files may be gone: the journal has them."""
+    said = {key: value for key, value in config["discussion"].items() if key not in ("input_file", "input_files")}
+    others = {key: value for key, value in config.items() if key != "providers"}
+    return _cast({**others, "discussion": said}, {})
+
+
+def _cast(config: Mapping[str, Any], chosen: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    models = config["discussion"]["models"]
+    cast = {name: {**_without_model(spec), **chosen.get(name, RESTING)} for name, spec in models.items()}
     return {**config, "discussion": {**config["discussion"], "models": cast}}
 
 
@@ -91,7 +100,7 @@ class _Exchange:
 
     def __init__(self, plan: Plan, name: str, emit: Emit) -> None:
         self._plan = plan
-        self._participant = _participant(plan, name)
+        named(plan, name)
         self._state = State(plan)
         self._listener = emit
         self._last: Turn | None = None
@@ -99,39 +108,14 @@ class _Exchange:
         self._discussion = Discussion(plan, self.audience)
 
     async def play(self, before: Turn) -> Difference:
-        kind: Kind = "turn"
-        if isinstance(before, TurnFinished) and before.kind != "prompt":
-            kind = before.kind
-        deaf_from = self._round_began if self._plan.parallel and kind == "turn" else 0
-        step = Step(self._participant, before.turn, before.round, kind, self._note(kind), deaf_from)
-        await self._discussion.take_turn(step)
+        await self._discussion.take_turn(step_of(self._plan, self._state, before))
         assert self._last
         return Difference(before.turn, before.speaker, _said(before), _said(self._last))
-
-    @property
-    def _round_began(self) -> int:
-        """The first turn of a round that is under way: who answers at the same time has not heard it."""
-        already = self._state.taken % len(self._plan.regulars)
-        return self._state.turn + 1 - already if already else 0
 
     async def _hear(self, event: Event) -> None:
         if isinstance(event, Turn):
             self._last = event
         await self._listener(event)
-
-    def _note(self, kind: Kind) -> str:
-        if kind != "turn":
-            return {"wrap_up": "wrap_up", "observation": "observe"}[kind]
-        if self._participant.role != "moderator":
-            return ""
-        return "close" if self._state.spoken[self._participant.name] else "open"
-
-
-def _participant(plan: Plan, name: str) -> Participant:
-    for participant in plan.participants:
-        if participant.name == name:
-            return participant
-    raise ConfigError(f"The run has no participant {name!r}{near(name, [p.name for p in plan.participants])}")
 
 
 def _said(turn: Turn) -> str:

@@ -1,0 +1,102 @@
+"""`ai-battle show`: one turn of a run, or what was sent for it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._options import as_json
+
+if TYPE_CHECKING:
+    from ai_battle.conversation.asking import Turn
+    from ai_battle.core.exchange import ModelRequest
+    from ai_battle.core.messages import Message
+
+
+@click.command("show")
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.argument("turn", type=click.IntRange(1))
+@click.option("--request", "with_request", is_flag=True, help="Show what was sent: the system prompt and the messages.")
+@as_json
+def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
+    """Show one TURN of the run in RUN_DIR: what was said, by which model, and what it took."""
+    from ai_battle.conversation.asking import recorded, request_of
+
+    from ._loading import plan_of
+
+    found = recorded(run_dir, turn)
+    request = request_of(run_dir, plan_of(run_dir), found) if with_request else None
+    if as_json:
+        document = {**_turn_to_json(found), **({"request": _request_to_json(request)} if request else {})}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+        return
+    _show_turn(found)
+    if request:
+        _show_request(request)
+    else:
+        _show_answer(found)
+
+
+def _turn_to_json(turn: "Turn") -> dict[str, Any]:
+    from ai_battle.conversation._records import encoded, record
+
+    said: dict[str, Any] = json.loads(encoded(record(turn)))
+    return said
+
+
+def _request_to_json(request: "ModelRequest") -> dict[str, Any]:
+    from ai_battle.wire.genai import message_to_json
+
+    messages = [message_to_json(message) for message in request.messages]
+    return {"system": request.system, "messages": messages, "options": dict(request.options)}
+
+
+def _show_turn(turn: "Turn") -> None:
+    from ai_battle.core.events import TurnFinished
+
+    from ._money import dollars, tokens
+    from ._plain import plain
+
+    took = f"{tokens(turn.usage)}, {dollars(turn.usage.cost_usd)}"
+    if isinstance(turn, TurnFinished):
+        attempts = f", {turn.attempts} attempts" if turn.attempts > 1 else ""
+        took = f"{plain(turn.model)}, {turn.seconds:.1f} s{attempts}, {took}"
+    click.secho(f"Turn {turn.turn}, round {turn.round}: {plain(turn.speaker)} ({took})", bold=True)
+
+
+def _show_answer(turn: "Turn") -> None:
+    from ai_battle.core.events import TurnFinished
+
+    from ._plain import plain
+
+    if isinstance(turn, TurnFinished):
+        if thought := turn.message.thinking:
+            click.secho(plain(thought), dim=True)
+        click.echo(plain(turn.message.text))
+    else:
+        click.echo(f"No answer: {plain(turn.error)}\n{plain(turn.partial)}".rstrip())
+
+
+def _show_request(request: "ModelRequest") -> None:
+    from ._plain import plain
+
+    for name, value in request.options.items():
+        click.echo(f"{name}: {value}")
+    parts = (("system", request.system), *((message.role, _shown(message)) for message in request.messages))
+    for role, text in parts:
+        if text:
+            click.secho(f"\n{role}", fg="cyan")
+            click.echo(plain(text))
+
+
+def _shown(message: "Message") -> str:
+    """The text, and a line for each part that has none."""
+    from ai_battle.core.messages import Text, Thinking
+    from ai_battle.reporting.remarks import attachment
+
+    shown = (
+        part.text if isinstance(part, Text | Thinking) else f"({attachment(part)})\n"  # type: ignore[arg-type]
+        for part in message.parts
+    )
+    return "".join(shown)

@@ -15,7 +15,7 @@ from ..core.errors import ToolError
 from ._lengths import cut
 
 DEPTH, ITEMS, BITS = 50, 50_000, 10_000
-SHORTER = 8
+SHORTER, LONGEST_ERROR = 8, 4_000
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -32,11 +32,14 @@ class Output:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Output":
-        """Characters that are no Unicode are replaced in the text."""
         text = _encode(fields)
         return cls(
             fields, text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         )
+
+    @classmethod
+    def failed(cls, error: str) -> "Output":
+        return bounded({"error": error}, LONGEST_ERROR)
 
 
 def bounded(returned: Any, limit: int) -> Output:
@@ -65,7 +68,7 @@ class _Shaping:
         if isinstance(value, Enum):
             return self.value(value.value, at)
         if isinstance(value, str):
-            return cut(str(value), self.limit)
+            return _unicode(cut(str(value), self.limit))
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int | float):
@@ -98,7 +101,7 @@ class _Shaping:
                 return
             if not isinstance(key, str | int | float | bool | None):
                 raise ToolError(f"it returned an object with the key {key!r:.80}: keys of JSON are texts")
-            yield str(key), self.value(item, f"{at}.{key}" if at else str(key))
+            yield _unicode(str(key)), self.value(item, f"{at}.{key}" if at else str(key))
 
     def _listed(self, value: Sequence[Any] | Set[Any], at: str) -> Iterator[Any]:
         for number, item in enumerate(value):
@@ -107,6 +110,11 @@ class _Shaping:
                 yield f"... {len(value) - number:,} of {len(value):,} items are cut"
                 return
             yield self.value(item, f"{at}[{number}]")
+
+
+def _unicode(text: str) -> str:
+    """Halves of surrogate pairs, as in names of files that are no UTF-8, are replaced."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _number(value: float) -> Any:

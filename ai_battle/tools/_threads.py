@@ -48,7 +48,8 @@ class _Outcome:
 Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
 Jobs = SimpleQueue[Job]
 _idle: deque[Jobs] = deque()
-os.register_at_fork(after_in_child=_idle.clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)
 
 
 async def in_thread(function: Callable[Given, Made], *args: Given.args, **options: Given.kwargs) -> Made:

@@ -40,7 +40,7 @@ class ToolManager:
         try:
             output = await self._output(self.prepared(call))
         except ToolError as error:
-            output = Output.of({"error": str(error)})
+            output = Output.failed(str(error))
         return ToolResult(call, (Text(output.text),), is_error=output.is_error)
 
     async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,10 +80,10 @@ class ToolManager:
             try:
                 output = bounded(await self._executed(tool, dict(call.arguments)), self.max_output)
             except _RaisedError as error:
-                output = Output.of({"error": f"Tool execution error: {_words(error.__cause__)}"})
+                output = Output.failed(f"Tool execution error: {_words(error.__cause__)}")
             except AIBattleError as error:
-                output = Output.of({"error": str(error)})
-        return output if not (text := printed.text()) else Output.of({**output.fields, "printed": text})
+                output = Output.failed(str(error))
+        return output if not (text := printed.text()) else bounded({**output.fields, "printed": text}, self.max_output)
 
     async def _executed(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """What the tool returns, if it does so in time; one that does not listen is left behind."""

@@ -1,0 +1,232 @@
+"""A folder that nothing leads out of: each step of a path is opened in the folder before it, and no step is a link."""
+
+import errno
+import os
+import secrets
+import stat
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Literal
+
+from ..core.errors import ToolError
+
+
+def _flags(*names: str) -> int:
+    """Flags for opening; Windows has not all of them, and no way to open inside of an open folder either."""
+    return reduce(or_, (getattr(os, name, 0) for name in names))
+
+
+ROOT = _flags("O_RDONLY", "O_DIRECTORY", "O_CLOEXEC")
+STEP = ROOT | _flags("O_NOFOLLOW")
+READ = _flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC")
+CREATE = _flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
+LONGEST, DEEPEST = 4_000, 64
+CHUNK = 1 << 20
+# What other programs run code from, without being asked, when the user next opens the folder with them.
+RUN_BY_OTHERS = frozenset(
+    (".git", ".hg", ".svn", ".vscode", ".idea", ".devcontainer", ".husky", ".mcp.json", ".envrc", ".cursor", ".claude")
+)
+KINDS: Mapping[int, "Kind"] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "pipe",
+    stat.S_IFSOCK: "socket",
+}
+Kind = Literal["file", "folder", "link", "pipe", "socket", "device"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something in a folder; `path` starts from the root."""
+
+    path: str
+    kind: Kind
+    size: int
+
+
+class Rooted:
+    """Files below `root`, by paths that start there; `root` itself is made when it is first needed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.expanduser().absolute()
+
+    def read(self, path: str, limit: int) -> tuple[bytes, int]:
+        """At most `limit` bytes from the beginning of a file, and the size of it all."""
+        steps = parts(path)
+        with self._open(steps[:-1]) as folder, _named(path):
+            descriptor = _opened(steps, folder)
+            with open(descriptor, "rb", buffering=0) as file:
+                return _read(file.fileno(), limit), os.fstat(file.fileno()).st_size
+
+    def write(self, path: str, data: bytes) -> bool:
+        """Puts a file in its place in one go, with the folders that lead to it; tells whether it is a new one."""
+        steps = parts(path)
+        _must_be_writable(steps)
+        with self._open(steps[:-1], make=True) as folder, _named(path):
+            before = _status(steps[-1] if steps else "", folder)
+            if before and not stat.S_ISREG(before.st_mode):
+                raise ToolError(f"{path} is a {kind_of(before.st_mode)}, not a file; it is not written to.")
+            _replace(steps[-1], data, folder, stat.S_IMODE(before.st_mode) & 0o777 if before else None)
+        return before is None
+
+    def entries(self, path: str, most: int) -> list[Entry]:
+        """What a folder holds, at most so much of it, unsorted."""
+        steps = parts(path, folder=True)
+        found: list[Entry] = []
+        with self._open(steps) as folder, os.scandir(folder) as listed:
+            for one in listed:
+                with suppress(OSError):
+                    status = one.stat(follow_symlinks=False)
+                    found.append(Entry("/".join((*steps, one.name)), kind_of(status.st_mode), status.st_size))
+                if len(found) >= most:
+                    break
+        return found
+
+    @contextmanager
+    def _open(self, steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
+        """The folder that the steps lead to."""
+        if os.open not in os.supports_dir_fd:
+            raise ToolError("Files of a workspace need Linux or macOS, or WSL 2 on Windows.")
+        with ExitStack() as opened:
+            with _named(str(self.root)):
+                _must_not_hold_home(self.root)
+                self.root.mkdir(parents=True, exist_ok=True)
+                here = os.open(self.root, ROOT)
+            opened.callback(os.close, here)
+            for number, step in enumerate(steps):
+                with _named("/".join(steps[: number + 1])):
+                    here = _step(step, here, make)
+                opened.callback(os.close, here)
+            yield here
+
+
+def parts(path: str, *, folder: bool = False) -> tuple[str, ...]:
+    """The steps of a path that stays inside; raises `ToolError` for one that does not, or that names no file."""
+    if not isinstance(path, str) or "\0" in path or len(path) > LONGEST or not _is_unicode(path):
+        raise ToolError("The path must be text without NUL, of at most 4,000 characters.")
+    if path.startswith(("/", "~")) or "\\" in path or (len(path) > 1 and path[1] == ":"):
+        raise ToolError(f"{path!r:.200} is outside: paths start from the workspace, as in 'notes/plan.md', with '/'.")
+    steps = tuple(step for step in path.split("/") if step not in ("", "."))
+    if ".." in steps:
+        raise ToolError(f"{path!r:.200} is outside: '..' is not allowed; paths start from the workspace.")
+    if len(steps) > DEEPEST:
+        raise ToolError(f"{path!r:.200} has more than {DEEPEST} steps.")
+    if not steps and not folder:
+        raise ToolError("A path of a file is needed, such as 'notes/plan.md'.")
+    return steps
+
+
+def kind_of(mode: int) -> Kind:
+    return KINDS.get(stat.S_IFMT(mode), "device")
+
+
+def _is_unicode(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _must_not_hold_home(root: Path) -> None:
+    found = root.resolve()
+    if found == Path("/") or Path.home().is_relative_to(found):
+        raise ToolError(f"The workspace {str(root)!r} holds the home directory; choose a folder of its own.")
+
+
+def _must_be_writable(steps: tuple[str, ...]) -> None:
+    for step in steps:
+        if _plain(step) in RUN_BY_OTHERS:
+            raise ToolError(f"{'/'.join(steps)}: {step} is not written to, since other programs run what stands there.")
+
+
+def _plain(name: str) -> str:
+    """As file systems that ignore case, width and invisible characters see a name."""
+    seen = unicodedata.normalize("NFKC", name).casefold().rstrip(". ")
+    return "".join(character for character in seen if unicodedata.category(character) != "Cf")
+
+
+def _step(name: str, folder: int, make: bool) -> int:
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+    try:
+        return os.open(name, STEP, dir_fd=folder)
+    except OSError:
+        _must_not_be_a_link(name, folder)
+        raise
+
+
+def _opened(steps: tuple[str, ...], folder: int) -> int:
+    """A descriptor of a regular file; what else may stand there is not opened, and what is opened is looked at."""
+    before = _status(steps[-1], folder)
+    if before and not stat.S_ISREG(before.st_mode):
+        raise ToolError(f"{'/'.join(steps)} is a {kind_of(before.st_mode)}, not a file.")
+    descriptor = os.open(steps[-1], READ, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ToolError(f"{'/'.join(steps)} is no file.")
+    return descriptor
+
+
+def _must_not_be_a_link(name: str, folder: int) -> None:
+    status = _status(name, folder)
+    if status and stat.S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, "link")
+
+
+def _status(name: str, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    while limit > 0 and (piece := os.read(descriptor, min(limit, CHUNK))):
+        pieces.append(piece)
+        limit -= len(piece)
+    return b"".join(pieces)
+
+
+def _replace(name: str, data: bytes, folder: int, mode: int | None) -> None:
+    """Written beside and moved into place: a reader sees all or nothing, and a link to the old file keeps it."""
+    beside = f".{secrets.token_hex(8)}.tmp"
+    descriptor = os.open(beside, CREATE, 0o666, dir_fd=folder)
+    try:
+        with open(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(data)
+        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        with suppress(OSError):  # after the move there is none
+            os.unlink(beside, dir_fd=folder)
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors of the system as sentences about that path."""
+    try:
+        yield
+    except OSError as error:
+        reason = REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+        raise ToolError(f"{path}: {reason}.") from error
+
+
+REASONS = {
+    errno.ENOENT: "there is no such file or folder",
+    errno.ELOOP: "this is a link, and links are not followed",
+    errno.ENOTDIR: "this is no folder",
+    errno.EISDIR: "this is a folder",
+    errno.EACCES: "access is not allowed",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.ENOSPC: "the disk is full",
+}

@@ -1,0 +1,421 @@
+"""Files of the workspace, and none outside of it, whatever a path or the workspace itself tries."""
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ai_battle.core.errors import ToolError
+from ai_battle.tools._rooted import Rooted
+from ai_battle.tools.builtin.file_manipulation import FileManipulationTool
+
+from .conftest import Call
+
+SECRET = "the secret of the user"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "secret.txt").write_text(SECRET, encoding="utf-8")
+    (work := tmp_path / "work").mkdir()
+    (work / "notes").mkdir()
+    (work / "notes" / "plan.md").write_text("# Plan\nBuy milk.\nSell milk.\n", encoding="utf-8")
+    (work / "main.py").write_text("print('hello')\n", encoding="utf-8")
+    return work
+
+
+@pytest.fixture
+def files(workspace: Path) -> FileManipulationTool:
+    return FileManipulationTool(workspace)
+
+
+async def test_a_folder_is_listed(files: FileManipulationTool, called: Call) -> None:
+    listed = await called(files, action="list")
+    assert listed == {
+        "entries": [
+            {"path": "main.py", "type": "file", "size": 15},
+            {"path": "notes", "type": "folder", "size": listed["entries"][1]["size"]},
+        ],
+        "total": 2,
+    }
+    everything = await called(files, action="list", recursive=True, file_pattern="*.md")
+    assert [entry["path"] for entry in everything["entries"]] == ["notes/plan.md"]
+
+
+async def test_a_file_is_read_as_a_whole_or_by_lines(files: FileManipulationTool, called: Call) -> None:
+    assert await called(files, action="read", path="notes/plan.md") == {
+        "path": "notes/plan.md",
+        "content": "# Plan\nBuy milk.\nSell milk.\n",
+        "size": 28,
+    }
+    part = await called(files, action="read", path="./notes//plan.md", first_line="2", line_count=1)
+    assert (part["content"], part["lines"]) == ("Buy milk.", "2 to 2 of 4")
+
+
+async def test_a_file_is_written_with_the_folders_that_lead_to_it(
+    files: FileManipulationTool, workspace: Path, called: Call
+) -> None:
+    made = await called(files, action="write", path="src/deep/a.txt", content="grüße\n")
+    assert made == {"path": "src/deep/a.txt", "size": 8, "created": True}
+    assert (workspace / "src/deep/a.txt").read_text(encoding="utf-8") == "grüße\n"
+    assert (await called(files, action="write", path="src/deep/a.txt", content=""))["created"] is False
+    assert [path.name for path in (workspace / "src/deep").iterdir()] == ["a.txt"]
+
+
+async def test_writing_keeps_the_mode_of_a_file(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+    (workspace / "main.py").chmod(0o4755)
+    await called(files, action="write", path="main.py", content="")
+    assert (workspace / "main.py").stat().st_mode & 0o7777 == 0o755
+
+
+async def test_an_edit_replaces_the_one_place(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+    edited = await called(files, action="edit", path="notes/plan.md", old_text="Buy milk", new_text="Buy bread")
+    assert edited == {"path": "notes/plan.md", "replaced": 1, "line": 2}
+    assert (workspace / "notes/plan.md").read_text(encoding="utf-8") == "# Plan\nBuy bread.\nSell milk.\n"
+
+
+async def test_an_edit_keeps_line_ends(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+    (workspace / "dos.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    await called(files, action="edit", path="dos.txt", old_text="one\ntwo", new_text="1\n2")
+    assert (workspace / "dos.txt").read_bytes() == b"1\r\n2\r\nthree\r\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("milk", "bread", "old_text occurs 2 times in notes/plan.md; give more"),
+        ("butter", "bread", "does not occur in notes/plan.md; read the file"),
+        ("Buy  milk.\n Sell", "x", "It does but for white space."),
+        ("", "x", "old_text is empty"),
+        ("Buy milk.", "Buy milk.", "are the same"),
+    ],
+)
+async def test_an_edit_that_is_not_clear_changes_nothing(
+    files: FileManipulationTool, workspace: Path, called: Call, old: str, new: str, said: str
+) -> None:
+    before = (workspace / "notes/plan.md").read_bytes()
+    assert said in (await called(files, action="edit", path="notes/plan.md", old_text=old, new_text=new))["error"]
+    assert (workspace / "notes/plan.md").read_bytes() == before
+
+
+async def test_lines_that_hold_a_text_are_found(files: FileManipulationTool, called: Call) -> None:
+    found = await called(files, action="search", query="MILK", file_pattern="*.md")
+    assert found == {
+        "matches": [
+            {"path": "notes/plan.md", "line": 2, "text": "Buy milk."},
+            {"path": "notes/plan.md", "line": 3, "text": "Sell milk."},
+        ]
+    }
+    assert len((await called(files, action="search", query="milk", path="notes/plan.md"))["matches"]) == 2
+    assert await called(files, action="search", query="milk", path="main.py") == {"matches": []}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"action": "delete"}, 'expected one of "list", "read", "write", "edit", "search", got "delete"'),
+        ({"action": "write", "path": "a"}, "write needs content"),
+        ({"action": "edit", "path": "a", "old_text": "b"}, "edit needs new_text"),
+        ({"action": "search"}, "search needs query"),
+        ({"action": "read"}, "A path of a file is needed"),
+        ({"action": "read", "path": "notes"}, "notes is a folder, not a file"),
+        ({"action": "read", "path": "missing/a"}, "missing: there is no such file or folder"),
+        ({"action": "list", "path": "main.py"}, "main.py: this is no folder"),
+        ({"action": "write", "path": "main.py/a", "content": ""}, "main.py: this is no folder"),
+        ({"action": "write", "path": "notes", "content": ""}, "notes is a folder, not a file"),
+        ({"action": "write", "path": "a" * 300, "content": ""}, "the name is too long"),
+        ({"action": "search", "query": "x", "path": "missing"}, "there is no such file"),
+    ],
+    ids=str,
+)
+async def test_what_can_not_be_done_is_told(
+    files: FileManipulationTool, called: Call, given: dict[str, Any], said: str
+) -> None:
+    assert said in (await called(files, **given))["error"]
+
+
+OUTSIDE = [
+    "../secret.txt",
+    "notes/../../secret.txt",
+    "notes/../main.py",
+    "..",
+    "./..",
+    "/etc/passwd",
+    "//etc/passwd",
+    "~/.ssh/id_rsa",
+    "~root/.bashrc",
+    "..\\secret.txt",
+    "C:\\Windows\\win.ini",
+    "C:/Windows/win.ini",
+    "main.py\0.txt",
+    "\ud800",
+    "a/" * 100 + "b",
+    "a" * 5000,
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: repr(path)[:40])
+@pytest.mark.parametrize("action", ["list", "read", "write", "edit", "search"])
+async def test_paths_that_lead_outside_are_refused(
+    files: FileManipulationTool, workspace: Path, called: Call, action: str, path: str
+) -> None:
+    more = {"content": "x", "old_text": "secret", "new_text": "known", "query": "secret"}
+    output = await called(files, action=action, path=path, **more)
+    assert set(output) == {"error"}
+    assert SECRET not in output["error"]
+    assert (workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+    assert sorted(one.name for one in workspace.parent.iterdir()) == ["secret.txt", "work"]
+
+
+@pytest.mark.parametrize(
+    "path", ["%2e%2e/secret.txt", "\uff0e\uff0e/secret.txt", "\u2024\u2024/secret.txt", "file:///etc/passwd", "..."]
+)
+async def test_what_only_looks_like_a_way_out_is_a_name_inside(
+    files: FileManipulationTool, workspace: Path, called: Call, path: str
+) -> None:
+    output = await called(files, action="write", path=path, content="x")
+    assert "error" not in output
+    assert (workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+
+
+@pytest.fixture
+def linked(workspace: Path) -> Path:
+    (workspace / "link.txt").symlink_to("../secret.txt")
+    (workspace / "absolute.txt").symlink_to(workspace.parent / "secret.txt")
+    (workspace / "up").symlink_to("..")
+    (workspace / "root").symlink_to("/")
+    (workspace / "dangling").symlink_to("../made.txt")
+    (workspace / "inside").symlink_to("notes")
+    (workspace / "loop").symlink_to("loop")
+    (workspace / "fd").symlink_to("/proc/self/fd")
+    return workspace
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "link.txt",
+        "absolute.txt",
+        "up/secret.txt",
+        "root/etc/passwd",
+        "dangling",
+        "inside/plan.md",
+        "loop",
+        "loop/a",
+        "fd/1",
+    ],
+)
+@pytest.mark.parametrize("action", ["list", "read", "write", "edit", "search"])
+async def test_links_are_not_followed(
+    files: FileManipulationTool, linked: Path, called: Call, action: str, path: str
+) -> None:
+    more = {"content": "x", "old_text": "secret", "new_text": "known", "query": "secret"}
+    output = await called(files, action=action, path=path, **more)
+    assert "link" in output["error"]
+    assert (linked.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+    assert not (linked.parent / "made.txt").exists()
+
+
+async def test_listing_and_searching_do_not_follow_links_either(
+    files: FileManipulationTool, linked: Path, called: Call
+) -> None:
+    listed = await called(files, action="list", recursive=True)
+    assert {entry["type"] for entry in listed["entries"] if entry["path"] in ("up", "root", "link.txt")} == {"link"}
+    assert not [entry for entry in listed["entries"] if entry["path"].startswith(("up/", "root/"))]
+    assert await called(files, action="search", query="secret of") == {"matches": []}
+
+
+async def test_the_workspace_itself_may_be_a_link(workspace: Path, tmp_path: Path, called: Call) -> None:
+    (tmp_path / "alias").symlink_to(workspace)
+    assert "hello" in (await called(FileManipulationTool(tmp_path / "alias"), action="read", path="main.py"))["content"]
+
+
+def test_a_folder_that_is_swapped_for_a_link_while_it_is_used_leads_nowhere(workspace: Path) -> None:
+    """A second thread swaps `box` for a link to the parent and back, as fast as it can."""
+    (workspace / "box").mkdir()
+    (workspace / "box" / "secret.txt").write_text("decoy", encoding="utf-8")
+    (workspace / "trap").symlink_to("..")
+    stop = threading.Event()
+
+    def swaps() -> None:
+        """Writing makes folders that are missing, so a new box may stand in the way."""
+        while not stop.is_set():
+            for one, other in (("box", "aside"), ("trap", "box"), ("box", "trap"), ("aside", "box")):
+                with suppress(OSError):
+                    os.rename(workspace / one, workspace / other)
+            with suppress(OSError):
+                shutil.rmtree(workspace / "aside")
+
+    swapper = threading.Thread(target=swaps)
+    swapper.start()
+    rooted, read, refused = Rooted(workspace), 0, 0
+    until = time.monotonic() + 1.5
+    try:
+        while time.monotonic() < until:
+            try:
+                rooted.write("box/secret.txt", b"decoy")
+                assert rooted.read("box/secret.txt", 100)[0] == b"decoy"
+                read += 1
+            except ToolError:
+                refused += 1
+    finally:
+        stop.set()
+        swapper.join()
+    assert read
+    assert refused
+    assert (workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+
+
+@pytest.fixture
+def odd(workspace: Path) -> Iterator[Path]:
+    os.mkfifo(workspace / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        here = Path.cwd()
+        os.chdir(workspace)
+        listening.bind("socket")
+        os.chdir(here)
+        yield workspace
+
+
+@pytest.mark.parametrize("path", ["pipe", "socket"])
+@pytest.mark.parametrize("action", ["read", "write", "edit", "search"])
+async def test_what_is_no_file_is_not_opened(
+    files: FileManipulationTool, odd: Path, called: Call, action: str, path: str
+) -> None:
+    """Opening a pipe would wait for ever."""
+    more = {"content": "x", "old_text": "a", "new_text": "b", "query": "a"}
+    assert f"{path} is a {path}, not a file" in (await called(files, action=action, path=path, **more))["error"]
+    assert (await called(files, action="search", query="hello"))["matches"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+async def test_devices_are_not_opened(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+    try:
+        os.mknod(workspace / "zero", 0o20666, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("this machine makes no devices")
+    assert "not a file" in (await called(files, action="read", path="zero"))["error"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".git/hooks/post-commit", "sub/.git/config", ".GIT/config", ".g\u200cit/config", "\uff0egit/config", ".git./x",
+     ".vscode/tasks.json", ".idea/workspace.xml", ".mcp.json", ".envrc", ".devcontainer/devcontainer.json", ".git"],
+)  # fmt: skip
+async def test_files_that_other_programs_run_are_not_written(
+    files: FileManipulationTool, workspace: Path, called: Call, path: str
+) -> None:
+    assert "is not written to" in (await called(files, action="write", path=path, content="x"))["error"]
+    assert sorted(os.listdir(workspace)) == ["main.py", "notes"]
+
+
+async def test_ordinary_names_with_a_dot_are_written(files: FileManipulationTool, called: Call) -> None:
+    for path in (
+        ".gitignore",
+        ".github/workflows/ci.yml",
+        "a.git",
+        ".env.example",
+        "..hidden",
+        "a..b",
+        "with space.txt",
+    ):
+        assert "error" not in await called(files, action="write", path=path, content="x"), path
+
+
+async def test_a_hard_link_to_a_file_outside_is_broken_by_writing(
+    files: FileManipulationTool, workspace: Path, called: Call
+) -> None:
+    os.link(workspace.parent / "secret.txt", workspace / "hard.txt")
+    await called(files, action="write", path="hard.txt", content="mine")
+    assert (workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+
+
+async def test_a_sparse_file_of_a_terabyte_costs_nothing(
+    files: FileManipulationTool, workspace: Path, called: Call
+) -> None:
+    (workspace / "sparse").write_bytes(b"begin\n")
+    os.truncate(workspace / "sparse", 1 << 40)
+    assert "no text" in (await called(files, action="read", path="sparse"))["error"]
+    assert "can be edited" in (await called(files, action="edit", path="sparse", old_text="a", new_text="b"))["error"]
+    assert await called(files, action="search", query="begin") == {"matches": []}
+
+
+async def test_contents_are_bounded(files: FileManipulationTool, called: Call) -> None:
+    assert "bytes" in (await called(files, action="write", path="big", content="x" * (5 << 20)))["error"]
+    await called(files, action="write", path="long.txt", content="line\n" * 100_000)
+    output = await called(files, action="read", path="long.txt")
+    assert "characters cut" in output["content"]
+    assert len(output["content"]) < 40_000
+
+
+async def test_a_folder_with_very_many_files_is_listed_in_part(
+    files: FileManipulationTool, workspace: Path, called: Call
+) -> None:
+    for number in range(1_100):
+        (workspace / "notes" / f"{number:04}").touch()
+    output = await called(files, action="list", path="notes")
+    assert (output["total"], output["truncated"], len(output["entries"])) == (1_101, True, 300)
+
+
+async def test_hostile_names_are_listed_without_harm(
+    files: FileManipulationTool, workspace: Path, called: Call
+) -> None:
+    names = [b"\xff\xfe.txt", b"new\nline", b"\x1b[31mred", b"-rf", b"$(id)", b"a" * 255]
+    for name in names:
+        (workspace / os.fsdecode(name)).write_text("milk", encoding="utf-8")
+    listed = await called(files, action="list")
+    assert len(listed["entries"]) == len(names) + 2
+    assert "error" not in await called(files, action="search", query="milk")
+
+
+async def test_binary_and_damaged_text_is_not_edited(
+    files: FileManipulationTool, workspace: Path, called: Call
+) -> None:
+    (workspace / "latin.txt").write_bytes(b"caf\xe9 milk")
+    assert "damage" in (await called(files, action="edit", path="latin.txt", old_text="milk", new_text="x"))["error"]
+    assert (await called(files, action="read", path="latin.txt"))["content"] == "caf\ufffd milk"
+
+
+async def test_a_workspace_that_holds_the_home_directory_is_refused(
+    tmp_path: Path, called: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for workspace in (tmp_path, Path("/"), tmp_path / "home"):
+        assert "home directory" in (await called(FileManipulationTool(workspace), action="list"))["error"]
+
+
+async def test_files_may_be_given_for_reading_only(workspace: Path, called: Call) -> None:
+    files = FileManipulationTool(workspace, read_only=True)
+    assert "may only be read" in (await called(files, action="write", path="a", content="x"))["error"]
+    assert "content" in await called(files, action="read", path="main.py")
+    assert not files.writes
+
+
+def test_only_writing_actions_count_as_writing(files: FileManipulationTool) -> None:
+    assert [files.changes({"action": action}) for action in ("list", "read", "search", "write", "edit")] == [
+        False, False, False, True, True,
+    ]  # fmt: skip
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    path=st.lists(
+        st.sampled_from(["..", ".", "", "a", "link.txt", "up", "~", "secret.txt", "\\", "\0", " ", "..."])
+    ).map("/".join)
+)
+def test_no_path_reads_or_writes_outside(linked: Path, path: str) -> None:
+    rooted = Rooted(linked)
+    for action in (lambda: rooted.read(path, 100), lambda: rooted.write(path, b"x"), lambda: rooted.entries(path, 10)):
+        with suppress(ToolError):
+            assert SECRET not in str(action())
+    assert sorted(one.name for one in linked.parent.iterdir()) == ["secret.txt", "work"]
+    assert (linked.parent / "secret.txt").read_text(encoding="utf-8") == SECRET

@@ -25,6 +25,7 @@ class Inside:
     readable: Sequence[str]
     writable: Sequence[str]
     measured: Sequence[str]
+    shared_memory: str = ""  # a folder that stands for /dev/shm, where that is everybody's
 
 
 class Fence(ABC):

@@ -48,7 +48,7 @@ def _command(language: Language, node: str | None) -> tuple[str, ...]:
     found = node if language == "javascript" else shutil.which("bash")
     if not found:
         raise ToolError(_MISSING[language])
-    return (found,)
+    return (found, "--require", str(FENCE / "prelude.cjs")) if language == "javascript" else (found,)
 
 
 def _python_folders() -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ._fences import Fence, Inside, Site
+from ._interpreters import FENCE
 from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -28,11 +29,12 @@ class Landlocked(Fence):
         return ()
 
     def inside(self, site: Site) -> Inside:
-        temporary = site.scratch / "tmp"
+        temporary, shared_memory = site.scratch / "tmp", site.scratch / "shm"
         temporary.mkdir()
+        shared_memory.mkdir()
         program = str(site.scratch / site.program)
         writable = (str(site.workspace), str(temporary))
         return Inside(
-            program, str(temporary), (*_SYSTEM, *SETTINGS, *_FACTS, *site.folders, program),
-            writable, writable,
+            program, str(temporary), (*_SYSTEM, *SETTINGS, *_FACTS, *site.folders, str(FENCE), program),
+            writable, (*writable, str(shared_memory)), str(shared_memory),
         )  # fmt: skip

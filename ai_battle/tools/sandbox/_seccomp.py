@@ -3,7 +3,7 @@
 import errno
 from collections.abc import Iterator
 
-from ._bpf import ERRNO, Condition, Rule, compile_rules, has_bits, is_, is_not
+from ._bpf import ERRNO, NOTIFY, Condition, Rule, compile_rules, has_bits, is_, is_not
 from ._syscalls import number
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -31,13 +31,13 @@ _NEVER = (
 _UNKNOWN = (
     "clone3", "openat2", "fchmodat2", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create",
 )  # fmt: skip
-# Landlock does not mediate these, so where the file system is the user's own they would reach files outside.
-_METADATA = (
-    "chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat", "futimesat",
+# Landlock does not mediate these, so where the file system is the user's own they would reach files outside. The
+# supervisor makes them for the program where that is harmless.
+_ASKED_FOR = (
+    "chmod", "fchmod", "fchmodat", "utimensat", "chown", "lchown", "fchown", "fchownat", "connect",
+    "link", "linkat", "unlink", "unlinkat",
 )  # fmt: skip
-_OWNERS = (
-    "chown", "lchown", "fchown", "fchownat",
-)  # fmt: skip
+_OUTDATED = ("utime", "utimes", "futimesat")
 _ATTRIBUTES = (
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
     "removexattrat",
@@ -56,7 +56,7 @@ def supported(machine: str) -> bool:
 
 def program(machine: str, *, alone: bool) -> bytes:
     """BPF for the kernel. `alone` says that namespaces hide the machine's files, sockets and processes already."""
-    named = [*_always(), *(() if alone else _beside_others())]
+    named = [*_always(), *(() if alone else (*_beside_others(), *_shared_memory(machine)))]
     rules = [
         Rule(known, action, conditions)
         for name, action, conditions in named
@@ -90,9 +90,17 @@ def _privileged_files() -> Iterator[_Named]:
 
 def _beside_others() -> Iterator[_Named]:
     """What namespaces would have kept away: the user's other files, sockets and processes."""
-    yield from ((name, _REFUSE, ()) for name in (*_METADATA, *_OWNERS, "inotify_add_watch", "connect"))
+    yield from ((name, _REFUSE, ()) for name in (*_OUTDATED, "inotify_add_watch"))
+    yield from ((name, NOTIFY, ()) for name in _ASKED_FOR)
     yield from ((name, ERRNO | errno.EOPNOTSUPP, ()) for name in _ATTRIBUTES)
     # A datagram socket could send to any path, and the address stands where a filter can't look.
     for name in ("socket", "socketpair"):
         yield name, _REFUSE, (Condition(1, 0xF, _STREAM, holds=False),)
     yield from ((name, _REFUSE, (is_not(argument, 0),)) for name, argument in _OF_OTHERS.items())
+
+
+def _shared_memory(machine: str) -> Iterator[_Named]:
+    """As the C library opens semaphores and shared memory, and few others open files."""
+    marks, folder = (0o400200, 0o200000) if machine == "x86_64" else (0o100200, 0o40000)
+    for name, flags in (("open", 1), ("openat", 2)):
+        yield name, NOTIFY, (has_bits(flags, marks), is_(flags, 0, folder))

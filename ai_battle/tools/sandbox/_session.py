@@ -13,7 +13,7 @@ from .fence.orders import Orders
 _START = "import sys; sys.path.append(sys.argv[1]); "
 _EXEC = (sys.executable, "-I", "-S", "-c", _START + "from fence.supervisor import main; main()", str(FENCE.parent))
 # A Python program goes on in the interpreter of its supervisor, so that one starts like any other.
-_HERE = (sys.executable, "-c", _START + "from fence.prelude import program; exec(program())", str(FENCE.parent))
+_HERE = (sys.executable, "-c", _START + "from fence.prelude import run; run()", str(FENCE.parent))
 _PATIENCE = 10.0  # for a supervisor to start, and to end whatever the program has started
 # The workspace is not at home here: an interpreter runs what it finds there before there is a fence.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}

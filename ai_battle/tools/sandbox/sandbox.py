@@ -78,6 +78,7 @@ def _orders(fence: Fence, inside: Inside, runner: Interpreter, limits: SandboxLi
         readable=list(inside.readable),
         writable=list(inside.writable),
         devices=_DEVICES,
+        shared_memory=inside.shared_memory,
         measured=list(inside.measured),
         calls=fence.calls,
         alone=fence.alone,

@@ -46,7 +46,7 @@ PYTHON = {
     ),
     "shares memory between processes": (
         "from multiprocessing import Process, Value, Array, shared_memory\n"
-        "def change(value, block):\n    value.value = 7\n    shared_memory.SharedMemory(block).buf[0] = 9\n"
+        "def change(value, block):\n    value.value = 7\n    mine = shared_memory.SharedMemory(block)\n    mine.buf[0] = 9\n    mine.close()\n"
         "value = Value('i', 0)\nblock = shared_memory.SharedMemory(create=True, size=64)\n"
         "child = Process(target=change, args=(value, block.name))\nchild.start()\nchild.join()\n"
         "print(value.value, block.buf[0])\nblock.close()\nblock.unlink()",
@@ -168,7 +168,7 @@ BASH = {
     "traps its end": ("trap 'echo bye' EXIT; echo hi", "hi\nbye\n"),
     "asks the time": ("date +%Y | grep -c 20; TZ=UTC date -d @0 +%F", "1\n1970-01-01\n"),
     "makes a repository": (
-        "git init -q . && git -c user.name=a -c user.email=b commit -q --allow-empty -m first && git log --format=%s",
+        "export GIT_CONFIG_NOSYSTEM=1; git init -q . && git -c user.name=a -c user.email=b commit -q --allow-empty -m first && git log --format=%s",
         "first\n",
     ),
 }

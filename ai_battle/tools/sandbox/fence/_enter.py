@@ -1,8 +1,10 @@
 """Between fork and exec: the child walks behind the fence and becomes the program."""
 
 import _signal as signal  # type: ignore[import-not-found] # the signal module itself costs 5 ms
+import _socket  # the socket module itself costs some milliseconds
 import os
 import resource
+import sys
 
 from . import _landlock, _system
 from .orders import Orders
@@ -10,7 +12,7 @@ from .orders import Orders
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-def become(orders: Orders, streams: tuple[int, int], trouble: int) -> None:
+def become(orders: Orders, streams: tuple[int, int], trouble: int, post: _socket.socket) -> None:
     """Returns only for a Python program, which goes on in this interpreter instead of starting another one.
 
     When a part of the fence can't be built, that is written to `trouble` and nothing is run.
@@ -20,7 +22,7 @@ def become(orders: Orders, streams: tuple[int, int], trouble: int) -> None:
         _detach(streams)
         os.chdir(orders.folder)
         _limit(orders)
-        _restrict(orders)
+        _restrict(orders, post)
         if orders.here:
             _tidy(orders)
         else:
@@ -68,9 +70,13 @@ def _limit(orders: Orders) -> None:
         resource.setrlimit(kind, (value, value))
 
 
-def _restrict(orders: Orders) -> None:
+def _restrict(orders: Orders, post: _socket.socket) -> None:
     _system.drop_capabilities()
     if orders.writable and _landlock.abi():
         _landlock.restrict(orders.readable, orders.writable, orders.devices)
     if orders.calls:
-        _system.restrict_calls(orders.calls)
+        listener = _system.restrict_calls(orders.calls, listen=bool(orders.shared_memory))
+        if orders.shared_memory:
+            rights = listener.to_bytes(4, sys.byteorder)
+            post.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+            os.close(listener)

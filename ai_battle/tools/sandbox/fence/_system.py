@@ -6,8 +6,9 @@ import os
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 SET_PDEATHSIG, SET_DUMPABLE, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 1, 4, 36, 38
-_SET_SECCOMP, _CAPBSET_DROP, _CAP_AMBIENT = 22, 24, 47
-_FILTER_MODE, _CLEAR_ALL = 2, 4
+_CAPBSET_DROP, _CAP_AMBIENT, _CLEAR_ALL = 24, 47, 4
+_SECCOMP, _PIDFD_GETFD = {"x86_64": 317, "aarch64": 277}, 438
+_SET_FILTER, _NEW_LISTENER = 1, 8
 _CAPABILITY_VERSION = 0x20080522
 
 
@@ -27,12 +28,22 @@ def prctl(option: int, *arguments: int) -> None:
         raise OSError(error, os.strerror(error))
 
 
-def restrict_calls(filter_program: bytes) -> None:
-    """Seccomp, for good: `filter_program` is BPF."""
+def restrict_calls(filter_program: bytes, *, listen: bool) -> int:
+    """Seccomp, for good: `filter_program` is BPF. With `listen`, a descriptor where calls to decide on arrive."""
     instructions = ctypes.create_string_buffer(filter_program, len(filter_program))
     header = _FilterProgram(len(filter_program) // 8, ctypes.addressof(instructions))
     prctl(SET_NO_NEW_PRIVS, 1)
-    prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.addressof(header))
+    flags = _NEW_LISTENER if listen else 0
+    return syscall(_SECCOMP[os.uname().machine], _SET_FILTER, flags, ctypes.byref(header))
+
+
+def descriptor_of(pid: int, descriptor: int) -> int:
+    """A duplicate of what another process has open."""
+    process = os.pidfd_open(pid)
+    try:
+        return syscall(_PIDFD_GETFD, process, descriptor, 0)
+    finally:
+        os.close(process)
 
 
 def drop_capabilities() -> None:

@@ -15,6 +15,7 @@ class Orders:
     devices: list[str]
     calls: bytes  # a seccomp filter; empty: none
     alone: bool  # in namespaces of its own, where a count of processes counts nobody else's
+    shared_memory: str  # the folder that stands for /dev/shm; empty: /dev/shm is the program's own already
     measured: list[str]  # folders in which the program may fill the disk
     seconds: float
     memory: int

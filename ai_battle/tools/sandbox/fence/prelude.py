@@ -2,28 +2,29 @@
 
 import os
 import sys
-from types import CodeType
+from types import ModuleType
 
 from . import supervisor
 
 
-def program() -> CodeType:
-    """Forks; the supervisor stays in here until it exits, the fenced process comes back with what it is to run."""
+def run() -> None:
+    """Forks; the supervisor stays in here until it exits, the fenced process comes back and is the program."""
     path = supervisor.main().argv[0]
     sys.path.pop()
     sys.path[0] = os.getcwd()
     sys.argv = [path]
-    names = vars(sys.modules["__main__"])
-    del names["sys"], names["program"]
-    names["__file__"] = path
     sys.excepthook = _show
     # What was printed before a program was killed has been printed.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    module.__file__ = path
     with open(path, "rb") as file:
-        return compile(file.read(), path, "exec")
+        code = compile(file.read(), path, "exec")
+    exec(code, vars(module))  # noqa: S102 - this is what it is for
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: object) -> None:
-    """Without the frame that is ours."""
+    """Without the two frames that are ours."""
     first = error.__traceback__
-    sys.__excepthook__(kind, error.with_traceback(first and first.tb_next), None)
+    second = first and first.tb_next
+    sys.__excepthook__(kind, error.with_traceback(second and second.tb_next), None)

@@ -1,12 +1,13 @@
 """The process that starts one program behind the fence, watches it, and ends it with everything it has started."""
 
+import _socket
 import gc
 import marshal
 import os
 import select
 import time
 
-from . import _enter, _system, _tree
+from . import _enter, _notices, _system, _tree
 from ._output import Output
 from ._watchdog import Watchdog
 from .orders import Orders
@@ -29,10 +30,10 @@ def main() -> Orders:
         orders = Orders(**marshal.loads(orders_in.read(size)))  # noqa: S302 - from the process that started this one
     started = time.monotonic()
     watchdog = Watchdog(orders)
-    pid, streams, trouble = _start(orders)
-    if not pid:
+    child = _start(orders)
+    if not child.pid:
         return orders
-    _tell({"trouble": trouble} if trouble else _watched(_Run(orders, watchdog, pid, streams), started))
+    _tell({"trouble": child.trouble} if child.trouble else _watched(_Run(orders, watchdog, child), started))
     os._exit(0)
 
 
@@ -56,17 +57,18 @@ def _watched(run: "_Run", started: float) -> dict[str, object]:
 class _Run:
     """One program from its start to the end of its last descendant."""
 
-    def __init__(self, orders: Orders, watchdog: Watchdog, pid: int, streams: tuple[int, int]) -> None:
+    def __init__(self, orders: Orders, watchdog: Watchdog, child: "_Child") -> None:
         self._orders = orders
         self._watchdog = watchdog
         self.outputs = (Output(orders.output), Output(orders.output))
         self.status: int | None = None
         self.verdict = ""
-        self._pid = pid
-        self._streams = dict(zip(streams, self.outputs, strict=True))
+        self._pid = child.pid
+        self._streams = dict(zip(child.streams, self.outputs, strict=True))
+        self._listener = child.listener
         self._ended = os.pidfd_open(self._pid)
         self._poll = select.poll()
-        for descriptor in (_LIFELINE, self._ended, *streams):
+        for descriptor in (_LIFELINE, self._ended, *child.streams, *([child.listener] if child.listener else ())):
             self._poll.register(descriptor, select.POLLIN)
 
     def watch(self, started: float) -> None:
@@ -92,6 +94,8 @@ class _Run:
                 self._bury()
             elif descriptor == _LIFELINE:
                 self.verdict = "cancelled"
+            elif descriptor == self._listener:
+                self._answer_call()
             else:
                 self._read(descriptor)
 
@@ -103,6 +107,10 @@ class _Run:
             del self._streams[descriptor]
         elif sum(output.total for output in self.outputs) > self._orders.drain:
             self.verdict = "output"
+
+    def _answer_call(self) -> None:
+        if not _notices.answer_one(self._listener, self._orders):
+            self._poll.unregister(self._listener)
 
     def _bury(self) -> None:
         died = _tree.reap(self._pid)
@@ -119,16 +127,27 @@ class _Run:
                 continue
 
 
-def _start(orders: Orders) -> tuple[int, tuple[int, int], str]:
-    """The program's process (0 in that process), the ends of its stdout and stderr, and why it was not started."""
+class _Child:
+    """`pid` is 0 in the child itself; `trouble` is why it did not start."""
+
+    def __init__(self, pid: int, streams: tuple[int, int] = (1, 2), trouble: str = "", listener: int = 0) -> None:
+        self.pid = pid
+        self.streams = streams
+        self.trouble = trouble
+        self.listener = listener
+
+
+def _start(orders: Orders) -> _Child:
     (out, out_in), (err, err_in), (trouble, trouble_in) = os.pipe(), os.pipe(), os.pipe()
+    post, post_in = _socket.socketpair()
     gc.freeze()  # what is not looked at is not copied for the child, which saves it milliseconds
     pid = os.fork()
     if not pid:
-        _enter.become(orders, (out_in, err_in), trouble_in)
-        return 0, (1, 2), ""
+        _enter.become(orders, (out_in, err_in), trouble_in, post_in)
+        return _Child(0)
     for descriptor in (out_in, err_in, trouble_in):
         os.close(descriptor)
     message = os.read(trouble, _CHUNK).decode(errors="replace")  # at its end when the program starts
     os.close(trouble)
-    return pid, (out, err), message
+    listener = _notices.received(post) if orders.shared_memory and not message else 0
+    return _Child(pid, (out, err), message, listener)

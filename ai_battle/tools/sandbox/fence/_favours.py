@@ -1,0 +1,177 @@
+"""What a program without namespaces may not do itself, done for it where that is harmless.
+
+Landlock does not mediate changes of metadata nor sockets with a path, so the program's own calls are stopped. The
+supervisor makes them instead, on what is really there: a file is opened first, and only then is looked where it lies.
+/dev/shm is not the program's, so a folder of its own stands for it.
+"""
+
+import _socket
+import errno
+import os
+import struct
+import time
+
+from . import _system
+from .orders import Orders
+
+_X86 = os.uname().machine == "x86_64"
+_CHMOD, _FCHMOD, _FCHMODAT = (90, 91, 268) if _X86 else (-1, 52, 53)
+_CHOWN, _LCHOWN, _FCHOWN, _FCHOWNAT = (92, 94, 93, 260) if _X86 else (-1, -1, 55, 54)
+_UTIMENSAT, _CONNECT = (280, 42) if _X86 else (88, 203)
+_OPEN, _OPENAT = (2, 257) if _X86 else (-1, 56)
+_LINK, _LINKAT, _UNLINK, _UNLINKAT = (86, 265, 87, 263) if _X86 else (-1, 37, -1, 35)
+
+_HERE, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
+_NOW, _OMIT = 0x3FFFFFFF, 0x3FFFFFFE
+_SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - only as it is named
+_PATH_MAX = 4096
+
+
+class Call:
+    """By the thread `pid`; descriptors and modes are the low halves of `arguments`."""
+
+    def __init__(self, pid: int, number: int, arguments: list[int]) -> None:
+        self.pid = pid
+        self.number = number
+        self.arguments = arguments
+
+    def small(self, index: int) -> int:
+        value = self.arguments[index] & 0xFFFFFFFF
+        return value - (1 << 32) if value & 0x80000000 else value
+
+    def memory(self, address: int, size: int) -> bytes:
+        with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as file:
+            return os.pread(file.fileno(), size, address)
+
+    def text(self, index: int) -> str:
+        """A path; memory is read up to the end of its page, the next one may not be there."""
+        address, found = self.arguments[index], b""
+        while b"\0" not in found and len(found) < _PATH_MAX:
+            here = address + len(found)
+            found += self.memory(here, 4096 - here % 4096)
+        return os.fsdecode(found.split(b"\0", 1)[0])
+
+
+class Favour:
+    """What the program gets: success, `descriptor`, or the kernel's own answer."""
+
+    def __init__(self, descriptor: int | None = None, *, close_on_exec: bool = False, go_on: bool = False) -> None:
+        self.descriptor = descriptor
+        self.close_on_exec = close_on_exec
+        self.go_on = go_on
+
+
+def done(call: Call, orders: Orders) -> Favour:
+    """`OSError` is what the program gets to see."""
+    if call.number in _ON_FILES:
+        act, at, path, follow = _ON_FILES[call.number]
+        descriptor = _found(call, (at, path, follow), orders)
+        try:
+            act(call, f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
+        return Favour()
+    if call.number == _CONNECT:
+        return _connect(call, orders)
+    return _shared_memory(call, orders)
+
+
+def _found(call: Call, where: tuple[int | None, int | None, int | None], orders: Orders) -> int:
+    """A descriptor of the file that is meant, when it is one of the program's own."""
+    at, path, flags = where
+    name = call.text(path) if path is not None and call.arguments[path] else ""
+    no_follow = flags == -1 or (flags is not None and call.small(flags) & _NO_FOLLOW)
+    return _own(_place(call, at, name), orders, os.O_NOFOLLOW if no_follow and name else 0)
+
+
+def _place(call: Call, at: int | None, name: str) -> str:
+    if name.startswith("/"):
+        return name
+    folder = call.small(at) if at is not None else _HERE
+    start = f"/proc/{call.pid}/cwd" if folder == _HERE else f"/proc/{call.pid}/fd/{folder}"
+    return f"{start}/{name}" if name else start
+
+
+def _own(place: str, orders: Orders, flags: int) -> int:
+    descriptor = os.open(place, os.O_PATH | os.O_CLOEXEC | flags)
+    lies = os.readlink(f"/proc/self/fd/{descriptor}")
+    if any(lies == folder or lies.startswith(f"{folder}/") for folder in orders.writable):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EPERM, "not the program's own")
+
+
+def _change_mode(call: Call, file: str) -> None:
+    os.chmod(file, call.small(2 if call.number == _FCHMODAT else 1) & 0o1777)
+
+
+def _change_owner(call: Call, file: str) -> None:
+    """To what it is already, as tar and sed do; anything else is for root."""
+    first = 2 if call.number == _FCHOWNAT else 1
+    status = os.stat(file)
+    for wanted, present in ((call.small(first), status.st_uid), (call.small(first + 1), status.st_gid)):
+        if wanted not in (-1, present):
+            raise OSError(errno.EPERM, "not another owner")
+
+
+def _change_times(call: Call, file: str) -> None:
+    status, now = os.stat(file), time.time_ns()
+    seconds = struct.unpack("4q", call.memory(call.arguments[2], 32)) if call.arguments[2] else (0, _NOW, 0, _NOW)
+    pairs = zip((seconds[:2], seconds[2:]), (status.st_atime_ns, status.st_mtime_ns), strict=True)
+    accessed, modified = (
+        now if part == _NOW else present if part == _OMIT else whole * 10**9 + part for (whole, part), present in pairs
+    )
+    os.utime(file, ns=(accessed, modified))
+
+
+def _connect(call: Call, orders: Orders) -> Favour:
+    """To a socket that lies in the workspace; abstract ones lie nowhere, and are refused."""
+    address = call.memory(call.arguments[1], min(call.small(2), 110))
+    name = os.fsdecode(address[2:].split(b"\0", 1)[0])
+    if int.from_bytes(address[:2], "little") != _socket.AF_UNIX or not name:
+        raise OSError(errno.EPERM, "not a socket of the program's own")
+    target = _own(_place(call, None, name), orders, 0)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, _system.descriptor_of(call.pid, call.small(0)))
+    waits = os.get_blocking(connection.fileno())
+    try:
+        connection.setblocking(False)
+        connection.connect(f"/proc/self/fd/{target}")
+    finally:
+        os.set_blocking(connection.fileno(), waits)
+        connection.close()
+        os.close(target)
+    return Favour()
+
+
+def _shared_memory(call: Call, orders: Orders) -> Favour:
+    """The names that sem_open and shm_open make; every other path is the kernel's and Landlock's affair."""
+    names = [call.text(index) for index in _NAMED[call.number]]
+    if not all(name.startswith(_SHARED_MEMORY) and "/" not in name[len(_SHARED_MEMORY) :] for name in names):
+        return Favour(go_on=True)
+    paths = [os.path.join(orders.shared_memory, name[len(_SHARED_MEMORY) :]) for name in names]
+    if call.number in (_UNLINK, _UNLINKAT):
+        os.unlink(paths[0])
+    elif call.number in (_LINK, _LINKAT):
+        os.link(paths[0], paths[1], follow_symlinks=False)
+    else:
+        return _opened(paths[0], *(call.small(_NAMED[call.number][0] + more) for more in (1, 2)))
+    return Favour()
+
+
+def _opened(path: str, flags: int, mode: int) -> Favour:
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode & 0o777)
+    return Favour(descriptor, close_on_exec=bool(flags & os.O_CLOEXEC))
+
+
+# Where each call has the folder it starts from, the path, and flags (-1: never follows a last link).
+_ON_FILES = {
+    _CHMOD: (_change_mode, None, 0, None),
+    _FCHMOD: (_change_mode, 0, None, None),
+    _FCHMODAT: (_change_mode, 0, 1, None),
+    _CHOWN: (_change_owner, None, 0, None),
+    _LCHOWN: (_change_owner, None, 0, -1),
+    _FCHOWN: (_change_owner, 0, None, None),
+    _FCHOWNAT: (_change_owner, 0, 1, 4),
+    _UTIMENSAT: (_change_times, 0, 1, 3),
+}
+_NAMED = {_OPEN: (0,), _OPENAT: (1,), _LINK: (0, 1), _LINKAT: (1, 3), _UNLINK: (0,), _UNLINKAT: (1,)}

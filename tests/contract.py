@@ -1,12 +1,13 @@
 """Every client of this package keeps the contract that `ai_battle.testing.contract` publishes."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
+from ai_battle.assembly import create_client
 from ai_battle.core.client import ModelClient
 from ai_battle.providers._adapting import Adapting
 from ai_battle.providers._metered import Metered
@@ -19,18 +20,16 @@ ANSWER = reply("An answer of several words.", thinking="Let me see")
 Subjects = Mapping[str, Callable[[FakeProviders], Subject]]
 
 
-def over_http(wire: str, transport: str) -> Callable[[FakeProviders], Subject]:
-    """The client of a provider, led to a fake that answers, fails or stalls."""
+def over_http(wire: str, create: Callable[..., ModelClient]) -> Callable[[FakeProviders], Subject]:
+    """What `create` makes, led to a fake that answers, fails or stalls."""
 
     def subject(fakes: FakeProviders) -> Subject:
         fake = getattr(fakes, wire)
         base_url = fakes.environment["OPENAI_BASE_URL"] if wire == "openai" else fake.url
-        create = import_module(f"ai_battle.providers.{wire}").create
 
         def meeting(what: object) -> ModelClient:
             fake.always(what)
-            client: ModelClient = create("a-model", base_url=base_url, api_key="test-key", transport=transport)
-            return client
+            return create(base_url=base_url, api_key="test-key")
 
         return Subject(
             answers=lambda: meeting(ANSWER),
@@ -39,6 +38,16 @@ def over_http(wire: str, transport: str) -> Callable[[FakeProviders], Subject]:
         )
 
     return subject
+
+
+def bare(wire: str, transport: str) -> Callable[[FakeProviders], Subject]:
+    """The client of a provider alone."""
+    return over_http(wire, partial(import_module(f"ai_battle.providers.{wire}").create, "a-model", transport=transport))
+
+
+def assembled(wire: str) -> Callable[[FakeProviders], Subject]:
+    """The whole stack as a discussion has it: metered, retried, adapted."""
+    return over_http(wire, partial(create_client, f"{wire}/a-model"))
 
 
 def wrapped(wrap: Callable[[ModelClient], ModelClient]) -> Callable[[FakeProviders], Subject]:
@@ -51,18 +60,20 @@ SUBJECTS: Subjects = {
         fails=lambda: ScriptedClient({"say": "An ans", "fail": "cut"}),
         stalls=lambda: ScriptedClient({"say": "too late", "delay": 60}),
     ),
-    **{f"{wire}-aiohttp": over_http(wire, "aiohttp") for wire in ("openai", "anthropic", "ollama", "gemini")},
-    **{f"{wire}-sdk": over_http(wire, "sdk") for wire in ("openai", "anthropic", "ollama")},
+    **{f"{wire}-aiohttp": bare(wire, "aiohttp") for wire in ("openai", "anthropic", "ollama", "gemini")},
+    **{f"{wire}-sdk": bare(wire, "sdk") for wire in ("openai", "anthropic", "ollama")},
+    **{f"{wire}-assembled": assembled(wire) for wire in ("openai", "anthropic", "ollama", "gemini")},
     "retrying": wrapped(lambda inner: Retrying(inner, "scripted/inner")),
     "adapting": wrapped(lambda inner: Adapting(inner, "scripted", "inner")),
     "metered": wrapped(lambda inner: Metered(inner, "scripted/inner")),
 }
 
 
-@pytest_asyncio.fixture
-async def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
+@pytest.fixture
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
+    """In a thread of their own: what still runs in the loop of a check is the client's."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    async with FakeProviders() as running:
+    with FakeProviders.in_thread() as running:
         yield running
 
 

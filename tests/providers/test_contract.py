@@ -15,13 +15,13 @@ from ai_battle.providers.replay import Recording, create
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.testing.contract import Check, Subject
-from tests.engine import write_model
 
 HELLO = ModelRequest((user("Hello?"),), system="Be brief.")
 
 
 def of_a_file(folder: Path) -> Subject:
-    whole, damaged = write_model(folder / "tiny.gguf"), write_model(folder / "damaged.gguf")
+    engine = pytest.importorskip("tests.engine")
+    whole, damaged = engine.write_model(folder / "tiny.gguf"), engine.write_model(folder / "damaged.gguf")
     os.truncate(damaged, 300_000)
     asked = ModelRequest(HELLO.messages, options={"max_tokens": 40, "seed": 1})
     return Subject(

@@ -15,21 +15,23 @@ from ai_battle.core.messages import user
 from ai_battle.providers import _engine, openai
 from ai_battle.providers._gguf_files import context_length, files, find, metadata
 from ai_battle.providers.gguf import GgufClient
-from tests.engine import CONTEXT, write_model
+
+engine = pytest.importorskip("tests.engine")
 
 HELLO = ModelRequest((user("Hello!"),), options={"max_tokens": 5})
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    return write_model(tmp_path / "tiny.gguf")
+    path: Path = engine.write_model(tmp_path / "tiny.gguf")
+    return path
 
 
 def test_a_file_is_found_by_its_path_and_in_the_folder_models(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "models").mkdir()
-    other = write_model(tmp_path / "models" / "other.gguf")
+    other = engine.write_model(tmp_path / "models" / "other.gguf")
     monkeypatch.chdir(tmp_path)
 
     assert find(str(model)) == find("tiny.gguf") == find("./tiny") == model
@@ -74,7 +76,7 @@ async def test_a_cut_off_download_is_an_error_of_the_model(model: Path) -> None:
 def test_a_file_says_what_it_was_trained_for(model: Path) -> None:
     described = metadata(model)
     assert described["general.name"] == "tiny"
-    assert context_length(described) == CONTEXT
+    assert context_length(described) == engine.CONTEXT
 
 
 async def test_one_engine_serves_all_and_ends_with_the_last(model: Path) -> None:
@@ -110,7 +112,7 @@ async def test_whoever_is_cancelled_while_it_loads_leaves_no_engine(model: Path)
 
 
 async def test_the_context_is_what_the_request_asks_for_and_the_model_can(model: Path) -> None:
-    for wanted, got in ((4096, 4096), (10**9, CONTEXT)):
+    for wanted, got in ((4096, 4096), (10**9, engine.CONTEXT)):
         client = GgufClient(str(model), num_ctx=wanted, threads=1)
         await client.complete(HELLO)
         assert [engine.wanted.context for engine in _engine._running.values()] == [got]

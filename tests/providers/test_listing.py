@@ -11,7 +11,6 @@ from ai_battle.core.errors import BadReply, ConfigError, ProviderError, Unreacha
 from ai_battle.providers._listing import ask, list_models
 from ai_battle.providers._model_rows import listed, said
 from ai_battle.testing import FakeProviders
-from tests.engine import CONTEXT, served, write_model
 
 WINDOW = 131_072
 
@@ -70,20 +69,22 @@ async def test_a_web_page_instead_of_a_list_is_recognised() -> None:
 
 
 async def test_a_real_engine_tells_its_window(tmp_path: Path) -> None:
-    with served(write_model(tmp_path / "tiny.gguf")) as address:
+    engine = pytest.importorskip("tests.engine")
+    with engine.served(engine.write_model(tmp_path / "tiny.gguf")) as address:
         [model] = await list_models("llamacpp", base_url=f"{address}/v1")
-    assert model.says == {"context_window": CONTEXT // 2, "images": False, "documents": False}
+    assert model.says == {"context_window": engine.CONTEXT // 2, "images": False, "documents": False}
 
 
 async def test_files_are_listed_and_tell_what_they_were_trained_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write_model(tmp_path / "tiny.gguf")
+    engine = pytest.importorskip("tests.engine")
+    path = engine.write_model(tmp_path / "tiny.gguf")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", os.fspath(tmp_path))
 
     assert [model.name for model in await list_models("gguf")] == [str(path)]
-    assert await ask("gguf", "tiny") == {"context_window": CONTEXT}
+    assert await ask("gguf", "tiny") == {"context_window": engine.CONTEXT}
 
 
 @pytest.mark.parametrize("provider", ["scripted", "replay"])

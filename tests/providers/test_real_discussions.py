@@ -10,7 +10,8 @@ from ai_battle import ConversationManager, Participant
 from ai_battle.assembly import create_client
 from ai_battle.conversation.journal import read
 from ai_battle.core.events import AttemptFailed, EventLog, ModelReplied, TextDelta, TurnFinished
-from tests.engine import served, write_model
+
+engine = pytest.importorskip("tests.engine")
 
 TURNS = 20
 GOAL = "Talk about the weather."
@@ -19,12 +20,13 @@ SAYS = {"max_tokens": 24, "seed": 1, "temperature": 0.8}
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_model(tmp_path_factory.mktemp("models") / "tiny.gguf")
+    path: Path = engine.write_model(tmp_path_factory.mktemp("models") / "tiny.gguf")
+    return path
 
 
 @pytest.fixture(scope="module")
 def address(model: Path) -> Iterator[str]:
-    with served(model) as url:
+    with engine.served(model) as url:
         yield url
 
 

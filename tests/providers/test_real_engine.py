@@ -12,7 +12,8 @@ from ai_battle.core.events import Event, EventLog, TextDelta
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import assistant, user
 from ai_battle.providers import anthropic, gguf, openai
-from tests.engine import served, write_model
+
+engine = pytest.importorskip("tests.engine")
 
 SOME = {"max_tokens": 40, "seed": 1}
 HELLO = ModelRequest((user("Hello!"),), system="Be brief.", options=SOME)
@@ -20,12 +21,13 @@ HELLO = ModelRequest((user("Hello!"),), system="Be brief.", options=SOME)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_model(tmp_path_factory.mktemp("models") / "tiny.gguf")
+    path: Path = engine.write_model(tmp_path_factory.mktemp("models") / "tiny.gguf")
+    return path
 
 
 @pytest.fixture(scope="module")
 def address(model: Path) -> Iterator[str]:
-    with served(model) as url:
+    with engine.served(model) as url:
         yield url
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ai_battle.providers._capabilities import NAMES, Capabilities, capabilities
-from ai_battle.providers._names import ModelName, is_local, parse
-from ai_battle.providers._prices import Price, price
+from ai_battle.providers._names import ModelName, parse
+from ai_battle.providers._prices import FREE, Price, price
 
 Row = tuple[str, str, str]
 
@@ -48,7 +48,7 @@ class Knowledge:
     def _price_row(self) -> Row:
         if self.price is None:
             return "price", "unknown", "say it in the file's prices: section"
-        if is_local(self.name.provider, self.name.model):
+        if self.price == FREE:
             return "price", "free", "it runs on your machine"
         return "price", f"${self.price.input:g} in, ${self.price.output:g} out", "per million tokens, genai-prices"
 

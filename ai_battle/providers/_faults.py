@@ -68,6 +68,6 @@ def _tls_reason(error: BaseException) -> str:
 
 
 def _reason(chain: Sequence[BaseException]) -> str:
-    """What the lowest layer said, in one line."""
-    said = (" ".join(str(cause).split()) for cause in reversed(chain))
+    """What the lowest layer said, in one line; aiohttp's own "400, message:" is no answer of a server."""
+    said = (" ".join(str(cause).split()).removeprefix("400, message: ") for cause in reversed(chain))
     return next((text for text in said if text), type(chain[0]).__name__)[:200]

@@ -68,6 +68,8 @@ def _dispatched(arguments: list[str]) -> int:
         return MISUSED
     except click.Abort:
         return INTERRUPTED
+    except OSError as error:
+        raise AIBattleError(f"The system refused: {error.strerror or error}.") from error
 
 
 def _colour() -> bool | None:

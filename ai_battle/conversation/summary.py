@@ -93,7 +93,8 @@ class Memory:
         notes = [f"Notes so far:\n{self._state.summary}"] if self._state.summary else []
         told = "\n\n".join((*notes, *(f"{turn.speaker}: {turn.message.text}" for turn in old)))
         most = min(room, participant.parameters.get("max_tokens") or room)
-        return ModelRequest((user(told),), prompt("summarise"), options={**participant.parameters, "max_tokens": most})
+        asked = user(prompt("notes", said=told))
+        return ModelRequest((asked,), prompt("summarise"), options={**participant.parameters, "max_tokens": most})
 
 
 def texts(turns: Iterable[TurnFinished]) -> list[str]:

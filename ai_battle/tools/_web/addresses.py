@@ -1,0 +1,67 @@
+"""Which addresses are the public internet's; all others are somebody's own network, or this machine."""
+
+import socket
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+PUBLIC_V6 = ip_network("2000::/3")
+NAT64 = ip_network("64:ff9b::/96")
+NOT_PUBLIC = tuple(
+    map(
+        ip_network,
+        (
+            "168.63.129.16/32",  # Azure's metadata
+            "192.0.0.0/24",  # Oracle's metadata is among these
+            "192.88.99.0/24",
+            "2001::/23",  # Teredo and other tunnels
+            "2002::/16",  # 6to4
+            "3fff::/20",
+        ),
+    )
+)
+
+
+def why_not_public(address: str) -> str:
+    """What an address that must not be reached is; empty for a public one. Anything that is no plain address is not."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return "no plain address"
+    if isinstance(found, IPv6Address):
+        return _why_not_v6(found)
+    return _why_not_v4(found)
+
+
+def is_own(address: str) -> bool:
+    """Whether a packet to that address would stay on this machine; none is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((address, 9))
+        except OSError:
+            return False
+        return bool(probe.getsockname()[0] == address)
+
+
+def _why_not_v6(address: IPv6Address) -> str:
+    inner = address.ipv4_mapped or (IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else None)
+    if inner:
+        return _why_not_v4(inner)
+    if address.is_loopback:
+        return "this machine"
+    if address.is_link_local:
+        return "link-local"
+    if address not in PUBLIC_V6 or not address.is_global or any(address in network for network in NOT_PUBLIC):
+        return "not public"
+    return ""
+
+
+def _why_not_v4(address: IPv4Address) -> str:
+    if address.is_loopback or address.is_unspecified:
+        return "this machine"
+    if address.is_link_local:
+        return "link-local, as is cloud metadata"
+    if address.is_private:
+        return "a private network"
+    if not address.is_global or address.is_multicast or any(address in network for network in NOT_PUBLIC):
+        return "not public"
+    return ""

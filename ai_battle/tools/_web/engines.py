@@ -1,0 +1,213 @@
+"""Search services: what each is asked, and how its answers read."""
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from yarl import URL
+
+from ...core.errors import ToolError
+from .readable import plain
+from .requests import Bounds, Page, asked
+from .tokens import Token, tokens
+
+BOUNDS = Bounds(seconds=20.0, size=4 << 20)
+QUOTA = (402, 429, 432, 433)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    title: str
+    url: str
+    snippet: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"title": self.title, "url": self.url, "snippet": self.snippet}
+
+
+@dataclass(frozen=True, slots=True)
+class Engine(ABC):
+    """One service; `address` is where it is asked."""
+
+    address: str
+    key: str = field(default="", repr=False)
+
+    async def search(self, query: str, count: int) -> list[Found]:
+        """Raises `ToolError` for what is no answer: quota, a refused key, an error page, a form that nobody knows."""
+        page = await self._ask(query, count)
+        if page.status != 200:
+            raise ToolError(self._refusal(page))
+        return [one for one in self._read(page) if one.url.startswith(("http://", "https://"))][:count]
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @abstractmethod
+    async def _ask(self, query: str, count: int) -> Page: ...
+
+    @abstractmethod
+    def _read(self, page: Page) -> Iterator[Found]: ...
+
+    def _refusal(self, page: Page) -> str:
+        said = f" ({_said(page)})" if _said(page) else ""
+        if page.status in QUOTA:
+            return f"{self.name} refuses more searches for now: the limit of the plan or of its rate is reached{said}."
+        if page.status in (401, 403):
+            return f"{self.name} refuses the key{said}; check api_key."
+        if 300 <= page.status < 400:
+            return f"{self.name} redirects elsewhere; is the address right?"
+        return f"{self.name} answered with the status {page.status}{said}."
+
+    def _strange(self, why: str) -> ToolError:
+        return ToolError(f"{self.name} answered in a form that is not understood ({why}); is the address right?")
+
+    def _json(self, page: Page) -> Mapping[str, Any]:
+        try:
+            body = json.loads(page.body)
+        except (ValueError, RecursionError) as error:
+            raise self._strange(f"{page.content_type}, no JSON") from error
+        if not isinstance(body, Mapping):
+            raise self._strange("no object")
+        return body
+
+    def _listed(self, listed: Any, snippet: str) -> Iterator[Found]:
+        """Results of a JSON answer; `snippet` is the name of the field with their text."""
+        if not isinstance(listed, list):
+            raise self._strange("no list of results")
+        for one in listed:
+            if isinstance(one, Mapping) and isinstance(one.get("url"), str):
+                yield Found(plain(str(one.get("title") or "")), one["url"], plain(str(one.get(snippet) or "")))
+
+
+class SearXNG(Engine):
+    async def _ask(self, query: str, count: int) -> Page:
+        url = URL(self.address.rstrip("/") + "/search").with_query(q=query, format="json")
+        return await asked("GET", url, BOUNDS, headers=_bearer(self.key) if self.key else {})
+
+    def _read(self, page: Page) -> Iterator[Found]:
+        body = self._json(page)
+        listed = list(self._listed(body.get("results"), "content"))
+        if not listed and (silent := body.get("unresponsive_engines")):
+            raise ToolError(f"SearXNG found nothing, for its engines did not answer: {str(silent)[:200]}")
+        yield from listed
+
+    def _refusal(self, page: Page) -> str:
+        if page.status == 403:
+            return "This SearXNG does not answer in JSON; its settings.yml must have: search: {formats: [html, json]}"
+        return super()._refusal(page)
+
+
+class Brave(Engine):
+    async def _ask(self, query: str, count: int) -> Page:
+        url = URL(self.address.rstrip("/") + "/res/v1/web/search").with_query(q=query, count=min(count, 20))
+        return await asked("GET", url, BOUNDS, headers={"X-Subscription-Token": self.key, "Accept": "application/json"})
+
+    def _read(self, page: Page) -> Iterator[Found]:
+        body = self._json(page)
+        if "web" not in body and body.get("type") != "search":
+            raise self._strange("no search")
+        yield from self._listed((body.get("web") or {}).get("results", []), "description")
+
+    def _refusal(self, page: Page) -> str:
+        if b"SUBSCRIPTION_TOKEN_INVALID" in page.body:
+            return "Brave refuses the key; check api_key."
+        return super()._refusal(page)
+
+
+class Tavily(Engine):
+    async def _ask(self, query: str, count: int) -> Page:
+        url = URL(self.address.rstrip("/") + "/search")
+        body = {"query": query, "max_results": min(count, 20)}
+        return await asked("POST", url, BOUNDS, json=body, headers=_bearer(self.key))
+
+    def _read(self, page: Page) -> Iterator[Found]:
+        yield from self._listed(self._json(page).get("results"), "content")
+
+
+class DuckDuckGo(Engine):
+    """Its page for browsers without JavaScript; there is no key, and it asks whoever searches much for a proof."""
+
+    async def _ask(self, query: str, count: int) -> Page:
+        return await asked("GET", URL(self.address.rstrip("/") + "/html/").with_query(q=query), BOUNDS)
+
+    def _read(self, page: Page) -> Iterator[Found]:
+        text = page.body.decode(errors="replace")
+        if _asks_for_proof(text):
+            raise ToolError("DuckDuckGo asks for a proof that a person is searching; wait, or use another backend.")
+        results = list(_duckduckgo_results(text))
+        if not results and not re.search(r"no-results|no results", text, re.IGNORECASE):
+            raise self._strange("a page without results, or one that has changed")
+        yield from results
+
+    def _refusal(self, page: Page) -> str:
+        if page.status in (202, 403, 418) or _asks_for_proof(page.body.decode(errors="replace")):
+            return "DuckDuckGo asks for a proof that a person is searching; wait, or use another backend."
+        return super()._refusal(page)
+
+
+def _asks_for_proof(text: str) -> bool:
+    return "anomaly" in text and "result__a" not in text
+
+
+def _duckduckgo_results(text: str) -> Iterator[Found]:
+    """Each link of class `result__a` is a title; what stands in `result__snippet` after it is about it."""
+    title: Token | None = None
+    words: dict[str, list[str]] = {"title": [], "snippet": []}
+    part = ""
+    for token in tokens(text):
+        classes = (
+            token.attributes.get("class", "").split() if token.kind == "open" and token.name in ("a", "div") else ()
+        )
+        if "result__a" in classes:
+            yield from _duckduckgo_result(title, words)
+            title, words, part = token, {"title": [], "snippet": []}, "title"
+        elif "result__snippet" in classes:
+            part = "snippet"
+        elif token.kind == "close" and token.name in ("a", "div"):
+            part = ""
+        elif token.kind == "text" and part:
+            words[part].append(token.content)
+    yield from _duckduckgo_result(title, words)
+
+
+def _duckduckgo_result(title: Token | None, words: Mapping[str, list[str]]) -> Iterator[Found]:
+    """Nothing for an advertisement."""
+    if title and "/y.js" not in (link := title.attributes.get("href", "")):
+        read = {part: " ".join("".join(pieces).split()) for part, pieces in words.items()}
+        yield Found(read["title"], _target(link), read["snippet"])
+
+
+def _target(link: str) -> str:
+    """Where a link leads behind DuckDuckGo's own redirect."""
+    absolute = f"https:{link}" if link.startswith("//") else link
+    behind = parse_qs(urlsplit(absolute).query).get("uddg") if "duckduckgo.com/l/" in absolute else None
+    return behind[0] if behind else absolute
+
+
+def _bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _said(page: Page) -> str:
+    """What the service says of itself, in the one line that it is worth."""
+    try:
+        body = json.loads(page.body)
+    except (ValueError, RecursionError):
+        return ""
+    for key in ("detail", "error", "message"):
+        while isinstance(body, Mapping) and key in body:
+            body = body[key]
+    return body[:200] if isinstance(body, str) else ""
+
+
+ENGINES: Mapping[str, tuple[type[Engine], str, bool]] = {
+    "brave": (Brave, "https://api.search.brave.com", True),
+    "tavily": (Tavily, "https://api.tavily.com", True),
+    "duckduckgo": (DuckDuckGo, "https://html.duckduckgo.com", False),
+    "searxng": (SearXNG, "", False),
+}

@@ -1,0 +1,76 @@
+"""`web_fetch`: the readable text of a page or PDF of the public web."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from aiohttp.abc import AbstractResolver
+
+from ...core.errors import ToolError
+from .._threads import in_thread
+from .._web.pdf import pdf_text
+from .._web.readable import readable
+from .._web.requests import Bounds, Page, Web
+from ..base import Tool
+
+HTML_SIZE, LINKS = 2 << 20, 200
+CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([a-zA-Z0-9_-]{1,40})""", re.IGNORECASE)
+TEXTUAL = re.compile(
+    r"utf-?(8|16)|us-ascii|latin-?1|iso-?8859|windows-|cp\d|shift_jis|euc-|gb|big5|koi8|mac", re.IGNORECASE
+)
+HTML, PDF = ("text/html", "application/xhtml+xml"), "application/pdf"
+TEXTS = ("application/json", "application/xml", "application/javascript", "application/yaml", "application/x-yaml")
+
+
+class WebFetchTool(Tool):
+    name = "web_fetch"
+    description = "Fetch a page or PDF of the public web and give its readable text."
+    parameters = {  # noqa: RUF012 - as the specification writes tools
+        "url": {"type": "string", "description": "Address that begins with https:// or http://", "required": True},
+        "links": {"type": "boolean", "description": "Also list where the page links to", "default": False},
+    }
+
+    def __init__(
+        self, timeout: float = 20.0, allow_addresses: Sequence[str] = (), resolver: AbstractResolver | None = None
+    ) -> None:
+        """`allow_addresses` are private ones that may be fetched all the same, as "10.0.0.5" or "10.0.0.5:8080"."""
+        self.bounds = Bounds(seconds=timeout)
+        self.timeout = 2 * timeout + 5
+        self.web = Web(frozenset(allow_addresses), self.bounds, resolver)
+
+    async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        page = await self.web.get(parameters["url"])
+        if page.status >= 400:
+            raise ToolError(f"{page.url} answered with the status {page.status}.")
+        fields = await self._read(page, links=bool(parameters.get("links")))
+        more = {"truncated": True} if page.is_cut else {}
+        return {"url": page.url, "content_type": page.content_type, **fields, **more}
+
+    async def _read(self, page: Page, *, links: bool) -> dict[str, Any]:
+        kind = page.content_type
+        if kind == PDF or page.body.startswith(b"%PDF-"):
+            return await self._pdf(page)
+        if kind in HTML:
+            found = await in_thread(readable, _decoded(page)[:HTML_SIZE], page.url)
+            listed = [{"text": words[:200], "url": target} for words, target in found.links[:LINKS]]
+            return {"title": found.title, "text": found.text, **({"links": listed} if links else {})}
+        if (kind.startswith("text/") or kind in TEXTS or kind.endswith(("+json", "+xml"))) and b"\0" not in page.body:
+            return {"text": _decoded(page)}
+        raise ToolError(f"{page.url} is {kind}, which has no text to read.")
+
+    async def _pdf(self, page: Page) -> dict[str, Any]:
+        if page.is_cut:
+            raise ToolError(f"{page.url} is a PDF of more than {self.bounds.size >> 20} MB.")
+        return await pdf_text(page.body, self.bounds.seconds)
+
+
+def _decoded(page: Page) -> str:
+    """By the charset of the answer, or else of the page; what is no charset of texts counts for nothing."""
+    stated = CHARSET.search(page.body[:2048])
+    for charset in (page.charset, stated[1].decode() if stated else ""):
+        if TEXTUAL.match(charset):
+            try:
+                return page.body.decode(charset, "replace")
+            except LookupError:
+                continue
+    return page.body.decode("utf-8", "replace")

@@ -1,5 +1,7 @@
 """Every case runs behind each fence that this machine can build."""
 
+import contextlib
+import os
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -16,6 +18,7 @@ from ai_battle.tools.sandbox._probe import why_not
 from ai_battle.tools.sandbox.limits import Language
 
 MIB = 1 << 20
+USUAL = SandboxLimits()
 TIGHT = SandboxLimits(
     memory=160 * MIB,
     tasks=40,
@@ -52,6 +55,16 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return Sandbox(fence)
 
 
+def survivors(workspace: Path) -> list[str]:
+    """Processes that still stand in the workspace."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(folder / "cwd").startswith(str(workspace)):
+                found.append((folder / "cmdline").read_text())
+    return found
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """As in a run directory, with things beside it that are nobody's business."""
@@ -65,8 +78,10 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(sandbox: Sandbox, workspace: Path) -> Run:
     async def running(
-        code: str, language: Language = "python", *, timeout: float = 10.0, limits: SandboxLimits = SandboxLimits()
+        code: str, language: Language = "python", *, timeout: float = 10.0, limits: SandboxLimits = USUAL
     ) -> Outcome:
+        if language == "javascript" and not shutil.which("node"):
+            pytest.skip("node is not installed")
         code = code.replace("WORKSPACE", str(workspace)).replace("OUTSIDE", str(workspace.parents[1]))
         return await sandbox.run(Program(language, code, timeout), workspace, limits)
 

@@ -80,8 +80,8 @@ class _Run:
             if was_running and self.status is not None:
                 linger = min(deadline, time.monotonic() + _LINGER)
             if time.monotonic() - looked >= _POLL:
+                self._bury()  # the dead count for nothing
                 self.verdict = self.verdict or self._watchdog.verdict()
-                self._bury()
                 looked = time.monotonic()
         if not self.verdict and self.status is None:
             self.verdict = "time"

@@ -1,0 +1,28 @@
+"""Programs for the fence, kept as text: `=== language: name`, the code, and what is expected after `---`."""
+
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from ai_battle.tools.sandbox.limits import Language
+
+
+class Case(NamedTuple):
+    language: Language
+    name: str
+    code: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.language}: {self.name}"
+
+
+def cases(file: str) -> list[Case]:
+    _, *sections = (Path(__file__).parent / file).read_text(encoding="utf-8").split("\n=== ")
+    return [_case(section) for section in sections]
+
+
+def _case(section: str) -> Case:
+    head, _, body = section.partition("\n")
+    language, _, name = head.partition(": ")
+    code, _, rest = body.partition("\n---")
+    return Case(cast(Language, language), name, code.strip("\n"), rest.partition("\n")[2].strip())

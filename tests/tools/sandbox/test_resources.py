@@ -1,0 +1,55 @@
+"""Whatever a program takes, it ends at its limits, in time, and nobody of its kind is left."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from ai_battle.tools.sandbox import Outcome
+
+from .cases import Case, cases
+from .conftest import TIGHT, Run, survivors
+
+
+@pytest.mark.parametrize("case", cases("resources.txt"), ids=str)
+async def test_a_program_that_takes_too_much(case: Case, run: Run, workspace: Path) -> None:
+    started = time.monotonic()
+    allowed = case.expected.split()
+    seconds = 0.8 if "time" in allowed else 5.0
+    outcome = await run(case.code, case.language, timeout=seconds, limits=TIGHT)
+    assert "ESCAPED" not in outcome.stdout
+    assert outcome.killed_because in allowed or (not outcome.killed_because and "-" in allowed), outcome
+    assert time.monotonic() - started < seconds + 5
+    assert survivors(workspace) == []
+
+
+async def test_what_is_kept_of_endless_output_is_its_head_and_tail(run: Run) -> None:
+    outcome = await run("for n in range(100_000): print(n)\nimport sys\nprint('x' * 200_000, file=sys.stderr)")
+    assert outcome.exit_code == 0
+    assert outcome.stdout.startswith("0\n1\n2\n")
+    assert outcome.stdout.endswith("99998\n99999\n")
+    assert "bytes left out" in outcome.stdout
+    assert len(outcome.stdout) < 66_000
+    assert len(outcome.stderr) < 66_000
+
+
+async def test_what_was_printed_before_the_end_is_kept(run: Run) -> None:
+    outcome = await run("print('so far')\nwhile True: pass", timeout=0.5)
+    assert (outcome.stdout, outcome.killed_because) == ("so far\n", "time")
+
+
+async def test_a_program_is_not_waited_for_when_only_its_orphans_are_left(run: Run) -> None:
+    outcome: Outcome = await run("sleep 30 & echo started", "bash", timeout=20)
+    assert (outcome.stdout, outcome.exit_code) == ("started\n", 0)
+    assert outcome.seconds < 5
+
+
+async def test_others_who_fill_the_disk_end_nobodys_program(run: Run, workspace: Path) -> None:
+    code = "import time\nopen('beside', 'w').write('x')\ntime.sleep(0.4)\nprint('done')"
+    other = workspace.parents[1] / "of-another"
+    descriptor = os.open(other, os.O_CREAT | os.O_WRONLY)
+    os.posix_fallocate(descriptor, 0, 1 << 20)
+    os.close(descriptor)
+    outcome = await run(code, limits=TIGHT)
+    assert (outcome.stdout, outcome.killed_because) == ("done\n", "")

@@ -111,6 +111,20 @@ class ToolReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopStopped:
+    """No more tools are called for this answer, and why; what follows is an answer without tools."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FabricationSuspected:
+    """An answer speaks of what a tool returned, as in `claim`, and no tool was called for it."""
+
+    claim: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """`participants` maps each name to its model type; `settings` is what the journal needs to resume."""
 
@@ -228,7 +242,7 @@ class RunFinished:
 Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
-    | ToolCalled | ToolReturned
+    | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
     | RunStarted | RunResumed | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip

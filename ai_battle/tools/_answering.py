@@ -1,0 +1,104 @@
+"""One answer in the making: what was asked, what was done so far, and what is asked next."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec, Usage
+from ..core.messages import Message, Part, Text, ToolCall, ToolResult, user
+from ._leaks import Wishes
+
+
+@cache
+def prompt(name: str) -> str:
+    """The packaged prompt `prompts/<name>.md`."""
+    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+class Answering:
+    """All that is kept between the rounds of one answer; `asides` go with the next request alone."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self.steps: list[Message] = []
+        self.usage: Usage = NOTHING_USED
+        self.results: list[ToolResult] = []
+        self.asides: tuple[Message, ...] = ()
+        self._request = request
+        self._ids = {call.id for message in request.messages for call in message.tool_calls}
+
+    def offering(self, specs: tuple[ToolSpec, ...]) -> ModelRequest:
+        """The next request with tools; which one has to be called is settled by the first answer."""
+        asides, self.asides = self.asides, ()
+        return replace(
+            self._request,
+            messages=(*self._request.messages, *self.steps, *asides),
+            system=_joined(self._request.system, prompt("data")),
+            tools=specs,
+            tool_choice="auto" if self.steps or asides else self._request.tool_choice,
+        )
+
+    def summing_up(self) -> ModelRequest:
+        """The last request: no tools are in sight, and nothing asks for any."""
+        return replace(
+            self._request,
+            messages=(*self._request.messages, *self.steps, user(prompt("continue"))),
+            system=_joined(self._request.system, prompt("summarise")),
+            tools=(),
+            tool_choice="auto",
+        )
+
+    def count(self, response: ModelResponse) -> None:
+        self.usage += response.usage
+
+    def called(self, response: ModelResponse, wished: Wishes) -> tuple[ToolCall, ...]:
+        """Takes the model's message with the calls in it, each under an id of its own."""
+        calls = tuple(map(self._identified, wished.calls))
+        parts = (*_without_text(response), Text(wished.prose)) if not response.tool_calls else response.message.parts
+        self.steps += (*response.steps, replace(response.message, parts=tuple(_with_calls(parts, calls))))
+        return calls
+
+    def returned(self, results: tuple[ToolResult, ...]) -> None:
+        self.results += results
+        self.steps.append(Message("tool", results))
+
+    def finished(self, response: ModelResponse) -> ModelResponse:
+        """The answer, with the steps on the way to it and all that it cost."""
+        return replace(response, steps=(*self.steps, *response.steps), usage=self.usage)
+
+    def _identified(self, call: ToolCall) -> ToolCall:
+        if not call.id or call.id in self._ids:
+            number = len(self._ids) + 1
+            while (made := f"call_{number}") in self._ids:
+                number += 1
+            call = replace(call, id=made)
+        self._ids.add(call.id)
+        return call
+
+
+def _with_calls(parts: Iterable[Part], calls: Iterable[ToolCall]) -> Iterator[Part]:
+    """The parts with these calls in place of their own; those that are no part come last."""
+    waiting = list(calls)
+    for part in parts:
+        if not isinstance(part, Text) or part.text:
+            yield waiting.pop(0) if isinstance(part, ToolCall) else part
+    yield from waiting
+
+
+def _without_text(response: ModelResponse) -> Iterator[Part]:
+    return (part for part in response.message.parts if not isinstance(part, Text | ToolCall))
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
+def told(results: Iterable[ToolResult]) -> str:
+    """What tools returned, in words, where the model found none."""
+    return "\n\n".join(dict.fromkeys(f"{result.call.name} returned: {result.text}" for result in results))
+
+
+def only_text(response: ModelResponse, text: str) -> ModelResponse:
+    """The response with `text` as all that it says; what was thought stays."""
+    parts = (*_without_text(response), Text(text)) if text else tuple(_without_text(response))
+    return replace(response, message=replace(response.message, parts=parts), stop="end")

@@ -1,0 +1,73 @@
+"""The calls that a model wishes for: its own, or those that leaked into its text."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.exchange import ModelResponse, ToolSpec
+from ..core.messages import ToolCall, ToolResult
+from ..wire.dialects.canonical import call_key
+from ..wire.dialects.names import Offered
+from ..wire.dialects.reader import read
+from ..wire.dialects.reading import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """`calls` to run; `prose` is the text around those that stood in it, `problems` what the model has to know."""
+
+    calls: tuple[ToolCall, ...] = ()
+    prose: str = ""
+    problems: tuple[str, ...] = ()
+
+
+def wishes(response: ModelResponse, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult] = ()) -> Wishes:
+    """What `response` asks for. A call that only repeats what a tool returned is a quotation."""
+    if calls := response.tool_calls:
+        return Wishes(tuple(_resolved(calls, specs)), response.text)
+    reading = read(response.text, specs)
+    if not reading.spans or _is_quoted(reading, response.text, specs, results):
+        return Wishes(prose=response.text)
+    problems = tuple(str(issue) for issue in reading.issues if issue.kind != "quoted")
+    return Wishes(reading.calls, reading.prose.strip(), problems)
+
+
+def _resolved(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> Iterator[ToolCall]:
+    """Under the names of the tools, where a model spells them its own way."""
+    offered = Offered(specs)
+    for call in calls:
+        name = offered.resolve(call.name) or call.name
+        yield call if name == call.name else replace(call, name=name)
+
+
+def _is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult]) -> bool:
+    returned = [one for result in results for one in _texts(result.text)]
+    if not returned:
+        return False
+    flat = " ".join(" ".join(returned).split())
+    if all(" ".join(text[span.start : span.end].split()) in flat for span in reading.spans):
+        return True
+    quoted = {call_key(call) for one in returned for call in read(one, specs).calls}
+    return bool(quoted) and all(call_key(call) in quoted for call in reading.calls)
+
+
+def _texts(text: str) -> Iterator[str]:
+    """The text of a result, and the texts inside of its JSON."""
+    yield text
+    try:
+        yield from _inside(json.loads(text))
+    except (ValueError, RecursionError):
+        return
+
+
+def _inside(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from _inside(item)
+        case dict():
+            for item in value.values():
+                yield from _inside(item)

@@ -1,0 +1,99 @@
+"""Runs the calls of one round: those that only read at the same time, those that write one after another."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+
+from ..core.borders import foreign_code
+from ..core.errors import ToolError
+from ..core.events import Emit, ToolCalled, ToolReturned
+from ..core.messages import Text, ToolCall, ToolResult
+from ..wire.dialects.canonical import call_key
+from ._waiting import together
+from .guard import Asked, Guard, Reject, Replay
+from .manager import ToolManager
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A call with what is to be done about it: it is asked for, or refused with a `problem`."""
+
+    call: ToolCall
+    asked: Asked
+    problem: str = ""
+    unknown: bool = False
+
+
+class Runner:
+    """Runs calls for one answer."""
+
+    def __init__(self, manager: ToolManager, guard: Guard, parallel: int, emit: Emit) -> None:
+        self._manager = manager
+        self._guard = guard
+        self._room = asyncio.Semaphore(parallel)
+        self._emit = emit
+        self._started = monotonic()
+
+    async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
+        """A result for each call, in their order."""
+        results: list[ToolResult] = []
+        for group in _groups([self._wish(call) for call in calls]):
+            results += await together([self._result(wish) for wish in group])
+        return tuple(results)
+
+    def _wish(self, call: ToolCall) -> _Wish:
+        registry = self._manager.registry
+        if (tool := registry.get_tool(call.name)) is None:
+            return _Wish(call, Asked(call.name, call_key(call)), _unknown(call.name, registry.names), unknown=True)
+        try:
+            prepared = self._manager.prepared(call)
+            with foreign_code(f"{call.name} does not say whether it writes", ToolError):
+                writes = bool(tool.changes(prepared.arguments))
+        except ToolError as error:
+            return _Wish(call, Asked(call.name, call_key(call)), str(error))
+        return _Wish(call, Asked(call.name, call_key(prepared), writes))
+
+    async def _result(self, wish: _Wish) -> ToolResult:
+        if wish.problem:
+            self._guard.refused(wish.asked.tool, wish.asked.key, unknown=wish.unknown)
+            return refusal(wish.call, wish.problem)
+        match self._guard.decide(wish.asked, monotonic() - self._started):
+            case Replay(known):
+                return ToolResult(wish.call, known.parts)
+            case Reject(reason):
+                return refusal(wish.call, reason)
+        result = await self._executed(wish.call)
+        self._guard.learn(wish.asked, result)
+        return result
+
+    async def _executed(self, call: ToolCall) -> ToolResult:
+        async with self._room:
+            await self._emit(ToolCalled(call))
+            started = monotonic()
+            result = await self._manager.run(call)
+            await self._emit(ToolReturned(result, monotonic() - started))
+        return result
+
+
+def refusal(call: ToolCall, problem: str) -> ToolResult:
+    """What a model is told of a call that was not run."""
+    return ToolResult(call, (Text(json.dumps({"error": problem}, ensure_ascii=False)),), is_error=True)
+
+
+def _groups(wishes: Iterable[_Wish]) -> Iterator[list[_Wish]]:
+    """Neighbours that can run at the same time: they read, and no two of them ask for the same."""
+    group: list[_Wish] = []
+    for wish in wishes:
+        equal = any(wish.asked.key == other.asked.key for other in group)
+        if group and (equal or wish.asked.writes or group[-1].asked.writes):
+            yield group
+            group = []
+        group.append(wish)
+    if group:
+        yield group
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    return f"Tool not found: {name}; the tools are: {', '.join(names)}"

@@ -1,0 +1,109 @@
+"""A model that uses tools: they are offered, what it asks for is run, and that is repeated within limits."""
+
+import asyncio
+from collections.abc import Iterable
+
+from ..core.client import ModelClient
+from ..core.events import Emit, LoopStopped, TextDelta, drafting, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.messages import ToolResult, assistant, user
+from ._answering import Answering, only_text, prompt, told
+from ._leaks import Wishes, wishes
+from ._running import Runner
+from .base import Tool
+from .formats.protocol import ToolUseProtocol
+from .guard import Guard
+from .limits import DEFAULT, RunnerLimits
+from .manager import ToolManager
+from .registry import ToolRegistry
+
+
+class ToolCapableClient(ModelClient):
+    """`client` with `tools`. What it says before its answer is a draft; calls and results are `response.steps`."""
+
+    def __init__(
+        self, client: ModelClient, tools: ToolManager | Iterable[Tool] = (), limits: RunnerLimits = DEFAULT
+    ) -> None:
+        self.client = client
+        self.limits = limits
+        self.manager = tools if isinstance(tools, ToolManager) else ToolManager(_registry(tools))
+
+    def set_tool_protocol(self, protocol: ToolUseProtocol) -> None:
+        """From now on the tools are those of `protocol`."""
+        self.manager = protocol.tool_manager
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if not len(self.manager.registry) or request.tool_choice == "none":
+            return await self.client.complete(request, emit)
+        turn = _Turn(self, request, emit)
+        while turn.may_call:
+            response = await turn.ask()
+            wished = turn.wishes(response)
+            if not (wished.calls or wished.problems):
+                return await turn.accept(response)
+            await turn.fulfil(response, wished)
+        return await turn.sum_up()
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
+class _Turn:
+    """One `complete`, step by step."""
+
+    def __init__(self, client: ToolCapableClient, request: ModelRequest, emit: Emit) -> None:
+        self.may_call = True
+        self._client = client.client
+        self._limits = client.limits
+        self._specs = client.manager.registry.specs
+        self._emit = emit
+        self._answering = Answering(request)
+        self._guard = Guard(client.limits)
+        self._runner = Runner(client.manager, self._guard, client.limits.parallel, emit)
+
+    async def ask(self) -> ModelResponse:
+        """What the model says while it has tools: a draft, until it turns out to be the answer."""
+        response = await self._client.complete(self._answering.offering(self._specs), drafting(self._emit))
+        self._answering.count(response)
+        self._guard.spend(self._answering.usage.cost_usd)
+        return response
+
+    def wishes(self, response: ModelResponse) -> Wishes:
+        return wishes(response, self._specs, self._answering.results)
+
+    async def accept(self, response: ModelResponse) -> ModelResponse:
+        if response.text:
+            await self._emit(TextDelta(response.text))
+        return self._answering.finished(response)
+
+    async def fulfil(self, response: ModelResponse, wished: Wishes) -> None:
+        """Runs the calls; what could not be read as a call is told to the model instead."""
+        await asyncio.sleep(self._limits.pause_before(self._guard.rounds + 1))
+        if wished.calls:
+            results = await self._runner.run(self._answering.called(response, wished))
+            self._answering.returned(results)
+        else:
+            results = ()
+            self._guard.refused("", response.text, unknown=True)
+            self._answering.asides = (assistant(response.text), user("\n".join(wished.problems)))
+        if self._guard.end_round():
+            self._answering.asides = (user(prompt("nudge")),)
+        self._specs = tuple(spec for spec in self._specs if spec.name not in self._guard.excluded)
+        self.may_call = bool(self._specs) and not self._guard.ended and not self._are_long(results)
+
+    async def sum_up(self) -> ModelResponse:
+        """One last answer, without tools. Where a model calls all the same, what the tools returned speaks for it."""
+        if self._guard.ended:
+            await self._emit(LoopStopped(self._guard.ended))
+        response = await self._client.complete(self._answering.summing_up(), drafting(self._emit))
+        self._answering.count(response)
+        said = self.wishes(response)
+        text = (said.prose.strip() and said.prose) or told(self._answering.results)
+        return await self.accept(response if text == response.text else only_text(response, text))
+
+    def _are_long(self, results: tuple[ToolResult, ...]) -> bool:
+        return sum(len(result.text) for result in results) > self._limits.summarize_threshold
+
+
+def _registry(tools: Iterable[Tool]) -> ToolRegistry:
+    return tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)

@@ -1,0 +1,1 @@
+"""Wrappers that give a model without native tool calling the same interface."""

@@ -127,7 +127,7 @@ class Discussion:
     async def _take_round(self) -> None:
         """All answer the same history at once; their answers are then heard as wholes, in speaking order."""
         await self._pause()
-        already = self._state.taken % len(self._plan.regulars)
+        already = self._floor.taken_in_round
         first = self._state.turn + 1
         steps = [
             replace(self._step(p), turn=first + ahead, deaf_from=first - already)

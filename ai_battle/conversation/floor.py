@@ -30,8 +30,12 @@ class Floor:
     @property
     def round_to_go(self) -> Sequence[Participant]:
         """Those who have not yet answered in this round."""
-        taken = self._state.taken % len(self._order)
-        return [p for p in self._plan.regulars[taken:] if p.name not in self._left]
+        return [p for p in self._plan.regulars[self.taken_in_round :] if p.name not in self._left]
+
+    @property
+    def taken_in_round(self) -> int:
+        """The turns of a round that an earlier process began; those who are left begin a round together."""
+        return 0 if self._left else self._state.taken % len(self._order)
 
     @property
     def reason_to_end(self) -> str:

@@ -27,6 +27,7 @@ from .participant import Participant
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 
 _ALOUD = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
+_SIGNED = (AttemptFailed, ModelReplied, ScriptAdvanced)
 
 
 class Ear:
@@ -47,13 +48,9 @@ class Ear:
         elif isinstance(event, AttemptFailed):
             self.attempts += 1
             self._said.clear()
-            event = replace(event, speaker=self._speaker)
         elif isinstance(event, ModelReplied):
             self._usage = (self._usage or NOTHING_USED) + event.usage
-            event = replace(event, speaker=self._speaker)
-        elif isinstance(event, ScriptAdvanced):
-            event = replace(event, speaker=self._speaker)
-        return self._tell(event)
+        return self._tell(replace(event, speaker=self._speaker) if isinstance(event, _SIGNED) else event)
 
     @property
     def said(self) -> str:

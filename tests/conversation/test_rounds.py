@@ -7,6 +7,7 @@ import pytest
 
 from ai_battle.conversation import ConversationManager, Participant
 from ai_battle.conversation.journal import read
+from ai_battle.conversation.person import Person
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import (
     AttemptFailed,
@@ -129,3 +130,17 @@ async def test_a_round_that_one_of_them_ends_keeps_what_the_others_cost(tmp_path
     assert (result.status, result.usage.cost_usd) == ("failed", 0.5)
     partial = {e.speaker: e.partial for e in journalled(tmp_path / "run") if isinstance(e, TurnFailed)}
     assert partial == {"ada": "", "bob": "Half an answer", "cleo": "Three."}
+
+
+async def test_when_a_person_has_left_the_others_still_answer_together(tmp_path: Path) -> None:
+    async def leaves(prompt: str) -> None:
+        return None
+
+    bots = {name: ScriptedClient("Hm.", loop=True) for name in ("ada", "bob")}
+    people = [Participant(name, client) for name, client in bots.items()]
+    people.append(Participant("you", Person("you", leaves), role="user"))
+
+    await ConversationManager(people, goal="Talk.", turns=3, parallel=True, out=tmp_path / "run").run_discussion()
+
+    asked = [[len(request.messages) for request in client.requests] for client in bots.values()]
+    assert asked[0] == asked[1] == [1, 3, 5, 7]

@@ -11,11 +11,12 @@ from .source import Source
 from .tolerant import Unreadable
 
 _OBJECT = re.compile(r"\{\s*[\"'“`\\]?[\w$.\-/ ]{1,80}[\"'”`\\]?\s*[:,}(]|\{\s*\}")
-_LIST = re.compile(r"\[{1,3}\s*(?:\{\s*[\"'“\w]|[\"'`])")
+_LIST = re.compile(r"\[{1,3}\s*(?:\{\s*[\"'“\w]|[\"'`]|\(\s*[\"'])")
 _CALLISH = re.compile(r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:")
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
-_LINE_REST = re.compile(r"[\s\])}`'\",;.]*")
+_LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
+_LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|await|and|or|then)\Z")
 _WINDOW = 160
 
 
@@ -44,12 +45,19 @@ def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
         return broken(source, start, error) if error.cut else Piece(at, max(error.at, at + 1))
     if not call.arguments and (tools.required(tool) or not _stands_alone(source, start, end)):
         return Piece(at, end)
-    return Piece(start, end, [call])
+    return _unless_mentioned(source, Piece(start, end, [call]))
+
+
+def _unless_mentioned(source: Source, piece: Piece) -> Piece:
+    """A call in the middle of a sentence is spoken of, not made."""
+    before = source.before(piece.start, 40).rstrip(" `[\"'(*{")
+    if not before or not before[-1].isalnum() or _LEADS_ON.search(before):
+        return piece
+    return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)])
 
 
 def _stands_alone(source: Source, start: int, end: int) -> bool:
-    line = source.line(start).strip(" \t`[]()\"'*-;,.")
-    return source.text[start:end].startswith(line) or line.endswith(source.text[start : end - 2])
+    return not source.before(start, 40).strip(" \t`[(\"'*-") and _LINE_REST.match(source.text, end) is not None
 
 
 def read_brace(source: Source, at: int, tools: Offered) -> Piece | None:
@@ -79,7 +87,7 @@ def _named_object(source: Source, tool: str, place: tuple[int, int], tools: Offe
     except Unreadable as error:
         return _not_a_value(source, place[1], error)
     whole = from_value(source, value, (place[1], end), tools, explicit=False) if _looks_like_call(value) else None
-    return whole if whole and whole.calls else read_object_for(source, tool, place, tools)
+    return _unless_mentioned(source, whole if whole and whole.calls else read_object_for(source, tool, place, tools))
 
 
 def _looks_like_call(value: Any) -> bool:
@@ -100,13 +108,25 @@ def _value(source: Source, at: int, tools: Offered) -> Piece | None:
         return _not_a_value(source, at, error)
     if strings := _strings(value):
         return _from_strings(source, strings, (at, end), tools)
-    return from_value(source, value, (at, end), tools, explicit=False) or Piece(at, end)
+    piece = from_value(source, value, (at, end), tools, explicit=False)
+    return _unless_mentioned(source, piece) if piece else Piece(at, _run_end(source, end))
+
+
+def _run_end(source: Source, end: int) -> int:
+    """Past the objects that follow on the heels of one that is no call: a run of records."""
+    while source.text.startswith("{", end):
+        try:
+            _, end = source.value(end)
+        except Unreadable as error:
+            return max(error.at, end + 1)
+    return end
 
 
 def _not_a_value(source: Source, at: int, error: Unreadable) -> Piece | None:
     if _CALLISH.match(source.text, at):
         return broken(source, at, error)
-    return None if source.may_look_again() else Piece(at, max(error.at, at + 1))
+    end = max(error.at, at + 1)
+    return None if source.may_look_again(end - at) else Piece(at, end)
 
 
 def _strings(value: Any) -> list[str]:
@@ -130,4 +150,4 @@ def _from_strings(source: Source, strings: list[str], place: tuple[int, int], to
             found = read_parenthesis(inner, at, tools)
             piece.calls += found.calls if found else []
             at = max(found.end if found else 0, at + 1)
-    return piece
+    return _unless_mentioned(source, piece)

@@ -28,6 +28,7 @@ _ELEMENT = re.compile(
     r"|<\|open\|>call tool=\"(?P<channel>[^\"]*)\"[^<>]*<\|sep\|>"
     r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
 )
+_ROLES = frozenset({"assistant", "user", "system", "tool"})
 _RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
 Reader = Callable[[str], tuple[ToolCall, int]]
 
@@ -154,12 +155,12 @@ def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Of
 
 def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece | None:
     name, at = named["name"], named.start("next")
+    if name in _ROLES or (named["next"] == "</tool_call>" and tools.known(name) is None):
+        return None
     if named["next"] == "{":
         return read_object_for(source, name, (named.start(), at), tools)
     if named["next"] == "(":
         return attempt(source, named.start(), name, tools, lambda tool: read_call(source.text, tool, at, tools))
-    if named["next"] == "</tool_call>" and tools.known(name) is None:
-        return None
     return attempt(
         source, named.start(), name, tools, lambda tool: read_elements(source, tool, at, ARGUMENT_PAIRS, tools)
     )

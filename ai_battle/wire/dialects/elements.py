@@ -100,7 +100,7 @@ def _valued(raw: str, marks: str, schema: Any) -> Any:
     text = text[:-1] if text.endswith("\n") and raw.startswith("\n") else text
     if 'string="true"' in marks or 'type="string"' in marks:
         return text
-    if types_of(schema) & _STRUCTURES and _CHILD.match(raw):
+    if _CHILD.match(raw) and types_of(schema) & _STRUCTURES and "string" not in types_of(schema):
         return _nested(raw, schema, 0)
     return typed(text, schema)
 

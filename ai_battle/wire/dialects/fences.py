@@ -32,7 +32,7 @@ def fence_at(source: Source, at: int) -> Fence | None:
     """The fenced block that opens at `at`: at the start of a line, or where a language and a line break follow."""
     text = source.text
     found = _FENCE.match(text, at)
-    begins_line = _INDENT.fullmatch(text, text.rfind("\n", max(0, at - 60), at) + 1 if at else 0, at) is not None
+    begins_line = _INDENT.fullmatch(source.before(at, 60)) is not None
     if not found or not (begins_line or (found["language"] and text[at - 1 : at] not in "\"'“(")):
         found = _GLUED.match(text, at) if begins_line else None
     if not found:
@@ -49,6 +49,6 @@ def inline_code_end(source: Source, at: int) -> int:
     """Where inline code that is only shown ends; just behind its marks when it is no code, or its line is nothing else."""
     text, inside = source.text, run_end(source.text, at)
     found = source.find(re.compile(rf"(?<!`)`{{{inside - at}}}(?!`)|\n\s*\n"), inside)
-    if not found or found.group()[0] != "`" or _ALONE.match(source.line(at)):
+    if not found or found.group()[0] != "`" or source.line_is(_ALONE, at):
         return inside
     return found.end()

@@ -1,5 +1,6 @@
 """A whole text, read: calls, issues, and the prose that is left."""
 
+import re
 from collections.abc import Iterable
 
 from ai_battle.core.messages import ToolCall
@@ -7,6 +8,8 @@ from ai_battle.core.messages import ToolCall
 from .names import Offer, Offered
 from .reading import Issue, Piece, Reading, Span
 from .scanner import Scanner
+
+_BETWEEN = re.compile(r"[\s,;]*")
 
 
 def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
@@ -19,15 +22,28 @@ def read_offered(text: str, tools: Offered) -> Reading:
     while piece := scanner.next():
         if piece.start == 0 and not piece.is_call:
             pieces.clear()
-        if piece.is_call:
+        if piece.calls or piece.issues:
             pieces.append(piece)
-    return _reading(text, pieces)
+    return _reading(text, _without_cut_list(text, pieces))
+
+
+def _without_cut_list(text: str, pieces: list[Piece]) -> list[Piece]:
+    """A list of calls that breaks off is cut as a whole: its complete calls were not all that was meant."""
+    if not pieces or not pieces[-1].cut:
+        return pieces
+    first = len(pieces) - 1
+    while first and _BETWEEN.fullmatch(text, pieces[first - 1].end, pieces[first].start):
+        first -= 1
+    if not text[: pieces[first].start].rstrip().endswith("["):
+        return pieces
+    whole = Piece(pieces[first].start, pieces[-1].end, issues=pieces[-1].issues, cut=True)
+    return [*pieces[:first], whole]
 
 
 def _reading(text: str, pieces: list[Piece]) -> Reading:
     calls: list[ToolCall] = [call for piece in pieces for call in piece.calls]
     issues: list[Issue] = [issue for piece in pieces for issue in piece.issues]
-    spans = tuple(Span(piece.start, piece.end) for piece in pieces)
+    spans = tuple(Span(piece.start, piece.end) for piece in pieces if piece.is_call)
     return Reading(tuple(calls), spans, tuple(issues), _outside(text, spans))
 
 

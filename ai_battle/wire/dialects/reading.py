@@ -56,7 +56,8 @@ class Piece:
 
     @property
     def is_call(self) -> bool:
-        return bool(self.calls or self.issues)
+        """Whether the text of the piece is a call, and so no prose; a quotation stays what it is."""
+        return bool(self.calls) or any(found.kind != "quoted" for found in self.issues)
 
 
 def issue(kind: IssueKind, text: str, start: int, detail: str = "") -> Issue:

@@ -14,7 +14,10 @@ from .react import read_action
 from .reading import Piece
 from .source import Source
 
-_OPENER = re.compile(r"[<`({\[>~A\]◁]")
+_OPENER = re.compile(
+    r"[`~>◁]|<(?=[|｜/A-Za-z])|\{(?=\s*[\"'“\\\w`}])|(?<=[\w`])\s?\("
+    r"|\[(?=\[{0,2}\s*(?:\{\s*[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|\](?=<)"
+)
 _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions)>"
     r"|<[|｜](?:DSML｜)?(?:tool|function|action|plugin)(?:[\w▁]*)[|｜]?>|<\|(?:python_tag|START_ACTION|tools_prefix)\|>"
@@ -46,8 +49,8 @@ class Scanner:
         """The next piece that is not plain prose, or none when the text is at its end."""
         text = self.source.text
         while found := _OPENER.search(text, self.at):
-            at = found.start()
-            piece = _READERS[found.group()](self, at)
+            at = found.end() - 1 if text[found.start()].isspace() else found.start()
+            piece = _READERS[text[at]](self, at)
             self.at = piece.end if piece and piece.end > at else at + 1
             if piece:
                 return piece
@@ -111,7 +114,7 @@ class Scanner:
             return self._think(opened)
         if closed := thinking.CLOSE.match(text, at):
             return self._thought(closed)
-        if _SQUARE.match(text, at):
+        if _SQUARE.match(text, at) or text.endswith("functools", 0, at):
             return self._bodies(at)
         return None if self._silent(at) else read_bracket(self.source, at, self.tools)
 
@@ -122,7 +125,8 @@ class Scanner:
         """In reasoning no value is a call, in a fenced block only one that begins its line."""
         if self._thinks or self._fence is None:
             return self._thinks
-        return bool(self.source.text[self.source.text.rfind("\n", 0, at) + 1 : at].strip())
+        start = max(self._fence.inside, at - len(self.source.before(at, 60)))
+        return bool(self.source.text[start:at].strip())
 
     def _parenthesis(self, at: int) -> Piece | None:
         return None if self._thinks else read_parenthesis(self.source, at, self.tools)
@@ -132,21 +136,35 @@ class Scanner:
         text, source = self.source.text, self.source
         end = run_end(text, at)
         if self._fence:
+            inner = fence_at(source, at) if end - at > 2 else None
+            if inner and inner.language and not self.tools.known(inner.language):
+                return self._shown(at, inner)
             if end - at >= len(self._fence.marks) and text[at] == self._fence.marks[0]:
                 self._fence = None
             return Piece(at, end)
-        if fence := fence_at(source, at):
+        if end - at > 2 and (fence := fence_at(source, at)):
             return self._opened(at, fence)
         return Piece(at, end if text[at] == "~" else inline_code_end(source, at))
 
     def _opened(self, at: int, fence: Fence) -> Piece:
-        if self._thinks or fence.language not in CALLING | READABLE:
-            close = self.source.find(fence.closing, fence.inside)
-            return Piece(at, close.end() if close else len(self.source.text), cut=close is None)
+        if self._thinks or fence.language not in CALLING | READABLE or self._holds_fences(fence):
+            return self._shown(at, fence)
         self._fence = fence
         if fence.language not in CALLING:
             return Piece(at, fence.inside)
         return self._calling(at, fence)
+
+    def _shown(self, at: int, fence: Fence) -> Piece:
+        """A block that is there to be read by people."""
+        close = self.source.find(fence.closing, fence.inside)
+        return Piece(at, close.end() if close else len(self.source.text), cut=close is None)
+
+    def _holds_fences(self, fence: Fence) -> bool:
+        """More marks than needed are there because the block quotes others."""
+        if len(fence.marks) < 4 or fence.language in CALLING:
+            return False
+        close = self.source.find(fence.closing, fence.inside)
+        return close is not None and "```" in self.source.text[fence.inside : close.start()]
 
     def _calling(self, at: int, fence: Fence) -> Piece:
         if named := _TOOL_NAME.match(self.source.text, fence.inside):
@@ -163,14 +181,14 @@ class Scanner:
 
     def _quotation(self, at: int) -> Piece | None:
         """A quoted line."""
-        text = self.source.text
-        if text[text.rfind("\n", max(0, at - 8), at) + 1 : at].strip(" ") or (at > 8 and "\n" not in text[at - 8 : at]):
+        text, before = self.source.text, self.source.before(at, 4)
+        if before.strip(" ") or len(before) > 3:
             return None
         end = text.find("\n", at)
         return Piece(at, len(text) if end < 0 else end)
 
     def _action(self, at: int) -> Piece | None:
-        line = self.source.text[self.source.text.rfind("\n", max(0, at - 12), at) + 1 : at]
+        line = self.source.before(at, 12)
         if self._thinks or len(line) >= 12 or line.strip("* #-_"):
             return None
         return read_action(self.source, at, self.tools)

@@ -11,15 +11,15 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Source:
-    __slots__ = ("_found", "_line", "_looks", "_patience", "text")
+    __slots__ = ("_found", "_line", "_patience", "_spare", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._found: dict[re.Pattern[str], tuple[int, re.Match[str] | None]] = {}
         # A failure of the fast decoder costs a walk over the whole text (it counts lines), so there is an end to them.
         self._patience = 50
-        self._looks = 50
-        self._line = (0, -1)
+        self._spare = len(text) // 8 + 10_000
+        self._line: tuple[re.Pattern[str] | None, int, int, bool] = (None, 0, -1, False)
 
     def find(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:
         """The first match from `at` on; asked with growing `at`, the text is walked once per pattern."""
@@ -31,18 +31,25 @@ class Source:
         self._found[pattern] = at, match
         return match
 
-    def may_look_again(self) -> bool:
-        """Whether text that was read in vain may be read once more from within; not for ever, as that adds up."""
-        self._looks -= 1
-        return self._looks >= 0
+    def may_look_again(self, characters: int) -> bool:
+        """Whether so much text that was read in vain may be read once more from within; not for ever, as it adds up."""
+        self._spare -= characters
+        return self._spare >= 0
 
-    def line(self, at: int) -> str:
-        """The line that `at` is on."""
-        start, end = self._line
-        if not start <= at <= end:
+    def before(self, at: int, most: int) -> str:
+        """What stands before `at` on its line, its last `most` characters at most."""
+        start = max(0, at - most)
+        return self.text[max(start, self.text.rfind("\n", start, at) + 1) : at]
+
+    def line_is(self, pattern: re.Pattern[str], at: int) -> bool:
+        """Whether the whole line of `at` fits; asked often about one line, it is looked at once."""
+        known, start, end, fits = self._line
+        if known is not pattern or not start <= at <= end:
             start, end = self.text.rfind("\n", 0, at) + 1, self.text.find("\n", at)
-            self._line = start, end = start, len(self.text) if end < 0 else end
-        return self.text[start:end]
+            end = len(self.text) if end < 0 else end
+            fits = pattern.fullmatch(self.text, start, end) is not None
+            self._line = pattern, start, end, fits
+        return fits
 
     def value(self, at: int) -> tuple[Any, int]:
         """The JSON (or nearly JSON) value at `at` and where it ends; raises Unreadable."""

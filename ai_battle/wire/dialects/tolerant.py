@@ -6,10 +6,10 @@ from typing import Any
 from .numerals import number_at
 from .quoting import QUOTE, read_string
 
-_SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,4000}\*/)*")
+_SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}\*/)*")
 _SIMPLE = re.compile(r"[^\W\d][\w.$\-]*")
 _KEY = re.compile(r"[\w$][\w.$\-]*")
-_WORDS = re.compile(r"[^\s,()\[\]{}\"'=:;<>`]+(?: [^\s,()\[\]{}\"'=:;<>`]+)*")
+_WORDS = re.compile(r"[\w.\-/@%+$\\]+(?: [\w.\-/@%+$\\]+)*")
 _CONSTANTS = {
     "true": True,
     "false": False,
@@ -48,6 +48,8 @@ def read_value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
     """The value at `at` and where it ends; raises Unreadable."""
     at = skip_space(text, at)
     char = text[at]
+    if char == "(" and (found := number_at(text, at)):
+        return found
     if char in _CLOSERS:
         if depth >= _DEEPEST:
             raise Unreadable(at)

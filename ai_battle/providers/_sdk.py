@@ -1,9 +1,12 @@
 """The other transport: a client of an official SDK used raw, for its authentication and its special variants."""
 
+import os
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 from pydantic_core import from_json
@@ -22,11 +25,14 @@ _PLAIN = ("AsyncOpenAI", "AsyncAnthropic")
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """An official package, the HTTP library under it, and how its client is made when the caller brings none."""
+    """An official package, the HTTP library under it, and how its client is made when the caller brings none.
+
+    `make` is given the package and what verifies certificates.
+    """
 
     package: str
     http: str
-    make: Callable[[Any], Any]
+    make: Callable[[Any, Any], Any]
     brought: Any = field(default=None, repr=False)
 
 
@@ -81,7 +87,7 @@ class SdkTransport(Transport):
         if self._sdk.brought is not None:
             return self._sdk.brought
         key = (SdkTransport, self._sdk.package, self.address.base_url, *self.address.headers.items())
-        return await _scope.opened(key, lambda: self._sdk.make(self._package))
+        return await _scope.opened(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
 
     async def _send_through(self, client: Any, method: str, url: str, body: bytes) -> Any:
         """Through `openai` or `anthropic`: their status errors are answers to us."""
@@ -114,6 +120,16 @@ class SdkTransport(Transport):
                 raise connection_fault(error, str(self.address), self.address.start) from error
 
         return read
+
+
+def _certificates(http: ModuleType) -> Any:
+    """To read them takes longer than many a call: once for all clients, as long as the user names the same file."""
+    return _read_certificates(http, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _read_certificates(http: ModuleType, file: str | None, folder: str | None) -> Any:
+    return http.create_ssl_context()
 
 
 def _headers(address: Address) -> dict[str, str]:

@@ -68,6 +68,11 @@ def _transport(address: Address, key: Key, settings: Settings) -> Transport:
     return AiohttpTransport(replace(address, headers={**(named if key.value else {}), **address.headers}))
 
 
-def _maker(address: Address, key: Key) -> Callable[[Any], Any]:
+def _maker(address: Address, key: Key) -> Callable[[Any, Any], Any]:
     named = {"auth_token" if key.source == "ANTHROPIC_AUTH_TOKEN" else "api_key": key.value or NO_KEY}
-    return lambda package: package.AsyncAnthropic(base_url=address.base_url, **named)
+
+    def make(package: Any, certificates: Any) -> Any:
+        http = package.DefaultAsyncHttpxClient(verify=certificates)
+        return package.AsyncAnthropic(base_url=address.base_url, http_client=http, **named)
+
+    return make

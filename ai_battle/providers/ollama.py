@@ -159,9 +159,10 @@ def _url(settings: Settings) -> str:
 
 
 def _transport(address: Address, key: Key, settings: Settings) -> Transport:
+    def make(package: Any, certificates: Any) -> Any:
+        return package.AsyncClient(host=address.base_url, verify=certificates)
+
     if settings.through_sdk:
-        return SdkTransport(
-            address, Sdk("ollama", "httpx", lambda ollama: ollama.AsyncClient(host=address.base_url), settings.client)
-        )
+        return SdkTransport(address, Sdk("ollama", "httpx", make, settings.client))
     named = {"authorization": f"Bearer {key.value}"} if key.value else {}
     return AiohttpTransport(replace(address, headers={**named, **address.headers}))

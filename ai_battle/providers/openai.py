@@ -156,12 +156,17 @@ def _transport(address: Address, key: Key, settings: Settings) -> Transport:
     return AiohttpTransport(replace(address, headers={**(named if key.value else {}), **address.headers}))
 
 
-def _maker(address: Address, key: Key, settings: Settings) -> Callable[[Any], Any]:
-    def make(package: Any) -> Any:
+def _maker(address: Address, key: Key, settings: Settings) -> Callable[[Any, Any], Any]:
+    def make(package: Any, certificates: Any) -> Any:
         version = _azure_version(settings)
+        http = package.DefaultAsyncHttpxClient(verify=certificates)
         if address.provider == "azure" and version:
-            return package.AsyncAzureOpenAI(azure_endpoint=address.base_url, api_key=key.value, api_version=version)
+            return package.AsyncAzureOpenAI(
+                azure_endpoint=address.base_url, api_key=key.value, api_version=version, http_client=http
+            )
         headers = {"api-key": key.value} if address.provider == "azure" else {}
-        return package.AsyncOpenAI(base_url=address.base_url, api_key=key.value or NO_KEY, default_headers=headers)
+        return package.AsyncOpenAI(
+            base_url=address.base_url, api_key=key.value or NO_KEY, default_headers=headers, http_client=http
+        )
 
     return make

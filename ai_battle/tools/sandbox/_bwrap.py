@@ -12,6 +12,8 @@ from ._protected import PROTECTED
 
 NOBODY = "65534"
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_SEALED = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write to /proc/sys
+_MASKED = ("keys", "key-users", "kallsyms", "kcore", "cmdline", "sched_debug", "timer_list", "vmallocinfo")
 _PROGRAM = "/run/program"
 _TEMPORARY = "/tmp"  # noqa: S108 - a private one
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
@@ -40,7 +42,7 @@ class Bubblewrap(Fence):
             *_bound(site.folders), "--ro-bind", str(FENCE), str(FENCE),
             "--ro-bind", str(site.scratch / site.program), f"{_PROGRAM}/{site.program}",
             "--bind", str(site.workspace), str(site.workspace), *_read_only(site.workspace),
-            "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--",
+            *_SEALED, "--remount-ro", "/", "--chdir", "/", "--",
         )  # fmt: skip
 
     def inside(self, site: Site) -> Inside:
@@ -61,6 +63,8 @@ class Bubblewrap(Fence):
             *(part for name in SETTINGS for part in ("--ro-bind-try", name, name)),
             "--ro-bind", str(FENCE / "passwd"), "/etc/passwd", "--ro-bind", str(FENCE / "group"), "/etc/group",
             "--proc", "/proc", "--dev", "/dev",
+            *(part for name in _MASKED if os.path.exists(f"/proc/{name}")
+              for part in ("--ro-bind", os.devnull, f"/proc/{name}")),
             "--size", self._size, "--tmpfs", _SHARED_MEMORY, "--size", self._size, "--tmpfs", _TEMPORARY,
         )  # fmt: skip
 

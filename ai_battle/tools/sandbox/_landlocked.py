@@ -23,7 +23,7 @@ class Landlocked(Fence):
 
     def __init__(self) -> None:
         self.calls = calls(alone=False)
-        self.layers = (*ALWAYS, *landlock_layer(), "seccomp, also against changes of metadata", "supervisor")
+        self.layers = (*ALWAYS, *landlock_layer(), "seccomp", "supervisor")
 
     def around(self, site: Site) -> Sequence[str]:
         return ()

@@ -31,12 +31,11 @@ _NEVER = (
 _UNKNOWN = (
     "clone3", "openat2", "fchmodat2", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create",
 )  # fmt: skip
-# Landlock does not mediate these, so where the file system is the user's own they would reach files outside. The
-# supervisor makes them for the program where that is harmless.
-_ASKED_FOR = (
-    "chmod", "fchmod", "fchmodat", "utimensat", "chown", "lchown", "fchown", "fchownat", "connect",
-    "link", "linkat", "unlink", "unlinkat",
-)  # fmt: skip
+# Landlock does not mediate these, so they would reach files outside where those are the user's own, and root's devices
+# in a namespace. The supervisor makes them for the program where that is harmless.
+_METADATA = ("chmod", "fchmod", "fchmodat", "utimensat", "chown", "lchown", "fchown", "fchownat")
+# The same for sockets with a path, and for names in a /dev/shm that is everybody's.
+_NAMES = ("connect", "link", "linkat", "unlink", "unlinkat")
 _OUTDATED = ("utime", "utimes", "futimesat")
 _ATTRIBUTES = (
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
@@ -69,12 +68,16 @@ def _always() -> Iterator[_Named]:
     yield from ((name, _REFUSE, ()) for name in _NEVER)
     yield from ((name, ERRNO | errno.ENOSYS, ()) for name in _UNKNOWN)
     yield "clone", _REFUSE, (has_bits(0, _NEW_NAMESPACES),)
-    yield "socket", _REFUSE, (is_not(0, _UNIX),)
+    # Said so, programs give up; "not permitted" makes some try again and again.
+    yield "socket", ERRNO | errno.EAFNOSUPPORT, (is_not(0, _UNIX),)
     yield "socketpair", _REFUSE, (is_not(0, _UNIX),)
     yield "personality", _REFUSE, (is_not(0, 0), is_not(0, 0xFFFFFFFF))
     for request in (_INJECT_INPUT, _CONSOLE, _SET_FLAGS, _SET_EXTENDED_FLAGS):
         yield "ioctl", _REFUSE, (is_(1, request),)
     yield from _privileged_files()
+    yield from ((name, NOTIFY, ()) for name in _METADATA)
+    yield from ((name, _REFUSE, ()) for name in _OUTDATED)
+    yield from ((name, ERRNO | errno.EOPNOTSUPP, ()) for name in _ATTRIBUTES)
 
 
 def _privileged_files() -> Iterator[_Named]:
@@ -90,9 +93,8 @@ def _privileged_files() -> Iterator[_Named]:
 
 def _beside_others() -> Iterator[_Named]:
     """What namespaces would have kept away: the user's other files, sockets and processes."""
-    yield from ((name, _REFUSE, ()) for name in (*_OUTDATED, "inotify_add_watch"))
-    yield from ((name, NOTIFY, ()) for name in _ASKED_FOR)
-    yield from ((name, ERRNO | errno.EOPNOTSUPP, ()) for name in _ATTRIBUTES)
+    yield "inotify_add_watch", _REFUSE, ()
+    yield from ((name, NOTIFY, ()) for name in _NAMES)
     # A datagram socket could send to any path, and the address stands where a filter can't look.
     for name in ("socket", "socketpair"):
         yield name, _REFUSE, (Condition(1, 0xF, _STREAM, holds=False),)

@@ -4,7 +4,8 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -66,13 +67,17 @@ def survivors(workspace: Path) -> list[str]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    """As in a run directory, with things beside it that are nobody's business."""
-    folder = tmp_path / "run" / "workspace"
-    folder.mkdir(parents=True)
-    (tmp_path / "run" / "journal.jsonl").write_text("SECRET journal")
-    (tmp_path / "secret.txt").write_text("SECRET file")
-    return folder
+def workspace() -> Iterator[Path]:
+    """As in a run directory, with things beside it that are nobody's business.
+
+    Not in /tmp: behind bubblewrap there is another one, where programs may well write under the same names.
+    """
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="ai-battle-", ignore_cleanup_errors=True) as outside:
+        folder = Path(outside) / "run" / "workspace"
+        folder.mkdir(parents=True)
+        (Path(outside) / "run" / "journal.jsonl").write_text("SECRET journal")
+        (Path(outside) / "secret.txt").write_text("SECRET file")
+        yield folder
 
 
 @pytest.fixture

@@ -75,8 +75,7 @@ def _restrict(orders: Orders, post: _socket.socket) -> None:
     if orders.writable and _landlock.abi():
         _landlock.restrict(orders.readable, orders.writable, orders.devices)
     if orders.calls:
-        listener = _system.restrict_calls(orders.calls, listen=bool(orders.shared_memory))
-        if orders.shared_memory:
-            rights = listener.to_bytes(4, sys.byteorder)
-            post.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
-            os.close(listener)
+        listener = _system.restrict_calls(orders.calls)
+        rights = listener.to_bytes(4, sys.byteorder)
+        post.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+        os.close(listener)

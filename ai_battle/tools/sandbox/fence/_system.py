@@ -28,13 +28,12 @@ def prctl(option: int, *arguments: int) -> None:
         raise OSError(error, os.strerror(error))
 
 
-def restrict_calls(filter_program: bytes, *, listen: bool) -> int:
-    """Seccomp, for good: `filter_program` is BPF. With `listen`, a descriptor where calls to decide on arrive."""
+def restrict_calls(filter_program: bytes) -> int:
+    """Seccomp, for good: `filter_program` is BPF. The descriptor is where calls arrive that are to be decided on."""
     instructions = ctypes.create_string_buffer(filter_program, len(filter_program))
     header = _FilterProgram(len(filter_program) // 8, ctypes.addressof(instructions))
     prctl(SET_NO_NEW_PRIVS, 1)
-    flags = _NEW_LISTENER if listen else 0
-    return syscall(_SECCOMP[os.uname().machine], _SET_FILTER, flags, ctypes.byref(header))
+    return syscall(_SECCOMP[os.uname().machine], _SET_FILTER, _NEW_LISTENER, ctypes.byref(header))
 
 
 def descriptor_of(pid: int, descriptor: int) -> int:

@@ -149,5 +149,5 @@ def _start(orders: Orders) -> _Child:
         os.close(descriptor)
     message = os.read(trouble, _CHUNK).decode(errors="replace")  # at its end when the program starts
     os.close(trouble)
-    listener = _notices.received(post) if orders.shared_memory and not message else 0
+    listener = _notices.received(post) if orders.calls and not message else 0
     return _Child(pid, (out, err), message, listener)

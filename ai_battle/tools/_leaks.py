@@ -11,6 +11,7 @@ from ..wire.dialects.canonical import call_key
 from ..wire.dialects.names import Offered
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
+from .formats._written import UNREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ def wishes(response: ModelResponse, specs: tuple[ToolSpec, ...], results: Iterab
     """What `response` asks for. A call that only repeats what a tool returned is a quotation."""
     if calls := response.tool_calls:
         return Wishes(tuple(_resolved(calls, specs)), response.text)
+    if problems := response.extra.get(UNREAD):
+        return Wishes(prose=response.text, problems=problems)
     reading = read(response.text, specs)
     if not reading.spans or _is_quoted(reading, response.text, specs, results):
         return Wishes(prose=response.text)

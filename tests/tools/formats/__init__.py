@@ -1,0 +1,1 @@
+"""Models without native tools get the same interface."""

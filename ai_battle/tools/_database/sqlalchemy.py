@@ -1,0 +1,105 @@
+"""PostgreSQL, and whatever else SQLAlchemy speaks: read-only where the server itself keeps to it."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...core import plugins
+from ...core.errors import ConfigError, ToolError
+from .rows import Limits, Rows
+
+EXTRA = "database"
+DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+READS = re.compile(r"\s*(select|with|values|table)\b", re.IGNORECASE)
+COMMENT = re.compile(r"\s*(--[^\n]*(\n|$)|/\*.*?\*/)", re.DOTALL)
+READER = "pg_read_all_data"
+
+
+class Server:
+    """A database server by its URL; every statement has a connection of its own."""
+
+    def __init__(self, url: str, *, writing: bool) -> None:
+        self._alchemy = plugins.optional("sqlalchemy", EXTRA)
+        try:
+            written = self._alchemy.make_url(url)
+        except self._alchemy.exc.ArgumentError as error:
+            raise ConfigError("database_query: the database is no URL, such as postgresql://user@host/name") from error
+        self.url = written.set(drivername=DRIVERS.get(written.drivername, written.drivername))
+        self.writing = writing
+        self._is_postgres = self.url.get_backend_name() == "postgresql"
+        if not writing and not self._is_postgres:
+            raise ConfigError(
+                f"database_query can't keep {self.url.get_backend_name()} read-only; give it a user that may only "
+                "read, and say so: allow_writing: true"
+            )
+        self._engine = self._made_engine()
+        self.description = f"{self.url.get_backend_name()}; what tables there are says information_schema.tables"
+
+    def run(self, statement: str, limits: Limits) -> Rows:
+        """Blocks until the rows are there; raises `ToolError`."""
+        statement = _only_statement(statement)
+        if not self.writing and not READS.match(COMMENT.sub("", statement, count=20)):
+            raise ToolError(
+                "That is not allowed here: only one statement that reads, so SELECT, WITH, VALUES or TABLE."
+            )
+        with self._told(limits), self._engine.connect() as connection:
+            if self._is_postgres:
+                return self._run_on_postgres(connection, statement, limits)
+            rows = _fetched(connection.exec_driver_sql(statement), limits)
+            connection.commit()
+            return rows
+
+    def _run_on_postgres(self, connection: Any, statement: str, limits: Limits) -> Rows:
+        """What reads is a cursor: the server takes nothing but one statement for it, and hands out rows as asked."""
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(limits.seconds * 1000)}")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(limits.seconds * 1000)}")
+        if self.writing:
+            rows = _fetched(connection.exec_driver_sql(_literal(statement)), limits)
+            connection.commit()
+            return rows
+        connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+        if connection.exec_driver_sql("SELECT usesuper FROM pg_user WHERE usename = current_user").scalar():
+            connection.exec_driver_sql(f"SET LOCAL ROLE {READER}")
+        connection.exec_driver_sql(_literal(f"DECLARE found NO SCROLL CURSOR FOR {statement}"))
+        return _fetched(connection.exec_driver_sql(f"FETCH {limits.rows + 1} FROM found"), limits)
+
+    def _made_engine(self) -> Any:
+        """Without a pool; PostgreSQL's statements are prepared, which leaves no room for a second one."""
+        options = {"connect_args": {"prepare_threshold": 0, "connect_timeout": 5}} if self._is_postgres else {}
+        try:
+            return self._alchemy.create_engine(self.url, poolclass=self._alchemy.pool.NullPool, **options)
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"database_query: the driver {error.name} is not installed; for PostgreSQL it comes with: "
+                f"pip install 'ai-battle[{EXTRA}]'"
+            ) from error
+
+    @contextmanager
+    def _told(self, limits: Limits) -> Iterator[None]:
+        try:
+            yield
+        except self._alchemy.exc.SQLAlchemyError as error:
+            said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+            raise ToolError(self._words(said, limits)) from error
+
+    def _words(self, said: str, limits: Limits) -> str:
+        if "statement timeout" in said:
+            return f"The query was ended after {limits.seconds:g} s; ask for less."
+        name = self.url.get_backend_name()
+        return f"{name}: {said.replace(str(self.url.password), '***') if self.url.password else said}"
+
+
+def _fetched(result: Any, limits: Limits) -> Rows:
+    if not result.returns_rows:
+        return Rows([], [], is_cut=False, changed=result.rowcount)
+    return Rows.of(list(result.keys()), map(tuple, result), limits, result.rowcount)
+
+
+def _only_statement(statement: str) -> str:
+    return statement.strip().rstrip(";").rstrip()
+
+
+def _literal(statement: str) -> str:
+    """Percent signs are the driver's places for values; there are no values."""
+    return statement.replace("%", "%%")

@@ -1,0 +1,124 @@
+"""SQLite: a connection that can't write, a judge for each step of a statement, and an end to those that have none."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from ...core.errors import ToolError
+from .formatting import printf
+from .rows import Limits, Rows
+
+STEPS, WAIT = 200, 2.0
+HEAP = 256 << 20  # of all connections of the process together: SQLite knows no other limit
+READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
+WRITING = (
+    sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_TRANSACTION,
+    sqlite3.SQLITE_SAVEPOINT, sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_ANALYZE, sqlite3.SQLITE_REINDEX,
+    sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_CREATE_TABLE, sqlite3.SQLITE_CREATE_TRIGGER, sqlite3.SQLITE_CREATE_VIEW,
+    sqlite3.SQLITE_DROP_INDEX, sqlite3.SQLITE_DROP_TABLE, sqlite3.SQLITE_DROP_TRIGGER, sqlite3.SQLITE_DROP_VIEW,
+)  # fmt: skip
+# That describe the database, and change nothing whatever their argument is.
+PRAGMAS = ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",
+           "compile_options", "function_list", "collation_list")  # fmt: skip
+FUNCTIONS_OUTSIDE = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_compileoption_get")
+MOST: Mapping[int, int] = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+DESCRIPTION = "SQLite; what tables there are says SELECT name, sql FROM sqlite_schema"
+
+
+class Sqlite:
+    """One database file; every statement has a connection of its own."""
+
+    description = DESCRIPTION
+
+    def __init__(self, path: Path, *, writing: bool) -> None:
+        self.path = path.expanduser().resolve()
+        self.writing = writing
+
+    def run(self, statement: str, limits: Limits) -> Rows:
+        """Blocks until the rows are there; raises `ToolError`."""
+        with self._connected(limits.seconds) as connection, _told(limits):
+            cursor = connection.execute(statement)
+            if not cursor.description and not self.writing:
+                raise ToolError("That reads nothing; only one statement that reads this database is allowed here.")
+            rows = Rows.of([column[0] for column in cursor.description or ()], cursor, limits, cursor.rowcount)
+            if self.writing:
+                cursor.close()
+                connection.commit()
+            return rows
+
+    @contextmanager
+    def _connected(self, seconds: float) -> Iterator[sqlite3.Connection]:
+        if self.path != self.path.resolve():
+            raise ToolError(f"The database {self.path.name} is behind a link now; it is not opened.")
+        if not self.path.is_file():
+            raise ToolError(f"There is no database {self.path.name}.")
+        mode = "rw" if self.writing else "ro"
+        with _told(None):
+            connection = sqlite3.connect(
+                f"file:{quote(str(self.path))}?mode={mode}", uri=True, timeout=WAIT, check_same_thread=False
+            )
+        with closing(connection):
+            for kind, most in MOST.items():
+                connection.setlimit(kind, most)
+            for setting in ("trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY", f"hard_heap_limit={HEAP}"):
+                connection.execute(f"PRAGMA {setting}")
+            if not self.writing:
+                connection.execute("PRAGMA query_only=ON")
+            for name in ("printf", "format"):
+                connection.create_function(name, -1, printf, deterministic=True)
+            connection.set_authorizer(_judge(self.writing))
+            connection.set_progress_handler(_clock(seconds), STEPS)
+            yield connection
+
+
+def _judge(writing: bool) -> Callable[..., int]:
+    """Says of each thing that a statement wants to do whether it may; what it does not know, it may not."""
+    allowed = (*READING, *WRITING) if writing else READING
+
+    def judge(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        match action:
+            case sqlite3.SQLITE_FUNCTION:
+                fine = (second or "").lower() not in FUNCTIONS_OUTSIDE
+            case sqlite3.SQLITE_PRAGMA:
+                fine = (first or "").lower() in PRAGMAS
+            case sqlite3.SQLITE_UPDATE if first == "sqlite_master":
+                fine = True  # how a table-valued function declares its columns; that table itself is never updated
+            case _:
+                fine = action in allowed
+        return sqlite3.SQLITE_OK if fine else sqlite3.SQLITE_DENY
+
+    return judge
+
+
+def _clock(seconds: float) -> Callable[[], int]:
+    until = time.monotonic() + seconds
+    return lambda: int(time.monotonic() > until)
+
+
+@contextmanager
+def _told(limits: Limits | None) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
+        raise ToolError(_words(str(error), limits)) from error
+
+
+def _words(said: str, limits: Limits | None) -> str:
+    if "interrupted" in said and limits:
+        return f"The query was ended after {limits.seconds:g} s; ask for less."
+    if "not authorized" in said or "readonly" in said or "prohibited" in said or "no such function" in said:
+        return f"That is not allowed here ({said}): only one statement that reads this database."
+    if "out of memory" in said or not said:
+        return "The query needs too much memory; ask for less."
+    return f"SQLite: {said}"

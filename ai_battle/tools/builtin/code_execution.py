@@ -1,0 +1,79 @@
+"""`code_execution`: runs code that a model wrote, behind the fence of this machine."""
+
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ConfigError
+from .._threads import in_thread
+from ..base import Tool
+from ..sandbox import Level, Outcome, Program, Sandbox, SandboxLimits, choose
+
+LANGUAGES = ("python", "javascript", "bash")
+LONGEST, SURROUNDINGS = 600.0, 15.0
+
+
+class CodeExecutionTool(Tool):
+    name = "code_execution"
+    description = (
+        "Execute a program in python, javascript (node) or bash. It sees the workspace as its current folder, has no "
+        "network, and nothing but files in the workspace is there the next time; print what you want to see."
+    )
+    writes = True
+
+    def __init__(
+        self,
+        workspace: Path = Path(),
+        timeout: float = 30.0,
+        sandbox: Level = "auto",
+        memory_mb: int = 1024,
+        allow_unsandboxed: bool = False,
+    ) -> None:
+        """`timeout` is what a program gets that asks for no time of its own, and the most that one can ask for."""
+        if not 0 < timeout <= LONGEST:
+            raise ConfigError(f"code_execution: timeout must be above 0 and up to {LONGEST:g} seconds, not {timeout!r}")
+        self.workspace, self.seconds = Path(workspace).expanduser().absolute(), float(timeout)
+        self.limits = SandboxLimits(memory=memory_mb << 20)
+        self.timeout = self.seconds + SURROUNDINGS
+        self._level, self._allow = sandbox, allow_unsandboxed
+        self._fence: Sandbox | None = None
+
+    @property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        return {
+            "language": {"type": "string", "enum": list(LANGUAGES), "default": "python"},
+            "code": {"type": "string", "description": "Code to execute", "required": True},
+            "timeout": {
+                "type": "number",
+                "description": f"Execution timeout in seconds, at most {self.seconds:g}",
+                "exclusiveMinimum": 0,
+                "default": self.seconds,
+            },
+        }
+
+    async def fence(self) -> Sandbox:
+        """The fence that code runs behind here, found when it is first asked for; raises `NoFence`."""
+        if self._fence is None:
+            self._fence = await in_thread(choose, self._level, self._allow)
+        return self._fence
+
+    async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        language = parameters.get("language", "python")
+        if language not in LANGUAGES:
+            return {"error": f"Unsupported language: {language}"}
+        seconds = min(float(parameters.get("timeout", self.seconds)), self.seconds)
+        fence = await self.fence()
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        program = Program(language, parameters.get("code", ""), seconds)
+        return _result(await fence.run(program, self.workspace, self.limits), seconds)
+
+
+def _result(outcome: Outcome, seconds: float) -> dict[str, Any]:
+    """A program that ran out of time or memory is told as such, with what it had printed."""
+    printed = {"stdout": outcome.stdout, "stderr": outcome.stderr, "exit_code": outcome.exit_code}
+    match outcome.killed_because:
+        case "":
+            return printed
+        case "time":
+            return {"error": f"Execution timed out after {seconds:g} s", **printed}
+        case limit:
+            return {"error": f"The program was ended: it used more {limit} than it may", **printed}

@@ -1,0 +1,56 @@
+"""`database_query`: one SQL statement on a database of the user's; read-only unless the configuration allows more."""
+
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ConfigError
+from .._database.rows import Limits
+from .._database.sqlalchemy import Server
+from .._database.sqlite import Sqlite
+from .._threads import in_thread
+from ..base import Tool
+
+SQLITE = "sqlite:///"
+
+
+class DatabaseQueryTool(Tool):
+    name = "database_query"
+    parameters = {  # noqa: RUF012 - as the specification writes tools
+        "query": {"type": "string", "description": "One SQL statement", "required": True},
+    }
+
+    def __init__(
+        self,
+        database: str = "",
+        allow_writing: bool = False,
+        timeout: float = 10.0,
+        max_rows: int = 100,
+        base: Path = Path(),
+    ) -> None:
+        """`database` is a file of SQLite, or a URL such as postgresql://user:${PASSWORD}@host/name."""
+        if not 0 < timeout <= 3600 or not 1 <= max_rows <= 10_000:
+            raise ConfigError("database_query: timeout must be 0 to 3600 seconds, max_rows 1 to 10,000")
+        self.database = _opened(database, allow_writing, base)
+        self.limits = Limits(timeout, max_rows)
+        self.writes = allow_writing
+        self.timeout = timeout + 10
+
+    @property
+    def description(self) -> str:
+        kind = self.database.description if self.database else "no database is configured"
+        may = "Reads and writes." if self.writes else "Reads only."
+        return f"Ask a database by one SQL statement ({kind}). {may} At most {self.limits.rows} rows are given."
+
+    async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        if self.database is None:
+            return {"error": "No database is configured; name one: parameters: {database: shop.sqlite}"}
+        rows = await in_thread(self.database.run, parameters["query"], self.limits)
+        return rows.to_json()
+
+
+def _opened(database: str, writing: bool, base: Path) -> Sqlite | Server | None:
+    if not database:
+        return None
+    if "://" in database and not database.startswith(SQLITE):
+        return Server(database, writing=writing)
+    return Sqlite(base / Path(database.removeprefix(SQLITE)).expanduser(), writing=writing)

@@ -7,6 +7,7 @@ from math import inf
 from types import TracebackType
 
 from ..core.errors import TimedOut
+from ._watch import Deadline
 
 _ends: ContextVar[float] = ContextVar("ends", default=inf)
 
@@ -48,14 +49,14 @@ class ending:  # noqa: N801 - used like a function of contextlib
 class Clocks:
     """Ends what runs inside when a clock runs out, with an error that names the clock.
 
-    `heard()` costs one reading of the time: one timer looks at least every `idle` seconds what is due.
+    `heard()` costs one reading of the time.
     """
 
     def __init__(self, deadlines: Deadlines, where: str) -> None:
         self._deadlines = deadlines
         self._where = where
         self._last = 0.0
-        self._fault: TimedOut | None = None
+        self._deadline = Deadline(self._due, deadlines.idle)
 
     async def __aenter__(self) -> "Clocks":
         self._loop = asyncio.get_running_loop()
@@ -64,9 +65,7 @@ class Clocks:
         first_byte = self._deadlines.first_byte
         self._first = self._ends if first_byte is None else min(begun + first_byte, self._ends)
         self._seconds = self._ends - begun
-        self._timeout = asyncio.timeout(None)
-        await self._timeout.__aenter__()
-        self._timer = self._loop.call_at(min(self._first, begun + self._deadlines.idle), self._look)
+        await self._deadline.__aenter__()
         return self
 
     def heard(self) -> None:
@@ -76,28 +75,18 @@ class Clocks:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._timer.cancel()
         try:
-            await self._timeout.__aexit__(kind, error, trace)
+            await self._deadline.__aexit__(kind, error, trace)
         except TimeoutError:
-            if self._fault is None:
+            if not self._deadline.expired():
                 raise
-            raise self._fault from None
+            raise self._ran_out() from None
 
-    @property
     def _due(self) -> float:
         return min(self._last + self._deadlines.idle, self._ends) if self._last else self._first
 
-    def _look(self) -> None:
-        due, now = self._due, self._loop.time()
-        if due > now:
-            self._timer = self._loop.call_at(min(due, now + self._deadlines.idle), self._look)
-            return
-        self._fault = self._ran_out(due)
-        self._timeout.reschedule(now)
-
-    def _ran_out(self, due: float) -> TimedOut:
-        if due >= self._ends:
+    def _ran_out(self) -> TimedOut:
+        if self._due() >= self._ends:
             return TimedOut(f"{self._where}: no complete answer within {self._seconds:.3g} s (the total clock).")
         if self._last:
             idle = self._deadlines.idle

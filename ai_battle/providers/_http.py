@@ -112,8 +112,10 @@ class HttpClient(ModelClient):
                 clocks.heard()
             for event in events:
                 await emit(event)
-        for event in await self._rest(reply, reader):
-            await emit(event)
+        if not reader.done:
+            for event in await self._rest(reply, reader):
+                await emit(event)
+        await reply.rest()
         return reader.finish()
 
     async def _rest(self, reply: Reply, reader: Reader) -> list[Event]:
@@ -123,7 +125,6 @@ class HttpClient(ModelClient):
             async with asyncio.timeout(_AFTER_THE_ANSWER):
                 while not reader.done and (data := await reply.more()):
                     events += reader.feed(data)
-        await reply.rest()
         return events
 
     async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:

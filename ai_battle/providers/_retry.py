@@ -11,6 +11,7 @@ from ..core.events import AttemptFailed, Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._deadlines import Stalled, ending
 from ._traffic import Traffic, traffic_of
+from ._watch import Deadline
 
 MOST_STALLS = 2
 _GRACE = 0.25  # the client's own clock goes first, as it knows what had come
@@ -51,7 +52,7 @@ class Retrying(ModelClient):
         await self._client.aclose()
 
     async def _attempt(self, request: ModelRequest, emit: Emit, ends: float) -> ModelResponse:
-        clock = asyncio.timeout_at(ends + _GRACE)
+        clock = Deadline(lambda: ends + _GRACE)
         try:
             async with clock, self._traffic.attempt():
                 with ending(ends):

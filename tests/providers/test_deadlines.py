@@ -1,6 +1,7 @@
 """Each clock ends what it watches, names itself, and costs nothing while all is well."""
 
 import asyncio
+import gc
 from time import perf_counter
 
 import pytest
@@ -70,3 +71,26 @@ async def test_content_costs_a_look_at_the_time() -> None:
         for _ in range(10_000):
             clocks.heard()
         assert perf_counter() - began < 0.1
+
+
+async def test_calls_that_end_in_time_leave_no_timers_behind() -> None:
+    before = timers()
+
+    for _ in range(50):
+        async with Clocks(Deadlines(), "fake") as clocks:
+            clocks.heard()
+
+    assert timers() <= before + 1
+
+
+async def test_a_deadline_that_is_nearer_than_all_others_is_met_in_time() -> None:
+    async with Clocks(Deadlines(), "far"):
+        began = perf_counter()
+        with pytest.raises(TimedOut, match="near: no complete answer within 0.05 s"):
+            async with Clocks(Deadlines(total=0.05), "near"):
+                await asyncio.sleep(10)
+        assert perf_counter() - began < 1
+
+
+def timers() -> int:
+    return sum(isinstance(thing, asyncio.TimerHandle) for thing in gc.get_objects())

@@ -86,7 +86,7 @@ async def test_calls_that_end_in_time_leave_no_timers_behind() -> None:
 async def test_a_deadline_that_is_nearer_than_all_others_is_met_in_time() -> None:
     async with Clocks(Deadlines(), "far"):
         began = perf_counter()
-        with pytest.raises(TimedOut, match="near: no complete answer within 0.05 s"):
+        with pytest.raises(Unreachable, match=r"near: no complete answer within 0\.05 s"):
             async with Clocks(Deadlines(total=0.05), "near"):
                 await asyncio.sleep(10)
         assert perf_counter() - began < 1

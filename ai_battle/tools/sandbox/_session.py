@@ -21,11 +21,7 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME
 
 async def supervise(around: Sequence[str], orders: Orders) -> Mapping[str, Any]:
     """The supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
-    process = await asyncio.create_subprocess_exec(
-        *around, *(_HERE if orders.here else _EXEC),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env=_ENVIRONMENT, cwd="/", start_new_session=True,
-    )  # fmt: skip
+    process = await _started((*around, *(_HERE if orders.here else _EXEC)))
     try:
         answer, trouble = await asyncio.wait_for(_exchange(process, orders), orders.seconds + _PATIENCE)
     except TimeoutError as error:
@@ -35,6 +31,21 @@ async def supervise(around: Sequence[str], orders: Orders) -> Mapping[str, Any]:
     if not answer:
         raise ToolError(f"The fence could not be built: {_last_line(trouble)}")
     return _understood(answer)
+
+
+async def _started(command: Sequence[str]) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=_ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ToolError(f"The fence could not be built: {error}") from error
 
 
 async def _exchange(process: asyncio.subprocess.Process, orders: Orders) -> tuple[bytes, bytes]:

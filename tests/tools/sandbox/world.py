@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+import secrets
 import socket
 import stat
 import subprocess
@@ -46,7 +47,7 @@ class World:
 def world() -> Iterator[World]:
     with contextlib.ExitStack() as stack:
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        abstract = f"ai-battle-test-{os.getpid()}"
+        abstract = f"ai-battle-test-{secrets.token_hex(4)}"
         hidden = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         hidden.bind(f"\0{abstract}")
         hidden.listen()
@@ -55,6 +56,7 @@ def world() -> Iterator[World]:
         block = shared_memory.SharedMemory(create=True, size=64)
         stack.callback(block.unlink)
         stack.callback(block.close)
+        assert block.buf is not None
         block.buf[:6] = b"SECRET"
         victim, address = stack.enter_context(_victim())
         yield World(

@@ -1,0 +1,108 @@
+"""The strongest fence that works is taken; without one nothing runs, and what to do is said."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ai_battle.core.errors import ToolError
+from ai_battle.tools.sandbox import NoFence, Program, choose
+from ai_battle.tools.sandbox._bwrap import Bubblewrap
+from ai_battle.tools.sandbox._fences import Inside, Site
+from ai_battle.tools.sandbox._layers import landlock_abi
+from ai_battle.tools.sandbox._probe import why_not
+
+from .conftest import Run
+
+needs_bubblewrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+needs_landlock = pytest.mark.skipif(landlock_abi() < 6, reason="this kernel has no Landlock 6")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def fake_bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands before the real one on the PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    binary = folder / "bwrap"
+    binary.touch(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return binary
+
+
+@needs_bubblewrap
+def test_bubblewrap_comes_first() -> None:
+    sandbox = choose()
+    assert sandbox.name == "bubblewrap"
+    assert any("bubblewrap" in layer for layer in sandbox.layers)
+
+
+@needs_landlock
+def test_without_bubblewrap_landlock_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert choose("strict").name == "landlock"
+
+
+@needs_landlock
+def test_a_bubblewrap_that_is_refused_namespaces_is_passed_over(fake_bwrap: Path) -> None:
+    fake_bwrap.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+    assert choose().name == "landlock"
+    assert why_not(Bubblewrap(str(fake_bwrap)), str(fake_bwrap)) == (
+        "The fence could not be built: bwrap: setting up uid map: Permission denied"
+    )
+
+
+def test_a_fence_that_lets_a_forbidden_file_be_read_is_none(fake_bwrap: Path) -> None:
+    """A binary that only looks like bubblewrap runs the program as it is."""
+    fake_bwrap.write_text('#!/bin/bash\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
+    reason = why_not(_Open(str(fake_bwrap)), str(fake_bwrap))
+    assert reason == "a trial program did not do what it should: read all the same"
+
+
+class _Open(Bubblewrap):
+    """Relies on the binary alone."""
+
+    def inside(self, site: Site) -> Inside:
+        return replace(super().inside(site), writable=(), program=str(site.scratch / site.program))
+
+
+@needs_bubblewrap
+def test_what_worked_is_remembered_until_something_changes(tmp_path: Path) -> None:
+    binary = shutil.which("bwrap") or ""
+    assert why_not(Bubblewrap(binary), binary) == ""
+    remembered = (tmp_path / "cache" / "ai-battle" / "sandbox.json").read_text()
+    assert why_not(Bubblewrap("/nowhere"), binary) == "", "not tried again"
+    assert why_not(Bubblewrap("/nowhere")) != ""
+    assert (tmp_path / "cache" / "ai-battle" / "sandbox.json").read_text() == remembered
+
+
+def test_none_needs_both_keys() -> None:
+    with pytest.raises(NoFence, match="--allow-unsandboxed"):
+        choose("none")
+    assert choose("none", allow_unsandboxed=True).name == "none"
+    assert issubclass(NoFence, ToolError)
+
+
+async def test_without_a_fence_the_limits_still_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_KEY", "SECRET")
+    sandbox = choose("none", allow_unsandboxed=True)
+    outcome = await sandbox.run(Program("python", "import os; print(sorted(os.environ))\nwhile 1: pass", 0.5), tmp_path)
+    assert (outcome.stdout, outcome.killed_because) == ("['HOME', 'LANG', 'PATH', 'TMPDIR']\n", "time")
+
+
+async def test_a_workspace_that_is_not_there_is_named(run: Run, workspace: Path) -> None:
+    shutil.rmtree(workspace)
+    with pytest.raises(ToolError, match="is no directory; make it first"):
+        await run("print(1)")
+
+
+async def test_a_home_directory_is_no_workspace() -> None:
+    sandbox = choose("none", allow_unsandboxed=True)
+    with pytest.raises(ToolError, match="holds the home directory"):
+        await sandbox.run(Program("python", "print(1)"), Path.home())

@@ -1,0 +1,98 @@
+"""A program lives no longer than somebody waits for it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ai_battle.core.errors import ToolError
+from ai_battle.tools.sandbox import Program, Sandbox
+
+from .conftest import Run, survivors
+
+_OWNER = """
+import asyncio, sys
+from pathlib import Path
+from ai_battle.tools.sandbox import Program, choose
+code = "import os, time; os.fork(); open('started', 'w').close(); time.sleep(60)"
+asyncio.run(choose().run(Program("python", code, 60.0), Path(sys.argv[1])))
+"""
+
+
+async def _appears(path: Path) -> None:
+    until = time.monotonic() + 10
+    while not os.path.exists(path):
+        assert time.monotonic() < until, f"{path} did not appear"
+        await asyncio.sleep(0.01)
+
+
+async def _gone(workspace: Path) -> None:
+    until = time.monotonic() + 10
+    while survivors(workspace):
+        assert time.monotonic() < until, survivors(workspace)
+        await asyncio.sleep(0.02)
+
+
+async def test_a_cancelled_run_leaves_nobody(run: Run, workspace: Path) -> None:
+    code = "import os, time; os.fork(); open('started', 'w').close(); time.sleep(60)"
+    task = asyncio.create_task(run(code, timeout=60))
+    await _appears(workspace / "started")
+    task.cancel()
+    started = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < 5
+    assert survivors(workspace) == []
+
+
+async def test_when_its_owner_is_killed_a_program_ends(workspace: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", _OWNER, str(workspace)]) as owner:
+        await _appears(workspace / "started")
+        owner.send_signal(signal.SIGKILL)
+    await _gone(workspace)
+
+
+async def test_a_supervisor_that_dies_is_an_error_that_says_so(run: Run, workspace: Path) -> None:
+    task = asyncio.create_task(run("import time; open('started', 'w').close(); time.sleep(60)", timeout=60))
+    await _appears(workspace / "started")
+    for folder in Path("/proc").glob("[0-9]*"):  # noqa: ASYNC240
+        if _is_supervisor_in(folder, workspace):
+            os.kill(int(folder.name), signal.SIGKILL)
+    with pytest.raises(ToolError, match="ended without"):
+        await task
+    await _gone(workspace)
+
+
+def _is_supervisor_in(process: Path, workspace: Path) -> bool:
+    """The parent of the one that stands in the workspace."""
+    for pid in survivor_pids(workspace):
+        if f"PPid:\t{process.name}\n" in Path(f"/proc/{pid}/status").read_text():
+            return True
+    return False
+
+
+def survivor_pids(workspace: Path) -> list[str]:
+    return [
+        folder.name
+        for folder in Path("/proc").glob("[0-9]*")
+        if os.path.islink(folder / "cwd") and _cwd(folder) == str(workspace)
+    ]
+
+
+def _cwd(process: Path) -> str:
+    try:
+        return os.readlink(process / "cwd")
+    except OSError:
+        return ""
+
+
+async def test_many_programs_at_once(sandbox: Sandbox, workspace: Path) -> None:
+    async def one(number: int) -> str:
+        return (await sandbox.run(Program("python", f"print({number})", 20.0), workspace)).stdout
+
+    assert await asyncio.gather(*map(one, range(12))) == [f"{number}\n" for number in range(12)]

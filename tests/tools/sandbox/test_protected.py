@@ -1,0 +1,82 @@
+"""Settings that run code of their own accord are as they were, whatever a program did to them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ai_battle.tools.sandbox._protected import Protected
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").write_text("kept")
+    folder = tmp_path / "workspace"
+    (folder / ".git" / "hooks").mkdir(parents=True)
+    (folder / ".git" / "config").write_text("[core]\n")
+    (folder / ".git" / "hooks" / "pre-push").write_text("#!/bin/sh\n")
+    (folder / ".git" / "hooks" / "pre-push").chmod(0o755)
+    (folder / ".envrc").symlink_to("../outside/kept")
+    return folder
+
+
+def test_a_changed_hook_is_put_back_with_its_mode(workspace: Path) -> None:
+    protected = Protected(workspace)
+    hook = workspace / ".git" / "hooks" / "pre-push"
+    hook.write_text("trap")
+    hook.chmod(0o644)
+    (workspace / ".git" / "hooks" / "post-commit").write_text("trap")
+    protected.restore()
+    assert hook.read_text() == "#!/bin/sh\n"
+    assert hook.stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in hook.parent.iterdir()] == ["pre-push"]
+
+
+def test_what_was_not_there_is_taken_away(workspace: Path) -> None:
+    protected = Protected(workspace)
+    (workspace / ".vscode").mkdir()
+    (workspace / ".vscode" / "tasks.json").write_text("trap")
+    (workspace / ".mcp.json").write_text("trap")
+    protected.restore()
+    assert sorted(path.name for path in workspace.iterdir()) == [".envrc", ".git"]
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(workspace: Path, tmp_path: Path) -> None:
+    protected = Protected(workspace)
+    (workspace / ".git").rename(workspace / "old")
+    (workspace / ".git").symlink_to("../outside")
+    (workspace / ".envrc").unlink()
+    (workspace / ".envrc").mkdir()
+    protected.restore()
+    assert (workspace / ".git" / "config").read_text() == "[core]\n"
+    assert (workspace / ".envrc").readlink() == Path("../outside/kept")
+    assert [path.name for path in (tmp_path / "outside").iterdir()] == ["kept"]
+
+
+def test_a_pipe_in_the_place_of_a_file_blocks_nobody(workspace: Path) -> None:
+    protected = Protected(workspace)
+    (workspace / ".git" / "config").unlink()
+    os.mkfifo(workspace / ".git" / "config")
+    protected.restore()
+    assert (workspace / ".git" / "config").read_text() == "[core]\n"
+    os.mkfifo(workspace / ".mcp.json")
+    Protected(workspace).restore()
+
+
+def test_a_new_repository_stays_but_runs_nothing(tmp_path: Path) -> None:
+    protected = Protected(tmp_path)
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / ".git" / "hooks" / "post-commit").write_text("trap")
+    (tmp_path / ".git" / "config").write_text("[core]\n\tfsmonitor = trap\n")
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    protected.restore()
+    assert "trap" not in (tmp_path / ".git" / "config").read_text()
+    assert sorted(path.name for path in (tmp_path / ".git").iterdir()) == ["HEAD", "config"]
+
+
+def test_a_new_repository_elsewhere_is_taken_away(tmp_path: Path) -> None:
+    protected = Protected(tmp_path)
+    (tmp_path / ".git").write_text("gitdir: ../elsewhere\n")
+    protected.restore()
+    assert list(tmp_path.iterdir()) == []

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     )
     from .core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage
     from .core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
+    from .tools.base import Tool
+    from .tools.decorator import tool
+    from .tools.manager import ToolManager
+    from .tools.registry import ToolRegistry
 
 _HOME = {
     "conversation": ("CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult"),
@@ -40,6 +44,10 @@ _HOME = {
     ),
     "core.exchange": ("ModelRequest", "ModelResponse", "ToolSpec", "Usage"),
     "core.messages": ("Document", "Image", "Message", "Text", "Thinking", "ToolCall", "ToolResult"),
+    "tools.base": ("Tool",),
+    "tools.decorator": ("tool",),
+    "tools.manager": ("ToolManager",),
+    "tools.registry": ("ToolRegistry",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -67,12 +75,16 @@ __all__ = [
     "RunResult",
     "Text",
     "Thinking",
+    "Tool",
     "ToolCall",
     "ToolError",
+    "ToolManager",
+    "ToolRegistry",
     "ToolResult",
     "ToolSpec",
     "Unreachable",
     "Usage",
+    "tool",
 ]
 
 

@@ -9,7 +9,6 @@ from docstring_parser import parse
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticUndefined
 from typing_extensions import TypedDict, get_type_hints
 
 from ..core.errors import ConfigError, ToolError
@@ -128,18 +127,17 @@ def _adapter(name: str, function: Function, words: Mapping[str, str]) -> TypeAda
 
 
 def _field(parameter: inspect.Parameter, annotation: Any, words: str) -> Any:
-    description = words or None
+    described: dict[str, Any] = {"description": words} if words else {}
     if parameter.default is parameter.empty:
-        return Annotated[annotation, Field(description=description)]
-    shown = _shown_default(parameter.default)
-    extra = None if shown is PydanticUndefined else {"default": shown}
-    return NotRequired[Annotated[annotation, Field(description=description, json_schema_extra=extra)]]
+        return Annotated[annotation, Field(**described)]
+    if _is_json(parameter.default):
+        described["json_schema_extra"] = {"default": parameter.default}
+    return NotRequired[Annotated[annotation, Field(**described)]]
 
 
-def _shown_default(value: Any) -> Any:
-    """The default as JSON; what is none stays the function's own affair."""
-    plain = isinstance(value, str | int | float | bool | None) or value in ([], {})
-    return value if plain and type(value).__module__ == "builtins" else PydanticUndefined
+def _is_json(default: Any) -> bool:
+    """A default that is none is not shown; the function knows it all the same."""
+    return default in (None, [], {}) or type(default) in (str, int, float, bool)
 
 
 def _schema(name: str, arguments: TypeAdapter[dict[str, Any]], function: Function) -> dict[str, Any]:

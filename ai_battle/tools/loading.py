@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..config.tools import RegisteredTool, Tools
+from ..config.tools import Tools
 from ..core import plugins
 from ..core.borders import foreign_code
 from ..core.errors import ConfigError
@@ -57,9 +57,9 @@ def build(settings: Tools, place: Place) -> ToolRegistry:
     dropped = _dropped_in(settings, place)
     entries = {entry.name: entry for entry in settings.registry}
     for name, source in dropped.items():
-        entry = entries.get(name, RegisteredTool(name=name))
-        if entry.enabled:
-            registry.register_tool(made(source, entry.parameters, place))
+        entry = entries.get(name)
+        if entry is None or entry.enabled:
+            registry.register_tool(made(source, entry.parameters if entry else {}, place))
     for entry in settings.registry:
         if entry.enabled and entry.name not in dropped:
             registry.register_tool(by_name(entry.name, entry.parameters, place, list(dropped)))

@@ -8,7 +8,7 @@ from contextlib import chdir
 from functools import partial
 from statistics import median
 
-from . import _bare, _memory, _ours, _starting
+from . import _bare, _dispatching, _memory, _ours, _starting
 from ._comparing import HEADER, Cost, compared, milliseconds, of_times
 from ._server import server
 from ._times import Times
@@ -71,8 +71,18 @@ def memory() -> None:
         print(f"{f'memory after {turn:,} turns':44} {size:8.2f} MiB", flush=True)
 
 
+def tools() -> None:
+    """Wall time of one call of a trivial tool, and of eight at once, against calling its function."""
+    for number in (1, 8):
+        compared(
+            f"wall, tool calls at once: {number}",
+            partial(_dispatching.dispatched, number),
+            partial(_dispatching.direct, number),
+        )
+
+
 BOTH = (_ours.discussions, _bare.discussions)
-BENCHMARKS = {work.__name__: work for work in (turns, growth, at_once, stream, first_token, imports, memory)}
+BENCHMARKS = {work.__name__: work for work in (turns, growth, at_once, stream, first_token, imports, memory, tools)}
 
 
 def _cpu(url: str, number: int) -> Iterator[Cost]:

@@ -10,7 +10,7 @@ from typing import Any
 from ...core.errors import ToolError
 from ..base import Tool
 
-LONGEST, DEEPEST, BITS, MOST = 2_000, 60, 20_000, 2_000
+LONGEST, DEEPEST, BITS, MOST = 2_000, 60, 10_000, 2_000
 SIGNS = str.maketrans({"\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-", "^": "**", "\u221a": " sqrt "})
 Number = int | float
 
@@ -39,7 +39,7 @@ def evaluate(expression: str) -> Any:
     if len(expression) > LONGEST:
         raise ToolError(f"The expression has {len(expression):,} characters; {LONGEST:,} are allowed.")
     try:
-        tree = ast.parse(expression.strip().translate(SIGNS), mode="eval")
+        tree = ast.parse(expression.translate(SIGNS).strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise ToolError(f"{expression[:200]!r} is no expression: {_reason(error)}") from error
     try:

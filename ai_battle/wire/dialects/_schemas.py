@@ -14,6 +14,8 @@ SHOWN = 60
 
 def resolved(schema: Any, root: Schema) -> Schema:
     """What a schema says once its references inside `root` are followed; one that leads nowhere says nothing."""
+    if type(schema) is dict and "$ref" not in schema:
+        return schema
     for _ in range(HOPS):
         if not isinstance(schema, Mapping):
             return {} if schema is not False else {"not": {}}

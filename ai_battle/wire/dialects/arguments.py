@@ -13,6 +13,8 @@ from .canonical import canonical
 __all__ = ["Fitted", "fit", "misfit", "schema_problems", "signature"]
 
 DEPTH, STEPS = 60, 50_000
+PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
+WORDS = {"type", "title", "description", "default", "examples", "format"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,8 @@ class _Work:
         """The value as the schema wants it, as far as that can be had."""
         with self.budget:
             schema = resolved(schema, self.root)
-            if value is None and schema.get("nullable") is True:
-                return None
+            if _is_plainly_right(value, schema) or (value is None and schema.get("nullable") is True):
+                return value
             value = self._typed(value, schema, at)
             value = self._chosen(value, schema, at)
             if isinstance(value, dict):
@@ -133,11 +135,16 @@ class _Work:
 
     def _named(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
         """Names that differ from a declared one only in case and separators get that one."""
-        if schema.get("additionalProperties"):
+        properties = schema.get("properties", {})
+        unknown = [name for name in value if name not in properties]
+        if not unknown or schema.get("additionalProperties"):
             return value
-        free = [name for name in schema.get("properties", {}) if name not in value]
-        unknown = [name for name in value if name not in schema.get("properties", {})]
-        alike = {name: [one for one in free if loose(one) == loose(name)] for name in unknown}
+        free = [(loose(name), name) for name in properties if name not in value]
+        alike = (
+            {name: [declared for key, declared in free if key == seen] for name in unknown if (seen := loose(name))}
+            if free
+            else {}
+        )
         new = {name: meant[0] for name, meant in alike.items() if len(meant) == 1}
         if not new or len(set(new.values())) < len(new):
             return value
@@ -207,6 +214,11 @@ class _Work:
     def _mended(self, value: Any, meant: Any, at: str) -> Any:
         self.repairs.append(f"{at or 'arguments'}: {shown(value)} taken for {shown(meant)}")
         return meant
+
+
+def _is_plainly_right(value: Any, schema: Schema) -> bool:
+    """The usual case: one type, which it has, and no conditions."""
+    return PLAIN.get(type(value)) == schema.get("type", "") and schema.keys() <= WORDS
 
 
 def _types(schema: Schema) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" --numprocesses auto --dist loadfile
 
 slow: $(VENV)/.dev
 	$(BIN)/pytest -m slow

@@ -1,6 +1,7 @@
 """Bubblewrap: namespaces in which there is nothing but the system's programs and the workspace."""
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from ._protected import PROTECTED
 NOBODY = "65534"
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SEALED = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write to /proc/sys
-_MASKED = ("keys", "key-users", "kallsyms", "kcore", "cmdline", "sched_debug", "timer_list", "vmallocinfo")
+_MASKED = ("/proc/keys", "/proc/cmdline")
 _PROGRAM = "/run/program"
 _TEMPORARY = "/tmp"  # noqa: S108 - a private one
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
@@ -39,7 +40,7 @@ class Bubblewrap(Fence):
     def around(self, site: Site) -> Sequence[str]:
         return (
             self._binary, *self._namespaces, *self._root,
-            *_bound(site.folders), "--ro-bind", str(FENCE), str(FENCE),
+            *_settings(site.scratch / "etc"), *_bound((*site.folders, str(FENCE))),
             "--ro-bind", str(site.scratch / site.program), f"{_PROGRAM}/{site.program}",
             "--bind", str(site.workspace), str(site.workspace), *_read_only(site.workspace),
             *_SEALED, "--remount-ro", "/", "--chdir", "/", "--",
@@ -60,13 +61,22 @@ class Bubblewrap(Fence):
     def _root(self) -> tuple[str, ...]:
         return (
             "--ro-bind", "/usr", "/usr", *_system_folders(),
-            *(part for name in SETTINGS for part in ("--ro-bind-try", name, name)),
-            "--ro-bind", str(FENCE / "passwd"), "/etc/passwd", "--ro-bind", str(FENCE / "group"), "/etc/group",
             "--proc", "/proc", "--dev", "/dev",
-            *(part for name in _MASKED if os.path.exists(f"/proc/{name}")
-              for part in ("--ro-bind", os.devnull, f"/proc/{name}")),
+            *(part for path in _MASKED if os.path.exists(path) for part in ("--ro-bind", os.devnull, path)),
             "--size", self._size, "--tmpfs", _SHARED_MEMORY, "--size", self._size, "--tmpfs", _TEMPORARY,
         )  # fmt: skip
+
+
+def _settings(folder: Path) -> Iterator[str]:
+    """One folder of copies: each mount of its own would cost as much as all of them."""
+    folder.mkdir()
+    for name in SETTINGS:
+        if os.path.isfile(f"/etc/{name}"):
+            shutil.copyfile(f"/etc/{name}", folder / name)
+    (folder / "passwd").write_text("nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n")
+    (folder / "group").write_text("nogroup:x:65534:\n")
+    (folder / "alternatives").mkdir()
+    yield from ("--ro-bind", str(folder), "/etc", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives")
 
 
 def _system_folders() -> Iterator[str]:

@@ -6,6 +6,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ...core.errors import ToolError
@@ -34,18 +35,23 @@ class Interpreter:
 
 
 def interpreter(language: Language) -> Interpreter:
-    """The Python that runs this, and node and bash as the PATH has them, each can start the others."""
-    node = shutil.which("node")
+    """The Python that runs this, and node and bash as the PATH has them; each can start the others."""
+    return _found(language, os.environ.get("PATH", _SYSTEM_PATH))
+
+
+@lru_cache
+def _found(language: Language, path: str) -> Interpreter:
+    node = shutil.which("node", path=path)
     folders = tuple(dict.fromkeys([*_python_folders(), *(_node_folders(node) if node else ())]))
     places = [Path(sys.executable).parent, *([Path(node).parent] if node else [])]
     search_path = ":".join(dict.fromkeys([*map(str, places), *_SYSTEM_PATH.split(":")]))
-    return Interpreter(_command(language, node), folders, search_path, reserves_memory=language == "javascript")
+    return Interpreter(_command(language, node, path), folders, search_path, reserves_memory=language == "javascript")
 
 
-def _command(language: Language, node: str | None) -> tuple[str, ...]:
+def _command(language: Language, node: str | None, path: str) -> tuple[str, ...]:
     if language == "python":
         return ()
-    found = node if language == "javascript" else shutil.which("bash")
+    found = node if language == "javascript" else shutil.which("bash", path=path)
     if not found:
         raise ToolError(_MISSING[language])
     return (found, "--require", str(FENCE / "prelude.cjs")) if language == "javascript" else (found,)
@@ -55,9 +61,9 @@ def _python_folders() -> Iterator[str]:
     """Libraries and programs of the environment and of the Python below it, not the folder that holds them."""
     real = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
     for prefix in (sys.prefix, sys.base_prefix, real):
-        for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"):
+        for name in ("bin", "lib", "lib64", "pyvenv.cfg"):
             path = os.path.join(prefix, name)
-            if os.path.exists(path) and not path.startswith("/usr/"):
+            if os.path.exists(path) and not os.path.islink(path) and not path.startswith("/usr/"):
                 yield path
     for name in ("stdlib", "platstdlib", "purelib", "platlib"):
         if not (path := sysconfig.get_path(name)).startswith(("/usr/", f"{sys.prefix}/", f"{sys.base_prefix}/")):

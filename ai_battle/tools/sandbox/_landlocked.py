@@ -7,6 +7,7 @@ from ._interpreters import FENCE
 from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+_SETTINGS = ("/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", *(f"/etc/{name}" for name in SETTINGS))
 # Facts about the machine; of processes only the program's own first one.
 _FACTS = (
     "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
@@ -35,6 +36,6 @@ class Landlocked(Fence):
         program = str(site.scratch / site.program)
         writable = (str(site.workspace), str(temporary))
         return Inside(
-            program, str(temporary), (*_SYSTEM, *SETTINGS, *_FACTS, *site.folders, str(FENCE), program),
+            program, str(temporary), (*_SYSTEM, *_SETTINGS, *_FACTS, *site.folders, str(FENCE), program),
             writable, (*writable, str(shared_memory)), str(shared_memory),
         )  # fmt: skip

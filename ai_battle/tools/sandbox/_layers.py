@@ -10,12 +10,9 @@ ALWAYS = (
     "clean environment, no inherited descriptors, own session",
     "limits of time, memory, tasks, disk, files and output, with a watchdog over all processes",
 )
-SETTINGS = tuple(
-    f"/etc/{name}"
-    for name in (
-        "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone", "mime.types", "services",
-        "protocols", "hosts", "nsswitch.conf", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki", "inputrc",
-    )
+# Of /etc, what programs look at and nobody hides.
+SETTINGS = (
+    "ld.so.cache", "localtime", "timezone", "mime.types", "services", "protocols", "hosts", "nsswitch.conf", "inputrc",
 )  # fmt: skip
 _MISSING_BEFORE = {2: "moving files between folders", 3: "truncation", 4: "TCP", 6: "signals and abstract sockets"}
 

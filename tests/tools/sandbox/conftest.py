@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ TIGHT = SandboxLimits(
     open_files=64,
     drain=4 * MIB,
 )
-Run = Callable[..., Awaitable[Outcome]]
+Run = Callable[..., Coroutine[None, None, Outcome]]
 
 
 def _bubblewrap() -> Fence:

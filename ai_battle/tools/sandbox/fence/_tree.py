@@ -3,7 +3,7 @@
 import _signal as signal  # type: ignore[import-not-found] # the signal module itself costs 5 ms
 import os
 import time
-from collections.abc import Iterator
+from _collections_abc import Iterator  # collections costs a millisecond
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _SWEEP_SECONDS = 5.0

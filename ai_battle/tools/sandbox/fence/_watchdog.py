@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from _collections_abc import Iterator  # collections costs a millisecond
 
 from . import _tree
 from .orders import Orders

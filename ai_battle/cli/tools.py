@@ -73,12 +73,14 @@ async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
     from ai_battle.tools.manager import ToolManager
     from ai_battle.tools.sandbox import NoFence
 
-    if lookup := getattr(registry.get_tool(call.name), "fence", None):
+    if find_fence := getattr(registry.get_tool(call.name), "fence", None):
         try:
-            await lookup()
+            fence = await find_fence()
         except NoFence as error:
             click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
             return LACKS_A_FENCE
+        if fence.name == "none":
+            click.secho("This code runs without a fence: it can do all that you can.", fg="red", err=True)
     result = await ToolManager(registry).run(call)
     click.echo(json.dumps(json.loads(result.text), indent=2, ensure_ascii=False))
     return 1 if result.is_error else 0

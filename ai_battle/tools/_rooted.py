@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import secrets
 import stat
 import unicodedata
@@ -27,6 +28,7 @@ READ = _flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC")
 CREATE = _flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 LONGEST, DEEPEST = 4_000, 64
 CHUNK = 1 << 20
+OUTSIDE = re.compile(r"/|~|.:")  # absolute, of a home directory, with a drive
 # What other programs run code from, without being asked, when the user next opens the folder with them.
 RUN_BY_OTHERS = frozenset(
     (".git", ".hg", ".svn", ".vscode", ".idea", ".devcontainer", ".husky", ".mcp.json", ".envrc", ".cursor", ".claude")
@@ -108,9 +110,9 @@ class Rooted:
 
 def parts(path: str, *, folder: bool = False) -> tuple[str, ...]:
     """The steps of a path that stays inside; raises `ToolError` for one that does not, or that names no file."""
-    if not isinstance(path, str) or "\0" in path or len(path) > LONGEST or not _is_unicode(path):
+    if not isinstance(path, str) or len(path) > LONGEST or not _is_clean(path):
         raise ToolError("The path must be text without NUL, of at most 4,000 characters.")
-    if path.startswith(("/", "~")) or "\\" in path or (len(path) > 1 and path[1] == ":"):
+    if OUTSIDE.match(path) or "\\" in path:
         raise ToolError(f"{path!r:.200} is outside: paths start from the workspace, as in 'notes/plan.md', with '/'.")
     steps = tuple(step for step in path.split("/") if step not in ("", "."))
     if ".." in steps:
@@ -126,12 +128,11 @@ def kind_of(mode: int) -> Kind:
     return KINDS.get(stat.S_IFMT(mode), "device")
 
 
-def _is_unicode(path: str) -> bool:
+def _is_clean(path: str) -> bool:
     try:
-        path.encode()
+        return b"\0" not in path.encode()
     except UnicodeEncodeError:
         return False
-    return True
 
 
 def _must_not_hold_home(root: Path) -> None:

@@ -122,11 +122,11 @@ def made(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
 
 def _dropped_in(settings: Tools, place: Place) -> dict[str, Source]:
     found: dict[str, Source] = {}
-    for written in settings.paths:
-        for path in _files((place.base / Path(written).expanduser()).absolute()):
-            for source in from_file(path):
-                if found.setdefault(name := _name_of(source, place), source) is not source:
-                    raise ConfigError(f"Two tools are named {name!r}; the second is in {path}. Rename one of them.")
+    written = (place.base / Path(path).expanduser() for path in settings.paths)
+    files = (file for path in written for file in _files(path.absolute()))
+    for path, source in ((file, source) for file in files for source in from_file(file)):
+        if found.setdefault(name := _name_of(source, place), source) is not source:
+            raise ConfigError(f"Two tools are named {name!r}; the second is in {path}. Rename one of them.")
     return found
 
 

@@ -62,3 +62,14 @@ def test_wrong_calls_say_what_is_wrong_and_exit_with_2(ai_battle: Run) -> None:
         called = ai_battle(*arguments)
         assert (called.code, called.out) == (2, ""), arguments
         assert said in called.err
+
+
+def test_code_without_a_fence_needs_two_keys_and_is_marked(ai_battle: Run, folder: Path) -> None:
+    (folder / "work").mkdir()
+    code = ("tools", "call", "code_execution", '{"code": "print(1)"}', "--workspace", "work", "--set", "sandbox=none")
+    refused = ai_battle(*code)
+    assert (refused.code, refused.out) == (3, "")
+    assert "--allow-unsandboxed" in refused.err
+    allowed = ai_battle(*code, "--allow-unsandboxed")
+    assert (allowed.code, json.loads(allowed.out)["stdout"]) == (0, "1\n")
+    assert "without a fence" in allowed.err

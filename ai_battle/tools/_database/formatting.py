@@ -19,15 +19,14 @@ def printf(form: str | None, *values: Any) -> str | None:
 
 def _filled(place: re.Match[str], values: Iterator[Any]) -> str:
     flags, width, precision, kind = place.groups()
-    if int(width or 0) > WIDEST or int(precision or 0) > WIDEST or kind is None:
+    if max(int(width or 0), int(precision or 0)) > WIDEST or not kind:
         raise ValueError(f"a width of more than {WIDEST}, or a form that is not known: {place[0][:20]}")
     if kind == "%":
         return "%"
     value = _argument(next(values, None), kind)
-    if "," in flags and kind in "dif":
-        return format(value, f"{width},{f'.{precision or 6}f' if kind == 'f' else 'd'}")
-    size = width + (f".{precision}" if precision else "")
-    return f"%{flags.replace(',', '')}{size}{kind}" % (value,)
+    if "," in flags:
+        return format(value, f"{width},{f'.{precision or 6}f' if kind in REAL else 'd'}")
+    return f"%{flags}{width}{'.' if precision else ''}{precision or ''}{kind}" % (value,)
 
 
 def _argument(value: Any, kind: str) -> Any:

@@ -156,30 +156,34 @@ def _asks_for_proof(text: str) -> bool:
 
 def _duckduckgo_results(text: str) -> Iterator[Found]:
     """Each link of class `result__a` is a title; what stands in `result__snippet` after it is about it."""
-    title: Token | None = None
-    words: dict[str, list[str]] = {"title": [], "snippet": []}
-    part = ""
+    found: list[_Result] = []
+    part: list[str] = []
     for token in tokens(text):
-        classes = (
-            token.attributes.get("class", "").split() if token.kind == "open" and token.name in ("a", "div") else ()
-        )
-        if "result__a" in classes:
-            yield from _duckduckgo_result(title, words)
-            title, words, part = token, {"title": [], "snippet": []}, "title"
-        elif "result__snippet" in classes:
-            part = "snippet"
-        elif token.kind == "close" and token.name in ("a", "div"):
-            part = ""
-        elif token.kind == "text" and part:
-            words[part].append(token.content)
-    yield from _duckduckgo_result(title, words)
+        if token.kind == "text":
+            part.append(token.content)
+        elif token.name in ("a", "div"):
+            part = _part(token, found)
+    return (one.read() for one in found if "/y.js" not in one.link)  # those are advertisements
 
 
-def _duckduckgo_result(title: Token | None, words: Mapping[str, list[str]]) -> Iterator[Found]:
-    """Nothing for an advertisement."""
-    if title and "/y.js" not in (link := title.attributes.get("href", "")):
-        read = {part: " ".join("".join(pieces).split()) for part, pieces in words.items()}
-        yield Found(read["title"], _target(link), read["snippet"])
+@dataclass(slots=True)
+class _Result:
+    link: str
+    title: list[str] = field(default_factory=list)
+    snippet: list[str] = field(default_factory=list)
+
+    def read(self) -> Found:
+        title, snippet = (" ".join("".join(words).split()) for words in (self.title, self.snippet))
+        return Found(title, _target(self.link), snippet)
+
+
+def _part(token: Token, found: list[_Result]) -> list[str]:
+    """Where the text after this tag belongs; a list that nobody keeps when it is no part of a result."""
+    classes = token.attributes.get("class", "").split() if token.kind == "open" else ()
+    if "result__a" in classes:
+        found.append(_Result(token.attributes.get("href", "")))
+        return found[-1].title
+    return found[-1].snippet if found and "result__snippet" in classes else []
 
 
 def _target(link: str) -> str:

@@ -97,12 +97,12 @@ class _Page:
         name, opens = token.name, token.kind == "open"
         if name in self.leave_out or name == "title":
             self._hide(name, opens)
-        elif name == "a":
+        if name == "a":
             self._end_link()
             self.link = token.attributes.get("href", "") if opens and not self.hidden else ""
-        elif name in ("td", "th") and opens:
+        if name in ("td", "th") and opens:
             self.line.append(" | " if self.line else "")
-        elif name in BLOCKS:
+        if name in BLOCKS and name not in self.leave_out:
             self._block(name, opens)
 
     def _hide(self, name: str, opens: bool) -> None:

@@ -56,10 +56,10 @@ class Web:
         """The page, after redirects; raises `ToolError` for what may not be reached or does not answer."""
         target = checked(url)
         doorman = _Doorman(self.allow)
-        async with _session(doorman.socket_for, self.bounds, self.resolver) as session:
-            with _told(target, doorman):
-                async with asyncio.timeout(self.bounds.seconds):
-                    return await self._followed(session, target)
+        with _told(target, doorman):
+            session = _session(doorman.socket_for, self.bounds, self.resolver)
+            async with asyncio.timeout(self.bounds.seconds), session:
+                return await self._followed(session, target)
 
     async def _followed(self, session: aiohttp.ClientSession, url: URL) -> Page:
         for _ in range(self.bounds.redirects + 1):
@@ -73,11 +73,13 @@ class Web:
 
 async def asked(method: str, url: URL, bounds: Bounds, **request: Any) -> Page:
     """One answer of a service that the user has named, wherever it is; a redirect is an answer too."""
-    async with _session(None, bounds, None) as session:
-        with _told(url, None):
-            async with asyncio.timeout(bounds.seconds):
-                async with session.request(method, url, allow_redirects=False, **request) as response:
-                    return await read(response, bounds.size)
+    with _told(url, None):
+        async with (
+            asyncio.timeout(bounds.seconds),
+            _session(None, bounds, None) as session,
+            session.request(method, url, allow_redirects=False, **request) as response,
+        ):
+            return await read(response, bounds.size)
 
 
 async def read(response: aiohttp.ClientResponse, limit: int) -> Page:

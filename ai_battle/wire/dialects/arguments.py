@@ -136,20 +136,11 @@ class _Work:
     def _named(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
         """Names that differ from a declared one only in case and separators get that one."""
         properties = schema.get("properties", {})
-        unknown = [name for name in value if name not in properties]
-        if not unknown or schema.get("additionalProperties"):
+        if schema.get("additionalProperties") or value.keys() <= properties.keys():
             return value
-        free = [(loose(name), name) for name in properties if name not in value]
-        alike = (
-            {name: [declared for key, declared in free if key == seen] for name in unknown if (seen := loose(name))}
-            if free
-            else {}
-        )
-        new = {name: meant[0] for name, meant in alike.items() if len(meant) == 1}
-        if not new or len(set(new.values())) < len(new):
-            return value
-        self.repairs += (f"{at}{'.' if at else ''}{name}: taken for {meant}" for name, meant in new.items())
-        return {new.get(name, name): item for name, item in value.items()}
+        meant = _meant_names(value, properties)
+        self.repairs += (f"{at}{'.' if at else ''}{name}: taken for {other}" for name, other in meant.items())
+        return {meant.get(name, name): item for name, item in value.items()}
 
     def _is_left_out(self, name: str, schema: Schema) -> bool:
         """Null for a field that can't be null and may be left out."""
@@ -224,6 +215,16 @@ def _is_plainly_right(value: Any, schema: Schema) -> bool:
 def _types(schema: Schema) -> tuple[str, ...]:
     types = schema.get("type", ())
     return (types,) if isinstance(types, str) else tuple(types)
+
+
+def _meant_names(given: Schema, declared: Schema) -> dict[str, str]:
+    """What each unknown name can only mean; nothing when two of them mean the same."""
+    free: dict[str, list[str]] = {}
+    for name in declared.keys() - given.keys():
+        free.setdefault(loose(name), []).append(name)
+    found = {name: free.get(loose(name), ()) for name in given if name not in declared}
+    meant = {name: names[0] for name, names in found.items() if len(names) == 1}
+    return meant if len(set(meant.values())) == len(meant) else {}
 
 
 def _applying(name: str, schema: Schema) -> Iterator[Any]:

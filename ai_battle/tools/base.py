@@ -2,10 +2,11 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import wraps
+from typing import Any, TypeVar
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, ToolError
 from ..core.exchange import ToolSpec
 from ..wire.dialects.arguments import schema_problems
 
@@ -42,6 +43,23 @@ class Tool(ABC):
     def changes(self, parameters: Parameters) -> bool:
         """Whether this very call writes; a tool that both reads and writes says so by its parameters."""
         return self.writes
+
+
+T = TypeVar("T", bound=Tool)
+Execute = Callable[[T, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def telling_errors(execute: Execute[T]) -> Callable[[T, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]:
+    """Around `execute`: what fails is `{"error": ...}` for whoever calls the tool without a manager, too."""
+
+    @wraps(execute)
+    async def told(self: T, parameters: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await execute(self, parameters)
+        except ToolError as error:
+            return {"error": str(error)}
+
+    return told
 
 
 def spec(tool: Tool) -> ToolSpec:

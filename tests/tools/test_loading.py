@@ -151,7 +151,7 @@ def test_a_drop_in_file_that_is_wrong_is_told_with_its_name(place: Place, conten
         (({"name": "whisper", "parameters": {"mark": 3}},), ("loud.py",), "whisper takes no parameters"),
         (({"name": "code_execution", "parameters": {"allow_unsandboxed": True}},), (), "not for files"),
         (({"name": "web_search", "parameters": {"backend": "gogle"}},), (), "no backend 'gogle'"),
-        (({"name": "code_execution", "parameters": {"timeout": 0}},), (), "timeout must be"),
+        (({"name": "code_execution", "parameters": {"timeout": -1}},), (), "timeout must be"),
     ],
     ids=str,
 )

@@ -1,6 +1,7 @@
 """The calculator reads expressions and runs nothing; the clock knows time zones; code runs behind the fence."""
 
 import math
+import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from ai_battle.tools.base import Tool
 from ai_battle.tools.builtin.calculator import CalculatorTool
 from ai_battle.tools.builtin.code_execution import CodeExecutionTool
 from ai_battle.tools.builtin.current_time import CurrentTimeTool
+from ai_battle.tools.builtin.file_manipulation import FileManipulationTool
 from ai_battle.tools.sandbox import NoFence, choose
 
 from .conftest import Call
@@ -120,3 +123,20 @@ async def test_code_runs_nowhere_without_a_fence_unless_both_keys_are_given(tmp_
 async def test_a_language_that_there_is_not_is_told(tmp_path: Path) -> None:
     ran = await CodeExecutionTool(tmp_path).execute({"language": "cobol", "code": ""})
     assert ran == {"error": "Unsupported language: cobol"}
+
+
+@needs_fence
+async def test_a_tool_that_nobody_gave_a_workspace_has_a_temporary_one() -> None:
+    tool = CodeExecutionTool()
+    ran = await tool.execute({"code": "import os; print(os.getcwd() + '|' + str(os.listdir()))"})
+    assert ran["stdout"].endswith("|[]\n")
+    assert tool.parameters["timeout"]["default"] == 10
+    workspace = tool.workspace
+    del tool
+    with pytest.raises(FileNotFoundError):
+        os.listdir(workspace)
+
+
+@pytest.mark.parametrize("tool", [CalculatorTool(), CurrentTimeTool(), FileManipulationTool(Path("/"))], ids=type)
+async def test_what_fails_is_an_error_without_a_manager_too(tool: Tool) -> None:
+    assert set(await tool.execute({"expression": "six", "timezone": "Mars", "action": "list"})) == {"error"}

@@ -25,7 +25,7 @@ def text_of(data: bytes) -> dict[str, Any]:
         if length > CHARACTERS:
             break
     title = str(reader.metadata.title or "") if reader.metadata else ""
-    return {"title": title, "text": "\n\n".join(pages), "pages": len(reader.pages), "read": len(pages)}
+    return {"title": title, "text": "\n\n".join(pages)[:CHARACTERS], "pages": len(reader.pages), "read": len(pages)}
 
 
 def _limit() -> None:

@@ -1,15 +1,18 @@
 """`code_execution`: runs code that a model wrote, behind the fence of this machine."""
 
+import shutil
+import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import ConfigError
 from .._threads import in_thread
-from ..base import Tool
+from ..base import Tool, telling_errors
 from ..sandbox import Level, Outcome, Program, Sandbox, SandboxLimits, choose
 
 LANGUAGES = ("python", "javascript", "bash")
-LONGEST, SURROUNDINGS = 600.0, 15.0
+USUAL, MOST, LONGEST, SURROUNDINGS = 10.0, 60.0, 600.0, 15.0
 
 
 class CodeExecutionTool(Tool):
@@ -22,18 +25,22 @@ class CodeExecutionTool(Tool):
 
     def __init__(
         self,
-        workspace: Path = Path(),
-        timeout: float = 30.0,
+        workspace: Path | None = None,
+        timeout: float = 0.0,
         sandbox: Level = "auto",
         memory_mb: int = 1024,
         allow_unsandboxed: bool = False,
     ) -> None:
-        """`timeout` is what a program gets that asks for no time of its own, and the most that one can ask for."""
-        if not 0 < timeout <= LONGEST:
+        """`timeout` is what a program gets that asks for no time of its own, and the most that one can ask for.
+
+        Without a workspace there is a temporary one, which goes with the tool.
+        """
+        if timeout and not 0 < timeout <= LONGEST:
             raise ConfigError(f"code_execution: timeout must be above 0 and up to {LONGEST:g} seconds, not {timeout!r}")
-        self.workspace, self.seconds = Path(workspace).expanduser().absolute(), float(timeout)
+        self.usual, self.most = float(timeout or USUAL), float(timeout or MOST)
+        self.workspace = Path(workspace).expanduser().absolute() if workspace else self._temporary()
         self.limits = SandboxLimits(memory=memory_mb << 20)
-        self.timeout = self.seconds + SURROUNDINGS
+        self.timeout = self.most + SURROUNDINGS
         self._level, self._allow = sandbox, allow_unsandboxed
         self._fence: Sandbox | None = None
 
@@ -44,9 +51,9 @@ class CodeExecutionTool(Tool):
             "code": {"type": "string", "description": "Code to execute", "required": True},
             "timeout": {
                 "type": "number",
-                "description": f"Execution timeout in seconds, at most {self.seconds:g}",
+                "description": f"Execution timeout in seconds, at most {self.most:g}",
                 "exclusiveMinimum": 0,
-                "default": self.seconds,
+                "default": self.usual,
             },
         }
 
@@ -56,15 +63,21 @@ class CodeExecutionTool(Tool):
             self._fence = await in_thread(choose, self._level, self._allow)
         return self._fence
 
+    @telling_errors
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         language = parameters.get("language", "python")
         if language not in LANGUAGES:
             return {"error": f"Unsupported language: {language}"}
-        seconds = min(float(parameters.get("timeout", self.seconds)), self.seconds)
+        seconds = min(float(parameters.get("timeout", self.usual)), self.most)
         fence = await self.fence()
         self.workspace.mkdir(parents=True, exist_ok=True)
         program = Program(language, parameters.get("code", ""), seconds)
         return _result(await fence.run(program, self.workspace, self.limits), seconds)
+
+    def _temporary(self) -> Path:
+        folder = tempfile.mkdtemp(prefix="ai-battle-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
 
 
 def _result(outcome: Outcome, seconds: float) -> dict[str, Any]:

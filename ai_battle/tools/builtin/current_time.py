@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ...core.errors import ToolError
-from ..base import Tool
+from ..base import Tool, telling_errors
 
 
 class CurrentTimeTool(Tool):
@@ -19,6 +19,7 @@ class CurrentTimeTool(Tool):
         }
     }
 
+    @telling_errors
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         name = parameters.get("timezone", "UTC")
         now = datetime.now(_zone(name))

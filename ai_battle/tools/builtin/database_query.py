@@ -8,7 +8,7 @@ from .._database.rows import Limits
 from .._database.sqlalchemy import Server
 from .._database.sqlite import Sqlite
 from .._threads import in_thread
-from ..base import Tool
+from ..base import Tool, telling_errors
 
 SQLITE = "sqlite:///"
 
@@ -41,6 +41,7 @@ class DatabaseQueryTool(Tool):
         may = "Reads and writes." if self.writes else "Reads only."
         return f"Ask a database by one SQL statement ({kind}). {may} At most {self.limits.rows} rows are given."
 
+    @telling_errors
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         if self.database is None:
             return {"error": "No database is configured; name one: parameters: {database: shop.sqlite}"}

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.errors import ToolError
 from .._rooted import Entry, Rooted
 from .._threads import in_thread
-from ..base import Parameters, Tool
+from ..base import Parameters, Tool, telling_errors
 
 LISTED, FOUND, SCANNED = 300, 100, 20_000
 READ, WRITTEN, SEARCHED = 1 << 20, 4 << 20, 64 << 20
@@ -45,6 +45,7 @@ class FileManipulationTool(Tool):
     def changes(self, parameters: Parameters) -> bool:
         return parameters.get("action") in ("write", "edit")
 
+    @telling_errors
     async def execute(self, parameters: Fields) -> Fields:
         action = parameters.get("action", "")
         if action not in ACTIONS:

@@ -11,7 +11,7 @@ from .._threads import in_thread
 from .._web.pdf import pdf_text
 from .._web.readable import readable
 from .._web.requests import Bounds, Page, Web
-from ..base import Tool
+from ..base import Tool, telling_errors
 
 HTML_SIZE, LINKS = 2 << 20, 200
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([a-zA-Z0-9_-]{1,40})""", re.IGNORECASE)
@@ -38,6 +38,7 @@ class WebFetchTool(Tool):
         self.timeout = 2 * timeout + 5
         self.web = Web(frozenset(allow_addresses), self.bounds, resolver)
 
+    @telling_errors
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         page = await self.web.get(parameters["url"])
         if page.status >= 400:

@@ -5,7 +5,7 @@ from typing import Any
 from ...core.errors import ConfigError
 from ...core.plugins import near
 from .._web.engines import ENGINES, Engine
-from ..base import Tool
+from ..base import Tool, telling_errors
 
 MOST = 20
 
@@ -31,6 +31,7 @@ class WebSearchTool(Tool):
             backend or ("brave" if api_key else "searxng" if base_url else "duckduckgo"), base_url, api_key
         )
 
+    @telling_errors
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         query = parameters.get("query", "")
         if not isinstance(query, str) or not query.strip():

@@ -42,5 +42,5 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	@echo "Installing ai-battle and what its tests need into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,local,images]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,local,images,mcp]'
 	@touch $@ $(VENV)/.demo

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ._values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Section, Short
+from ._values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Seconds, Section, Short
 
 Sandbox = Literal["auto", "strict", "none"]
 
@@ -31,8 +31,11 @@ class McpServer(Section):
     command: str = Field(default="", description="Program to start; it speaks MCP on stdin and stdout.")
     args: tuple[str, ...] = Field(default=(), description="The program's arguments.")
     env: dict[str, str] = Field(default={}, description="Environment variables for the program.")
+    cwd: str = Field(default="", description="Folder to start the program in; default: that of this file.")
     headers: dict[str, str] = Field(default={}, description="HTTP headers for the URL.")
     url: str = Field(default="", description="Address of a server that runs.", examples=["http://127.0.0.1:8000/mcp"])
+    timeout: Seconds = Field(default=60.0, description="Seconds that a call may take.")
+    start_timeout: Seconds = Field(default=30.0, description="Seconds that the server may take to start.")
 
 
 class Mcp(Section):

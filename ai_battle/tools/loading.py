@@ -44,9 +44,10 @@ def builtin_names() -> list[str]:
 
 
 def named_code(settings: Tools) -> tuple[str, ...]:
-    """The code that running these settings would import and that is not installed: it needs to be trusted first."""
+    """The code that running these settings would import or start, other than ours: it needs to be trusted first."""
     dotted = (entry.name for entry in settings.registry if entry.enabled and "." in entry.name)
-    return (*settings.paths, *dotted) if settings.enabled else ()
+    started = (" ".join((server.command, *server.args)) for server in settings.mcp.servers.values() if server.command)
+    return (*settings.paths, *dotted, *started) if settings.enabled else ()
 
 
 def build(settings: Tools, place: Place) -> ToolRegistry:

@@ -28,6 +28,10 @@ class ToolRegistry:
             raise ConfigError(f"Two tools are named {described.name!r}: {kinds}; rename one of them.")
         self._specs[described.name] = described
 
+    def unregister_tool(self, name: str) -> None:
+        self._tools.pop(name, None)
+        self._specs.pop(name, None)
+
     def get_tool(self, name: str) -> Tool | None:
         return self._tools.get(name)
 

@@ -1,0 +1,142 @@
+"""The two ways to an MCP server: a program that is started, and an address."""
+
+import asyncio
+import os
+import shutil
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+from urllib.parse import urlsplit
+
+from ...config.tools import McpServer
+from ...core.errors import ConfigError
+from ...core.plugins import optional
+from .._lengths import HeadAndTail
+
+LAST_WORDS = 1_000
+SHORTEST_SECRET = 4
+
+
+class Link(ABC):
+    """`streams` are those of the official SDK. `shown` is how a user knows the server, without what may be secret."""
+
+    shown: str
+    secrets: tuple[str, ...] = ()
+
+    @abstractmethod
+    def streams(self) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
+
+    @abstractmethod
+    def _said(self) -> str:
+        """What the server last said of itself, outside of the protocol."""
+
+    def last_words(self) -> str:
+        said = self._said()
+        for secret in self.secrets:
+            said = said.replace(secret, "***")
+        return said
+
+
+def link(settings: McpServer, base: Path) -> Link:
+    return Program(settings, base) if settings.command else Address(settings)
+
+
+class Program(Link):
+    """A program that speaks MCP on stdin and stdout, in a session of its own.
+
+    It gets the variables of `env` and, of ours, only those that the SDK deems safe (PATH, HOME and the like).
+    """
+
+    def __init__(self, settings: McpServer, base: Path) -> None:
+        self.shown = settings.command
+        self.secrets = _secret(settings.env)
+        self._settings = settings
+        self._folder = (base / Path(settings.cwd).expanduser()).absolute()
+        self._stderr = HeadAndTail(LAST_WORDS)
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        stdio = optional("mcp.client.stdio", "mcp")
+        server = stdio.StdioServerParameters(
+            command=self._found(),
+            args=list(self._settings.args),
+            env=self._settings.env,
+            cwd=self._folder,
+            encoding_error_handler="replace",
+        )
+        self._stderr = HeadAndTail(LAST_WORDS)
+        with _overheard(self._stderr) as stderr:
+            async with stdio.stdio_client(server, errlog=stderr) as streams:
+                stderr.close()
+                yield streams
+
+    def _said(self) -> str:
+        return self._stderr.text().strip()
+
+    def _found(self) -> str:
+        """The program's path; those that were installed together with us are found without being on the PATH."""
+        command = str(Path(self._settings.command).expanduser())
+        if not self._folder.is_dir():
+            raise ConfigError(f"its working directory {self._folder} is not there")
+        if os.path.dirname(command):
+            command = str(self._folder / command)
+        path = self._settings.env.get("PATH") or os.environ.get("PATH", os.defpath)
+        found = shutil.which(command, path=os.pathsep.join((path, os.path.dirname(sys.executable))))
+        if found is None:
+            raise ConfigError(f"there is no program {self._settings.command!r}; install it, or write its full path")
+        return found
+
+
+class Address(Link):
+    """A server that runs already and speaks MCP by streamable HTTP."""
+
+    def __init__(self, settings: McpServer) -> None:
+        parts = urlsplit(settings.url)
+        self.shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self.secrets = (*_secret(settings.headers), *(part for part in (parts.query, parts.password) if part))
+        self._settings = settings
+        self._refusal = ""
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        transport = optional("mcp.client.streamable_http", "mcp")
+        async with transport.create_mcp_http_client(headers=self._settings.headers) as http:
+            http.event_hooks = {"response": [self._look_at]}
+            async with transport.streamable_http_client(self._settings.url, http_client=http) as streams:
+                yield streams
+
+    async def _look_at(self, response: Any) -> None:
+        code = response.status_code
+        self._refusal = f"HTTP {code} {response.reason_phrase}".rstrip() if code >= 400 else ""
+
+    def _said(self) -> str:
+        return self._refusal
+
+
+def _secret(values: dict[str, str]) -> tuple[str, ...]:
+    return tuple(value for value in values.values() if len(value) >= SHORTEST_SECRET)
+
+
+@contextmanager
+def _overheard(heard: HeadAndTail) -> Iterator[TextIO]:
+    """A file for a child's stderr: it is read at once, so that the child never waits, and hardly any of it is kept."""
+    loop = asyncio.get_running_loop()
+    readable, writable = os.pipe()
+    os.set_blocking(readable, False)
+
+    def listen() -> None:
+        if data := os.read(readable, 65_536):
+            heard.write(data.decode(errors="replace"))
+        else:
+            loop.remove_reader(readable)
+
+    loop.add_reader(readable, listen)
+    try:
+        with os.fdopen(writable, "w") as stderr:
+            yield stderr
+    finally:
+        loop.remove_reader(readable)
+        os.close(readable)

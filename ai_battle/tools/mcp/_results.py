@@ -1,0 +1,92 @@
+"""What a tool of an MCP server answered, as our tools answer."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from ...core.messages import Image
+
+LARGEST_IMAGE = 8_000_000
+
+
+def fields(result: Any) -> dict[str, Any]:
+    """Structured content where there is some, texts and images; or the error that the server speaks of."""
+    parts = [_part(block) for block in result.content]
+    texts = [part for part in parts if isinstance(part, str)]
+    if result.is_error:
+        return {"error": "\n".join(texts) or "the tool failed and did not say why"}
+    found = dict(_structured(result.structured_content, texts))
+    images = [part for part in parts if isinstance(part, Image)]
+    return {**found, "images": images} if images else found
+
+
+def _structured(content: Any, texts: list[str]) -> Iterator[tuple[str, Any]]:
+    """Servers repeat structured content as text for older clients; that is left out."""
+    if content is None:
+        yield "result", "\n".join(texts)
+        return
+    if isinstance(content, dict) and not content.get("error"):
+        yield from content.items()
+    else:
+        yield "result", content
+    if rest := [text for text in texts if not _says(text, content)]:
+        yield "text", "\n".join(rest)
+
+
+def _says(text: str, content: Any) -> bool:
+    with suppress(ValueError, RecursionError):
+        written = json.loads(text)
+        return bool(written == content or (isinstance(content, dict) and list(content.values()) == [written]))
+    return isinstance(content, dict) and list(content.values()) == [text]
+
+
+def _part(block: Any) -> "str | Image":
+    read: Callable[[Any], str | Image] | None = PARTS.get(block.type)
+    return read(block) if read else f"[{block.type}]"
+
+
+def _text(block: Any) -> str:
+    return str(block.text)
+
+
+def _image(block: Any) -> "str | Image":
+    return _picture(block.mime_type, block.data)
+
+
+def _audio(block: Any) -> str:
+    return f"[a sound ({block.mime_type}), which can't be heard here]"
+
+
+def _link(block: Any) -> str:
+    return f"[{block.name}: {block.uri}]"
+
+
+def _embedded(block: Any) -> "str | Image":
+    resource = block.resource
+    if (text := getattr(resource, "text", None)) is not None:
+        return f"[{resource.uri}]\n{text}"
+    if str(resource.mime_type).startswith("image/"):
+        return _picture(resource.mime_type, resource.blob)
+    return f"[{resource.uri}: {len(resource.blob) * 3 // 4:,} bytes of {resource.mime_type or 'some kind'}]"
+
+
+PARTS: dict[str, Callable[[Any], "str | Image"]] = {
+    "text": _text,
+    "image": _image,
+    "audio": _audio,
+    "resource_link": _link,
+    "resource": _embedded,
+}
+
+
+def _picture(media_type: str, data: str) -> "str | Image":
+    try:
+        image = base64.b64decode(data, validate=True)
+    except binascii.Error:
+        return f"[an image ({media_type}) that can't be read]"
+    if len(image) > LARGEST_IMAGE:
+        return f"[an image ({media_type}) of {len(image):,} bytes, which is too large]"
+    return Image(media_type, image)

@@ -1,0 +1,175 @@
+"""The MCP servers of a discussion: started with it, kept alive, and stopped with it."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol
+
+from ...config.tools import McpServer
+from ...core.errors import AIBattleError, ConfigError, ToolError
+from ...core.events import Emit, Warned, ignore
+from .._lengths import cut
+from .._waiting import together
+from ..base import Parameters, Tool
+from ._links import link
+from ._results import fields
+from ._sessions import Session
+
+LONGEST_DESCRIPTION = 4_000
+
+
+class Shelf(Protocol):
+    """Where the tools are put for models to use, such as a `ToolRegistry`."""
+
+    def register_tool(self, tool: Tool) -> None: ...
+
+    def unregister_tool(self, name: str) -> None: ...
+
+
+class McpServers:
+    """While it is entered, the servers run and `shelf` has their tools, whatever they come to be.
+
+    Entering raises `ConfigError` when a server does not start. What a user should know otherwise goes to `emit`.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, McpServer], shelf: Shelf, base: Path = Path(), emit: Emit = ignore
+    ) -> None:
+        offers = _Offers(shelf, emit)
+        self._servers = [_Server(name, server, base, offers) for name, server in settings.items()]
+
+    async def __aenter__(self) -> "McpServers":
+        async with AsyncExitStack() as unless_started:
+            unless_started.push_async_callback(self.aclose)
+            await together([server.start() for server in self._servers])
+            unless_started.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await asyncio.gather(*(server.close() for server in self._servers))
+
+
+class McpTool(Tool):
+    """A tool of a server. Where the server does not say that it only reads, it is taken to write."""
+
+    name = ""
+    description = ""
+    parameters: Parameters = MappingProxyType({})
+
+    def __init__(self, server: "_Server", described: Any) -> None:
+        self.name = f"{server.name}:{described.name}" if described.name.strip() else ""
+        self.description = cut(described.description or described.title or "", LONGEST_DESCRIPTION)
+        self.parameters = {"type": "object", **described.input_schema}
+        self.writes = not (described.annotations and described.annotations.read_only_hint)
+        self.timeout = server.timeout
+        self._server = server
+        self._called = described.name
+
+    async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        return fields(await self._server.call(self._called, parameters))
+
+
+class _Offers:
+    """Where the tools of all servers are put; what can't be offered is left out, and the user is told."""
+
+    def __init__(self, shelf: Shelf, emit: Emit) -> None:
+        self._shelf = shelf
+        self._emit = emit
+
+    async def replace(self, old: list[McpTool], new: list[McpTool]) -> list[McpTool]:
+        """Those of the new ones that are offered now."""
+        for tool in old:
+            self._shelf.unregister_tool(tool.name)
+        offered, problems = [], []
+        for tool in new:
+            try:
+                self._shelf.register_tool(tool)
+                offered.append(tool)
+            except ConfigError as error:
+                problems.append(f"A tool is left out: {error}")
+        for problem in problems:
+            await self.warn(problem)
+        return offered
+
+    async def warn(self, message: str) -> None:
+        await self._emit(Warned(message))
+
+
+class _Server:
+    """One server, with a session that is opened anew when it is needed and the last one is over."""
+
+    def __init__(self, name: str, settings: McpServer, base: Path, offers: _Offers) -> None:
+        self.name = name
+        self.timeout = settings.timeout
+        self._patience = settings.start_timeout
+        self._link = link(settings, base)
+        self._offers = offers
+        self._offered: list[McpTool] = []
+        self._session: Session | None = None
+        self._opening, self._listing = asyncio.Lock(), asyncio.Lock()
+
+    async def start(self) -> None:
+        try:
+            self._session = await self._opened()
+        except ToolError as error:
+            raise ConfigError(str(error)) from error
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+
+    async def call(self, tool: str, arguments: Parameters) -> Any:
+        session = await self._alive()
+        try:
+            return await session.call(tool, arguments)
+        except ToolError as error:
+            raise ToolError(f"The MCP server {self.name!r}: {error}") from error
+
+    async def _alive(self) -> Session:
+        async with self._opening:
+            if self._session is None or self._session.is_over:
+                await self.close()
+                self._session = await self._opened()
+                await self._offers.warn(f"The MCP server {self.name!r} had ended; it was started again.")
+            return self._session
+
+    async def _opened(self) -> Session:
+        what = f"The MCP server {self.name!r} ({self._link.shown})"
+        try:
+            async with asyncio.timeout(self._patience):
+                return await self._started()
+        except TimeoutError as error:
+            hint = f"; its last words: {heard}" if (heard := self._link.last_words()) else ""
+            raise ToolError(f"{what} did not start within {self._patience:g} s{hint}") from error
+        except AIBattleError as error:
+            raise ToolError(f"{what} does not start: {error}") from error
+
+    async def _started(self) -> Session:
+        session = await Session.opened(self._link, self._relist)
+        async with AsyncExitStack() as unless_listed:
+            unless_listed.push_async_callback(session.close)
+            await self._list(session)
+            unless_listed.pop_all()
+        return session
+
+    async def _relist(self, session: Session) -> None:
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._list(session)
+        except (AIBattleError, TimeoutError) as error:
+            reason = str(error) or f"no answer within {self._patience:g} s"
+            await self._offers.warn(
+                f"The MCP server {self.name!r} has other tools now, but does not list them: {reason}"
+            )
+
+    async def _list(self, session: Session) -> None:
+        async with self._listing:
+            tools = [McpTool(self, described) for described in await session.tools()]
+            self._offered = await self._offers.replace(self._offered, tools)

@@ -1,0 +1,55 @@
+"""MCP servers as tests use them: the tools of some, while they run."""
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.config.tools import McpServer
+from ai_battle.core.events import EventLog, Warned
+from ai_battle.core.messages import ToolCall, ToolResult
+from ai_battle.tools.manager import ToolManager
+from ai_battle.tools.mcp import McpServers
+from ai_battle.tools.registry import ToolRegistry
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+class Toolbox:
+    """What models have of the servers, and what the user is told of them."""
+
+    def __init__(self) -> None:
+        self.registry = ToolRegistry()
+        self.log = EventLog()
+
+    @property
+    def warnings(self) -> list[str]:
+        return [event.message for event in self.log.events if isinstance(event, Warned)]
+
+    async def call(self, name: str, **arguments: Any) -> ToolResult:
+        return await ToolManager(self.registry).run(ToolCall(name, arguments))
+
+
+Running = Callable[..., AbstractAsyncContextManager[Toolbox]]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Running:
+    """Servers by name, and what can be done with them while they run."""
+
+    @asynccontextmanager
+    async def run(**settings: dict[str, Any]) -> AsyncIterator[Toolbox]:
+        toolbox = Toolbox()
+        servers = {name: McpServer(**one) for name, one in settings.items()}
+        async with McpServers(servers, toolbox.registry, tmp_path, toolbox.log):
+            yield toolbox
+
+    return run
+
+
+def program(name: str, *args: str, **settings: Any) -> dict[str, Any]:
+    """The settings of a server that is a file of this folder."""
+    return {"command": sys.executable, "args": (str(PROGRAMS / f"{name}.py"), *args), **settings}

@@ -16,6 +16,7 @@ _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SEALED = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write to /proc/sys
 _MASKED = ("/proc/keys", "/proc/cmdline")
 _PROGRAM = "/run/program"
+_TERMINALS = ("/dev/ptmx", "/dev/pts")
 _TEMPORARY = "/tmp"  # noqa: S108 - a private one
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
 
@@ -48,7 +49,7 @@ class Bubblewrap(Fence):
 
     def inside(self, site: Site) -> Inside:
         writable = (str(site.workspace), _TEMPORARY, _SHARED_MEMORY)
-        return Inside(f"{_PROGRAM}/{site.program}", _TEMPORARY, ("/",), writable, writable)
+        return Inside(f"{_PROGRAM}/{site.program}", _TEMPORARY, ("/",), writable, writable, devices=_TERMINALS)
 
     @property
     def _namespaces(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The kinds of fence, each a way to start the supervisor: what is around it, and what it then adds from inside."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +26,18 @@ class Inside:
     readable: Sequence[str]
     writable: Sequence[str]
     measured: Sequence[str]
+    devices: Sequence[str] = ()
     shared_memory: str = ""  # a folder that stands for /dev/shm, where that is everybody's
 
 
 class Fence(ABC):
-    """`layers` are all that is in force, for people; `alone` says whether it has namespaces of its own."""
+    """`layers` are all that is in force, for people; `alone` says whether it has namespaces of its own.
+
+    `python` runs the supervisor, and Python programs.
+    """
 
     name: str
+    python = sys.executable
     alone: bool
     layers: tuple[str, ...]
     calls: bytes = b""

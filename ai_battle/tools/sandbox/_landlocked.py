@@ -36,6 +36,10 @@ class Landlocked(Fence):
         program = str(site.scratch / site.program)
         writable = (str(site.workspace), str(temporary))
         return Inside(
-            program, str(temporary), (*_SYSTEM, *_SETTINGS, *_FACTS, *site.folders, str(FENCE), program),
-            writable, (*writable, str(shared_memory)), str(shared_memory),
-        )  # fmt: skip
+            program,
+            str(temporary),
+            readable=(*_SYSTEM, *_SETTINGS, *_FACTS, *site.folders, str(FENCE), program),
+            writable=writable,
+            measured=(*writable, str(shared_memory)),
+            shared_memory=str(shared_memory),
+        )

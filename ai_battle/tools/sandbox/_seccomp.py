@@ -35,7 +35,7 @@ _UNKNOWN = (
 # in a namespace. The supervisor makes them for the program where that is harmless.
 _METADATA = ("chmod", "fchmod", "fchmodat", "utimensat", "chown", "lchown", "fchown", "fchownat")
 # The same for sockets with a path, and for names in a /dev/shm that is everybody's.
-_NAMES = ("connect", "link", "linkat", "unlink", "unlinkat")
+_NAMES = ("connect", "inotify_add_watch", "link", "linkat", "unlink", "unlinkat")
 _OUTDATED = ("utime", "utimes", "futimesat")
 _ATTRIBUTES = (
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
@@ -93,7 +93,6 @@ def _privileged_files() -> Iterator[_Named]:
 
 def _beside_others() -> Iterator[_Named]:
     """What namespaces would have kept away: the user's other files, sockets and processes."""
-    yield "inotify_add_watch", _REFUSE, ()
     yield from ((name, NOTIFY, ()) for name in _NAMES)
     # A datagram socket could send to any path, and the address stands where a filter can't look.
     for name in ("socket", "socketpair"):

@@ -2,26 +2,26 @@
 
 import asyncio
 import marshal
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...core.errors import ToolError
+from ._fences import Fence, Site
 from ._interpreters import FENCE
 from .fence.orders import Orders
 
 _START = "import sys; sys.path.append(sys.argv[1]); "
-_EXEC = (sys.executable, "-I", "-S", "-c", _START + "from fence.supervisor import main; main()", str(FENCE.parent))
+_EXEC = ("-I", "-S", "-c", _START + "from fence.supervisor import main; main()", str(FENCE.parent))
 # A Python program goes on in the interpreter of its supervisor, so that one starts like any other.
-_HERE = (sys.executable, "-c", _START + "from fence.prelude import run; run()", str(FENCE.parent))
+_HERE = ("-c", _START + "from fence.prelude import run; run()", str(FENCE.parent))
 _PATIENCE = 10.0  # for a supervisor to start, and to end whatever the program has started
 # The workspace is not at home here: an interpreter runs what it finds there before there is a fence.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 
 
-async def supervise(around: Sequence[str], orders: Orders) -> Mapping[str, Any]:
+async def supervise(fence: Fence, site: Site, orders: Orders) -> Mapping[str, Any]:
     """The supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
-    process = await _started((*around, *(_HERE if orders.here else _EXEC)))
+    process = await _started((*fence.around(site), fence.python, *(_HERE if orders.here else _EXEC)))
     try:
         answer, trouble = await asyncio.wait_for(_exchange(process, orders), orders.seconds + _PATIENCE)
     except TimeoutError as error:

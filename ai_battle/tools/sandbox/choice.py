@@ -8,6 +8,7 @@ from typing import Literal
 
 from . import _probe
 from ._bwrap import Bubblewrap
+from ._docker import IMAGE, Docker
 from ._fences import Fence
 from ._landlocked import Landlocked
 from ._layers import landlock_abi
@@ -16,7 +17,7 @@ from ._unfenced import Unfenced
 from .errors import NoFence
 from .sandbox import Sandbox
 
-Level = Literal["auto", "strict", "none"]
+Level = Literal["auto", "strict", "docker", "none"]
 
 _WHOLE_LANDLOCK = 6
 _FIXES = {
@@ -34,7 +35,7 @@ _WITHOUT = "To run code without a fence all the same, set `sandbox: none` and gi
 
 
 def choose(level: Level = "auto", allow_unsandboxed: bool = False) -> Sandbox:
-    """`strict` takes only a fence with nothing missing; `none` is no fence, and needs the second key.
+    """`strict` takes only a fence with nothing missing, `docker` that one; `none` is none, and needs the second key.
 
     Raises `NoFence`, which says why nothing works here and what to do about it.
     """
@@ -42,6 +43,8 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False) -> Sandbox:
         if not allow_unsandboxed:
             raise NoFence("`sandbox: none` runs code that models write without a fence; add --allow-unsandboxed too.")
         return Sandbox(Unfenced())
+    if level == "docker":
+        return _docker()
     reasons = []
     for fence, binary in _candidates():
         reason = _incomplete(fence) if level == "strict" else ""
@@ -50,6 +53,15 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False) -> Sandbox:
             return Sandbox(fence)
         reasons.append(f"- {fence.name}: {reason}")
     raise NoFence("\n".join(("Code can't be run safely on this machine.", *reasons, *_lacking(), *_ways_out())))
+
+
+def _docker() -> Sandbox:
+    if not (binary := shutil.which("docker")):
+        raise NoFence("`sandbox: docker` needs Docker, and no 'docker' is on the PATH; install it, or use `auto`.")
+    fence = Docker(binary)
+    if reason := _probe.why_not(fence, binary):
+        raise NoFence(f"Docker does not run code here: {reason}\nStart its engine and `docker pull {IMAGE}`.")
+    return Sandbox(fence)
 
 
 def _candidates() -> Iterator[tuple[Fence, str]]:

@@ -50,7 +50,7 @@ class Sandbox:
             orders.environment["HOME"] = str(workspace)
             protected = Protected(workspace)
             try:
-                answer = await supervise(self._fence.around(site), orders)
+                answer = await supervise(self._fence, site, orders)
             finally:
                 protected.restore()
         return _outcome(answer)
@@ -77,7 +77,7 @@ def _orders(fence: Fence, inside: Inside, runner: Interpreter, limits: SandboxLi
         environment={"PATH": runner.search_path, "LANG": "C.UTF-8", "TMPDIR": inside.temporary},
         readable=list(inside.readable),
         writable=list(inside.writable),
-        devices=_DEVICES,
+        devices=[*_DEVICES, *inside.devices],
         shared_memory=inside.shared_memory,
         measured=list(inside.measured),
         calls=fence.calls,

@@ -13,6 +13,7 @@ from ai_battle.tools.sandbox._bwrap import Bubblewrap
 from ai_battle.tools.sandbox._fences import Inside, Site
 from ai_battle.tools.sandbox._layers import landlock_abi
 from ai_battle.tools.sandbox._probe import why_not
+from ai_battle.tools.sandbox._seatbelt import profile
 
 from .conftest import Run
 
@@ -106,3 +107,24 @@ async def test_a_home_directory_is_no_workspace() -> None:
     sandbox = choose("none", allow_unsandboxed=True)
     with pytest.raises(ToolError, match="holds the home directory"):
         await sandbox.run(Program("python", "print(1)"), Path.home())
+
+
+def test_docker_without_its_engine_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\necho 'Cannot connect to the Docker daemon. Is it running?' >&2\nexit 1\n")
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(NoFence, match=r"Is it running.*\n.*docker pull python") as refusal:
+        choose("docker")
+    assert "Start its engine" in str(refusal.value)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(NoFence, match="no 'docker' is on the PATH"):
+        choose("docker")
+
+
+def test_the_profile_for_macos_names_every_path_as_data() -> None:
+    """A quote in a folder's name does not end the rule."""
+    text = profile(["/usr/lib"], ['/work "x") (allow file-write* (subpath "/'], ["/work/.git/hooks"])
+    assert '(subpath "/work \\"x\\") (allow file-write* (subpath \\"/")' in text
+    assert text.index("(deny default)") < text.index("(allow file-read*")
+    assert text.rstrip().endswith("(deny network*)")

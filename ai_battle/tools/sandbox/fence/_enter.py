@@ -60,7 +60,7 @@ def _limit(orders: Orders) -> None:
         resource.RLIMIT_NOFILE: orders.open_files,
         resource.RLIMIT_CORE: 0,
     }
-    if orders.address_space:
+    if orders.address_space and _system.LINUX:
         limits[resource.RLIMIT_AS] = orders.address_space
     if orders.alone:
         limits[resource.RLIMIT_NPROC] = orders.tasks

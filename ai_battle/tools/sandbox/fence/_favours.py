@@ -6,6 +6,7 @@ supervisor makes them instead, on what is really there: a file is opened first, 
 """
 
 import _socket
+import ctypes
 import errno
 import os
 import struct
@@ -21,7 +22,9 @@ _UTIMENSAT, _CONNECT = (280, 42) if _X86 else (88, 203)
 _OPEN, _OPENAT = (2, 257) if _X86 else (-1, 56)
 _LINK, _LINKAT, _UNLINK, _UNLINKAT = (86, 265, 87, 263) if _X86 else (-1, 37, -1, 35)
 
-_HERE, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
+_WATCH = 254 if _X86 else 27
+
+_HERE, _NO_FOLLOW, _DONT_FOLLOW = -100, 0x100, 0x02000000
 _NOW, _OMIT = 0x3FFFFFFF, 0x3FFFFFFE
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - only as it is named
 _PATH_MAX = 4096
@@ -53,9 +56,12 @@ class Call:
 
 
 class Favour:
-    """What the program gets: success, `descriptor`, or the kernel's own answer."""
+    """What the program gets: `value`, the number that `descriptor` has there, or (`go_on`) the kernel's own answer."""
 
-    def __init__(self, descriptor: int | None = None, *, close_on_exec: bool = False, go_on: bool = False) -> None:
+    def __init__(
+        self, value: int = 0, *, descriptor: int = -1, close_on_exec: bool = False, go_on: bool = False
+    ) -> None:
+        self.value = value
         self.descriptor = descriptor
         self.close_on_exec = close_on_exec
         self.go_on = go_on
@@ -73,6 +79,8 @@ def done(call: Call, orders: Orders) -> Favour:
         return Favour()
     if call.number == _CONNECT:
         return _connect(call, orders)
+    if call.number == _WATCH:
+        return _watch(call, orders)
     return _shared_memory(call, orders)
 
 
@@ -143,6 +151,18 @@ def _connect(call: Call, orders: Orders) -> Favour:
     return Favour()
 
 
+def _watch(call: Call, orders: Orders) -> Favour:
+    """A folder outside would tell the names of what changes in it."""
+    target = _own(_place(call, None, call.text(1)), orders, 0)
+    watcher = _system.descriptor_of(call.pid, call.small(0))
+    try:
+        path = ctypes.c_char_p(f"/proc/self/fd/{target}".encode())
+        return Favour(value=_system.syscall(_WATCH, watcher, path, call.arguments[2] & ~_DONT_FOLLOW))
+    finally:
+        os.close(watcher)
+        os.close(target)
+
+
 def _shared_memory(call: Call, orders: Orders) -> Favour:
     """The names that sem_open and shm_open make; every other path is the kernel's and Landlock's affair."""
     names = [call.text(index) for index in _NAMED[call.number]]
@@ -160,7 +180,7 @@ def _shared_memory(call: Call, orders: Orders) -> Favour:
 
 def _opened(path: str, flags: int, mode: int) -> Favour:
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode & 0o777)
-    return Favour(descriptor, close_on_exec=bool(flags & os.O_CLOEXEC))
+    return Favour(descriptor=descriptor, close_on_exec=bool(flags & os.O_CLOEXEC))
 
 
 # Where each call has the folder it starts from, the path, and flags (-1: never follows a last link).

@@ -4,7 +4,7 @@ import ctypes
 import os
 from _collections_abc import Iterable  # collections costs a millisecond
 
-from ._system import SET_NO_NEW_PRIVS, prctl, syscall
+from ._system import LINUX, SET_NO_NEW_PRIVS, prctl, syscall
 
 _CREATE, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
@@ -28,7 +28,7 @@ _ABSTRACT_SOCKETS_AND_SIGNALS = 3
 def abi() -> int:
     """The version of Landlock that this kernel offers; 0 when it offers none."""
     try:
-        return syscall(_CREATE, None, 0, _VERSION)
+        return syscall(_CREATE, None, 0, _VERSION) if LINUX else 0
     except OSError:
         return 0
 

@@ -42,8 +42,8 @@ def answer_one(listener: int, orders: Orders) -> bool:
 def _reply(listener: int, call: int, favour: "_favours.Favour") -> None:
     if favour.go_on:
         _send(listener, _ANSWER.pack(call, 0, 0, _CONTINUE))
-    elif favour.descriptor is None:
-        _send(listener, _ANSWER.pack(call, 0, 0, 0))
+    elif favour.descriptor < 0:
+        _send(listener, _ANSWER.pack(call, favour.value, 0, 0))
     else:
         added = _ADDED.pack(call, 0, favour.descriptor, 0, _CLOSE_ON_EXEC if favour.close_on_exec else 0)
         value = fcntl.ioctl(listener, _ADD_DESCRIPTOR, bytearray(added))

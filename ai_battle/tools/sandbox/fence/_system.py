@@ -2,7 +2,9 @@
 
 import ctypes
 import os
+import sys
 
+LINUX = sys.platform == "linux"
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 SET_PDEATHSIG, SET_DUMPABLE, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 1, 4, 36, 38
@@ -22,6 +24,9 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def prctl(option: int, *arguments: int) -> None:
+    """Nothing on other systems than Linux."""
+    if not LINUX:
+        return
     padded = (*arguments, 0, 0, 0, 0)[:4]
     if _LIBC.prctl(option, *(ctypes.c_ulong(argument) for argument in padded)):
         error = ctypes.get_errno()
@@ -47,6 +52,8 @@ def descriptor_of(pid: int, descriptor: int) -> int:
 
 def drop_capabilities() -> None:
     """Also for good: no program that is started later, set-uid or root's own, gets any of them back."""
+    if not LINUX:
+        return
     prctl(SET_NO_NEW_PRIVS, 1)
     prctl(_CAP_AMBIENT, _CLEAR_ALL)
     for capability in range(64):

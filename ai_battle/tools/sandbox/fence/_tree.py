@@ -2,9 +2,13 @@
 
 import _signal as signal  # type: ignore[import-not-found] # the signal module itself costs 5 ms
 import os
+import sys
 import time
 from _collections_abc import Iterator  # collections costs a millisecond
 
+_LINUX = sys.platform == "linux"
+if not _LINUX:
+    from . import _kin
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _SWEEP_SECONDS = 5.0
 
@@ -17,10 +21,12 @@ def descendants(most: int = 100_000) -> list[int]:
         children = list(_children(waiting.pop()))
         found += children
         waiting += children
-    return found
+    return found if _LINUX else list({*found, *_kin.orphans()})
 
 
 def threads(pid: int) -> int:
+    if not _LINUX:
+        return _kin.threads(pid)
     try:
         return len(os.listdir(f"/proc/{pid}/task"))
     except OSError:
@@ -29,6 +35,8 @@ def threads(pid: int) -> int:
 
 def resident(pid: int) -> int:
     """Bytes in memory, pages shared with others counted in full."""
+    if not _LINUX:
+        return _kin.resident(pid)
     try:
         with open(f"/proc/{pid}/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE
@@ -38,6 +46,8 @@ def resident(pid: int) -> int:
 
 def proportional(pid: int) -> int:
     """Bytes in memory, each shared page divided among those who share it; slower to find out."""
+    if not _LINUX:
+        return _kin.resident(pid)
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
             return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"Pss:")), 0)
@@ -45,44 +55,38 @@ def proportional(pid: int) -> int:
         return resident(pid)
 
 
-def reap(main: int) -> int | None:
-    """Buries whoever has died; the wait status of `main` when it was among them."""
+def reap(main: int) -> tuple[int | None, bool]:
+    """Buries whoever has died: the wait status of `main` when it was among them, and whether anybody is left."""
     status = None
     try:
         while (dead := os.waitpid(-1, os.WNOHANG))[0]:
             if dead[0] == main:
                 status = dead[1]
     except ChildProcessError:
-        pass
-    return status
+        return status, False
+    return status, True
 
 
 def sweep(main: int) -> int | None:
     """Ends everybody: those who fork faster than they are killed are stopped first. The status of `main` if it came."""
-    status = None
+    status, anybody = None, True
     until = time.monotonic() + _SWEEP_SECONDS
     _signal(-main, signal.SIGKILL)
-    while time.monotonic() < until:
+    while anybody and time.monotonic() < until:
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in descendants():
                 _signal(pid, number)
-        died = reap(main)
+        died, anybody = reap(main)
         status = died if status is None else status
-        if not _any_child():
-            break
-        time.sleep(0.001)
+        if anybody:
+            time.sleep(0.001)
     return status
 
 
-def _any_child() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
 def _children(pid: int) -> Iterator[int]:
+    if not _LINUX:
+        yield from _kin.children(pid)
+        return
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:

@@ -67,14 +67,21 @@ def _free(folder: str) -> tuple[int, int]:
 def _files(folder: str) -> Iterator[os.stat_result]:
     waiting = [folder]
     while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    yield entry.stat(follow_symlinks=False)
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # gone in the meantime
+        for entry in _entries(waiting.pop()):
+            try:
+                yield entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except (FileNotFoundError, NotADirectoryError):
+        return  # gone in the meantime
 
 
 def _unlinked(pid: int) -> int:
@@ -95,13 +102,9 @@ def _open_without_name(pid: int) -> int:
 
 
 def _mapped_without_name(pid: int) -> int:
-    size = 0
     try:
         with open(f"/proc/{pid}/maps", "rb") as file:
-            for line in file:
-                if line.endswith(b"(deleted)\n"):
-                    start, end = line.split(b" ", 1)[0].split(b"-")
-                    size += int(end, 16) - int(start, 16)
+            ranges = [line.split(b" ", 1)[0].split(b"-") for line in file if line.endswith(b"(deleted)\n")]
     except (FileNotFoundError, ProcessLookupError):
-        pass
-    return size
+        return 0
+    return sum(int(end, 16) - int(start, 16) for start, end in ranges)

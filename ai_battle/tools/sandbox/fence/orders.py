@@ -2,6 +2,8 @@
 
 import marshal
 
+_FORMAT = 4  # that every Python from 3.4 on reads
+
 
 class Orders:
     """A plain class: dataclasses and typing would cost each program some milliseconds."""
@@ -32,5 +34,5 @@ class Orders:
         self.__dict__.update(fields)
 
     def packed(self) -> bytes:
-        content = marshal.dumps(self.__dict__)
+        content = marshal.dumps(self.__dict__, _FORMAT)
         return len(content).to_bytes(4, "little") + content

@@ -38,7 +38,7 @@ def main() -> Orders:
 
 
 def _tell(content: dict[str, object]) -> None:
-    answer = marshal.dumps(content)
+    answer = marshal.dumps(content, 4)
     while answer:
         answer = answer[os.write(_ANSWER, answer) :]
 
@@ -66,10 +66,11 @@ class _Run:
         self._pid = child.pid
         self._streams = dict(zip(child.streams, self.outputs, strict=True))
         self._listener = child.listener
-        self._ended = os.pidfd_open(self._pid)
+        self._ended = os.pidfd_open(self._pid) if _system.LINUX else -1
         self._poll = select.poll()
-        for descriptor in (_LIFELINE, self._ended, *child.streams, *([child.listener] if child.listener else ())):
-            self._poll.register(descriptor, select.POLLIN)
+        for descriptor in (_LIFELINE, self._ended, *child.streams, child.listener):
+            if descriptor >= 0:
+                self._poll.register(descriptor, select.POLLIN)
 
     def watch(self, started: float) -> None:
         looked, deadline = started, started + self._orders.seconds
@@ -89,15 +90,18 @@ class _Run:
 
     def _listen(self, seconds: float) -> None:
         for descriptor, _ in self._poll.poll(seconds * 1000):
-            if descriptor == self._ended:
-                self._poll.unregister(descriptor)
-                self._bury()
-            elif descriptor == _LIFELINE:
-                self.verdict = "cancelled"
-            elif descriptor == self._listener:
-                self._answer_call()
-            else:
-                self._read(descriptor)
+            self._heed(descriptor)
+
+    def _heed(self, descriptor: int) -> None:
+        if descriptor == self._ended:
+            self._poll.unregister(descriptor)
+            self._bury()
+        elif descriptor == _LIFELINE:
+            self.verdict = "cancelled"
+        elif descriptor == self._listener:
+            self._answer_call()
+        else:
+            self._read(descriptor)
 
     def _read(self, descriptor: int) -> None:
         data = os.read(descriptor, _CHUNK)
@@ -113,7 +117,7 @@ class _Run:
             self._poll.unregister(self._listener)
 
     def _bury(self) -> None:
-        died = _tree.reap(self._pid)
+        died, _ = _tree.reap(self._pid)
         self.status = died if self.status is None else self.status
 
     def _end(self) -> None:
@@ -130,7 +134,7 @@ class _Run:
 class _Child:
     """`pid` is 0 in the child itself; `trouble` is why it did not start."""
 
-    def __init__(self, pid: int, streams: tuple[int, int] = (1, 2), trouble: str = "", listener: int = 0) -> None:
+    def __init__(self, pid: int, streams: tuple[int, int] = (1, 2), trouble: str = "", listener: int = -1) -> None:
         self.pid = pid
         self.streams = streams
         self.trouble = trouble
@@ -149,5 +153,5 @@ def _start(orders: Orders) -> _Child:
         os.close(descriptor)
     message = os.read(trouble, _CHUNK).decode(errors="replace")  # at its end when the program starts
     os.close(trouble)
-    listener = _notices.received(post) if orders.calls and not message else 0
+    listener = _notices.received(post) if orders.calls and not message else -1
     return _Child(pid, (out, err), message, listener)

@@ -21,12 +21,17 @@ STARTS = {
 }
 
 
+STREAMS = {"an event per word": 60, "an event per five words": 12}
+"""How an answer of 60 words is cut: as models stream, and coarser, as some gateways pass it on."""
+
+
 def turns() -> None:
-    """CPU of whole discussions; answers of 60 words in 12 chunks."""
-    with server(words=60, chunks=12) as url:
-        for number in (20, 200):
-            ours, bare = _cpu(url, number)
-            compared(f"cpu, {number} turns", ours, bare)
+    """CPU of whole discussions."""
+    for way, chunks in STREAMS.items():
+        with server(words=60, chunks=chunks) as url:
+            for number in (20, 200):
+                ours, bare = _cpu(url, number)
+                compared(f"cpu, {number} turns, {way}", ours, bare)
 
 
 def growth() -> None:
@@ -38,9 +43,10 @@ def growth() -> None:
 
 def at_once() -> None:
     """Wall time of 200 discussions at once, 10 turns, 20 ms per answer."""
-    with server(words=60, chunks=12, delay=0.02) as url:
-        ours, bare = (milliseconds(partial(talk, url, 10, 200), time.perf_counter) for talk in BOTH)
-        compared("wall, 200 discussions at once", ours, bare, rounds=3)
+    for way, chunks in STREAMS.items():
+        with server(words=60, chunks=chunks, delay=0.02) as url:
+            ours, bare = (milliseconds(partial(talk, url, 10, 200), time.perf_counter) for talk in BOTH)
+            compared(f"wall, 200 at once, {way}", ours, bare, rounds=3)
 
 
 def stream() -> None:

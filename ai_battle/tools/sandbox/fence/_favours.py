@@ -103,10 +103,21 @@ def _place(call: Call, at: int | None, name: str) -> str:
 def _own(place: str, orders: Orders, flags: int) -> int:
     descriptor = os.open(place, os.O_PATH | os.O_CLOEXEC | flags)
     lies = os.readlink(f"/proc/self/fd/{descriptor}")
-    if any(lies == folder or lies.startswith(f"{folder}/") for folder in orders.writable):
+    if any(lies == folder or lies.startswith(f"{folder}/") for folder in orders.writable) and _is(descriptor, lies):
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EPERM, "not the program's own")
+
+
+def _is(descriptor: int, path: str) -> bool:
+    """The path may have been told by way of another process, in whose files it means something else."""
+    status = os.fstat(descriptor)
+    if not status.st_nlink:
+        return True
+    try:
+        return os.path.samestat(status, os.lstat(path))
+    except OSError:
+        return False
 
 
 def _change_mode(call: Call, file: str) -> None:

@@ -5,7 +5,7 @@ import os
 import sys
 
 LINUX = sys.platform == "linux"
-_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC = ctypes.CDLL(None if os.name == "posix" else "msvcrt", use_errno=True)
 
 SET_PDEATHSIG, SET_DUMPABLE, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 1, 4, 36, 38
 _CAPBSET_DROP, _CAP_AMBIENT, _CLEAR_ALL = 24, 47, 4

@@ -8,6 +8,7 @@ from . import _tree
 from .orders import Orders
 
 _BLOCK = 512
+_COUNT_EVERY = 10
 _COARSE_CLOCK = 0.02  # files are stamped by a clock that lags this much at the most
 
 
@@ -18,6 +19,7 @@ class Watchdog:
         self._orders = orders
         self._started = time.time() - _COARSE_CLOCK
         self._free = {folder: _free(folder) for folder in orders.measured}
+        self._looks = 0
 
     def verdict(self) -> str:
         """What there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
@@ -34,12 +36,21 @@ class Watchdog:
         """What is free on the disk is one call to find out, but others use the disk too: if it shrinks, look closer."""
         for folder, (bytes_before, inodes_before) in self._free.items():
             bytes_now, inodes_now = _free(folder)
-            if bytes_before - bytes_now <= self._orders.disk and inodes_before - inodes_now <= self._orders.inodes:
+            if (
+                bytes_before - bytes_now <= self._orders.disk
+                and inodes_before - inodes_now <= self._orders.inodes
+                and not self._is_due_uncounted(inodes_now)
+            ):
                 continue
             if found := self._written(pids):
                 return found
             self._free[folder] = bytes_now, inodes_now
         return ""
+
+    def _is_due_uncounted(self, inodes_now: int) -> bool:
+        """Some file systems (btrfs) don't count their inodes: there the files are counted now and then."""
+        self._looks += 1
+        return not inodes_now and self._looks % _COUNT_EVERY == 0
 
     def _written(self, pids: list[int]) -> str:
         try:

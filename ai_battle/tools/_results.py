@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from ..core.errors import ToolError
+from ..core.messages import Image
 from ._lengths import cut
 
 DEPTH, ITEMS, BITS = 50, 50_000, 10_000
@@ -21,21 +22,19 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a tool returned as a mapping of JSON values, and the text of it."""
+    """What a tool returned as a mapping of JSON values, the text of it, and the images that were among the values."""
 
     fields: dict[str, Any]
     text: str
+    images: tuple[Image, ...] = ()
 
     @property
     def is_error(self) -> bool:
         return bool(self.fields.get("error"))
 
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> "Output":
-        text = _encode(fields)
-        return cls(
-            fields, text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
+    def of(cls, fields: dict[str, Any], images: tuple[Image, ...] = ()) -> "Output":
+        return cls(fields, _unicode(_encode(fields)), images)
 
     @classmethod
     def failed(cls, error: str) -> "Output":
@@ -48,12 +47,15 @@ def bounded(returned: Any, limit: int) -> Output:
     if len(output.text) <= limit:
         return output
     shorter = _shaped(returned, limit // SHORTER)
-    return shorter if len(shorter.text) <= limit else Output.of({"output": cut(output.text, limit)})
+    if len(shorter.text) <= limit:
+        return shorter
+    return Output.of({"output": cut(output.text, limit)}, output.images)
 
 
 def _shaped(returned: Any, limit: int) -> Output:
-    shaped = _Shaping(limit).value(returned, "")
-    return Output.of(shaped if isinstance(shaped, dict) else {"result": shaped})
+    shaping = _Shaping(limit)
+    shaped = shaping.value(returned, "")
+    return Output.of(shaped if isinstance(shaped, dict) else {"result": shaped}, tuple(shaping.images))
 
 
 @dataclass(slots=True)
@@ -63,6 +65,7 @@ class _Shaping:
     limit: int
     items: int = ITEMS
     depth: int = 0
+    images: list[Image] = field(default_factory=list)
 
     def value(self, value: Any, at: str) -> Any:
         if isinstance(value, Enum):
@@ -86,6 +89,9 @@ class _Shaping:
                 return dict(self._fields(value, at))
             case bytes() | bytearray():
                 return cut(_decoded(bytes(value)), self.limit)
+            case Image():
+                self.images.append(value)
+                return f"image {len(self.images)} ({value.media_type})"
             case list() | tuple() | Set():
                 return list(self._listed(value, at))
         for kinds, convert in CONVERSIONS:

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,7 +42,7 @@ class ToolManager:
             output = await self._output(self.prepared(call))
         except ToolError as error:
             output = Output.failed(str(error))
-        return ToolResult(call, (Text(output.text),), is_error=output.is_error)
+        return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)
 
     async def handle_tool_request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """`{"tool": name, "parameters": {...}}`, and what the tool returned or `{"error": text}`."""
@@ -83,7 +84,9 @@ class ToolManager:
                 output = Output.failed(f"Tool execution error: {_words(error.__cause__)}")
             except AIBattleError as error:
                 output = Output.failed(str(error))
-        return output if not (text := printed.text()) else bounded({**output.fields, "printed": text}, self.max_output)
+        if not (text := printed.text()):
+            return output
+        return replace(bounded({**output.fields, "printed": text}, self.max_output), images=output.images)
 
     async def _executed(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """What the tool returns, if it does so in time; one that does not listen is left behind."""

@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 from ...config.tools import McpServer
 from ...core.errors import ConfigError
 from ...core.plugins import optional
-from .._lengths import HeadAndTail
 
-LAST_WORDS = 1_000
+KEPT, LAST_WORDS = 4_096, 400
 SHORTEST_SECRET = 4
 
 
@@ -37,7 +36,7 @@ class Link(ABC):
         said = self._said()
         for secret in self.secrets:
             said = said.replace(secret, "***")
-        return said
+        return said[-LAST_WORDS:]
 
 
 def link(settings: McpServer, base: Path) -> Link:
@@ -55,7 +54,7 @@ class Program(Link):
         self.secrets = _secret(settings.env)
         self._settings = settings
         self._folder = (base / Path(settings.cwd).expanduser()).absolute()
-        self._stderr = HeadAndTail(LAST_WORDS)
+        self._stderr = bytearray()
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
@@ -67,14 +66,14 @@ class Program(Link):
             cwd=self._folder,
             encoding_error_handler="replace",
         )
-        self._stderr = HeadAndTail(LAST_WORDS)
+        self._stderr.clear()
         with _overheard(self._stderr) as stderr:
             async with stdio.stdio_client(server, errlog=stderr) as streams:
                 stderr.close()
                 yield streams
 
     def _said(self) -> str:
-        return self._stderr.text().strip()
+        return self._stderr.decode(errors="replace").strip()
 
     def _found(self) -> str:
         """The program's path; those that were installed together with us are found without being on the PATH."""
@@ -110,7 +109,8 @@ class Address(Link):
 
     async def _look_at(self, response: Any) -> None:
         code = response.status_code
-        self._refusal = f"HTTP {code} {response.reason_phrase}".rstrip() if code >= 400 else ""
+        if response.request.method == "POST":
+            self._refusal = f"HTTP {code} {response.reason_phrase}".rstrip() if code >= 400 else ""
 
     def _said(self) -> str:
         return self._refusal
@@ -121,15 +121,16 @@ def _secret(values: dict[str, str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _overheard(heard: HeadAndTail) -> Iterator[TextIO]:
-    """A file for a child's stderr: it is read at once, so that the child never waits, and hardly any of it is kept."""
+def _overheard(heard: bytearray) -> Iterator[TextIO]:
+    """A file for a child's stderr: it is read at once, so that the child never waits, and only the end is kept."""
     loop = asyncio.get_running_loop()
     readable, writable = os.pipe()
     os.set_blocking(readable, False)
 
     def listen() -> None:
         if data := os.read(readable, 65_536):
-            heard.write(data.decode(errors="replace"))
+            heard.extend(data)
+            del heard[:-KEPT]
         else:
             loop.remove_reader(readable)
 

@@ -14,7 +14,13 @@ from ._links import Link
 
 PAGES = 100
 PAUSES = (1.0, 5.0, 30.0)
+LONGEST = 1_000
 STALE = "Session terminated"
+SILENCE = {
+    "Connection closed": "it closed the connection",
+    "Server returned an error response": "it refuses",
+    STALE: "it has forgotten this session",
+}
 _log = logging.getLogger(__name__)
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # the SDK's complaints are not for the user's terminal
 
@@ -84,16 +90,14 @@ class Session:
 
     @contextmanager
     def _server(self) -> Iterator[None]:
-        """Around a request: what goes wrong is said in the words of the server, and with its last ones if it died."""
+        """Around a request: what the server says of its failure; it is not asked again when it lost its memory."""
         try:
             with foreign_code(self._link.shown, McpServerError):
                 yield
         except McpServerError as error:
-            cause = error.__cause__ or error
-            if str(cause) == STALE:
+            if _words(error) == STALE:
                 self._over.set()
-            said = "it ended in the middle of the call" if self._over.is_set() else str(cause)
-            raise McpServerError(self._with_last_words(said)) from error
+            raise McpServerError(self._reason(error)) from error
 
     async def _live(self) -> None:
         try:
@@ -102,7 +106,7 @@ class Session:
                     self._ready.set_result(client)
                     await self._until_over(client)
         except McpServerError as error:
-            raise McpServerError(self._with_last_words(_innermost(error))) from error
+            raise McpServerError(self._reason(error)) from error
         finally:
             self._over.set()
 
@@ -145,9 +149,13 @@ class Session:
             async for _ in events:
                 await self._changed(self)
 
-    def _with_last_words(self, said: str) -> str:
+    def _reason(self, error: McpServerError) -> str:
+        """The SDK can't say why there is no answer; what the server wrote last often does."""
+        said = _words(error)
+        if said not in SILENCE:
+            return said
         last_words = self._link.last_words()
-        return f"{said}; its last words: {last_words}" if last_words else said
+        return f"{SILENCE[said]}; its last words: {last_words}" if last_words else SILENCE[said]
 
 
 class _Watched:
@@ -180,9 +188,9 @@ async def _progress(tool: str, progress: float, total: float | None, message: st
     _log.info("%s: %g%s %s", tool, progress, "" if total is None else f" of {total:g}", message or "")
 
 
-def _innermost(error: BaseException) -> str:
+def _words(error: McpServerError) -> str:
     """What really went wrong: in the SDK, it is often wrapped in a group of one."""
     cause: BaseException = error.__cause__ or error
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
-    return f"{type(cause).__name__}: {cause}" if str(cause) else type(cause).__name__
+    return " ".join(str(cause).split())[:LONGEST] or type(cause).__name__

@@ -43,7 +43,9 @@ class McpServers:
     async def __aenter__(self) -> "McpServers":
         async with AsyncExitStack() as unless_started:
             unless_started.push_async_callback(self.aclose)
-            await together([server.start() for server in self._servers])
+            found = await together([server.start() for server in self._servers])
+            for server, tools in zip(self._servers, found, strict=True):
+                await server.offer(tools)
             unless_started.pop_all()
         return self
 
@@ -69,11 +71,11 @@ class McpTool(Tool):
         self.parameters = {"type": "object", **described.input_schema}
         self.writes = not (described.annotations and described.annotations.read_only_hint)
         self.timeout = server.timeout
+        self.described = described
         self._server = server
-        self._called = described.name
 
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        return fields(await self._server.call(self._called, parameters))
+        return fields(await self._server.call(self.described.name, parameters))
 
 
 class _Offers:
@@ -83,7 +85,7 @@ class _Offers:
         self._shelf = shelf
         self._emit = emit
 
-    async def replace(self, old: list[McpTool], new: list[McpTool]) -> list[McpTool]:
+    async def replace(self, server: str, old: list[McpTool], new: list[McpTool]) -> list[McpTool]:
         """Those of the new ones that are offered now."""
         for tool in old:
             self._shelf.unregister_tool(tool.name)
@@ -93,7 +95,7 @@ class _Offers:
                 self._shelf.register_tool(tool)
                 offered.append(tool)
             except ConfigError as error:
-                problems.append(f"A tool is left out: {error}")
+                problems.append(f"The MCP server {server!r} offers a tool that is left out: {error}")
         for problem in problems:
             await self.warn(problem)
         return offered
@@ -111,15 +113,23 @@ class _Server:
         self._patience = settings.start_timeout
         self._link = link(settings, base)
         self._offers = offers
+        self._listed: list[McpTool] = []
         self._offered: list[McpTool] = []
         self._session: Session | None = None
         self._opening, self._listing = asyncio.Lock(), asyncio.Lock()
 
-    async def start(self) -> None:
+    async def start(self) -> list[McpTool]:
         try:
-            self._session = await self._opened()
+            self._session, tools = await self._opened()
         except ToolError as error:
             raise ConfigError(str(error)) from error
+        return tools
+
+    async def offer(self, tools: list[McpTool]) -> None:
+        """What is offered already stays in its place."""
+        if [tool.described for tool in tools] != [tool.described for tool in self._listed]:
+            self._listed = tools
+            self._offered = await self._offers.replace(self.name, self._offered, tools)
 
     async def close(self) -> None:
         if self._session:
@@ -136,11 +146,12 @@ class _Server:
         async with self._opening:
             if self._session is None or self._session.is_over:
                 await self.close()
-                self._session = await self._opened()
+                self._session, tools = await self._opened()
+                await self.offer(tools)
                 await self._offers.warn(f"The MCP server {self.name!r} had ended; it was started again.")
             return self._session
 
-    async def _opened(self) -> Session:
+    async def _opened(self) -> tuple[Session, list[McpTool]]:
         what = f"The MCP server {self.name!r} ({self._link.shown})"
         try:
             async with asyncio.timeout(self._patience):
@@ -151,25 +162,23 @@ class _Server:
         except AIBattleError as error:
             raise ToolError(f"{what} does not start: {error}") from error
 
-    async def _started(self) -> Session:
+    async def _started(self) -> tuple[Session, list[McpTool]]:
         session = await Session.opened(self._link, self._relist)
         async with AsyncExitStack() as unless_listed:
             unless_listed.push_async_callback(session.close)
-            await self._list(session)
+            tools = await self._tools(session)
             unless_listed.pop_all()
-        return session
+        return session, tools
+
+    async def _tools(self, session: Session) -> list[McpTool]:
+        return [McpTool(self, described) for described in await session.tools()]
 
     async def _relist(self, session: Session) -> None:
         try:
-            async with asyncio.timeout(self._patience):
-                await self._list(session)
+            async with self._listing, asyncio.timeout(self._patience):
+                await self.offer(await self._tools(session))
         except (AIBattleError, TimeoutError) as error:
             reason = str(error) or f"no answer within {self._patience:g} s"
             await self._offers.warn(
                 f"The MCP server {self.name!r} has other tools now, but does not list them: {reason}"
             )
-
-    async def _list(self, session: Session) -> None:
-        async with self._listing:
-            tools = [McpTool(self, described) for described in await session.tools()]
-            self._offered = await self._offers.replace(self._offered, tools)

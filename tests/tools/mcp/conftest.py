@@ -1,8 +1,10 @@
 """MCP servers as tests use them: the tools of some, while they run."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +38,26 @@ class Toolbox:
 Running = Callable[..., AbstractAsyncContextManager[Toolbox]]
 
 
+@asynccontextmanager
+async def run(base: Path, **settings: dict[str, Any]) -> AsyncIterator[Toolbox]:
+    """Servers by name, and what can be done with them while they run."""
+    toolbox = Toolbox()
+    servers = {name: McpServer(**one) for name, one in settings.items()}
+    async with McpServers(servers, toolbox.registry, base, toolbox.log):
+        yield toolbox
+
+
 @pytest.fixture
 def running(tmp_path: Path) -> Running:
-    """Servers by name, and what can be done with them while they run."""
-
-    @asynccontextmanager
-    async def run(**settings: dict[str, Any]) -> AsyncIterator[Toolbox]:
-        toolbox = Toolbox()
-        servers = {name: McpServer(**one) for name, one in settings.items()}
-        async with McpServers(servers, toolbox.registry, tmp_path, toolbox.log):
-            yield toolbox
-
-    return run
+    return partial(run, tmp_path)
 
 
 def program(name: str, *args: str, **settings: Any) -> dict[str, Any]:
     """The settings of a server that is a file of this folder."""
     return {"command": sys.executable, "args": (str(PROGRAMS / f"{name}.py"), *args), **settings}
+
+
+async def until(holds: Callable[[], bool], seconds: float = 5.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 - it holds elsewhere
+            await asyncio.sleep(0.01)

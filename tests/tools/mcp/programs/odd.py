@@ -1,0 +1,79 @@
+"""A server in a few lines, without the SDK, that behaves as its first argument says."""
+
+import json
+import signal
+import sys
+import time
+from typing import Any
+
+how = sys.argv[1]
+SCHEMA = {"type": "object", "properties": {}}
+
+
+def tool(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": "A tool.", "inputSchema": SCHEMA, **more}
+
+
+LISTS: dict[str, list[dict[str, Any]]] = {
+    "odd_names": [
+        tool("get weather/now"),
+        tool("wetter.für.morgen"),
+        tool(""),
+        tool("x" * 100),
+        tool("same"),
+        tool("same"),
+    ],
+    "bad_schemas": [tool("good"), tool("bad", inputSchema={"type": "object", "properties": {"a": {"type": "texxt"}}})],
+    "no_schema": [tool("none", inputSchema="text")],
+    "endless": [tool("again")],
+    "flood": [tool("quiet")],
+    "stubborn": [tool("stay")],
+    "changes": [tool("grow")],
+    "dies": [tool("die")],
+    "chatty": [tool("talk")],
+}
+
+
+def answered(method: str) -> dict[str, Any]:
+    if method == "initialize":
+        server = {"name": "odd", "version": "1"}
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}, "serverInfo": server}
+    if method == "tools/list":
+        more = {"nextCursor": "more"} if how == "endless" else {}
+        return {"tools": LISTS.get(how, []), **more}
+    return {"content": [{"type": "text", "text": "here"}]}
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" not in asked:
+            continue
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": asked["id"]}
+        if asked["method"] in ("initialize", "tools/list", "tools/call"):
+            answer["result"] = answered(asked["method"])
+        else:
+            answer["error"] = {"code": -32601, "message": "no such method"}
+        if how == "dies" and asked["method"] == "tools/call":
+            sys.exit("out of memory")
+        if how == "flood":
+            sys.stderr.write("noise\n" * 400_000)
+        if how == "changes" and asked["method"] == "tools/call":
+            LISTS["changes"] = [tool("grown")]
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        if how == "chatty":
+            print("Loading the model ...")
+        print(json.dumps(answer), flush=True)
+
+
+if how == "hangs":
+    sys.stderr.write("still connecting")
+    sys.stderr.flush()
+    sys.stdin.read()
+if how == "breaks":
+    sys.exit("no licence found for token tok-12345")
+if how == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+serve()
+if how == "stubborn":
+    time.sleep(60)

@@ -1,0 +1,132 @@
+"""Servers that do not start, hang, die, and stay when they are told to go."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.core.errors import ConfigError
+
+from .conftest import PROGRAMS, Running, program
+
+
+@contextmanager
+def ours(how: str) -> Iterator["subprocess.Popen[str]"]:
+    """Another process of ours, with a server of its own that is ready."""
+    command = [sys.executable, str(PROGRAMS / "ours.py"), how]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        yield process
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stubborn() -> Iterator[tuple["subprocess.Popen[str]", int]]:
+    """One that ends while the other tests run, because its server takes seconds to be stopped."""
+    with ours("stubborn") as process:
+        (server,) = children(process.pid)
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+        yield process, server
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ({"command": "mcp-server-nowhere"}, "there is no program 'mcp-server-nowhere'; install it"),
+        ({"command": "mcp-server-time", "cwd": "nowhere"}, "working directory .*nowhere is not there"),
+        (program("odd", "breaks"), r"closed the connection; its last words: no licence found for token tok-12345"),
+        (program("odd", "breaks", env={"TOKEN": "tok-12345"}), r"no licence found for token \*\*\*$"),
+        (program("odd", "no_schema"), "tools.0.inputSchema Input should be a valid dictionary"),
+        (program("odd", "endless"), "lists tools without an end"),
+        ({"url": "http://127.0.0.1:9/mcp?key=secret"}, r"\(http://127.0.0.1:9/mcp\) does not start: .*connect"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:30],
+)
+async def test_a_server_that_does_not_start_says_why(running: Running, server: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=f"The MCP server 'odd' .*{said}"):
+        async with running(odd=server):
+            pass
+
+
+async def test_a_server_that_hangs_at_its_start_is_given_up_and_the_others_are_stopped(running: Running) -> None:
+    with pytest.raises(ConfigError, match=r"did not start within 0.5 s; its last words: still connecting"):
+        async with running(quick=program("odd", "flood"), odd=program("odd", "hangs", start_timeout=0.5)):
+            pass
+
+    assert not children()
+
+
+async def test_a_server_that_dies_in_a_call_is_started_again_at_the_next_one(running: Running) -> None:
+    async with running(odd=program("odd", "dies")) as tools:
+        before = children()
+        died = await tools.call("odd:die")
+        there = children()
+        await tools.call("odd:die")
+
+    assert died.is_error
+    assert died.text == """{"error": "The MCP server 'odd': it closed the connection; its last words: out of memory"}"""
+    assert (len(before), len(there)) == (1, 0)
+    assert tools.warnings == ["The MCP server 'odd' had ended; it was started again."]
+
+
+async def test_a_server_that_is_killed_between_calls_is_started_again_once(running: Running) -> None:
+    async with running(odd=program("odd", "flood")) as tools:
+        (pid,) = children()
+        os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(0.2)
+        results = await asyncio.gather(*(tools.call("odd:quiet") for _ in range(3)))
+        assert len(children()) == 1
+
+    assert {result.text for result in results} == {'{"result": "here"}'}
+    assert len(tools.warnings) == 1
+
+
+async def test_a_flood_of_stderr_and_chatter_on_stdout_change_nothing(running: Running) -> None:
+    async with running(flood=program("odd", "flood"), chatty=program("odd", "chatty")) as tools:
+        results = [await tools.call(name) for name in ("flood:quiet", "chatty:talk")]
+
+    assert [result.text for result in results] == ['{"result": "here"}'] * 2
+
+
+def test_no_server_is_left_when_we_are_killed() -> None:
+    with ours("flood") as process:
+        (server,) = children(process.pid)
+        process.kill()
+
+    deadline = time.monotonic() + 5
+    while is_alive(server) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not is_alive(server)
+
+
+def test_a_server_that_does_not_heed_the_end_is_killed(stubborn: tuple["subprocess.Popen[str]", int]) -> None:
+    process, server = stubborn
+
+    assert process.communicate(timeout=30)[0] == "ended\n"
+    assert process.returncode == 0
+    assert not is_alive(server)
+
+
+def children(pid: int | None = None) -> list[int]:
+    said = subprocess.run(
+        ["ps", "-o", "pid=,stat=,args=", "--ppid", str(pid or os.getpid())], capture_output=True, text=True, check=False
+    )
+    lines = (line.split(maxsplit=2) for line in said.stdout.splitlines())
+    return [int(number) for number, state, what in lines if "odd.py" in what and not state.startswith("Z")]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").split()[2] != "Z"
+    except FileNotFoundError:
+        return False

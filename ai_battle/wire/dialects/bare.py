@@ -10,14 +10,15 @@ from .reading import Piece, issue
 from .source import Source
 from .tolerant import Unreadable
 
-_OBJECT = re.compile(r"\{\s*[\"'“`\\]?[\w$.\-/ ]{1,80}[\"'”`\\]?\s*[:,}(]|\{\s*\}")
-_LIST = re.compile(r"\[{1,3}\s*(?:\{\s*[\"'“\w]|[\"'`]|\(\s*[\"'])")
+_OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“`\\]?[\w$.\-/ ]{1,80}[\"'”`\\]?\s{0,200}[:,}(]|\})")
+_LIST = re.compile(r"\[{1,3}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`]|\(\s*[\"'])")
 _CALLISH = re.compile(r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:")
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|await|and|or|then)\Z")
 _WINDOW = 160
+_UNDECIDED = 120
 
 
 def _before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int, bool]:
@@ -42,7 +43,7 @@ def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
     try:
         call, end = read_call(text, tool, at, tools)
     except Unreadable as error:
-        return broken(source, start, error) if error.cut else Piece(at, max(error.at, at + 1))
+        return broken(source, start, error) if error.cut else _prose(source, start, at, error)
     if not call.arguments and (tools.required(tool) or not _stands_alone(source, start, end)):
         return Piece(at, end)
     return _unless_mentioned(source, Piece(start, end, [call]))
@@ -62,7 +63,7 @@ def _stands_alone(source: Source, start: int, end: int) -> bool:
 
 def read_brace(source: Source, at: int, tools: Offered) -> Piece | None:
     """An object that is a call, or the arguments of the tool named before it; any other object is read over."""
-    if tools.open or not _OBJECT.match(source.text, at):
+    if not _OBJECT.match(source.text, at):
         return None
     name, start, _ = _before(source.text, at, _NAME_BACKWARDS)
     if tool := _glued(name, tools):
@@ -85,7 +86,7 @@ def _named_object(source: Source, tool: str, place: tuple[int, int], tools: Offe
     try:
         value, end = source.value(place[1])
     except Unreadable as error:
-        return _not_a_value(source, place[1], error)
+        return broken(source, place[0], error) if error.cut else _not_a_value(source, place[1], error)
     whole = from_value(source, value, (place[1], end), tools, explicit=False) if _looks_like_call(value) else None
     return _unless_mentioned(source, whole if whole and whole.calls else read_object_for(source, tool, place, tools))
 
@@ -96,9 +97,7 @@ def _looks_like_call(value: Any) -> bool:
 
 def read_bracket(source: Source, at: int, tools: Offered) -> Piece | None:
     """A list of calls; of strings that are calls in Python's notation, too."""
-    if tools.open or not _LIST.match(source.text, at):
-        return None
-    return _value(source, at, tools)
+    return None if tools.open or not _LIST.match(source.text, at) else _value(source, at, tools)
 
 
 def _value(source: Source, at: int, tools: Offered) -> Piece | None:
@@ -125,8 +124,13 @@ def _run_end(source: Source, end: int) -> int:
 def _not_a_value(source: Source, at: int, error: Unreadable) -> Piece | None:
     if _CALLISH.match(source.text, at):
         return broken(source, at, error)
-    end = max(error.at, at + 1)
-    return None if source.may_look_again(end - at) else Piece(at, end)
+    piece = _prose(source, at, at, error)
+    return Piece(at, at + 1, cut=piece.cut) if source.may_look_again(piece.end - at) else piece
+
+
+def _prose(source: Source, start: int, at: int, error: Unreadable) -> Piece:
+    """No value, as far as can be said: near the end of the text it may still become one."""
+    return Piece(start, max(error.at, at + 1), cut=error.cut or len(source.text) - error.at < _UNDECIDED)
 
 
 def _strings(value: Any) -> list[str]:

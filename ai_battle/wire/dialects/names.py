@@ -49,6 +49,10 @@ class Offered:
         """As `resolve`, but never any name: for notations that mean a call only where they name a tool."""
         return None if self.open else self.resolve(name)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._schemas)
+
     def schema(self, name: str) -> Mapping[str, Any]:
         """The JSON Schema of the tool's arguments."""
         return self._schemas.get(name, _NOTHING)

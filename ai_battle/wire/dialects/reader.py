@@ -9,6 +9,9 @@ from .names import Offer, Offered
 from .reading import Issue, Piece, Reading, Span
 from .scanner import Scanner
 
+_MARK = r"[\"'(*]"
+_OPENINGS = re.compile(rf"{_MARK}{{0,3}}(?:\s{{0,200}}\[{_MARK}{{0,4}}){{0,3}}")
+_CLOSINGS = re.compile(r"[\"')\]]{0,4}(?:,?\s{0,200}\][\"')]{0,4}){0,3}")
 _BETWEEN = re.compile(r"[\s,;]*")
 
 
@@ -43,14 +46,27 @@ def _without_cut_list(text: str, pieces: list[Piece]) -> list[Piece]:
 def _reading(text: str, pieces: list[Piece]) -> Reading:
     calls: list[ToolCall] = [call for piece in pieces for call in piece.calls]
     issues: list[Issue] = [issue for piece in pieces for issue in piece.issues]
-    spans = tuple(Span(piece.start, piece.end) for piece in pieces if piece.is_call)
+    spans = tuple(
+        Span(widened_start(text, piece.start), _widened_end(text, piece.end)) for piece in pieces if piece.is_call
+    )
     return Reading(tuple(calls), spans, tuple(issues), _outside(text, spans))
+
+
+def widened_start(text: str, start: int) -> int:
+    """The brackets and quotation marks that a call stands in are no prose either."""
+    found = _OPENINGS.match(text[max(0, start - 400) : start][::-1])
+    return start - (found.end() if found else 0)
+
+
+def _widened_end(text: str, end: int) -> int:
+    found = _CLOSINGS.match(text, end)
+    return found.end() if found else end
 
 
 def _outside(text: str, spans: tuple[Span, ...]) -> str:
     at, parts = 0, []
     for span in spans:
-        parts.append(text[at : span.start])
+        parts.append(text[at : max(at, span.start)])
         at = max(at, span.end)
     return "".join([*parts, text[at:]])
 

@@ -15,8 +15,8 @@ from .reading import Piece
 from .source import Source
 
 _OPENER = re.compile(
-    r"[`~>◁]|<(?=[|｜/A-Za-z])|\{(?=\s*[\"'“\\\w`}])|(?<=[\w`])\s?\("
-    r"|\[(?=\[{0,2}\s*(?:\{\s*[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|\](?=<)"
+    r"[`~>◁]|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“\\\w`}])|(?<=[\w`])\s?\("
+    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|\](?=<)"
 )
 _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions)>"
@@ -38,12 +38,19 @@ _TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n]+)\n")
 class Scanner:
     """Pieces of the text in their order. Nothing is read twice: every piece ends behind what was looked at."""
 
-    def __init__(self, text: str, tools: Offered, at: int = 0) -> None:
+    def __init__(self, text: str, tools: Offered) -> None:
         self.source = Source(text)
         self.tools = tools
-        self.at = at
+        self.at = 0
         self._fence: Fence | None = None
         self._thinks = False
+
+    def resumed(self, text: str, at: int, gone: int = 0) -> "Scanner":
+        """The walk goes on at `at` of what the text has grown into, less the first `gone` characters."""
+        scanner = Scanner(text, self.tools)
+        scanner.at, scanner._thinks = at, self._thinks
+        scanner._fence = Fence(self._fence.marks, self._fence.language, max(0, self._fence.inside - gone)) if self._fence else None
+        return scanner
 
     def next(self) -> Piece | None:
         """The next piece that is not plain prose, or none when the text is at its end."""
@@ -68,7 +75,7 @@ class Scanner:
         """To the end of the reasoning; where none is marked, only tokens that no prose has begin a call."""
         close = self.source.find(thinking.closer(found), found.end())
         self._thinks = close is None
-        return Piece(found.start(), close.end() if close else found.end(), cut=close is None)
+        return Piece(found.start(), close.end() if close else found.end())
 
     def _thought(self, found: re.Match[str]) -> Piece:
         """A closing tag alone: all before it was reasoning."""
@@ -89,8 +96,9 @@ class Scanner:
         return self._bodies(found.start())
 
     def _bodies(self, at: int) -> Piece:
+        """Behind a marker; as long as no call stands there, one may still come."""
         piece = read_bodies(self.source, at, self.tools)
-        return Piece(at, piece.end, piece.calls, piece.issues, piece.cut)
+        return Piece(at, piece.end, piece.calls, piece.issues, piece.cut or not piece.calls)
 
     def _element(self, found: re.Match[str]) -> Piece | None:
         return None if self._thinks else self._bodies(found.start())
@@ -135,6 +143,8 @@ class Scanner:
         """A fence or inline code opens or closes."""
         text, source = self.source.text, self.source
         end = run_end(text, at)
+        if self._thinks:
+            return Piece(at, end)
         if self._fence:
             inner = fence_at(source, at) if end - at > 2 else None
             if inner and inner.language and not self.tools.known(inner.language):
@@ -147,7 +157,7 @@ class Scanner:
         return Piece(at, end if text[at] == "~" else inline_code_end(source, at))
 
     def _opened(self, at: int, fence: Fence) -> Piece:
-        if self._thinks or fence.language not in CALLING | READABLE or self._holds_fences(fence):
+        if fence.language not in CALLING | READABLE or self._holds_fences(fence):
             return self._shown(at, fence)
         self._fence = fence
         if fence.language not in CALLING:
@@ -182,7 +192,7 @@ class Scanner:
     def _quotation(self, at: int) -> Piece | None:
         """A quoted line."""
         text, before = self.source.text, self.source.before(at, 4)
-        if before.strip(" ") or len(before) > 3:
+        if self._thinks or before.strip(" ") or len(before) > 3:
             return None
         end = text.find("\n", at)
         return Piece(at, len(text) if end < 0 else end)

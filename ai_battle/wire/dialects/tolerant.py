@@ -6,7 +6,7 @@ from typing import Any
 from .numerals import number_at
 from .quoting import QUOTE, read_string
 
-_SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}\*/)*")
+_SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}+\*/)*")
 _SIMPLE = re.compile(r"[^\W\d][\w.$\-]*")
 _KEY = re.compile(r"[\w$][\w.$\-]*")
 _WORDS = re.compile(r"[\w.\-/@%+$\\]+(?: [\w.\-/@%+$\\]+)*")

@@ -8,7 +8,7 @@ from contextlib import chdir
 from functools import partial
 from statistics import median
 
-from . import _bare, _dispatching, _memory, _ours, _starting
+from . import _bare, _dispatching, _memory, _ours, _sandboxed, _starting
 from ._comparing import HEADER, Cost, compared, milliseconds, of_times
 from ._server import server
 from ._times import Times
@@ -87,8 +87,16 @@ def tools() -> None:
         )
 
 
+def sandbox() -> None:
+    """Wall time of `print(1)` behind each fence, against a plain process."""
+    for name, fence in _sandboxed.fences().items():
+        compared(f"wall, print(1) behind {name}", partial(_sandboxed.fenced, fence), _sandboxed.plain, rounds=30)
+
+
 BOTH = (_ours.discussions, _bare.discussions)
-BENCHMARKS = {work.__name__: work for work in (turns, growth, at_once, stream, first_token, imports, memory, tools)}
+BENCHMARKS = {
+    work.__name__: work for work in (turns, growth, at_once, stream, first_token, imports, memory, tools, sandbox)
+}
 
 
 def _cpu(url: str, number: int) -> Iterator[Cost]:

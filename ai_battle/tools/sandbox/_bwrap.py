@@ -1,9 +1,11 @@
 """Bubblewrap: namespaces in which there is nothing but the system's programs and the workspace."""
 
+import atexit
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ._fences import Fence, Inside, Site
@@ -41,7 +43,7 @@ class Bubblewrap(Fence):
     def around(self, site: Site) -> Sequence[str]:
         return (
             self._binary, *self._namespaces, *self._root,
-            *_settings(site.scratch / "etc"), *_bound((*site.folders, str(FENCE))),
+            *_settings(), *_bound((*site.folders, str(FENCE))),
             "--ro-bind", str(site.scratch / site.program), f"{_PROGRAM}/{site.program}",
             "--bind", str(site.workspace), str(site.workspace), *_read_only(site.workspace),
             *_SEALED, "--remount-ro", "/", "--chdir", "/", "--",
@@ -68,16 +70,22 @@ class Bubblewrap(Fence):
         )  # fmt: skip
 
 
-def _settings(folder: Path) -> Iterator[str]:
-    """One folder of copies: each mount of its own would cost as much as all of them."""
-    folder.mkdir()
+def _settings() -> tuple[str, ...]:
+    return "--ro-bind", _settings_folder(), "/etc", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives"
+
+
+@lru_cache
+def _settings_folder() -> str:
+    """Copies, made once: each mount of its own would cost every program as much as all of them together."""
+    folder = Path(tempfile.mkdtemp(prefix="ai-battle-etc-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for name in SETTINGS:
         if os.path.isfile(f"/etc/{name}"):
             shutil.copyfile(f"/etc/{name}", folder / name)
     (folder / "passwd").write_text("nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n")
     (folder / "group").write_text("nogroup:x:65534:\n")
     (folder / "alternatives").mkdir()
-    yield from ("--ro-bind", str(folder), "/etc", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives")
+    return str(folder)
 
 
 def _system_folders() -> Iterator[str]:

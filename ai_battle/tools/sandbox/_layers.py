@@ -11,9 +11,7 @@ ALWAYS = (
     "limits of time, memory, tasks, disk, files and output, with a watchdog over all processes",
 )
 # Of /etc, what programs look at and nobody hides.
-SETTINGS = (
-    "ld.so.cache", "localtime", "timezone", "mime.types", "services", "protocols", "hosts", "nsswitch.conf", "inputrc",
-)  # fmt: skip
+SETTINGS = ("ld.so.cache", "localtime", "mime.types", "services")
 _MISSING_BEFORE = {2: "moving files between folders", 3: "truncation", 4: "TCP", 6: "signals and abstract sockets"}
 
 

@@ -33,14 +33,20 @@ Run = Callable[..., Coroutine[None, None, Outcome]]
 
 
 def _bubblewrap() -> Fence:
+    binary = shutil.which("bwrap") or ""
+    if reason := no_bubblewrap():
+        pytest.skip(reason)
+    return Bubblewrap(binary, private_bytes=8 * MIB)
+
+
+def no_bubblewrap() -> str:
+    """Why this machine can't test with it."""
     if not (binary := shutil.which("bwrap")):
-        pytest.skip("bubblewrap is not installed (apt install bubblewrap)")
+        return "bubblewrap is not installed (apt install bubblewrap)"
     plain = subprocess.run(
         [binary, "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "true"], capture_output=True
     )
-    if plain.returncode:
-        pytest.skip(f"bubblewrap can't make namespaces here: {plain.stderr.decode().strip()}")
-    return Bubblewrap(binary, private_bytes=8 * MIB)
+    return f"bubblewrap can't make namespaces here: {plain.stderr.decode().strip()}" if plain.returncode else ""
 
 
 def _landlock() -> Fence:

@@ -15,9 +15,9 @@ from ai_battle.tools.sandbox._layers import landlock_abi
 from ai_battle.tools.sandbox._probe import why_not
 from ai_battle.tools.sandbox._seatbelt import profile
 
-from .conftest import Run
+from .conftest import Run, no_bubblewrap
 
-needs_bubblewrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+needs_bubblewrap = pytest.mark.skipif(bool(no_bubblewrap()), reason=no_bubblewrap())
 needs_landlock = pytest.mark.skipif(landlock_abi() < 6, reason="this kernel has no Landlock 6")
 
 

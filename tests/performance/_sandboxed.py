@@ -1,0 +1,37 @@
+"""A program that prints a number, behind a fence and as a plain process."""
+
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ai_battle.tools.sandbox import Program, Sandbox, SandboxLimits, choose
+from ai_battle.tools.sandbox._landlocked import Landlocked
+
+CODE = "print(1)"
+
+
+def fences() -> dict[str, Sandbox]:
+    """The one that is chosen here, and the one without namespaces."""
+    chosen = choose()
+    return {found.name: found for found in (chosen, Sandbox(Landlocked()))}
+
+
+def fenced(sandbox: Sandbox) -> float:
+    """Milliseconds."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as workspace:
+        work = sandbox.run(Program("python", CODE), Path(workspace), SandboxLimits())
+        started = time.perf_counter()
+        assert asyncio.run(work).stdout == "1\n"
+        return (time.perf_counter() - started) * 1e3
+
+
+def plain() -> float:
+    async def work() -> None:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", CODE, stdout=-1, stderr=-1)
+        assert (await process.communicate())[0] == b"1\n"
+
+    started = time.perf_counter()
+    asyncio.run(work())
+    return (time.perf_counter() - started) * 1e3

@@ -30,7 +30,7 @@ discussion:
 async def show(event: Event) -> None:
     if isinstance(event, AttemptFailed):
         print(f"attempt {event.attempt} of {event.model} failed after {event.partial[:29]!r}")
-    elif isinstance(event, TurnFinished) and event.speaker:
+    elif isinstance(event, TurnFinished):
         print(f"{event.speaker}: {event.message.text}")
 
 

@@ -28,7 +28,7 @@ class Costs:
         self.dollars: dict[str, float] = defaultdict(float)
 
     async def __call__(self, event: Event) -> None:
-        if isinstance(event, TurnFinished) and event.speaker:
+        if isinstance(event, TurnFinished):
             cost = event.usage.cost_usd or 0.0
             self.dollars[event.speaker] += cost
             read, wrote = event.usage.input_tokens, event.usage.output_tokens

@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 
 from ai_battle import ConversationManager, Participant
 from ai_battle.conversation import journal
-from ai_battle.core.events import RunFinished, TurnFinished
+from ai_battle.core.events import PromptGiven, RunFinished, TurnFinished
 from ai_battle.testing import ScriptedClient
 
 
 def with_the_package(run_dir: Path) -> None:
     for _, event in journal.read(run_dir):
         match event:
-            case TurnFinished(kind="prompt", message=message):
+            case PromptGiven(message=message):
                 print(f"the prompt, {len(message.text.split())} words")
             case TurnFinished(turn=turn, speaker=speaker, message=message, attempts=attempts):
                 print(f"turn {turn}: {speaker}, {len(message.text.split())} words, {attempts} attempt")
@@ -33,7 +33,7 @@ def with_the_package(run_dir: Path) -> None:
 
 def with_json_alone(run_dir: Path) -> list[tuple[str, str]]:
     lines = (json.loads(line) for line in (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines())
-    turns = (line for line in lines if line["type"] == "turn_finished" and line["speaker"])
+    turns = (line for line in lines if line["type"] == "turn_finished")
     return [(turn["speaker"], turn["message"]["parts"][0]["content"]) for turn in turns]
 
 

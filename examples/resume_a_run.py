@@ -34,7 +34,7 @@ async def main() -> None:
     third_turn = asyncio.Event()
 
     async def show(event: Event) -> None:
-        if isinstance(event, TurnFinished) and event.speaker:
+        if isinstance(event, TurnFinished):
             print(f"[{event.turn}] {event.speaker}: {event.message.text}")
         elif isinstance(event, TurnStarted) and event.turn == 3:
             third_turn.set()

@@ -16,6 +16,7 @@ from ai_battle.core.events import (
     Concluded,
     Event,
     ModelReplied,
+    PromptGiven,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -61,7 +62,7 @@ class Look:
 
 
 class PlainLines:
-    """One paragraph for each finished turn, without colours or cursor movements."""
+    """Who speaks, by which model, then one paragraph for each finished turn; without colours or cursor movements."""
 
     def __init__(self, out: TextIO, look: Look) -> None:
         self._out = out
@@ -69,8 +70,12 @@ class PlainLines:
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, TurnFinished):
-            said = event.message.text.strip()
-            self._print(f"[{event.turn}] {event.speaker}: {said}" if event.speaker else said)
+            self._print(f"[{event.turn}] {event.speaker}: {event.message.text.strip()}")
+        elif isinstance(event, RunStarted):
+            speakers = ", ".join(f"{name} ({model})" for name, model in event.participants.items())
+            self._print(f"{event.name}: {speakers}")
+        elif isinstance(event, PromptGiven):
+            self._print(event.message.text.strip())
         elif isinstance(event, Concluded) and event.text:
             self._print(f"[outcome] {event.speaker}: {event.text}")
         elif is_wanted(event, self._look.notify_on) and (text := remark(event)):
@@ -104,6 +109,7 @@ class LiveView:
             AttemptFailed: self._discard,
             RunStarted: self._begin,
             RunResumed: self._go_on,
+            PromptGiven: self._open,
             TurnStarted: self._head,
             TurnFinished: self._end,
             TurnFailed: self._fail,
@@ -161,11 +167,11 @@ class LiveView:
             self._screen.line(f"{name} {self._styled(plain(model), dim=True)}")
         self._show_status()
 
+    def _open(self, event: PromptGiven) -> None:
+        self._screen.stream(plain(event.message.text.strip()))
+        self._screen.end_line()
+
     def _end(self, event: TurnFinished) -> None:
-        if event.kind == "prompt":
-            self._screen.stream(plain(event.message.text.strip()))
-            self._screen.end_line()
-            return
         if not self._streamed:
             self._screen.stream(plain(event.message.text))
         self._screen.end_line()

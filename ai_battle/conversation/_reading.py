@@ -10,13 +10,14 @@ from typing import IO, NamedTuple, overload
 from pydantic_core import from_json
 
 from ..core.errors import JournalError
-from ..core.events import Event, TurnFinished
+from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.messages import Message
 from . import _records
 
 VERSION = 1
 FILE = "journal.jsonl"
 CONFIG = "config.yaml"
+_SAID = ("prompt_given", "turn_finished")
 
 
 class Line(NamedTuple):
@@ -73,7 +74,7 @@ class _Messages(Sequence[Message]):
 
     @cached_property
     def _starts(self) -> "array[int]":
-        return array("Q", (line.start for line in lines(self._run_dir) if line.record["type"] == "turn_finished"))
+        return array("Q", (line.start for line in lines(self._run_dir) if line.record["type"] in _SAID))
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -97,7 +98,7 @@ class _Messages(Sequence[Message]):
 def _message_at(file: IO[bytes], start: int) -> Message:
     file.seek(start)
     event = _records.event(from_json(file.readline()))
-    assert isinstance(event, TurnFinished)
+    assert isinstance(event, PromptGiven | TurnFinished)
     return event.message
 
 

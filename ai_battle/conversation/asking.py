@@ -32,7 +32,7 @@ def step_of(plan: Plan, state: State, turn: Turn) -> Step:
     """The step that led to a recorded turn, for a state that has all before it and nothing after."""
     participant = named(plan, turn.speaker)
     kind: Kind = "observation" if participant.role == "observer" else "turn"
-    if isinstance(turn, TurnFinished) and turn.kind != "prompt":
+    if isinstance(turn, TurnFinished):
         kind = turn.kind
     deaf_from = _round_began(plan, state) if plan.parallel and kind == "turn" else 0
     return Step(participant, turn.turn, turn.round, kind, _note(state, participant, kind), deaf_from)

@@ -5,9 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..core.errors import AIBattleError, ConfigError, ContextTooLong, JournalError, ProviderError, Unreachable
-from ..core.events import Emit, EventLog, RunFinished, TurnFinished, TurnStarted, Warned
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
+from ..core.errors import (
+    AIBattleError,
+    ConfigError,
+    ContextTooLong,
+    JournalError,
+    ProviderError,
+    Unreachable,
+    Unscripted,
+)
+from ..core.events import Emit, EventLog, PromptGiven, RunFinished, TurnFinished, TurnStarted, Warned
+from ..core.exchange import ModelRequest, ModelResponse
 from .asking import request_for
 from .audience import Audience
 from .floor import Floor
@@ -79,8 +87,7 @@ class Discussion:
 
     async def _open(self) -> None:
         if self._state.prompt is None:
-            message = opening(self._plan)
-            await self._tell(TurnFinished(0, 0, "", message, NOTHING_USED, "", 0.0, kind="prompt"))
+            await self._tell(PromptGiven(opening(self._plan)))
         moderator = self._plan.moderator
         if moderator and not self._state.spoken[moderator.name]:
             await self.take_turn(self._step(moderator, note="open"))
@@ -242,4 +249,4 @@ class Discussion:
 
 
 def _is_fatal(error: AIBattleError) -> bool:
-    return isinstance(error, ConfigError) or (isinstance(error, ProviderError) and error.status in FATAL)
+    return isinstance(error, ConfigError | Unscripted) or (isinstance(error, ProviderError) and error.status in FATAL)

@@ -7,8 +7,8 @@ from typing import Any
 from ..assembly import Model
 from ..config import Loaded
 from ..config.mask import Mask
-from ..core.events import TurnFinished
-from ..core.exchange import NOTHING_USED, ModelRequest, Usage
+from ..core.events import PromptGiven
+from ..core.exchange import ModelRequest, Usage
 from ..core.messages import Message, Part, Text
 from ..core.tokens import estimate_request
 from ..wire.genai import message_to_json, usage_to_json
@@ -82,7 +82,7 @@ def _expected(cast: Cast) -> Iterator[Expected]:
 
 def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
     state = State(plan)
-    state.apply(TurnFinished(0, 0, "", opening(plan), NOTHING_USED, "", 0.0, kind="prompt"))
+    state.apply(PromptGiven(opening(plan)))
     return state.views[name].messages
 
 

@@ -147,7 +147,7 @@ def _scenes(run_dir: Path) -> Iterator[tuple[Event, ...]]:
 
 async def _tell(scene: tuple[Event, ...], emit: Emit) -> None:
     for event in scene:
-        if isinstance(event, TurnFinished) and event.kind != "prompt":
+        if isinstance(event, TurnFinished):
             if thought := event.message.thinking:
                 await emit(ThinkingDelta(thought))
             await emit(TextDelta(event.message.text))

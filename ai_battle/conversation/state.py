@@ -10,6 +10,7 @@ from ..core.events import (
     Concluded,
     Event,
     ModelReplied,
+    PromptGiven,
     RunFinished,
     RunResumed,
     SpeakerSelected,
@@ -82,11 +83,11 @@ class State:
         """The tokens of a participant's next request, as its model is likely to count them."""
         return int((self._system_tokens[name] + self.tokens) * self.scale.get(name, 1.0))
 
+    def _open(self, event: PromptGiven) -> None:
+        self.prompt = event.message
+        self._begin_with(event.message)
+
     def _finish_turn(self, event: TurnFinished) -> None:
-        if event.kind == "prompt":
-            self.prompt = event.message
-            self._begin_with(event.message)
-            return
         self._learn(event)
         self._remember(event)
         self.messages += 1
@@ -205,6 +206,7 @@ def tokens_of(turn: TurnFinished) -> int:
 
 
 _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
+    PromptGiven: State._open,
     TurnStarted: State._start_turn,
     ModelReplied: State._count_reply,
     TurnFinished: State._finish_turn,

@@ -72,5 +72,9 @@ class Refused(ProviderError):
     """The model or its provider declined to answer; `partial` is what it said instead."""
 
 
+class Unscripted(ProviderError):
+    """A script or a recording has no answer to this request, nor will it have one later."""
+
+
 class ContextTooLong(ProviderError):
     """The request does not fit the model's context window."""

@@ -167,6 +167,13 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptGiven:
+    """What a discussion begins with, said by nobody: the initial prompt, or the goal, and the inputs."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFinished:
     """A turn that counts. `usage` is all that the turn cost, wasted attempts included; `seconds` is wall time."""
 
@@ -180,7 +187,7 @@ class TurnFinished:
     attempts: int = 1
     stop: Stop = "end"
     steps: tuple[Message, ...] = ()
-    kind: Literal["turn", "prompt", "wrap_up", "observation"] = "turn"
+    kind: Literal["turn", "wrap_up", "observation"] = "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +250,7 @@ Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
-    | RunStarted | RunResumed | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
+    | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip
 

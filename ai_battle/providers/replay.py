@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from ..core import errors
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, ProviderError
+from ..core.errors import ConfigError, ProviderError, Unscripted
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._exchanges import Exchange, digested, response_from_json, response_to_json
@@ -60,7 +60,7 @@ class ReplayClient(ModelClient):
         exchange = self._tape.find(request, self._model)
         if exchange is None:
             difference = self._tape.difference(request, self._model)
-            raise ProviderError(f"{self._tape.path} has no answer to this request: {difference}.")
+            raise Unscripted(f"{self._tape.path} has no answer to this request: {difference}.")
         for delta in exchange.deltas:
             await emit(self._read(_delta, delta))
         if exchange.response is None:

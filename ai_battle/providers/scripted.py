@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
+from ..core.errors import Unscripted
 from ..core.events import Emit, ScriptAdvanced, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
@@ -68,7 +68,7 @@ class ScriptedClient(ModelClient):
     def _next_entry(self, request: ModelRequest) -> Line:
         number = self.position % len(self._entries) if self._loop and self._entries else self.position
         if number >= len(self._entries):
-            raise ProviderError(
+            raise Unscripted(
                 f"The script of this scripted model is used up (entries: {len(self._entries)}); "
                 "add entries to 'script', or say 'loop: true'."
             )

@@ -89,7 +89,7 @@ class Account:
             case RunStarted(name=name, participants=participants):
                 self.name = name
                 self.voices |= {each: Voice(each, type_) for each, type_ in participants.items()}
-            case TurnFinished(kind=kind) if kind != "prompt":
+            case TurnFinished():
                 self.turns += 1
                 self.voice(event.speaker).finish(event)
                 self.sizes.add(event.usage.total_tokens)

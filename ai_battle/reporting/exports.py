@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic_core import from_json, to_json
 
 from ..conversation.journal import read
-from ..core.events import TurnFinished
+from ..core.events import PromptGiven, TurnFinished
 from ..core.exchange import ModelRequest
 from ..core.messages import Message
 from ..wire import openai
@@ -40,7 +40,9 @@ def openai_messages(run_dir: Path) -> Iterator[str]:
 def table(run_dir: Path) -> Iterator[str]:
     """A turn a row. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
     yield _row(COLUMNS)
-    for turn in _turns(run_dir):
+    for _, turn in read(run_dir):
+        if not isinstance(turn, TurnFinished):
+            continue
         usage = turn.usage
         said = (turn.speaker, turn.model, turn.message.text)
         used = (usage.input_tokens, usage.output_tokens, "" if usage.cost_usd is None else usage.cost_usd)
@@ -48,14 +50,12 @@ def table(run_dir: Path) -> Iterator[str]:
         yield _row((*first, round(turn.seconds, 3), turn.attempts, turn.stop, *used))
 
 
-def _turns(run_dir: Path) -> Iterator[TurnFinished]:
-    return (event for _, event in read(run_dir) if isinstance(event, TurnFinished))
-
-
 def _messages(run_dir: Path) -> Iterator[Message]:
-    for turn in _turns(run_dir):
-        yield from turn.steps
-        yield turn.message
+    for _, event in read(run_dir):
+        if isinstance(event, TurnFinished):
+            yield from event.steps
+        if isinstance(event, PromptGiven | TurnFinished):
+            yield event.message
 
 
 def _no_formula(text: str) -> str:

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from ..conversation.journal import read
-from ..core.events import Event, TurnFinished
+from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.exchange import Usage
-from ..core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import _charts
 from ._figures import count, counted, dollars, duration, moment
 from ._markup import Html, tag, void
@@ -92,26 +92,26 @@ def _cells(first: tuple[str, str, str, str], usage: Usage, about: str = "") -> I
 def _event(event: Event, colours: Mapping[str, str]) -> Html:
     if isinstance(event, TurnFinished):
         return _turn(event, colours.get(event.speaker, "nobody"))
+    if isinstance(event, PromptGiven):
+        return _prompt(event.message)
     sentence = remark(event)
     return tag("p", sentence, class_="remark") if sentence else Html("")
 
 
+def _prompt(message: Message) -> Html:
+    head = tag("h2", tag("span", "prompt", class_="badge"))
+    return tag("article", head, *map(_part, message.parts), id="prompt", class_="nobody")
+
+
 def _turn(turn: TurnFinished, colour: str) -> Html:
     marks = (tag("span", badge, class_="badge") for badge in badges(turn))
-    head = tag("h2", *_title(turn), *marks, tag("small", _cost(turn)))
+    title = (tag("a", f"{turn.turn}", href=f"#turn-{turn.turn}", class_="number"), tag("b", turn.speaker))
+    head = tag("h2", *title, *marks, tag("small", _cost(turn)))
     parts = (_part(part) for message in (*turn.steps, turn.message) for part in message.parts)
     return tag("article", head, *parts, id=f"turn-{turn.turn}", class_=colour)
 
 
-def _title(turn: TurnFinished) -> tuple[Html, ...]:
-    if turn.kind == "prompt":
-        return ()
-    return tag("a", f"{turn.turn}", href=f"#turn-{turn.turn}", class_="number"), tag("b", turn.speaker)
-
-
 def _cost(turn: TurnFinished) -> str:
-    if turn.kind == "prompt":
-        return ""
     used = f"{count(turn.usage.input_tokens)} → {count(turn.usage.output_tokens)} tokens"
     return " · ".join((turn.model, duration(turn.seconds), used, dollars(turn.usage.cost_usd)))
 

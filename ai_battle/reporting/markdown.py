@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..conversation.journal import read
-from ..core.events import Event, TurnFinished
+from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.exchange import Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ._figures import count, counted, dollars, duration, moment
@@ -32,15 +32,21 @@ def _head(found: Account) -> str:
 def _section(event: Event) -> str:
     if isinstance(event, TurnFinished):
         return _turn(event)
+    if isinstance(event, PromptGiven):
+        return f"## The prompt\n\n{_message(event.message)}"
     sentence = remark(event)
     return f"> {cell(sentence)}" if sentence else ""
 
 
 def _turn(turn: TurnFinished) -> str:
-    title = f"{turn.turn}. {cell(turn.speaker)}" if turn.kind != "prompt" else "The prompt"
-    unusual = ", ".join(badges(turn)) if turn.kind != "prompt" else ""
+    unusual = ", ".join(badges(turn))
     steps = (_message(step) for step in turn.steps)
-    pieces = (f"## {title}", f"*{unusual}*" if unusual else "", *steps, _message(turn.message))
+    pieces = (
+        f"## {turn.turn}. {cell(turn.speaker)}",
+        f"*{unusual}*" if unusual else "",
+        *steps,
+        _message(turn.message),
+    )
     return "\n\n".join(filter(None, pieces))
 
 

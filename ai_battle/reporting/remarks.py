@@ -24,7 +24,7 @@ _STOPS: dict[Stop, str] = {
     "refusal": "refused to answer",
     "content_filter": "stopped by the provider's content filter",
 }
-_KINDS = {"prompt": "prompt", "wrap_up": "wrap-up", "observation": "observation"}
+_KINDS = {"wrap_up": "wrap-up", "observation": "observation"}
 
 
 @singledispatch

@@ -48,7 +48,8 @@ class TestRun:
         outcome = ai_battle("run", scripted)
 
         assert outcome.code == 0
-        assert outcome.lines[:4] == ["Count.", "[1] Ann: one", "[2] Bob: two", "[3] Ann: three"]
+        assert outcome.lines[:2] == ["count: Ann (scripted/a), Bob (scripted/b)", "Count."]
+        assert outcome.lines[2:5] == ["[1] Ann: one", "[2] Bob: two", "[3] Ann: three"]
         run_dir = Path(outcome.lines[-1])
         assert {path.name for path in run_dir.iterdir()} == {
             "config.yaml",
@@ -81,7 +82,7 @@ class TestRun:
 
     def test_turns_and_any_key_can_be_set_for_one_run(self, ai_battle: Run, scripted: Path) -> None:
         outcome = ai_battle("run", scripted, "--turns", 1, "--set", "discussion.goal=Sing.")
-        assert outcome.lines[:3] == ["Sing.", "[1] Ann: one", "[2] Bob: two"]
+        assert outcome.lines[1:4] == ["Sing.", "[1] Ann: one", "[2] Bob: two"]
 
     def test_an_option_has_a_twin_in_the_environment(
         self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch
@@ -118,7 +119,7 @@ class TestRun:
             fakes.ollama.says("From this machine.")
             outcome = ai_battle("run", pair)
 
-        assert outcome.lines[1:3] == ["[1] Ann: From the cloud.", "[2] Bob: From this machine."]
+        assert outcome.lines[2:4] == ["[1] Ann: From the cloud.", "[2] Bob: From this machine."]
 
 
 class TestRecordings:
@@ -252,7 +253,7 @@ class TestResumeReplayExport:
 
     def test_a_replay_says_it_all_again(self, ai_battle: Run, scripted: Path) -> None:
         first = ai_battle("run", scripted, "--out", "here")
-        assert ai_battle("replay", "here").lines == first.lines[:5]
+        assert ai_battle("replay", "here").lines == first.lines[:6]
 
     def test_a_replay_with_one_participant_exchanged_shows_the_difference(
         self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch

@@ -88,7 +88,7 @@ async def play(action: str, run_dir: Path, kind: str) -> None:
     calls, heard = (run_dir.with_name(f"{run_dir.name}.{name}") for name in (CALLS, HEARD))
 
     async def listen(event: Event) -> None:
-        if isinstance(event, TurnFinished) and event.kind != "prompt":
+        if isinstance(event, TurnFinished):
             note(heard, f"{event.turn} {event.message.text}")
         elif kind == "scripted" and isinstance(event, ModelReplied | AttemptFailed):
             note(calls, "called")

@@ -71,7 +71,7 @@ def transcript(run_dir: Path) -> list[tuple[str, str]]:
 
 def finished_turns(run_dir: Path) -> list[str]:
     """As the listener of the run notes them."""
-    turns = (event for _, event in read(run_dir) if isinstance(event, TurnFinished) and event.kind != "prompt")
+    turns = (event for _, event in read(run_dir) if isinstance(event, TurnFinished))
     return [f"{turn.turn} {turn.message.text}" for turn in turns]
 
 

@@ -91,6 +91,14 @@ async def test_what_no_retry_can_mend_stops_the_run_at_once(fault: str, tmp_path
     assert result.status == "failed"
 
 
+async def test_a_script_that_is_used_up_stops_the_run_where_it_can_go_on(tmp_path: Path) -> None:
+    result, log = await run(ScriptedClient("One.", loop=True), ScriptedClient("Two."), tmp_path / "run")
+
+    assert [failure.policy for failure in failures(log)] == ["stop"]
+    assert (result.status, result.turns) == ("failed", 3)
+    assert "used up (entries: 1)" in result.stop_reason
+
+
 async def test_a_server_that_was_never_there_stops_the_run_before_others_spend_on_it(tmp_path: Path) -> None:
     result, log = await run(ScriptedClient("One."), ScriptedClient({"fail": "unreachable"}), tmp_path / "run")
 

@@ -11,7 +11,7 @@ import ai_battle
 from ai_battle.conversation import CollaborativeConversationManager, ConversationManager, Participant
 from ai_battle.conversation.journal import read
 from ai_battle.core.errors import ConfigError, ProviderError
-from ai_battle.core.events import EventLog, RunStarted, TurnFinished, Warned
+from ai_battle.core.events import EventLog, PromptGiven, RunStarted, Warned
 from ai_battle.core.messages import Image, Message, Text
 from ai_battle.providers.scripted import ScriptedClient
 
@@ -150,7 +150,7 @@ async def test_what_came_from_the_environment_is_not_in_the_journal(
 
     assert "swordfish" not in (result.run_dir / "journal.jsonl").read_text()
     assert "swordfish" not in (result.run_dir / "config.yaml").read_text()
-    prompt = next(event for event in log.events if isinstance(event, TurnFinished))
+    prompt = next(event for event in log.events if isinstance(event, PromptGiven))
     assert prompt.message.text == "Talk about swordfish."
 
 

@@ -19,7 +19,7 @@ def client() -> ScriptedClient:
 
 
 def speakers(log: EventLog) -> list[str]:
-    return [event.speaker for event in log.events if isinstance(event, TurnFinished) and event.kind != "prompt"]
+    return [event.speaker for event in log.events if isinstance(event, TurnFinished)]
 
 
 async def test_no_meta_sends_nothing_but_the_neutral_prompt_and_what_was_said(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from ai_battle.conversation.journal import Journal, Progress, progress
 from ai_battle.core.events import (
     Event,
+    PromptGiven,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -23,6 +23,7 @@ from ai_battle.core.events import (
     TurnStarted,
 )
 from ai_battle.core.exchange import NOTHING_USED, Usage
+from ai_battle.core.messages import user
 
 from .runs import turn
 
@@ -77,8 +78,7 @@ async def test_a_selectors_entries_count_once_its_choice_is_known(tmp_path: Path
 
 
 async def test_the_prompt_is_no_turn(tmp_path: Path) -> None:
-    prompt = replace(turn(0, "", "Discuss."), kind="prompt", usage=NOTHING_USED)
-    found = await after(tmp_path, STARTED, prompt, played(1, "ann", used("ann", 1)))
+    found = await after(tmp_path, STARTED, PromptGiven(user("Discuss.")), played(1, "ann", used("ann", 1)))
     assert (found.turn, found.positions) == (1, {"ann": 1})
 
 

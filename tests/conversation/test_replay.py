@@ -83,13 +83,7 @@ async def test_one_participant_answers_anew_and_the_others_say_what_they_said(ru
         "+Zwei.",
     ]
     assert (second.turn, second.diff) == (4, "")
-    assert [e.message.text for e in log.events if isinstance(e, TurnFinished)] == [
-        "Count.",
-        "One.",
-        "Zwei.",
-        "Three.",
-        "Four.",
-    ]
+    assert [e.message.text for e in log.events if isinstance(e, TurnFinished)] == ["One.", "Zwei.", "Three.", "Four."]
     assert ann.requests == [], "whose turns are recorded needs no client"
 
 

@@ -81,7 +81,7 @@ async def interrupted(run_dir: Path) -> list[Event]:
 async def test_a_round_that_is_interrupted_keeps_what_was_said_and_what_it_cost(tmp_path: Path) -> None:
     events = await interrupted(tmp_path / "run")
 
-    assert [e.speaker for e in events if isinstance(e, TurnFinished)] == ["", "ada"]
+    assert [e.speaker for e in events if isinstance(e, TurnFinished)] == ["ada"]
     failures = {e.speaker: e for e in events if isinstance(e, TurnFailed)}
     assert {name: (e.policy, e.partial) for name, e in failures.items()} == {
         "bob": ("stop", "Half an answer"),
@@ -117,7 +117,7 @@ async def test_answers_are_journalled_in_order_as_soon_as_they_can_be(tmp_path: 
     asked = manager(Prompt("One."), bob, Prompt("Three."), tmp_path / "run").run_discussion(listen)
     running = asyncio.create_task(asked)
     await bob.began.wait()
-    assert heard == ["", "ada"]
+    assert heard == ["ada"]
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 

@@ -13,6 +13,7 @@ from ai_battle.core.errors import (
     RateLimited,
     Refused,
     Unreachable,
+    Unscripted,
 )
 from ai_battle.core.events import EventLog, ScriptAdvanced, TextDelta, ThinkingDelta
 from ai_battle.core.exchange import ModelRequest
@@ -77,7 +78,7 @@ async def test_a_used_up_script_says_so() -> None:
     client = ScriptedClient("only one")
     await client.complete(asked())
 
-    with pytest.raises(ProviderError, match=r"used up \(entries: 1\).*loop: true") as caught:
+    with pytest.raises(Unscripted, match=r"used up \(entries: 1\).*loop: true") as caught:
         await client.complete(asked())
     assert caught.value.again == "never"
 

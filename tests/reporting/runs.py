@@ -7,6 +7,7 @@ from ai_battle.core.events import (
     AttemptFailed,
     Event,
     ModelReplied,
+    PromptGiven,
     RunFinished,
     RunStarted,
     Summarised,
@@ -36,7 +37,7 @@ SEARCHED = Message("assistant", (Thinking("<u>hm</u>"), Text(HOSTILE)), "bob")
 
 EVENTS: tuple[Event, ...] = (
     RunStarted("Robots & <b>names</b>", "run", {"ann": "openai/gpt-4o", "bob": "ollama/phi4"}),
-    TurnFinished(0, 0, "", PROMPT, NOTHING_USED, "", 0.0, kind="prompt"),
+    PromptGiven(PROMPT),
     TurnStarted(1, 1, "ann"),
     ModelReplied("gpt-4o", ANN, 1.0, speaker="ann"),
     TurnFinished(1, 1, "ann", assistant("Plain **words**, and `code`.", "ann"), ANN, "gpt-4o", 61.0),

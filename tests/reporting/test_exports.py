@@ -43,14 +43,14 @@ async def test_openai_is_a_list_of_messages_that_the_api_takes(tmp_path: Path) -
 async def test_csv_has_a_row_for_every_turn(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(await exported(tmp_path, "csv"), newline="")))
 
-    assert [row["turn"] for row in rows] == ["0", "1", "2", "4"]
-    assert (rows[1]["speaker"], rows[1]["output_tokens"], rows[1]["cost_usd"]) == ("ann", "200", "0.5")
-    assert (rows[2]["text"], rows[2]["cost_usd"]) == (HOSTILE, "")
+    assert [row["turn"] for row in rows] == ["1", "2", "4"]
+    assert (rows[0]["speaker"], rows[0]["output_tokens"], rows[0]["cost_usd"]) == ("ann", "200", "0.5")
+    assert (rows[1]["text"], rows[1]["cost_usd"]) == (HOSTILE, "")
 
 
 async def test_a_spreadsheet_does_not_run_what_a_model_wrote(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(await exported(tmp_path, "csv"), newline="")))
-    assert rows[3]["text"].startswith("'=HYPERLINK(1)")
+    assert rows[2]["text"].startswith("'=HYPERLINK(1)")
 
 
 async def test_a_run_without_messages_is_an_empty_list(tmp_path: Path) -> None:

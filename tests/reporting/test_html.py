@@ -90,7 +90,7 @@ def test_control_characters_do_not_reach_the_page(html: str) -> None:
 
 
 def test_every_turn_can_be_linked_to_and_says_what_it_took(page: Page) -> None:
-    assert [article["id"] for article in page.attributes("article")] == ["turn-0", "turn-1", "turn-2", "turn-4"]
+    assert [article["id"] for article in page.attributes("article")] == ["prompt", "turn-1", "turn-2", "turn-4"]
     assert "gpt-4o · 1 min 01 s · 1,000 → 200 tokens · $0.5000" in page.texts
     assert {"prompt", "2 attempts", "cut off at the length limit"} <= set(page.texts)
 

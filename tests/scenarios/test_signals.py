@@ -171,7 +171,8 @@ class TestPipes:
 
         assert (done.code, done.err) == (0, "")
         assert "\x1b" not in done.out
-        assert done.out.splitlines()[:3] == [
+        assert done.out.splitlines()[:4] == [
+            "spell: Ann (scripted/a), Bob (scripted/b)",
             "Spell.",
             "[1] Ann: Ready.",
             "[2] Bob: a b c d e f g h i j k l m n o p q r s t u v w x y z",
@@ -181,7 +182,7 @@ class TestPipes:
         """Of `| head -1`: what nobody reads is not paid for, and no traceback is shown."""
         process = begun("run", slow, "--out", "here")
         assert process.stdout
-        assert process.stdout.readline() == "Spell.\n"
+        assert process.stdout.readline() == "spell: Ann (scripted/a), Bob (scripted/b)\n"
         process.stdout.close()
         process.stdout = None
         stopped = ended(process)

@@ -11,29 +11,32 @@ from ..wire.dialects.canonical import call_key
 from ..wire.dialects.names import Offered
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
-from .formats._written import UNREAD
+from .formats._written import BEHIND, UNREAD, behind, problems_in
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """`calls` to run; `prose` is the text around those that stood in it, `problems` what the model has to know."""
+    """`calls` to run; `problems` are what the model has to know.
+
+    `prose` is the text around calls that stood in it, `after` what stands behind the first of them.
+    """
 
     calls: tuple[ToolCall, ...] = ()
     prose: str = ""
     problems: tuple[str, ...] = ()
+    after: str = ""
 
 
 def wishes(response: ModelResponse, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult] = ()) -> Wishes:
     """What `response` asks for. A call that only repeats what a tool returned is a quotation."""
     if calls := response.tool_calls:
-        return Wishes(tuple(_resolved(calls, specs)), response.text)
+        return Wishes(tuple(_resolved(calls, specs)), response.text, after=response.extra.get(BEHIND, ""))
     if problems := response.extra.get(UNREAD):
         return Wishes(prose=response.text, problems=problems)
     reading = read(response.text, specs)
     if not reading.spans or _is_quoted(reading, response.text, specs, results):
         return Wishes(prose=response.text)
-    problems = tuple(str(issue) for issue in reading.issues if issue.kind != "quoted")
-    return Wishes(reading.calls, reading.prose.strip(), problems)
+    return Wishes(reading.calls, reading.prose.strip(), problems_in(reading), behind(reading, response.text))
 
 
 def _resolved(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> Iterator[ToolCall]:

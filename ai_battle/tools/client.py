@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Iterable
 
 from ..core.client import ModelClient
-from ..core.events import Emit, LoopStopped, TextDelta, drafting, ignore
+from ..core.events import Emit, FabricationSuspected, LoopStopped, TextDelta, drafting, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import ToolResult, assistant, user
+from ..signals.fabrication import claimed, invented
 from ._answering import Answering, only_text, prompt, told
 from ._leaks import Wishes, wishes
 from ._running import Runner
@@ -72,6 +73,8 @@ class _Turn:
         return wishes(response, self._specs, self._answering.results)
 
     async def accept(self, response: ModelResponse) -> ModelResponse:
+        if not self._answering.results:
+            await self._suspect(claimed(response.text))
         if response.text:
             await self._emit(TextDelta(response.text))
         return self._answering.finished(response)
@@ -80,6 +83,7 @@ class _Turn:
         """Runs the calls; what could not be read as a call is told to the model instead."""
         await asyncio.sleep(self._limits.pause_before(self._guard.rounds + 1))
         if wished.calls:
+            await self._suspect(invented(wished.after))
             results = await self._runner.run(self._answering.called(response, wished))
             self._answering.returned(results)
         else:
@@ -100,6 +104,10 @@ class _Turn:
         said = self.wishes(response)
         text = (said.prose.strip() and said.prose) or told(self._answering.results)
         return await self.accept(response if text == response.text else only_text(response, text))
+
+    async def _suspect(self, claim: str) -> None:
+        if claim:
+            await self._emit(FabricationSuspected(claim))
 
     def _are_long(self, results: tuple[ToolResult, ...]) -> bool:
         return sum(len(result.text) for result in results) > self._limits.summarize_threshold

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from ..core.errors import ConfigError
 
+CALLS = 50
+LONGEST_PAUSE = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class RunnerLimits:
@@ -18,7 +21,7 @@ class RunnerLimits:
     allow_chaining: bool = True
     summarize_threshold: int = 4000
     backoff_seconds: float = 0.1
-    calls: int | None = 50
+    calls: int | None = CALLS
     seconds: float | None = None
     cost_usd: float | None = None
     parallel: int = 8
@@ -36,5 +39,4 @@ class RunnerLimits:
         return 0.0 if round_ < 2 else min(LONGEST_PAUSE, self.backoff_seconds * 2.0 ** min(round_ - 2, 60))
 
 
-LONGEST_PAUSE = 5.0
 DEFAULT = RunnerLimits()

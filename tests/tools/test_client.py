@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from ai_battle.core.client import ModelClient
 from ai_battle.core.events import (
     DraftDelta,
     EventLog,
+    FabricationSuspected,
     LoopStopped,
     TextDelta,
     ToolCalled,
@@ -21,6 +24,7 @@ from ai_battle.testing import contract
 from ai_battle.testing.replies import call
 from ai_battle.tools.base import Tool
 from ai_battle.tools.client import ToolCapableClient
+from ai_battle.tools.formats.text import TextTools
 from ai_battle.tools.limits import RunnerLimits
 
 QUICK = RunnerLimits(max_rounds=20, backoff_seconds=0)
@@ -298,3 +302,25 @@ async def test_the_second_round_waits() -> None:
     limits = RunnerLimits(max_rounds=3, backoff_seconds=0.05)
     await answer(call("look", what="a"), call("look", what="b"), "Done.", tools=[Recording()], limits=limits)
     assert 0.05 <= loop.time() - started < 1
+
+
+async def test_an_answer_that_speaks_of_a_result_without_a_call_is_told() -> None:
+    model = ScriptedClient("I searched the web and found two gardens.")
+    await ToolCapableClient(model, [Recording()], QUICK).complete(asked(), log := EventLog())
+    assert FabricationSuspected("I searched the web and found two gardens.") in log.events
+
+
+@pytest.mark.parametrize("wrapped", [lambda model: model, TextTools], ids=["leaked", "text"])
+async def test_a_result_that_a_model_invents_right_behind_its_call_is_told(
+    wrapped: Callable[[ModelClient], ModelClient],
+) -> None:
+    said = '<tool_call>{"name": "look", "arguments": {}}</tool_call>\nThe temperature in Oslo is 12 degrees.'
+    client = ToolCapableClient(wrapped(ScriptedClient(said, "It is 3 degrees.")), [Recording()], QUICK)
+    await client.complete(asked(), log := EventLog())
+    assert FabricationSuspected("The temperature in Oslo is 12 degrees.") in log.events
+
+
+async def test_an_answer_from_results_is_not_suspected() -> None:
+    model = ScriptedClient(call("look"), "I searched the web and found two gardens.")
+    await ToolCapableClient(model, [Recording()], QUICK).complete(asked(), log := EventLog())
+    assert not any(isinstance(event, FabricationSuspected) for event in log.events)

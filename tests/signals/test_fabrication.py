@@ -1,0 +1,98 @@
+"""Results that no tool returned are found, and ordinary answers are left alone."""
+
+import json
+import os
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from ai_battle.signals.fabrication import claimed, invented
+from ai_battle.wire.dialects.reader import read
+
+CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "toolcalls" / "dev.jsonl"
+# Answers of models whose readers hold that they state the result of a call that nobody had run, by their row.
+INVENTED = frozenset((Path(__file__).parent / "invented.txt").read_text(encoding="utf-8").split())
+
+CLAIMS = [
+    "I searched the web for you and found three recent articles.",
+    "Here are the results of my search:\n1. Quantum News",
+    "Sure. I ran the code, and it prints 42.",
+    "I've just executed the script: there were no errors.",
+    "The calculator tool returned 391.",
+    "My search found two gardens in Oslo.",
+    "According to the search results, the museum opens at nine.",
+    "The results of the query are 5 rows.",
+    "I checked the log file and saw the error at line 3.",
+    "I used the `web_search` tool. It says that Lima has 10 million people.",
+    "I looked it up: the answer is 1969.",
+]
+ORDINARY = [
+    "The area is 25 square meters, since 10 times 5 is 50 and half of that is 25.",
+    "I would search the web for that, if I could.",
+    "Running the function would print 42.",
+    "I ran a small bakery for ten years and learned patience.",
+    "The results of the election were surprising to many.",
+    "None of the provided functions can be used, so no function call is returned.",
+    "I can't run code here, but this is how you could do it.",
+    "Based on what you said, I agree.",
+    "You called the meeting; I read the minutes.",
+    "I could not find a tool for this.",
+    "Once I have called the tool, I will tell you what it returned.",
+]
+
+
+@pytest.mark.parametrize("text", CLAIMS)
+def test_an_answer_that_speaks_of_a_result_is_found(text: str) -> None:
+    assert claimed(text) in " ".join(text.split())
+    assert claimed(text)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_an_ordinary_answer_is_left_alone(text: str) -> None:
+    assert not claimed(text)
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("\nThe current temperature in Oslo is 12 degrees.", "The current temperature in Oslo is 12 degrees."),
+        ("<|im_start|>tool\nTwelve degrees and light rain<|im_end|>", "Twelve degrees and light rain"),
+        ("\nThis will return the temperature in Oslo.", ""),
+        ("\nHere city is set to Oslo and unit to celsius.", ""),
+        ("", ""),
+    ],
+)
+def test_what_only_a_result_could_tell_is_found_behind_a_call(after: str, said: str) -> None:
+    assert invented(after) == said
+
+
+def test_it_takes_linear_time() -> None:
+    for text in ("I ran the ", "assistant ", "<|im_start|>", "the results of the ", "<a ", ". ", "I've used a `x` "):
+        started = perf_counter()
+        claimed(text * 20_000)
+        invented(text * 20_000)
+        assert perf_counter() - started < 5, text
+
+
+@pytest.mark.skipif(not CORPUS.is_file(), reason="AI_BATTLE_CORPORA names no folder with toolcalls/dev.jsonl")
+def test_four_of_five_invented_results_are_found_with_two_false_alarms_in_a_hundred() -> None:
+    rows = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+    behind = {row["id"].removeprefix("bfcl/"): after for row in rows if (after := behind_calls(row))}
+    found = {row for row, after in behind.items() if invented(after)}
+    plain = [row["raw_text"] for row in rows if row["tier"] == "nocall" and row["mode"] != "trap"]
+
+    assert len(found & INVENTED) / len(INVENTED) >= 0.8
+    assert len(found - INVENTED) / len(behind.keys() - INVENTED) <= 0.02
+    assert sum(bool(claimed(text)) for text in plain) / len(plain) <= 0.02
+
+
+def behind_calls(row: dict[str, Any]) -> str:
+    """The words behind the first call of an answer; empty when there are none."""
+    if row["mode"] not in ("prompt", "native-text"):
+        return ""
+    text, spans = row["raw_text"], read(row["raw_text"], row["tools"]).spans
+    starts = [*(span.start for span in spans[1:]), len(text)]
+    after = "\n".join(text[span.end : start] for span, start in zip(spans, starts, strict=False))
+    return after if any(len(word) > 2 for word in after.split()) else ""

@@ -1,0 +1,224 @@
+"""Tools over each real wire: what is sent, what comes back, and what is learned."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.assembly import create_client
+from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import ToolError
+from ai_battle.core.events import EventLog
+from ai_battle.core.exchange import ModelRequest, ModelResponse
+from ai_battle.core.messages import ToolCall, user
+from ai_battle.providers._learned import Learned
+from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
+from ai_battle.tools.base import Tool
+from ai_battle.tools.client import ToolCapableClient
+from ai_battle.tools.decorator import tool
+from ai_battle.tools.formats.auto import Auto, Calling
+from ai_battle.tools.limits import RunnerLimits
+
+TYPES = {
+    "openai": "openai/gpt-4o",
+    "anthropic": "anthropic/claude-sonnet-4-5",
+    "ollama": "ollama/qwen3",
+    "gemini": "gemini/gemini-2.5-pro",
+}
+QUICK = RunnerLimits(max_rounds=10, backoff_seconds=0)
+FENCED = '```tool\n{"tool": "add", "parameters": {"a": 1, "b": 2}}\n```'
+
+
+class Adding:
+    """A tool that adds, and remembers what."""
+
+    def __init__(self) -> None:
+        self.sums: list[tuple[int, int]] = []
+
+        @tool
+        async def add(a: int, b: int) -> int:
+            """Adds."""
+            self.sums.append((a, b))
+            if a < 0:
+                raise ToolError("only what is above 0 is added")
+            return a + b
+
+        self.tool: Tool = add
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+async def fakes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
+    async with FakeProviders() as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture(params=TYPES)
+def fake(request: pytest.FixtureRequest, fakes: FakeProviders) -> FakeProvider:
+    found: FakeProvider = getattr(fakes, request.param)
+    return found
+
+
+@pytest.fixture
+def adding() -> Adding:
+    return Adding()
+
+
+async def answered(
+    fake: FakeProvider, *tools: Tool, calling: Calling = "auto", memory: Learned | None = None
+) -> ModelResponse:
+    client = create_client(TYPES[fake.name])
+    way = Auto(client, calling, memory=memory, known_as=(fake.url, TYPES[fake.name]))
+    return await asked(ToolCapableClient(way, tools, QUICK))
+
+
+async def asked(client: ModelClient) -> ModelResponse:
+    try:
+        response = await client.complete(ModelRequest((user("What is it?"),), "Be brief."), log := EventLog())
+    finally:
+        await client.aclose()
+    assert log.text == response.text
+    return response
+
+
+def offered(body: Mapping[str, Any]) -> list[str]:
+    """The names of the tools in the body of any wire."""
+    tools = body.get("tools") or ()
+    declared = [one for entry in tools for one in entry.get("functionDeclarations", [entry.get("function", entry)])]
+    return [one["name"] for one in declared]
+
+
+def returned(response: ModelResponse) -> list[Any]:
+    return [json.loads(result.text) for step in response.steps for result in step.tool_results]
+
+
+async def test_one_call(fake: FakeProvider, adding: Adding) -> None:
+    fake.says(call("add", a=1, b=2), "It is 3.")
+    response = await answered(fake, adding.tool)
+
+    assert (response.text, adding.sums, returned(response)) == ("It is 3.", [(1, 2)], [{"result": 3}])
+    first, second = fake.questions
+    assert offered(first.body) == offered(second.body) == ["add"]
+    assert '{\\"result\\": 3}' in second.raw.decode() or '"result": 3' in second.raw.decode().replace('":', '": ')
+
+
+async def test_eight_parallel_calls(fake: FakeProvider, adding: Adding) -> None:
+    fake.says(reply("", calls=[call("add", a=n, b=1) for n in range(8)]), "Done.")
+    response = await answered(fake, adding.tool)
+    assert [result["result"] for result in returned(response)] == [n + 1 for n in range(8)]
+    ids = [one.id for one in response.steps[0].tool_calls]
+    assert len(set(ids)) == 8
+
+
+async def test_a_chain_of_calls_and_results(fake: FakeProvider, adding: Adding) -> None:
+    fake.says(call("add", a=1, b=2), call("add", a=3, b=3), call("add", a=6, b=4), "It is 10.")
+    response = await answered(fake, adding.tool)
+    assert adding.sums == [(1, 2), (3, 3), (6, 4)]
+    assert (response.text, len(response.steps), len(fake.questions)) == ("It is 10.", 6, 4)
+
+
+async def test_a_call_that_the_tool_refuses(fake: FakeProvider, adding: Adding) -> None:
+    fake.says(call("add", a=-1, b=2), "That can't be added.")
+    response = await answered(fake, adding.tool)
+    assert returned(response) == [{"error": "only what is above 0 is added"}]
+    assert response.text == "That can't be added."
+
+
+@pytest.mark.parametrize("fake", [name for name in TYPES if name != "gemini"], indirect=True)
+async def test_arguments_that_are_no_json(fake: FakeProvider, adding: Adding) -> None:
+    """Gemini's are an object in any case: an answer with other ones is none, and asked for again."""
+    fake.says(ToolCall("add", {}, malformed='{"a": 1, "b": '), "Sorry.")
+    response = await answered(fake, adding.tool)
+    assert "they are no JSON object" in returned(response)[0]["error"]
+    assert (adding.sums, response.text) == ([], "Sorry.")
+
+
+async def test_malformed_arguments(fake: FakeProvider, adding: Adding) -> None:
+    fake.says(call("add", a="one", b=[]), call("add", a="1", b=2), "It is 3.")
+    response = await answered(fake, adding.tool)
+    assert "expected integer" in returned(response)[0]["error"]
+    assert (adding.sums, response.text) == ([(1, 2)], "It is 3.")
+
+
+async def test_an_unknown_tool(fake: FakeProvider, adding: Adding) -> None:
+    fake.says(call("subtract", a=1, b=2), call("add", a=1, b=2), "It is 3.")
+    response = await answered(fake, adding.tool)
+    assert returned(response) == [{"error": "Tool not found: subtract; the tools are: add"}, {"result": 3}]
+
+
+@pytest.mark.parametrize("name", ["duplicate_tool_ids", "missing_tool_ids"])
+async def test_duplicate_and_missing_ids(fake: FakeProvider, name: str) -> None:
+    @tool
+    async def get_weather(city: str = "") -> str:
+        """Tells the weather."""
+        return f"fine in {city}"
+
+    fake.says(fault(name), "Fine.")
+    response = await answered(fake, get_weather)
+    calls = [one for step in response.steps for one in step.tool_calls]
+    assert response.text == "Fine."
+    assert len({one.id for one in calls}) == len(calls) == 2
+
+
+async def test_tools_that_are_not_supported_are_told_in_the_text_and_that_is_remembered(
+    fake: FakeProvider, adding: Adding
+) -> None:
+    fake.says(fault("tools_unsupported"), FENCED, "It is 3.", "Hello.")
+    response = await answered(fake, adding.tool, memory=Learned.load())
+    again = await answered(fake, adding.tool, memory=Learned.load())
+
+    assert (response.text, adding.sums, again.text) == ("It is 3.", [(1, 2)], "Hello.")
+    assert [bool(offered(question.body)) for question in fake.questions] == [True, False, False, False]
+    assert "tools" in Learned.load().refuses(fake.url, TYPES[fake.name])
+
+
+@pytest.mark.parametrize("calling", ["native", "json", "text"])
+async def test_every_way_of_calling_comes_to_the_same(fake: FakeProvider, adding: Adding, calling: Calling) -> None:
+    said = {
+        "native": (call("add", a=1, b=2), "It is 3."),
+        "json": tuple(
+            json.dumps({"toolCalls": calls, "content": words, "needsMoreWork": bool(calls)})
+            for calls, words in ([[{"name": "add", "arguments": {"a": 1, "b": 2}}], ""], [[], "It is 3."])
+        ),
+        "text": (FENCED, "It is 3."),
+    }
+    fake.says(*said[calling])
+    response = await answered(fake, adding.tool, calling=calling)
+    assert (response.text, adding.sums) == ("It is 3.", [(1, 2)])
+    assert bool(offered(fake.questions[0].body)) == (calling == "native")
+
+
+async def test_names_that_a_provider_does_not_take_are_changed_on_the_wire_alone(fake: FakeProvider) -> None:
+    @tool(name="files:read")
+    async def read(path: str) -> str:
+        """Reads."""
+        return f"text of {path}"
+
+    fake.says(call("files_read", path="a.txt"), "Read.")
+    response = await answered(fake, read)
+    assert offered(fake.questions[0].body) == ["files_read"]
+    assert response.steps[0].tool_calls[0].name == "files:read"
+    assert returned(response) == [{"result": "text of a.txt"}]
+
+
+async def test_the_same_call_fifteen_times_is_one_execution(fake: FakeProvider, adding: Adding) -> None:
+    fake.says(*(ToolCall("add", dict(sorted({"a": 1, "b": 2}.items(), reverse=n % 2 == 1))) for n in range(15)))
+    response = await answered(fake, adding.tool)
+    assert adding.sums == [(1, 2)]
+    assert len(fake.questions) == 3
+    assert response.text
+
+
+@pytest.mark.parametrize("calling", ["native", "text"])
+async def test_models_that_loop_end(fake: FakeProvider, adding: Adding, calling: Calling) -> None:
+    fake.always(lambda body: call("add", a=len(fake.questions), b=1) if offered(body) else FENCED)
+    await answered(fake, adding.tool, calling=calling)
+    assert len(fake.questions) <= QUICK.max_rounds + 1

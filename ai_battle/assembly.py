@@ -12,8 +12,11 @@ from .config.participants import ParticipantSettings
 from .core import plugins
 from .core.client import ModelClient
 from .core.errors import ConfigError
+from .core.events import Emit
 from .providers._adapting import Adapting
+from .providers._capabilities import at_hand
 from .providers._deadlines import Deadlines
+from .providers._learned import Learned
 from .providers._metered import Metered
 from .providers._names import ModelName, is_local, parse
 from .providers._prices import FREE, Price, context_window, price
@@ -21,6 +24,10 @@ from .providers._retry import Retrying
 from .providers._tape import Recorder, Tape
 from .providers.openai import ENDPOINTS
 from .providers.replay import Recording, ReplayClient
+from .tools import loading as tool_files
+from .tools import outfit as tool_outfit
+from .tools.formats.auto import Forgetful
+from .tools.outfit import Knows, Outfit
 
 PROVIDERS = "ai_battle.providers"
 REFUSE_NOTHING = ("scripted", "replay")
@@ -39,6 +46,7 @@ class Model:
     window: int | None = None
     price: Price | None = None
     local: bool = False
+    endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +56,18 @@ class Assembled:
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
     recorder: Recorder | None = None
+    outfit: Outfit | None = None
+
+    async def equip(self, run_dir: Path, emit: Emit) -> None:
+        """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""
+        if self.outfit:
+            await self.outfit.equip(run_dir, emit)
 
     async def aclose(self) -> None:
         for model in self.models.values():
             await model.client.aclose()
+        if self.outfit:
+            await self.outfit.aclose()
         if self.recorder:
             self.recorder.close()
 
@@ -122,19 +138,43 @@ def create_client(type: str, *, patience: Patience = Patience(), **settings: Any
     return _model(name, settings, Surroundings(patience=patience)).client
 
 
-def build(loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> Assembled:
+def build(
+    loaded: Loaded,
+    starts: Mapping[str, int] | None = None,
+    tapes: Tapes = NO_TAPES,
+    *,
+    allow_unsandboxed: bool = False,
+) -> Assembled:
     """All models of a discussion; `starts` is how many entries of its script each scripted participant has used up.
 
     Raises `ConfigError` for what `check` would have found.
     """
     around = Surroundings.of(loaded, starts, tapes)
-    participants = loaded.file.discussion.models.items()
-    models = {name: _participant(name, spec, around) for name, spec in participants if spec.role != "user"}
+    said = loaded.file.discussion.models
+    models = {name: _participant(name, spec, around) for name, spec in said.items() if spec.role != "user"}
+    outfit = _outfit(loaded, allow_unsandboxed=allow_unsandboxed)
+    if outfit:
+        models = {name: with_tools(model, outfit, said[name]) for name, model in models.items()}
     if loaded.file.discussion.local_only:
         for name, model in models.items():
             _require_local(name, model)
     notes = tuple(dict.fromkeys(model.name.note for model in models.values() if model.name.note))
-    return Assembled(models, notes, around.recorder)
+    return Assembled(models, notes, around.recorder, outfit)
+
+
+def with_tools(model: Model, outfit: Outfit, spec: ParticipantSettings) -> Model:
+    """The model with tools; what the file says of its capabilities counts more than what it refused before."""
+    known = at_hand(model.name, spec.capabilities).known.get("tools")
+    native = bool(known.value) if known and known.source != "learned" else None
+    memory = Learned.load() if "tools" not in spec.capabilities else Forgetful()
+    knows = Knows(native, memory, (model.endpoint or model.name.provider, model.name.model))
+    return replace(model, client=outfit.client(model.client, knows, spec.tools))
+
+
+def _outfit(loaded: Loaded, *, allow_unsandboxed: bool) -> Outfit | None:
+    said = loaded.file.discussion
+    used = said.tools and said.tools.enabled
+    return Outfit(said, loaded.base, allow_unsandboxed=allow_unsandboxed) if used else None
 
 
 def check(loaded: Loaded, tapes: Tapes = NO_TAPES) -> list[Problem]:
@@ -148,7 +188,8 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
     named = (
         parse(spec.type, around.providers).provider for spec in loaded.file.discussion.models.values() if spec.type
     )
-    return tuple(dict.fromkeys(provider for provider in named if "." in provider))
+    tools = tool_files.named_code(said.tools) if (said := loaded.file.discussion).tools else ()
+    return tuple(dict.fromkeys((*(provider for provider in named if "." in provider), *tools)))
 
 
 def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
@@ -159,6 +200,9 @@ def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
             _try_out(name, spec, around, local_only=loaded.file.discussion.local_only)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
+    if (tools := loaded.file.discussion.tools) and tools.enabled:
+        for index, words in tool_outfit.problems(tools, loaded.base):
+            yield Problem(("discussion", "tools", "registry", index), words)
 
 
 def _try_out(name: str, spec: ParticipantSettings, around: Surroundings, *, local_only: bool) -> None:
@@ -190,7 +234,7 @@ def _model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -
     if around.recorder:
         client = Recording(client, around.recorder, str(name))
     window = context_window(name, around.context_windows, address)
-    return Model(name, Metered(client, str(name), cost), name.options, window, cost, local)
+    return Model(name, Metered(client, str(name), cost), name.options, window, cost, local, address)
 
 
 def _replayed(name: ModelName, tape: Tape) -> Model:

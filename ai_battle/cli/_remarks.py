@@ -1,19 +1,27 @@
 """What a reader should know between the turns, one line an event."""
 
+import json
 from collections.abc import Container
 from functools import singledispatch
 
 from ai_battle.core.events import (
     AttemptFailed,
     BudgetReached,
+    FabricationSuspected,
+    LoopStopped,
     Retrying,
     RunResumed,
     SpeakerSelected,
     Summarised,
+    ToolCalled,
+    ToolReturned,
     TurnFailed,
     Warned,
 )
 
+from ._plain import one_line
+
+FOLDED = 100
 NOTICES = frozenset({"timeout", "retry", "error"})
 
 
@@ -75,3 +83,25 @@ def _(event: BudgetReached) -> str:
 @remark.register
 def _(event: RunResumed) -> str:
     return f"→ resumed at turn {event.turn}"
+
+
+@remark.register
+def _(event: ToolCalled) -> str:
+    said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in event.call.arguments.items())
+    return f"→ {one_line(f'{event.call.name}({said})', FOLDED)}"
+
+
+@remark.register
+def _(event: ToolReturned) -> str:
+    mark = "✗" if event.result.is_error else "←"
+    return f"{mark} {one_line(event.result.text, FOLDED)} ({event.seconds:.1f} s)"
+
+
+@remark.register
+def _(event: LoopStopped) -> str:
+    return f"! no more tools for this answer: {event.reason}"
+
+
+@remark.register
+def _(event: FabricationSuspected) -> str:
+    return f"! a result that no tool returned: {one_line(event.claim, FOLDED)}"

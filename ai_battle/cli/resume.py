@@ -12,8 +12,9 @@ from ._options import as_json
 @click.option("--accept-changes", is_flag=True, help="Go on although config.yaml was changed since the start.")
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
 @click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+@click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
 @as_json
-def command(run_dir: Path, accept_changes: bool, quiet: bool, trust: bool, as_json: bool) -> int:
+def command(run_dir: Path, accept_changes: bool, quiet: bool, **how: bool) -> int:
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
     from ai_battle.conversation import ConversationManager
 
@@ -23,7 +24,7 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, trust: bool, as_js
     from ._trust import require_trust
 
     loaded = of_run(run_dir)
-    require_trust(loaded, given=trust)
-    manager = ConversationManager.from_config(loaded)
+    require_trust(loaded, given=how["trust"])
+    manager = ConversationManager.from_config(loaded, allow_unsandboxed=how["allow_unsandboxed"])
     discuss = lambda emit: manager.resume(run_dir, emit, accept_changes=accept_changes)  # noqa: E731
-    return run(discuss, Showing(quiet, as_json, Look.of(loaded)), str(run_dir))
+    return run(discuss, Showing(quiet, how["as_json"], Look.of(loaded)), str(run_dir))

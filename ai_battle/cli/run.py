@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("-v", "--verbose", is_flag=True, help="Show the models' reasoning too.")
 @click.option("--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model.")
 @click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+@click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
 @as_json
 def command(
     config: str,
@@ -54,7 +55,12 @@ def _run(loaded: "Loaded", tapes: "Tapes", how: dict[str, object]) -> int:
     from ._live import Look
     from ._running import Showing, run
 
-    manager = ConversationManager.from_config(loaded, out=how["out"], tapes=tapes)  # type: ignore[arg-type]
+    manager = ConversationManager.from_config(
+        loaded,
+        out=how["out"],  # type: ignore[arg-type]
+        tapes=tapes,
+        allow_unsandboxed=bool(how["allow_unsandboxed"]),
+    )
     showing = Showing(bool(how["quiet"]), bool(how["as_json"]), Look.of(loaded, verbose=bool(how["verbose"])))
     return run(manager.run_discussion, showing)
 

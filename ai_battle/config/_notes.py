@@ -7,9 +7,6 @@ from .discussion import Discussion
 from .participants import ParticipantSettings
 
 NOT_BUILT_YET = {
-    "sandbox": "nothing runs code yet",
-    "workspace": "nothing uses files yet",
-    "allow_hosts": "nothing runs code yet",
     "judge": "this run is not judged",
     "goal_mode": "this run goes without",
     "visibility": "everybody hears everybody",
@@ -18,14 +15,26 @@ NOT_BUILT_YET = {
 
 
 def notes_on(discussion: Discussion) -> Iterator[str]:
-    if discussion.tools and discussion.tools.enabled:
-        yield "discussion.tools: checked, but models can't use tools yet; this run goes without them"
+    yield from _on_tools(discussion)
     yield from _on_collaboration(discussion)
     for name, participant in discussion.models.items():
         yield from (f"discussion.models.{name}.{words}" for words in _on_participant(participant))
     for key, words in NOT_BUILT_YET.items():
         if key in discussion.model_fields_set:
             yield f"discussion.{key}: accepted, but not there yet; {words}"
+
+
+def _on_tools(discussion: Discussion) -> Iterator[str]:
+    tools = discussion.tools
+    if not tools or not tools.enabled:
+        for key in ("sandbox", "workspace", "allow_hosts"):
+            if key in discussion.model_fields_set:
+                yield f"discussion.{key}: has no effect without tools"
+        return
+    if tools.approval.ask or tools.approval.default == "ask":
+        yield "discussion.tools.approval: nobody is asked yet; tools that would be asked about are refused"
+    if tools.tool_format not in ("", "fenced"):
+        yield "discussion.tools.tool_format: has no effect; models are told of the fenced form, and all forms are read"
 
 
 def _on_collaboration(discussion: Discussion) -> Iterator[str]:

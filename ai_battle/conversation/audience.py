@@ -15,9 +15,7 @@ class Audience:
         self._journal = journal
         self.state = state
         self._listener = None if listener is ignore else listener
-        self._border = foreign_code(
-            "A listener failed, and the run goes on without regard to it", AIBattleError
-        )
+        self._border = foreign_code("A listener failed, and the run goes on without regard to it", AIBattleError)
         self._complained = False
 
     async def __call__(self, event: Event) -> None:

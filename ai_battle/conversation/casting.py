@@ -55,16 +55,20 @@ class FromFile(Casting):
     loaded: Loaded
     ask: Reader
     tapes: assembly.Tapes = assembly.NO_TAPES
+    allow_unsandboxed: bool = False
 
     @classmethod
-    def of(cls, loaded: Loaded, ask: Reader, tapes: assembly.Tapes = assembly.NO_TAPES) -> "FromFile":
+    def of(
+        cls, loaded: Loaded, ask: Reader, tapes: assembly.Tapes = assembly.NO_TAPES, *, allow_unsandboxed: bool = False
+    ) -> "FromFile":
         durability = loaded.file.discussion.durability
         names = loaded.secret_names
-        return cls(loaded.name, durability, loaded, ask, tapes, config=loaded.resolved(), secrets=names)
+        config = loaded.resolved()
+        return cls(loaded.name, durability, loaded, ask, tapes, allow_unsandboxed, config=config, secrets=names)
 
     def cast(self, starts: Mapping[str, int]) -> Cast:
         read = inputs.read_all(self.loaded)
-        assembled = assembly.build(self.loaded, starts, self.tapes)
+        assembled = assembly.build(self.loaded, starts, self.tapes, allow_unsandboxed=self.allow_unsandboxed)
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
         return Cast(plan, (*self.loaded.notes, *assembled.warnings, *read.warnings), assembled)
 

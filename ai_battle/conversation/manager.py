@@ -92,15 +92,17 @@ class ConversationManager:
         out: str | os.PathLike[str] | None = None,
         ask: Reader = keyboard,
         tapes: assembly.Tapes = assembly.NO_TAPES,
+        allow_unsandboxed: bool = False,
     ) -> Self:
         """From a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
 
         `ask` reads a line from a person; it is given a prompt to show and returns None at the end of the input.
         `tapes` records what models are asked and answer, or answers from such a recording.
+        `allow_unsandboxed` lets code of models run without a fence where the file says `sandbox: none`.
         """
         manager = cls.__new__(cls)
         loaded = source if isinstance(source, Loaded) else checked(source, tapes=tapes)
-        manager._set_up(FromFile.of(loaded, ask, tapes), out)
+        manager._set_up(FromFile.of(loaded, ask, tapes, allow_unsandboxed=allow_unsandboxed), out)
         return manager
 
     def _set_up(self, casting: Casting, out: str | os.PathLike[str] | None) -> None:
@@ -192,6 +194,7 @@ async def _closing(kept: Journal) -> AsyncIterator[Journal]:
 
 async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted | RunResumed) -> RunResult:
     await audience(begin)
+    await cast.assembled.equip(kept.run_dir, audience)
     for warning in (*kept.warnings, *map(Warned, cast.warnings)):
         await audience(warning)
     ended = await Discussion(cast.plan, audience).run()

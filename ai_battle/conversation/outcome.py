@@ -42,9 +42,10 @@ async def conclusion(participant: Participant, request: ModelRequest, wanted: Wa
 def asking(request: ModelRequest, wanted: Wanted) -> ModelRequest:
     """The participant's next request, with what is wanted at its end; by schema where the model's API knows one."""
     if isinstance(wanted, str):
-        return replace(request, messages=with_note(request.messages, prompt("outcome", wanted=wanted.strip())))
+        note = prompt("outcome", wanted=wanted.strip())
+        return replace(request, messages=with_note(request.messages, note), tool_choice="none")
     note = prompt("outcome_json", schema=json.dumps(wanted, ensure_ascii=False))
-    return replace(request, messages=with_note(request.messages, note), output_schema=wanted)
+    return replace(request, messages=with_note(request.messages, note), tool_choice="none", output_schema=wanted)
 
 
 def json_in(text: str) -> str:

@@ -36,7 +36,9 @@ def choice_request(
         "required": ["next"],
         "additionalProperties": False,
     }
-    return ModelRequest((user(asked),), prompt("select"), output_schema=schema, options=selector.parameters)
+    return ModelRequest(
+        (user(asked),), prompt("select"), tool_choice="none", output_schema=schema, options=selector.parameters
+    )
 
 
 def _shortened(text: str) -> str:

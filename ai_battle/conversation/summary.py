@@ -94,7 +94,8 @@ class Memory:
         told = "\n\n".join((*notes, *(f"{turn.speaker}: {turn.message.text}" for turn in old)))
         most = min(room, participant.parameters.get("max_tokens") or room)
         asked = user(prompt("notes", said=told))
-        return ModelRequest((asked,), prompt("summarise"), options={**participant.parameters, "max_tokens": most})
+        options = {**participant.parameters, "max_tokens": most}
+        return ModelRequest((asked,), prompt("summarise"), tool_choice="none", options=options)
 
 
 def texts(turns: Iterable[TurnFinished]) -> list[str]:

@@ -18,17 +18,21 @@ from ai_battle.config import load
 from ai_battle.core.events import (
     AttemptFailed,
     Event,
+    FabricationSuspected,
+    LoopStopped,
     ModelReplied,
     Retrying,
     RunFinished,
     RunStarted,
     TextDelta,
+    ToolCalled,
+    ToolReturned,
     TurnFailed,
     TurnFinished,
     TurnStarted,
 )
 from ai_battle.core.exchange import NOTHING_USED, Usage
-from ai_battle.core.messages import assistant
+from ai_battle.core.messages import Text, ToolCall, ToolResult, assistant
 
 STATUS_LINE = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
 ESCAPES = re.compile(r"\x1b(?:[78D]|\[[0-9;]*[A-Za-z])")
@@ -195,3 +199,22 @@ def test_all_of_it_is_shown_unless_the_file_says_otherwise(written: dict[str, ob
     models = {name: {"type": "scripted", "script": ["Hm."]} for name in ("Ann", "Bob")}
     loaded = load({"discussion": {"goal": "Talk.", "models": models, "timeouts": written}})
     assert {*Look.of(loaded).notify_on} == expected
+
+
+async def test_a_call_of_a_tool_and_its_result_are_one_folded_line_each() -> None:
+    call = ToolCall("search", {"query": "robots\nand gardens", "most": 3})
+    result = ToolResult(call, (Text('{"found": "' + "x" * 500 + '"}'),))
+    seen = await scrolled(ToolCalled(call), ToolReturned(result, 0.25))
+    lines = [line for line in seen.splitlines() if line.startswith(("→", "←"))]
+    assert lines[0] == '→ search(query="robots\\nand gardens", most=3)'
+    assert re.fullmatch(r'← \{"found": "x{80,90}… \(0\.2 s\)', lines[1])
+
+
+async def test_a_tool_that_failed_and_a_loop_that_was_stopped_show() -> None:
+    failed = ToolResult(ToolCall("search"), (Text('{"error": "no \\u001b[2J network"}'),), is_error=True)
+    seen = await scrolled(
+        ToolReturned(failed, 0.0), LoopStopped("3 of 3 rounds are used up"), FabricationSuspected("It is 4.")
+    )
+    assert '✗ {"error": "no' in seen
+    assert "! no more tools for this answer: 3 of 3 rounds are used up" in seen
+    assert "! a result that no tool returned: It is 4." in seen

@@ -195,16 +195,27 @@ async def test_the_configuration_for_research_runs_as_it_is(
     assert {request.body["model"] for request in fakes.openai.questions} == {"gpt-4o"}
 
 
-@pytest.mark.parametrize("source", [GENERATION, RESEARCH, yaml.safe_load(FRAGMENT)], ids=["4.1", "4.2", "3.3"])
-async def test_who_enables_tools_and_collaboration_is_told_that_they_do_not_act_yet(
-    fakes: FakeProviders, source: dict[str, Any]
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        (GENERATION, ("code_execution",)),
+        (RESEARCH, ("web_search",)),
+        (yaml.safe_load(FRAGMENT), ("code_execution", "web_search")),
+    ],
+    ids=["4.1", "4.2", "3.3"],
+)
+async def test_every_participant_is_offered_the_tools_and_told_that_nobody_helps_yet(
+    fakes: FakeProviders, source: dict[str, Any], names: tuple[str, ...]
 ) -> None:
+    """By its API where that has tools, else in the system prompt."""
     _, told = await played(CollaborativeConversationManager, source)
 
-    assert "discussion.tools: checked, but models can't use tools yet; this run goes without them" in told
+    assert not any(note.startswith("discussion.tools:") for note in told)
     assert "discussion.collaboration: checked, but models don't help each other yet; this run goes without it" in told
     questions = [request for fake in fakes.all for request in fake.questions]
-    assert not any("tools" in request.body for request in questions)
+    assert all(name in str(request.body) for request in questions for name in names)
+    assert all("tools" in request.body for request in (*fakes.openai.questions, *fakes.anthropic.questions))
+    assert not any("file_manipulation" in str(request.body) for request in questions)
 
 
 async def test_the_search_key_is_in_no_file_of_the_run(

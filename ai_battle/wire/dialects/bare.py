@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from .body import attempt, from_value, broken, read_object_for
+from .body import broken, from_value, read_object_for
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece, issue
@@ -12,7 +12,9 @@ from .tolerant import Unreadable
 
 _OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“`\\]?[\w$.\-/ ]{1,80}[\"'”`\\]?\s{0,200}[:,}(]|\})")
 _LIST = re.compile(r"\[{1,3}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`]|\(\s*[\"'])")
-_CALLISH = re.compile(r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:")
+_CALLISH = re.compile(
+    r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:"
+)
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
@@ -32,19 +34,15 @@ def _before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int, boo
 
 def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
     """`name(...)` where the name is an offered tool's; placeholders and other prose in the parentheses make it none."""
-    if tools.open:
-        return None
-    text = source.text
-    name, start, defined = _before(text, at, _CALLED_BACKWARDS)
-    name = name.lstrip(".-/:")
-    tool = tools.known(name) if name else None
+    name, start, defined = _before(source.text, at, _CALLED_BACKWARDS)
+    tool = tools.known(name.lstrip(".-/:"))
     if tool is None or defined:
         return None
     try:
-        call, end = read_call(text, tool, at, tools)
+        call, end = read_call(source.text, tool, at, tools)
     except Unreadable as error:
         return broken(source, start, error) if error.cut else _prose(source, start, at, error)
-    if not call.arguments and (tools.required(tool) or not _stands_alone(source, start, end)):
+    if not call.arguments and not _is_meant_empty(source, tool, (start, end), tools):
         return Piece(at, end)
     return _unless_mentioned(source, Piece(start, end, [call]))
 
@@ -57,7 +55,11 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
     return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)])
 
 
-def _stands_alone(source: Source, start: int, end: int) -> bool:
+def _is_meant_empty(source: Source, tool: str, place: tuple[int, int], tools: Offered) -> bool:
+    """`name()` in a sentence is how people write of a function; alone on its line it calls one that needs nothing."""
+    start, end = place
+    if tools.required(tool):
+        return False
     return not source.before(start, 40).strip(" \t`[(\"'*-") and _LINE_REST.match(source.text, end) is not None
 
 

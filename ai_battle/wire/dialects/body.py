@@ -1,11 +1,12 @@
 """What can stand behind a marker that announces a call: JSON, a name with arguments, tags, or Python."""
+# ruff: noqa: RUF001
 
 import re
 from collections.abc import Callable
 
 from ai_battle.core.messages import ToolCall
 
-from .elements import ARGUMENT_PAIRS, CHANNELS, PARAMETERS, read_elements, tagged
+from .elements import ARGUMENT_PAIRS, CHANNELS, PARAMETERS, Notation, read_elements, tagged
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece, issue
@@ -13,21 +14,24 @@ from .shapes import NotArguments, Unknown, calls_in
 from .source import Source
 from .tolerant import Unreadable
 
-_TOKEN = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
+_SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
 _FILLER = re.compile(
-    r"(?:[\s,;]|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
+    r"(?:[\s,;]|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
+    r"|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
     r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|function_calls?|start_function_call|end_function_call"
     r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*"
 )
 _NAMED = re.compile(
     r"(?:call:|function\s*<｜tool▁sep｜>\s*)?(?P<name>[A-Za-z_][\w.\-/:\\]*)"
-    rf"(?P<between>(?:\s|{_TOKEN}(?:\s*[\w\-]+(?=\s*\[ARGS\]))?|```(?:json)?)*)(?P<next>\{{|\(|<arg_key>|</tool_call>)"
+    rf"(?P<between>(?:\s|{_SPECIAL}(?:\s*[\w\-]+(?=\s*\[ARGS\]))?|```(?:json)?)*)(?P<next>\{{|\(|<arg_key>|</tool_call>)"
 )
 _ELEMENT = re.compile(
     r"<(?:｜DSML｜)?(?:function|invoke|tool)(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
     r"|<\|open\|>call tool=\"(?P<channel>[^\"]*)\"[^<>]*<\|sep\|>"
     r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
 )
+_OLD = tagged(r"(?:</parameters>\s*)?</invoke>")
+_TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:invoke|function|tool)>")
 _ROLES = frozenset({"assistant", "user", "system", "tool"})
 _RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
 Reader = Callable[[str], tuple[ToolCall, int]]
@@ -96,26 +100,28 @@ def from_value(
 
 
 def broken(source: Source, at: int, error: Unreadable) -> Piece:
-    kind = "cut_off" if error.cut else "malformed"
-    end = max(error.at, at + 1)
-    return Piece(at, end, issues=[issue(kind, source.text, at)], cut=error.cut)  # type: ignore[arg-type]
+    """A call that could not be read to its end."""
+    found = issue("cut_off" if error.cut else "malformed", source.text, at)
+    return Piece(at, max(error.at, at + 1), issues=[found], cut=error.cut)
 
 
 def read_element(source: Source, element: re.Match[str], tools: Offered) -> Piece:
     """From a tag that names the tool; its arguments are tags, or one JSON object."""
     name = element["name"] or element["channel"] or element["old"]
     at, text = element.end(), source.text
-    if element["channel"]:
-        notation = CHANNELS
-    elif element["old"]:
-        notation = tagged(r"(?:</parameters>\s*)?</invoke>")
-    elif text.startswith("{", _blank(text, at)):
+    if element["name"] and text.startswith("{", _blank(text, at)):
         return read_object_for(source, name, (element.start(), _blank(text, at)), tools)
-    elif PARAMETERS.key.match(text, at) or PARAMETERS.close.match(text, at):
-        notation = PARAMETERS
-    else:
-        notation = tagged(r"(?:\]<\]minimax\[>\[)?</(?:invoke|function|tool)>")
+    notation = _notation(text, element)
     return attempt(source, element.start(), name, tools, lambda tool: read_elements(source, tool, at, notation, tools))
+
+
+def _notation(text: str, element: re.Match[str]) -> Notation:
+    if element["channel"]:
+        return CHANNELS
+    if element["old"]:
+        return _OLD
+    follows = PARAMETERS.key.match(text, element.end()) or PARAMETERS.close.match(text, element.end())
+    return PARAMETERS if follows else _TAGS
 
 
 def _blank(text: str, at: int) -> int:

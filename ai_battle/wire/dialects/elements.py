@@ -1,4 +1,5 @@
 """Calls whose arguments stand one by one between tags: XML of all kinds, and notations that only look unlike it."""
+# ruff: noqa: RUF001
 
 import re
 from dataclasses import dataclass

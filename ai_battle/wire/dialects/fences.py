@@ -11,9 +11,22 @@ _RUN = re.compile(r"`+|~+")
 _INDENT = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
 _ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*(?:`+[^`\n]*`+[\s\[\](){},.;]*)+\Z")
 CALLING = frozenset(
-    {"tool", "tool_call", "tool_calls", "tool_code", "tool-call", "toolcall", "tool_use", "function_call", "functions", "action"}
+    {
+        "tool",
+        "tool_call",
+        "tool_calls",
+        "tool_code",
+        "tool-call",
+        "toolcall",
+        "tool_use",
+        "function_call",
+        "functions",
+        "action",
+    }
 )
-READABLE = frozenset({"", "json", "jsonc", "json5", "jsonl", "python", "py", "python3", "xml", "text", "txt", "plaintext", "plain"})
+READABLE = frozenset(
+    {"", "json", "jsonc", "json5", "jsonl", "python", "py", "python3", "xml", "text", "txt", "plaintext", "plain"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +59,8 @@ def run_end(text: str, at: int) -> int:
 
 
 def inline_code_end(source: Source, at: int) -> int:
-    """Where inline code that is only shown ends; just behind its marks when it is no code, or its line is nothing else."""
-    text, inside = source.text, run_end(source.text, at)
+    """Where inline code that is only shown ends; just behind its marks if it is no code or its line is nothing else."""
+    inside = run_end(source.text, at)
     found = source.find(re.compile(rf"(?<!`)`{{{inside - at}}}(?!`)|\n\s*\n"), inside)
     if not found or found.group()[0] != "`" or source.line_is(_ALONE, at):
         return inside

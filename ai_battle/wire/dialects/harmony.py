@@ -23,15 +23,26 @@ def read_message(source: Source, at: int, tools: Offered) -> Piece | None:
     found = _HEADER.match(source.text, at) or _PLAIN_HEADER.match(source.text, at)
     if not found:
         return None
-    groups = found.groupdict()
-    before = _BEFORE.search(source.text, max(0, at - 100), at)
-    recipient = groups.get("late") or groups["early"] or (before.group(1) if before else "")
+    recipient, start = _recipient(source.text, found)
     if recipient and recipient not in _PEOPLE:
-        piece = read_object_for(source, recipient, (before.start() if before else at, found.end()), tools)
-        called = _CALLED.match(source.text, piece.end)
-        piece.end = called.end() if called else piece.end
-        return piece
-    if groups.get("channel") != "analysis":
+        return _call(source, recipient, (start, found.end()), tools)
+    if found.groupdict().get("channel") != "analysis":
         return Piece(at, found.end())
     end = source.find(_END, found.end())
     return Piece(at, end.start() if end else len(source.text))
+
+
+def _recipient(text: str, header: re.Match[str]) -> tuple[str, int]:
+    """Whom the message is for, and where the header that says so begins; it may be named before the channel."""
+    given = header.groupdict()
+    if name := given.get("late") or given["early"]:
+        return name, header.start()
+    before = _BEFORE.search(text, max(0, header.start() - 100), header.start())
+    return (before.group(1), before.start()) if before else ("", header.start())
+
+
+def _call(source: Source, name: str, place: tuple[int, int], tools: Offered) -> Piece:
+    piece = read_object_for(source, name, place, tools)
+    called = _CALLED.match(source.text, piece.end)
+    piece.end = called.end() if called else piece.end
+    return piece

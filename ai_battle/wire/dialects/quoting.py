@@ -1,4 +1,4 @@
-"""Strings between quotation marks: of JSON, Python and some models' own tokens, raw newlines and stray quotes included."""
+"""Strings between quotation marks: of JSON, Python and models' own, with raw newlines and stray quotes in them."""
 
 import re
 

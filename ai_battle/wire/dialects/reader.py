@@ -21,7 +21,8 @@ def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
 
 
 def read_offered(text: str, tools: Offered) -> Reading:
-    scanner, pieces = Scanner(text, tools), []
+    scanner = Scanner(text, tools)
+    pieces: list[Piece] = []
     while piece := scanner.next():
         if piece.start == 0 and not piece.is_call:
             pieces.clear()

@@ -1,11 +1,13 @@
 """The one walk over the text, from opener to opener; what stands at each is one reader's business."""
+# ruff: noqa: RUF001
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from . import thinking
 from .bare import read_brace, read_bracket, read_parenthesis
-from .body import read_bodies
+from .body import attempt, read_bodies
 from .elements import BLOCKS, read_elements, tagged
 from .fences import CALLING, READABLE, Fence, fence_at, inline_code_end, run_end
 from .harmony import read_message
@@ -49,7 +51,8 @@ class Scanner:
         """The walk goes on at `at` of what the text has grown into, less the first `gone` characters."""
         scanner = Scanner(text, self.tools)
         scanner.at, scanner._thinks = at, self._thinks
-        scanner._fence = Fence(self._fence.marks, self._fence.language, max(0, self._fence.inside - gone)) if self._fence else None
+        if fence := self._fence:
+            scanner._fence = replace(fence, inside=max(0, fence.inside - gone))
         return scanner
 
     def next(self) -> Piece | None:
@@ -145,16 +148,20 @@ class Scanner:
         end = run_end(text, at)
         if self._thinks:
             return Piece(at, end)
+        fence = fence_at(source, at) if end - at > 2 else None
         if self._fence:
-            inner = fence_at(source, at) if end - at > 2 else None
-            if inner and inner.language and not self.tools.known(inner.language):
-                return self._shown(at, inner)
-            if end - at >= len(self._fence.marks) and text[at] == self._fence.marks[0]:
-                self._fence = None
-            return Piece(at, end)
-        if end - at > 2 and (fence := fence_at(source, at)):
+            return self._within(self._fence, fence, at, end)
+        if fence:
             return self._opened(at, fence)
         return Piece(at, end if text[at] == "~" else inline_code_end(source, at))
+
+    def _within(self, outer: Fence, inner: Fence | None, at: int, end: int) -> Piece:
+        """Marks in a fenced block: they show another block, or close this one."""
+        if inner and inner.language and not self.tools.known(inner.language):
+            return self._shown(at, inner)
+        if self.source.text[at:end].startswith(outer.marks):
+            self._fence = None
+        return Piece(at, end)
 
     def _opened(self, at: int, fence: Fence) -> Piece:
         if fence.language not in CALLING | READABLE or self._holds_fences(fence):
@@ -203,8 +210,6 @@ class Scanner:
             return None
         return read_action(self.source, at, self.tools)
 
-
-from .body import attempt  # noqa: E402
 
 _ANGLES: tuple[tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None]], ...] = (
     (thinking.OPEN, Scanner._think),

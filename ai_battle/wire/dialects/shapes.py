@@ -34,6 +34,7 @@ ARGUMENTS = (
     "function_arguments",
     "tool_args",
 )
+IDS = ("id", "tool_call_id", "call_id")
 LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
 _BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index", "reason", "thought", "description", "content"})
 _SCHEMA_KEYS = frozenset({"type", "properties"})
@@ -82,31 +83,33 @@ def _is_pair(items: list[Any]) -> bool:
 
 def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
     """`{"name": ..., "arguments": {...}}` and its relatives."""
-    inner = value.get("function") or value.get("functionCall") or value.get("function_call")
-    if isinstance(inner, dict):
-        return _one({**_outer_arguments(value), **inner, **_id(value)}, tools, explicit=explicit)
-    name = next((value[key] for key in NAMES if isinstance(value.get(key), str)), None)
-    if name is None or _is_definition(value):
+    value = _unwrapped(value)
+    named = next((key for key in NAMES if isinstance(value.get(key), str)), None)
+    if named is None or _is_definition(value) or (tools.open and not explicit):
         return None
-    key = next((key for key in ARGUMENTS if key in value), None)
-    resolved = tools.resolve(name) if explicit or key else tools.known(name)
-    if tools.open and not explicit:
+    given = next((key for key in ARGUMENTS if key in value), None)
+    name = tools.resolve(value[named])
+    if name is None and (given or explicit):
+        raise Unknown(value[named])
+    if name is None:
         return None
-    if resolved is None:
-        if key or explicit:
-            raise Unknown(name)
+    arguments = _mapping(value[given]) if given else _flat(value, named, name, tools)
+    if arguments == {} and not (given or explicit) and tools.required(name):
         return None
-    arguments = _flat(value, resolved, tools, explicit=explicit) if key is None else _mapping(value[key])
-    return None if arguments is None else ToolCall(resolved, arguments, **_id(value))
+    return None if arguments is None else ToolCall(name, arguments, _id(value))
 
 
-def _outer_arguments(value: dict[str, Any]) -> dict[str, Any]:
-    return {key: value[key] for key in ARGUMENTS if key in value}
+def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
+    """`{"id": ..., "type": "function", "function": {...}}` as one object."""
+    for key in ("function", "functionCall", "function_call"):
+        if isinstance(value.get(key), dict):
+            outside = {name: value[name] for name in (*ARGUMENTS, *IDS) if name in value}
+            return {**outside, **value[key]}
+    return value
 
 
-def _id(value: Mapping[str, Any]) -> dict[str, str]:
-    found = next((value[key] for key in ("id", "tool_call_id", "call_id") if isinstance(value.get(key), str)), "")
-    return {"id": found} if found else {}
+def _id(value: Mapping[str, Any]) -> str:
+    return next((value[key] for key in IDS if isinstance(value.get(key), str)), "")
 
 
 def _is_definition(value: dict[str, Any]) -> bool:
@@ -129,13 +132,11 @@ def _mapping(arguments: Any) -> dict[str, Any]:
     return arguments
 
 
-def _flat(value: dict[str, Any], name: str, tools: Offered, *, explicit: bool) -> dict[str, Any] | None:
+def _flat(value: dict[str, Any], named: str, name: str, tools: Offered) -> dict[str, Any] | None:
     """Arguments that stand beside the name, if all of them are the tool's."""
     properties = tools.properties(name)
-    used = next(key for key in NAMES if isinstance(value.get(key), str))
-    rest = {key: item for key, item in value.items() if key != used and (key in properties or key not in _BESIDE)}
-    if not rest:
-        return {} if explicit or not tools.required(name) else None
+    beside = _BESIDE - properties.keys() | {named}
+    rest = {key: item for key, item in value.items() if key not in beside}
     return rest if rest.keys() <= properties.keys() else None
 
 

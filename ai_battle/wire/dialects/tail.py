@@ -1,4 +1,5 @@
 """Where, at the end of a text that is still growing, a call may be about to begin."""
+# ruff: noqa: RUF001
 
 import re
 
@@ -15,9 +16,7 @@ _BEGINNING = re.compile(
     r"|\]<?[^\s<>]{0,12}|◁[^▷\n]{0,12}|[`~]+[\w.+#\-/ ]{0,40})"
     r"|to=[\w.\-]*\s{0,40}(?:<\|?[^<>{}]{0,20}(?:>[^{}\n]{0,200})?)?|[\"'(*]{1,3})\Z"
 )
-_ACTION = re.compile(
-    r"(?<![^\n* #\-_])A(?:|c|ct|cti|ctio|ction(?:[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2})?)\Z"
-)
+_ACTION = re.compile(r"(?<![^\n* #\-_])A(?:|c|ct|cti|ctio|ction(?:[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2})?)\Z")
 _NAME = re.compile(rf"{_OPENINGS}([\w.\-/:\\]{{1,160}})[\s`*:]{{0,5}}\Z")
 _PREFIXES = ("function", "functions", "tool", "tools", "default_api", "api", "namespace")
 _SEPARATOR = re.compile(r"[^0-9a-z]+")

@@ -21,16 +21,23 @@ def types_of(schema: Any) -> frozenset[str]:
     """The names of all types that the schema allows; empty when it does not say."""
     if not isinstance(schema, Mapping):
         return frozenset()
-    found: set[str] = set()
     declared = schema.get("type")
-    found.update([declared] if isinstance(declared, str) else declared if isinstance(declared, list) else ())
-    for key in ("anyOf", "oneOf", "allOf"):
-        options = schema.get(key)
-        for option in options if isinstance(options, list) else ():
-            found.update(types_of(option))
-    if "enum" in schema and not found and all(isinstance(item, str) for item in schema["enum"]):
-        found.add("string")
-    return frozenset(item for item in found if isinstance(item, str))
+    if isinstance(declared, str):
+        return frozenset((declared,))
+    if isinstance(declared, list):
+        return frozenset(filter(_is_text, declared))
+    options = [option for key in ("anyOf", "oneOf", "allOf") for option in _list(schema.get(key))]
+    found = frozenset[str]().union(*map(types_of, options))
+    choices = _list(schema.get("enum"))
+    return found or frozenset({"string"} if choices and all(map(_is_text, choices)) else ())
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def typed(text: str, schema: Any) -> Any:

@@ -19,9 +19,9 @@ SITES = st.builds(
     PATHS,
     st.lists(PATHS, max_size=3),
 )
-_ONE_VALUE = set(
-    ["--uid", "--gid", "--hostname", "--cap-drop", "--proc", "--dev", "--size", "--tmpfs", "--remount-ro", "--chdir"]
-)
+_ONE_VALUE = {
+    "--uid", "--gid", "--hostname", "--cap-drop", "--proc", "--dev", "--size", "--tmpfs", "--remount-ro", "--chdir",
+}  # fmt: skip
 _TWO_VALUES = {"--ro-bind", "--ro-bind-try", "--bind", "--symlink"}
 
 

@@ -1,21 +1,21 @@
 """The two ways to an MCP server: a program that is started, and an address."""
 
-import asyncio
 import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 from urllib.parse import urlsplit
 
 from ...config.tools import McpServer
 from ...core.errors import ConfigError
 from ...core.plugins import optional
+from . import _programs as programs
 
-KEPT, LAST_WORDS = 4_096, 400
+LAST_WORDS = 400
 SHORTEST_SECRET = 4
 
 
@@ -46,7 +46,7 @@ def link(settings: McpServer, base: Path) -> Link:
 class Program(Link):
     """A program that speaks MCP on stdin and stdout, in a session of its own.
 
-    It gets the variables of `env` and, of ours, only those that the SDK deems safe (PATH, HOME and the like).
+    It gets the variables of `env` and, of ours, only those of `programs.GIVEN`.
     """
 
     def __init__(self, settings: McpServer, base: Path) -> None:
@@ -58,19 +58,10 @@ class Program(Link):
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
-        stdio = optional("mcp.client.stdio", "mcp")
-        server = stdio.StdioServerParameters(
-            command=self._found(),
-            args=list(self._settings.args),
-            env=self._settings.env,
-            cwd=self._folder,
-            encoding_error_handler="replace",
-        )
+        command = (self._found(), *self._settings.args)
         self._stderr.clear()
-        with _overheard(self._stderr) as stderr:
-            async with stdio.stdio_client(server, errlog=stderr) as streams:
-                stderr.close()
-                yield streams
+        async with programs.streams(command, self._settings.env, self._folder, self._stderr) as streams:
+            yield streams
 
     def _said(self) -> str:
         return self._stderr.decode(errors="replace").strip()
@@ -118,26 +109,3 @@ class Address(Link):
 
 def _secret(values: dict[str, str]) -> tuple[str, ...]:
     return tuple(value for value in values.values() if len(value) >= SHORTEST_SECRET)
-
-
-@contextmanager
-def _overheard(heard: bytearray) -> Iterator[TextIO]:
-    """A file for a child's stderr: it is read at once, so that the child never waits, and only the end is kept."""
-    loop = asyncio.get_running_loop()
-    readable, writable = os.pipe()
-    os.set_blocking(readable, False)
-
-    def listen() -> None:
-        if data := os.read(readable, 65_536):
-            heard.extend(data)
-            del heard[:-KEPT]
-        else:
-            loop.remove_reader(readable)
-
-    loop.add_reader(readable, listen)
-    try:
-        with os.fdopen(writable, "w") as stderr:
-            yield stderr
-    finally:
-        loop.remove_reader(readable)
-        os.close(readable)

@@ -1,6 +1,7 @@
 """Servers that do not start, hang, die, and stay when they are told to go."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 
-from .conftest import PROGRAMS, Running, program
+from .conftest import PROGRAMS, Running, program, until
 
 
 @contextmanager
@@ -96,6 +97,21 @@ async def test_a_flood_of_stderr_and_chatter_on_stdout_change_nothing(running: R
         results = [await tools.call(name) for name in ("flood:quiet", "chatty:talk")]
 
     assert [result.text for result in results] == ['{"result": "here"}'] * 2
+
+
+async def test_a_line_without_an_end_is_not_waited_for(running: Running) -> None:
+    async with running(odd=program("odd", "rambles")) as tools:
+        result = await tools.call("odd:ramble")
+
+    assert "its last words: [a line of more than 16777216 bytes]" in result.text
+
+
+async def test_what_a_server_leaves_running_ends_with_it(running: Running) -> None:
+    async with running(odd=program("odd", "leaves")) as tools:
+        pid = int(json.loads((await tools.call("odd:leave")).text)["result"])
+        assert is_alive(pid)
+
+    await until(lambda: not is_alive(pid))
 
 
 def test_no_server_is_left_when_we_are_killed() -> None:

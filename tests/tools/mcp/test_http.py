@@ -59,7 +59,7 @@ async def serving(docs: Docs, port: int = 0, **options: Any) -> AsyncIterator[st
         else:
             await app(scope, receive, send)
 
-    server = uvicorn.Server(uvicorn.Config(guarded, port=port, log_level="critical", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(uvicorn.Config(guarded, port=port, log_level="critical", timeout_graceful_shutdown=0))
     task = asyncio.create_task(server.serve())
     await until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -30,6 +31,8 @@ LISTS: dict[str, list[dict[str, Any]]] = {
     "stubborn": [tool("stay")],
     "changes": [tool("grow")],
     "dies": [tool("die")],
+    "rambles": [tool("ramble")],
+    "leaves": [tool("leave")],
     "chatty": [tool("talk")],
 }
 
@@ -54,16 +57,27 @@ def serve() -> None:
             answer["result"] = answered(asked["method"])
         else:
             answer["error"] = {"code": -32601, "message": "no such method"}
-        if how == "dies" and asked["method"] == "tools/call":
-            sys.exit("out of memory")
         if how == "flood":
             sys.stderr.write("noise\n" * 400_000)
-        if how == "changes" and asked["method"] == "tools/call":
-            LISTS["changes"] = [tool("grown")]
-            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
         if how == "chatty":
             print("Loading the model ...")
+        if asked["method"] == "tools/call":
+            misbehave(answer)
         print(json.dumps(answer), flush=True)
+
+
+def misbehave(answer: dict[str, Any]) -> None:
+    match how:
+        case "changes":
+            LISTS["changes"] = [tool("grown")]
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        case "dies":
+            sys.exit("out of memory")
+        case "rambles":
+            sys.stdout.write("and so on " * 2_000_000)
+        case "leaves":
+            child = subprocess.Popen(["sleep", "60"])
+            answer["result"] = {"content": [{"type": "text", "text": str(child.pid)}]}
 
 
 if how == "hangs":

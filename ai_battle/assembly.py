@@ -189,7 +189,8 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
         parse(spec.type, around.providers).provider for spec in loaded.file.discussion.models.values() if spec.type
     )
     tools = tool_files.named_code(said.tools) if (said := loaded.file.discussion).tools else ()
-    return tuple(dict.fromkeys((*(provider for provider in named if "." in provider), *tools)))
+    modules = (provider for provider in named if "." in provider)
+    return tuple(dict.fromkeys((*modules, *(loaded.expansion.hide(code) for code in tools))))
 
 
 def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:

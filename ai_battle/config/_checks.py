@@ -11,6 +11,7 @@ from .tools import Tools
 
 NEED_A_HELPER = ("rescue", "boost")
 SAYING = {"say", "think", "call", "fail"}
+OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
 
 
 def check(discussion: Discussion) -> Iterator[Problem]:
@@ -65,9 +66,16 @@ def _registered_once(tools: Tools) -> Iterator[Problem]:
 
 def _mcp_servers(tools: Tools) -> Iterator[Problem]:
     for name, server in tools.mcp.servers.items():
+        path = ("discussion", "tools", "mcp", "servers", name)
+        if ":" in name:
+            yield Problem(path, "its tools are named server:tool, so the name of a server has no colon")
         if bool(server.command) == bool(server.url):
-            path = ("discussion", "tools", "mcp", "servers", name)
             yield Problem(path, "an MCP server has either a command or a url")
+            continue
+        for key in sorted(server.model_fields_set & (OF_ADDRESSES if server.command else OF_PROGRAMS)):
+            yield Problem((*path, key), f"does not go with {'a command' if server.command else 'a url'}")
+        if server.url and not server.url.startswith(("http://", "https://")):
+            yield Problem((*path, "url"), "an MCP server is reached by http:// or https://")
 
 
 def _pairs(collaboration: Collaboration) -> Iterator[Problem]:

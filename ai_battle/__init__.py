@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from .core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage
     from .core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
     from .tools.base import Tool
+    from .tools.client import ToolCapableClient
     from .tools.decorator import tool
+    from .tools.formats.protocol import ToolUseProtocol
     from .tools.manager import ToolManager
     from .tools.registry import ToolRegistry
 
@@ -45,7 +47,9 @@ _HOME = {
     "core.exchange": ("ModelRequest", "ModelResponse", "ToolSpec", "Usage"),
     "core.messages": ("Document", "Image", "Message", "Text", "Thinking", "ToolCall", "ToolResult"),
     "tools.base": ("Tool",),
+    "tools.client": ("ToolCapableClient",),
     "tools.decorator": ("tool",),
+    "tools.formats.protocol": ("ToolUseProtocol",),
     "tools.manager": ("ToolManager",),
     "tools.registry": ("ToolRegistry",),
 }
@@ -77,11 +81,13 @@ __all__ = [
     "Thinking",
     "Tool",
     "ToolCall",
+    "ToolCapableClient",
     "ToolError",
     "ToolManager",
     "ToolRegistry",
     "ToolResult",
     "ToolSpec",
+    "ToolUseProtocol",
     "Unreachable",
     "Usage",
     "tool",

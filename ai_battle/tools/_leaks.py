@@ -48,14 +48,17 @@ def _resolved(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> Iterato
 
 
 def _is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult]) -> bool:
+    """Whether all that looks like a call stands in a result too, as a text or as an equal call."""
     returned = [one for result in results for one in _texts(result.text)]
-    if not returned:
-        return False
-    flat = " ".join(" ".join(returned).split())
-    if all(" ".join(text[span.start : span.end].split()) in flat for span in reading.spans):
-        return True
+    flat = _flat(" ".join(returned))
+    if not flat or all(_flat(text[span.start : span.end]) in flat for span in reading.spans):
+        return bool(flat)
     quoted = {call_key(call) for one in returned for call in read(one, specs).calls}
-    return bool(quoted) and all(call_key(call) in quoted for call in reading.calls)
+    return bool(reading.calls) and quoted.issuperset(map(call_key, reading.calls))
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _texts(text: str) -> Iterator[str]:

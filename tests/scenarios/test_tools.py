@@ -1,0 +1,129 @@
+"""Discussions in which models use tools, as a YAML says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.conversation import ConversationManager
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.events import EventLog, ToolCalled, TurnFinished, Warned
+from ai_battle.testing import FakeProviders, call
+
+DICE = '''
+from ai_battle import tool
+
+@tool
+def roll(sides: int = 6) -> int:
+    """Rolls a die that always shows its highest number."""
+    return sides
+'''
+
+
+def discussion(tools: Any, **more: Any) -> dict[str, Any]:
+    participants = {"ann": {"type": "openai/gpt-4o"}, "bob": {"type": "anthropic/claude-sonnet-4-5"}}
+    for name in participants:
+        participants[name] |= more.pop(name, {})
+    return {"discussion": {"goal": "Compute.", "turns": 1, "models": participants, "tools": tools, **more}}
+
+
+async def played(source: Any, **how: Any) -> tuple[list[TurnFinished], EventLog, Path]:
+    result = await ConversationManager.from_config(source, **how).run_discussion(log := EventLog())
+    turns = [event for event in log.events if isinstance(event, TurnFinished) and event.speaker]
+    return turns, log, result.run_dir
+
+
+async def test_one_uses_a_tool_and_the_other_hears_only_the_answer(fakes: FakeProviders) -> None:
+    fakes.openai.says(call("calculator", expression="6 * 7"), "It is 42.")
+    fakes.anthropic.says("I see.")
+    turns, _, run_dir = await played(discussion(["calculator"]))
+
+    assert [turn.message.text for turn in turns] == ["It is 42.", "I see."]
+    assert [step.role for step in turns[0].steps] == ["assistant", "tool"]
+    assert "tool_use" not in fakes.anthropic.questions[0].raw.decode()
+    kinds = [json.loads(line)["type"] for line in (run_dir / "journal.jsonl").read_text().splitlines()]
+    assert kinds.index("tool_called") + 1 == kinds.index("tool_returned") < kinds.index("turn_finished", 2)
+
+
+async def test_what_a_model_did_with_tools_it_sees_again_in_its_next_turn(fakes: FakeProviders) -> None:
+    fakes.openai.says(call("calculator", expression="6 * 7"), "It is 42.", "As I said.")
+    await played(discussion(["calculator"], turns=2))
+    roles = [message["role"] for message in fakes.openai.questions[-1].body["messages"]]
+    assert roles[-4:] == ["assistant", "tool", "assistant", "user"]
+
+
+async def test_files_are_kept_in_the_workspace_of_the_run(fakes: FakeProviders) -> None:
+    wanted = {"action": "write", "path": "notes.txt", "content": "All is well."}
+    fakes.openai.says(call("file_manipulation", **wanted), "Written.")
+    _, _, run_dir = await played(discussion(["file_manipulation"]))
+    assert (run_dir / "workspace" / "notes.txt").read_text() == "All is well."
+
+
+async def test_a_participant_can_have_some_of_the_tools_and_nobody_has_those_that_are_denied(
+    fakes: FakeProviders,
+) -> None:
+    tools = {"registry": ["calculator", "current_time", "web_search"], "approval": {"deny": ["web_search"]}}
+    await played(discussion(tools, ann={"tools": ["calculator"]}))
+    assert [tool["function"]["name"] for tool in fakes.openai.questions[0].body["tools"]] == ["calculator"]
+    assert [tool["name"] for tool in fakes.anthropic.questions[0].body["tools"]] == ["calculator", "current_time"]
+
+
+async def test_tools_from_a_file_are_used(fakes: FakeProviders, here: Path) -> None:
+    (here / "dice.py").write_text(DICE)
+    fakes.openai.says(call("roll", sides="20"), "Twenty!")
+    turns, _, _ = await played(discussion({"paths": ["dice.py"]}))
+    assert turns[0].steps[1].tool_results[0].text == '{"result": 20}'
+
+
+async def test_no_answer_calls_more_tools_than_the_run_may(fakes: FakeProviders) -> None:
+    tools = {"registry": ["calculator"], "runner": {"max_rounds": 9, "backoff_seconds": 0}}
+    fakes.openai.says(*(call("calculator", expression=f"{n} + 1") for n in range(9)))
+    _, log, _ = await played(discussion(tools, limits={"tool_calls": 2}))
+    assert sum(isinstance(event, ToolCalled) for event in log.events) == 2
+
+
+async def test_the_file_can_say_how_models_are_told_of_tools(fakes: FakeProviders) -> None:
+    fakes.openai.says('```tool\n{"tool": "calculator", "parameters": {"expression": "6*7"}}\n```', "It is 42.")
+    turns, _, _ = await played(discussion({"registry": ["calculator"], "calling": "text"}))
+    assert turns[0].message.text == "It is 42."
+    assert "tools" not in fakes.openai.questions[0].body
+
+
+async def test_a_model_that_the_file_says_has_no_tools_is_told_of_them_in_the_text(fakes: FakeProviders) -> None:
+    await played(discussion(["calculator"], ann={"capabilities": {"tools": False}}))
+    assert "tools" not in fakes.openai.questions[0].body
+    assert "tools" in fakes.anthropic.questions[0].body
+
+
+async def test_an_outcome_is_asked_for_without_tools(fakes: FakeProviders) -> None:
+    fakes.openai.says(call("calculator", expression="6 * 7"), "It is 42.", "The outcome is 42.", "The outcome is 42.")
+    await played(discussion(["calculator"], outcome="Say what came of it."))
+    last = max((*fakes.openai.questions, *fakes.anthropic.questions), key=lambda question: question.time)
+    assert "Say what came of it." in last.raw.decode()
+    assert "tools" not in last.body
+
+
+async def test_who_would_have_to_be_asked_is_told_that_nobody_is(fakes: FakeProviders) -> None:
+    _, log, _ = await played(discussion({"registry": ["calculator"], "approval": {"default": "ask"}}))
+    told = [event.message for event in log.events if isinstance(event, Warned)]
+    assert any("nobody is asked yet" in message for message in told)
+    assert "tools" not in fakes.openai.questions[0].body
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        (["calculater"], "discussion.tools.registry[0]: There is no tool 'calculater'; did you mean 'calculator'?"),
+        ([{"name": "calculator", "parameters": {"colour": "red"}}], "has no option 'colour'"),
+        ([{"name": "code_execution", "parameters": {"timeout": -1}}], "timeout must be above 0"),
+    ],
+    ids=["unknown", "option", "value"],
+)
+async def test_mistakes_in_tools_are_told_with_their_place_before_anything_runs(
+    fakes: FakeProviders, tools: Any, said: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ConversationManager.from_config(discussion(tools))
+    assert said in str(caught.value)
+    assert not fakes.openai.requests

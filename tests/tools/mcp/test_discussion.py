@@ -1,0 +1,33 @@
+"""A discussion whose participants use the tools of a server."""
+
+from pathlib import Path
+from typing import Any
+
+from ai_battle.conversation.manager import ConversationManager
+from ai_battle.core.events import EventLog, ToolReturned
+
+from .conftest import program
+from .test_faults import children
+
+
+async def test_participants_call_the_tools_of_a_server_that_ends_with_the_discussion(tmp_path: Path) -> None:
+    asking: dict[str, Any] = {
+        "type": "scripted",
+        "script": [{"call": {"tool": "odd:quiet"}}, {"say": "It is here."}],
+    }
+    listening = {"type": "scripted", "script": [{"say": "I see."}]}
+    server = program("odd", "flood")
+    discussion = {
+        "initial_prompt": "Where is it?",
+        "models": {"ada": asking, "bob": listening},
+        "turns": 1,
+        "tools": {"mcp": {"servers": {"odd": {**server, "args": list(server["args"])}}}},
+    }
+    log = EventLog()
+    result = await ConversationManager.from_config({"discussion": discussion}, out=tmp_path).run_discussion(log)
+
+    assert result.status == "done"
+    returned = [event.result for event in log.events if isinstance(event, ToolReturned)]
+    assert [answer.text for answer in returned] == ['{"result": "here"}']
+    assert "It is here." in [message.text for message in result.messages]
+    assert not children()

@@ -18,10 +18,11 @@ from .manager import ToolManager
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """A call with what is to be done about it: it is asked for, or refused with a `problem`."""
+    """A call, and as what it would be run; or the `problem` because of which it is refused."""
 
     call: ToolCall
     asked: Asked
+    prepared: ToolCall | None = None
     problem: str = ""
     unknown: bool = False
 
@@ -46,14 +47,15 @@ class Runner:
     def _wish(self, call: ToolCall) -> _Wish:
         registry = self._manager.registry
         if (tool := registry.get_tool(call.name)) is None:
-            return _Wish(call, Asked(call.name, call_key(call)), _unknown(call.name, registry.names), unknown=True)
+            problem = _unknown(call.name, registry.names)
+            return _Wish(call, Asked(call.name, call_key(call)), problem=problem, unknown=True)
         try:
             prepared = self._manager.prepared(call)
             with foreign_code(f"{call.name} does not say whether it writes", ToolError):
                 writes = bool(tool.changes(prepared.arguments))
         except ToolError as error:
-            return _Wish(call, Asked(call.name, call_key(call)), str(error))
-        return _Wish(call, Asked(call.name, call_key(prepared), writes))
+            return _Wish(call, Asked(call.name, call_key(call)), problem=str(error))
+        return _Wish(call, Asked(call.name, call_key(prepared), writes), prepared)
 
     async def _result(self, wish: _Wish) -> ToolResult:
         if wish.problem:
@@ -64,15 +66,15 @@ class Runner:
                 return ToolResult(wish.call, known.parts)
             case Reject(reason):
                 return refusal(wish.call, reason)
-        result = await self._executed(wish.call)
+        result = await self._executed(wish)
         self._guard.learn(wish.asked, result)
         return result
 
-    async def _executed(self, call: ToolCall) -> ToolResult:
+    async def _executed(self, wish: _Wish) -> ToolResult:
         async with self._room:
-            await self._emit(ToolCalled(call))
+            await self._emit(ToolCalled(wish.call))
             started = monotonic()
-            result = await self._manager.run(call)
+            result = await self._manager.run(wish.call, wish.prepared)
             await self._emit(ToolReturned(result, monotonic() - started))
         return result
 

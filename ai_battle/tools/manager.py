@@ -36,10 +36,13 @@ class ToolManager:
         self.max_output = max_output
         self._left_running: set[asyncio.Task[Any]] = set()
 
-    async def run(self, call: ToolCall) -> ToolResult:
-        """The result of a call, or the error that the model has to know; raises nothing but cancellation."""
+    async def run(self, call: ToolCall, prepared: ToolCall | None = None) -> ToolResult:
+        """The result of a call, or the error that the model has to know; raises nothing but cancellation.
+
+        `prepared` saves preparing it, for callers who have that done.
+        """
         try:
-            output = await self._output(self.prepared(call))
+            output = await self._output(prepared or self.prepared(call))
         except ToolError as error:
             output = Output.failed(str(error))
         return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)

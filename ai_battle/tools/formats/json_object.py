@@ -60,10 +60,11 @@ class _Said:
         return self if self.content or self.calls else replace(self, content=earlier.content)
 
 
-def schema(tools: Iterable[ToolSpec], content: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The JSON Schema of an answer; `content` is that of what it says, else a text."""
+def schema(tools: Iterable[ToolSpec], content: Mapping[str, Any] | None = None, least: int = 0) -> dict[str, Any]:
+    """The JSON Schema of an answer with at least so many calls; `content` is that of what it says, else a text."""
+    calls = {"type": "array", "items": {"anyOf": [_call(tool) for tool in tools]}}
     fields = {
-        "toolCalls": {"type": "array", "items": {"anyOf": [_call(tool) for tool in tools]}},
+        "toolCalls": {**calls, "minItems": least} if least else calls,
         "content": {"anyOf": [dict(content), {"type": "null"}]} if content else {"type": "string"},
         "needsMoreWork": {"type": "boolean"},
     }
@@ -83,13 +84,14 @@ def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _in_json(request: ModelRequest) -> ModelRequest:
     told = instruction("json", request.tools) + must(request.tool_choice)
+    callable_ = [tool for tool in request.tools if request.tool_choice in ("auto", "required", tool.name)]
     return replace(
         request,
         messages=flattened(request.messages, _as_object),
         system="\n\n".join(text for text in (request.system, told) if text),
         tools=(),
         tool_choice="auto",
-        output_schema=schema(request.tools, request.output_schema),
+        output_schema=schema(callable_, request.output_schema, least=int(request.tool_choice != "auto")),
     )
 
 

@@ -7,12 +7,14 @@ from ._interpreters import FENCE
 from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-_SETTINGS = ("/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", *(f"/etc/{name}" for name in SETTINGS))
-# Facts about the machine; of processes only the program's own first one.
+_MORE_SETTINGS = ("alternatives", "ssl/certs", "ssl/openssl.cnf", "nsswitch.conf", "hosts", "protocols", "timezone")
+_SETTINGS = tuple(f"/etc/{name}" for name in (*SETTINGS, *_MORE_SETTINGS))
+# Facts about the machine; of processes only the program's own first one, without its view of mounts and networks.
+_ITSELF = ("fd", "status", "stat", "statm", "maps", "cmdline", "comm", "environ", "limits", "io")
 _FACTS = (
-    "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version",
     "/proc/filesystems", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/random",
-    "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu",
+    "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu", *(f"/proc/self/{name}" for name in _ITSELF),
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 PROTECTED = (".git", ".vscode", ".mcp.json", ".envrc")
-_RUNS_CODE_IN_GIT = ("config", "config.worktree", "hooks")
+_RUNS_CODE_IN_GIT = ("config", "config.worktree", "hooks", "commondir", "info", "worktrees")
 _NEW_REPOSITORY = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 
 # Nothing, the target of a link, a file's bytes and mode, or a folder's content.

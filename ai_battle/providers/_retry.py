@@ -68,7 +68,7 @@ class Retrying(ModelClient):
         error = failures[-1]
         if not may_go_on(failures, self._retries):
             raise _after(failures)
-        delay = jitter(len(failures), *self._pauses) if error.retry_after is None else error.retry_after
+        delay = self._delay(failures, ends)
         if _now() + delay >= ends:
             raise _too_late(error, delay, self._total)
         await emit(events.Retrying(self._name, len(failures) + 1, delay, str(error)))
@@ -76,6 +76,12 @@ class Retrying(ModelClient):
             self._traffic.close_for(delay)
             delay = spread(delay)
         await asyncio.sleep(delay)
+
+    def _delay(self, failures: Sequence[ProviderError], ends: float) -> float:
+        """As the provider says; else a random one that leaves half of the time for the next attempt."""
+        if (said := failures[-1].retry_after) is not None:
+            return said
+        return min(jitter(len(failures), *self._pauses), (ends - _now()) / 2)
 
     async def _wait_for_others(self, attempt: int, ends: float, emit: Emit) -> None:
         """Waits while the provider is left alone, because of what happened to any call."""

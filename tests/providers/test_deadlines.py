@@ -40,6 +40,13 @@ async def test_the_total_clock_ends_a_drip_and_is_not_asked_again() -> None:
     assert told.value.again == "never"
 
 
+async def test_there_is_time_left_to_ask_again_where_only_the_total_is_given() -> None:
+    with pytest.raises(Stalled, match=r"nothing came within 0\.075 s"):
+        await run(Deadlines(total=0.1), 1)
+    with pytest.raises(Stalled, match=r"silent for 0\.05 s amid the answer"):
+        await run(Deadlines(total=0.1), 0, 1)
+
+
 async def test_an_outer_deadline_holds_inside() -> None:
     loop = asyncio.get_running_loop()
 
@@ -86,8 +93,8 @@ async def test_calls_that_end_in_time_leave_no_timers_behind() -> None:
 async def test_a_deadline_that_is_nearer_than_all_others_is_met_in_time() -> None:
     async with Clocks(Deadlines(), "far"):
         began = perf_counter()
-        with pytest.raises(Unreachable, match=r"near: no complete answer within 0\.05 s"):
-            async with Clocks(Deadlines(total=0.05), "near"):
+        with pytest.raises(Unreachable, match=r"near: nothing came within 0\.05 s"):
+            async with Clocks(Deadlines(first_byte=0.05), "near"):
                 await asyncio.sleep(10)
         assert perf_counter() - began < 1
 

@@ -317,7 +317,7 @@ class TestFaults:
         assert transcript(result) == [("", GOAL), ("Ann", "One."), ("Bob", "Two."), ("Bob", "Four.")]
         (failed,) = of(TurnFailed, log)
         assert (failed.speaker, failed.turn, failed.policy) == ("Ann", 3, "skip")
-        assert "0.3 s" in failed.error
+        assert "silent for 0.15 s" in failed.error
         assert failed.partial, "what had come is kept, and not in the conversation"
 
     @every_wire

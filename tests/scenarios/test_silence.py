@@ -1,0 +1,29 @@
+"""A server that falls silent once costs no turn, whatever `timeouts.request` is."""
+
+import asyncio
+
+import pytest
+
+from ai_battle.assembly import Patience, create_client
+from ai_battle.testing import FakeProvider, FakeProviders, fault
+
+TYPES = {"openai": "gpt-4o", "anthropic": "sonnet", "ollama": "ollama/phi4", "gemini": "gemini-2.5-flash"}
+
+
+@pytest.mark.parametrize(
+    "silence", ["stall_before_headers", "stall_after_headers", "stall_mid_stream", "slow_drip", "ping_for_ever"]
+)
+async def test_who_falls_silent_once_is_asked_again_in_time(silence: str) -> None:
+    async with FakeProviders() as fakes:
+        answers = await asyncio.gather(*(asked_of(getattr(fakes, wire), wire, silence) for wire in TYPES))
+
+    assert answers == ["Here I am."] * len(TYPES)
+
+
+async def asked_of(fake: FakeProvider, wire: str, silence: str) -> str:
+    fake.says(fault(silence), "Here I am.")
+    client = create_client(TYPES[wire], patience=Patience(seconds=2), base_url=fake.url, api_key="test-key")
+    try:
+        return await client.generate_response("Are you there?")
+    finally:
+        await client.aclose()

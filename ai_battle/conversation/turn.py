@@ -19,9 +19,10 @@ from ..core.events import (
     ToolCallDelta,
     TurnFailed,
     TurnFinished,
+    Warned,
 )
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
-from ..core.messages import Message
+from ..core.messages import Message, ToolCall
 from .participant import Participant
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
@@ -109,6 +110,10 @@ async def answered(participant: Participant, request: ModelRequest, ear: Ear) ->
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
     if not response.text.strip():
         raise BadReply(f"{participant.name} answered with nothing (stop: {response.stop}).")
+    if calls := response.message.tool_calls:
+        names = ", ".join(call.name for call in calls)
+        await ear(Warned(f"{participant.name} called {names}, which nothing runs; only the text is kept."))
+        return replace(response, message=_spoken(response.message))
     return response
 
 
@@ -137,6 +142,11 @@ def failed(step: Step, fault: Fault, policy: Literal["skip", "stop"]) -> TurnFai
 def fault(error: AIBattleError, ear: Ear) -> Fault:
     partial = error.partial if isinstance(error, ProviderError) else ""
     return Fault(error, ear.usage, partial or ear.said)
+
+
+def _spoken(message: Message) -> Message:
+    """Without calls that have no results: no API takes them back, and others would not hear the text beside them."""
+    return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, ToolCall)))
 
 
 def _signed(message: Message, speaker: str) -> Message:

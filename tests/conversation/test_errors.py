@@ -139,6 +139,16 @@ async def test_an_answer_that_was_cut_is_kept_and_marked(stop: Stop, tmp_path: P
     assert result.status == "done"
 
 
+async def test_a_call_that_nothing_runs_is_left_out_and_the_text_beside_it_is_heard(tmp_path: Path) -> None:
+    bob = ScriptedClient("Two.", loop=True)
+
+    result, log = await run(ScriptedClient({"say": "One.", "call": {"tool": "dice"}}, "Three."), bob, tmp_path / "run")
+
+    assert not any(message.tool_calls for message in result.messages)
+    assert "One." in bob.requests[0].messages[-1].text
+    assert any("ada called dice, which nothing runs" in e.message for e in log.events if isinstance(e, Warned))
+
+
 async def test_a_client_that_raises_something_foreign_is_a_failure_like_any_other(tmp_path: Path) -> None:
     result, log = await run(Broken(), Says("Yes."), tmp_path / "run")
 

@@ -94,8 +94,9 @@ def _joined(*texts: str) -> str:
 
 
 def told(results: Iterable[ToolResult]) -> str:
-    """What tools returned, in words, where the model found none."""
-    return "\n\n".join(dict.fromkeys(f"{result.call.name} returned: {result.text}" for result in results))
+    """What tools returned, in words, where the model found none; nothing where they only failed."""
+    found = (f"{result.call.name} returned: {result.text}" for result in results if not result.is_error)
+    return "\n\n".join(dict.fromkeys(found))
 
 
 def only_text(response: ModelResponse, text: str) -> ModelResponse:

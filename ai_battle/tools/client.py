@@ -41,7 +41,7 @@ class ToolCapableClient(ModelClient):
             response = await turn.ask()
             wished = turn.wishes(response)
             if not (wished.calls or wished.problems):
-                return await turn.accept(response)
+                return await turn.accept(response) if turn.is_answer(response) else await turn.sum_up()
             await turn.fulfil(response, wished)
         return await turn.sum_up()
 
@@ -71,6 +71,10 @@ class _Turn:
 
     def wishes(self, response: ModelResponse) -> Wishes:
         return wishes(response, self._specs, self._answering.results)
+
+    def is_answer(self, response: ModelResponse) -> bool:
+        """Whether it says something; to have tools run and then say nothing is none."""
+        return bool(response.text.strip()) or not self._answering.results
 
     async def accept(self, response: ModelResponse) -> ModelResponse:
         if not self._answering.results:

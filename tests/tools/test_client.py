@@ -324,3 +324,9 @@ async def test_an_answer_from_results_is_not_suspected() -> None:
     model = ScriptedClient(call("look"), "I searched the web and found two gardens.")
     await ToolCapableClient(model, [Recording()], QUICK).complete(asked(), log := EventLog())
     assert not any(isinstance(event, FabricationSuspected) for event in log.events)
+
+
+async def test_a_model_that_says_nothing_after_its_tools_is_asked_for_an_answer() -> None:
+    response, model = await answer(call("look"), "", "It is there.", tools=[Recording()])
+    assert response.text == "It is there."
+    assert model.requests[-1].tools == ()

@@ -33,13 +33,13 @@ class JsonTools(ModelClient):
             return await self.client.complete(without_tools(request), emit)
         asked = _in_json(request)
         response = await self.client.complete(asked, _contents(emit))
-        said = _read(response.text, request.tools)
+        said = _read(response, request.tools)
         if said.needs_more and not said.calls:
             earlier = response
             asked = replace(asked, messages=(*asked.messages, assistant(response.text), user(GO_ON)))
             response = await self.client.complete(asked, _contents(emit))
             response = replace(response, usage=earlier.usage + response.usage)
-            said = _read(response.text, request.tools).after(said)
+            said = _read(response, request.tools).after(said)
         if said.content:
             await emit(TextDelta(said.content))
         return with_calls(response, request, said.content, said.calls, **{UNREAD: said.unread})
@@ -101,11 +101,13 @@ def _as_object(message: Message) -> str:
     return json.dumps(said, ensure_ascii=False, default=str)
 
 
-def _read(text: str, tools: tuple[ToolSpec, ...]) -> _Said:
+def _read(response: ModelResponse, tools: tuple[ToolSpec, ...]) -> _Said:
     """A model that does not keep to the form is heard all the same."""
-    said = _parsed(text)
+    said = _parsed(response.text)
+    if response.tool_calls:
+        return _Said("", response.tool_calls)
     if not isinstance(said, dict) or not said.keys() & {"toolCalls", "content"}:
-        return _heard(read(text, tools))
+        return _heard(read(response.text, tools))
     heard = _heard(read(json.dumps({"toolCalls": said.get("toolCalls") or []}), tools))
     content = said.get("content") or ""
     words = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

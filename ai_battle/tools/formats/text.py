@@ -25,7 +25,8 @@ class TextTools(ModelClient):
         response = await self.client.complete(_in_words(request), prose)
         reading = await prose.end(response.text)
         noted = {UNREAD: problems_in(reading), BEHIND: behind(reading, response.text)}
-        return with_calls(response, request, reading.prose, reading.calls, **noted)
+        calls = (*response.tool_calls, *reading.calls)  # some servers read the text themselves
+        return with_calls(response, request, reading.prose, calls, **noted)
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -106,3 +106,8 @@ async def test_names_of_other_servers_need_no_change_in_text() -> None:
     model = ScriptedClient('```tool\n{"tool": "files:look", "parameters": {"what": "a"}}\n```')
     response = await TextTools(model).complete(ModelRequest((user("?"),), tools=(spec,)))
     assert response.tool_calls[0].name == "files:look"
+
+
+async def test_calls_that_a_server_read_from_the_text_itself_are_calls_too() -> None:
+    response = await TextTools(ScriptedClient(ToolCall("look", {"what": "a"}))).complete(asked())
+    assert [call.arguments for call in response.tool_calls] == [{"what": "a"}]

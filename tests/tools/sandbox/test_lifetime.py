@@ -51,9 +51,9 @@ async def test_a_cancelled_run_leaves_nobody(run: Run, workspace: Path) -> None:
 
 
 async def test_when_its_owner_is_killed_a_program_ends(workspace: Path) -> None:
-    with subprocess.Popen(  # noqa: ASYNC220
-        [sys.executable, "-c", _OWNER, str(workspace)]
-    ) as owner:
+    command = [sys.executable, "-c", _OWNER, str(workspace)]
+    own = {**os.environ, "TMPDIR": str(workspace.parents[1])}  # what a killed owner leaves goes with the test
+    with subprocess.Popen(command, env=own) as owner:  # noqa: ASYNC220
         await _appears(workspace / "started")
         owner.send_signal(signal.SIGKILL)
     await _gone(workspace)

@@ -1,12 +1,14 @@
 """MCP servers as tests use them: the tools of some, while they run."""
 
 import asyncio
+import os
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -61,3 +63,36 @@ async def until(holds: Callable[[], bool], seconds: float = 5.0) -> None:
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - it holds elsewhere
             await asyncio.sleep(0.01)
+
+
+Ours: TypeAlias = "subprocess.Popen[str]"
+
+
+def started(*how: str) -> Ours:
+    """Another process of ours, with a server of its own."""
+    command = [sys.executable, str(PROGRAMS / "ours.py"), *how]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ours, Path]]:
+    """One that ends while other tests run, because its server takes seconds to be stopped; and where its number is."""
+    number = tmp_path_factory.mktemp("stubborn") / "number"
+    with started("stubborn", str(number)) as process:
+        assert process.stdin
+        process.stdin.write("\n")
+        process.stdin.flush()
+        yield process, number
+
+
+def children(pid: int | None = None) -> list[int]:
+    """The processes of `odd.py` that this one, or `pid`, has started and that run."""
+    said = subprocess.run(["ps", "-axww", "-o", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True)
+    rows = (line.split(maxsplit=3) for line in said.stdout.splitlines())
+    parent = str(pid or os.getpid())
+    return [int(row[0]) for row in rows if row[1] == parent and row[2][0] != "Z" and "odd.py" in row[3]]
+
+
+def is_alive(pid: int) -> bool:
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return said.stdout.strip()[:1] not in ("", "Z")

@@ -6,8 +6,7 @@ from typing import Any
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core.events import EventLog, ToolReturned
 
-from .conftest import program
-from .test_faults import children
+from .conftest import children, program
 
 
 async def test_participants_call_the_tools_of_a_server_that_ends_with_the_discussion(tmp_path: Path) -> None:

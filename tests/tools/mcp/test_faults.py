@@ -4,43 +4,13 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
 from ai_battle.core.errors import ConfigError
 
-from .conftest import PROGRAMS, Running, program, until
-
-Ours: TypeAlias = "subprocess.Popen[str]"
-
-
-def started(how: str) -> Ours:
-    """Another process of ours, with a server of its own."""
-    command = [sys.executable, str(PROGRAMS / "ours.py"), how]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def server_of(process: Ours) -> int:
-    assert process.stdout
-    assert process.stdout.readline() == "ready\n"
-    (server,) = children(process.pid)
-    return server
-
-
-@pytest.fixture(scope="module", autouse=True)
-def others() -> Iterator[tuple[Ours, Ours]]:
-    """They start, and the first one ends, while other tests run: its server takes seconds to be stopped."""
-    with started("stubborn") as stubborn, started("flood") as heedful:
-        assert stubborn.stdin
-        stubborn.stdin.write("\n")
-        stubborn.stdin.flush()
-        yield stubborn, heedful
+from .conftest import Running, children, is_alive, program, until
 
 
 @pytest.mark.parametrize(
@@ -115,36 +85,3 @@ async def test_what_a_server_leaves_running_ends_with_it(running: Running) -> No
         assert is_alive(pid)
 
     await until(lambda: not is_alive(pid))
-
-
-def test_no_server_is_left_when_we_are_killed(others: tuple[Ours, Ours]) -> None:
-    _, process = others
-    server = server_of(process)
-    process.kill()
-
-    deadline = time.monotonic() + 5
-    while is_alive(server) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not is_alive(server)
-
-
-def test_a_server_that_does_not_heed_the_end_is_killed(others: tuple[Ours, Ours]) -> None:
-    process, _ = others
-
-    assert process.communicate(timeout=30)[0] == "ready\nended\n"
-    assert process.returncode == 0
-
-
-def children(pid: int | None = None) -> list[int]:
-    said = subprocess.run(
-        ["ps", "-o", "pid=,stat=,args=", "--ppid", str(pid or os.getpid())], capture_output=True, text=True, check=False
-    )
-    lines = (line.split(maxsplit=2) for line in said.stdout.splitlines())
-    return [int(number) for number, state, what in lines if "odd.py" in what and not state.startswith("Z")]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").split()[2] != "Z"
-    except FileNotFoundError:
-        return False

@@ -1,10 +1,12 @@
 """A server in a few lines, without the SDK, that behaves as its first argument says."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 how = sys.argv[1]
@@ -88,6 +90,7 @@ if how == "breaks":
     sys.exit("no licence found for token tok-12345")
 if how == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Path(sys.argv[2]).write_text(str(os.getpid()), encoding="utf-8")
 serve()
 if how == "stubborn":
     time.sleep(60)

@@ -1,4 +1,4 @@
-"""A program of ours that runs `odd.py` as its argument says, until it reads a line."""
+"""A program of ours that runs `odd.py` as its arguments say, until it reads a line."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from ai_battle.tools.registry import ToolRegistry
 
 
 async def main() -> None:
-    server = McpServer(command=sys.executable, args=(str(Path(__file__).with_name("odd.py")), sys.argv[1]))
+    server = McpServer(command=sys.executable, args=(str(Path(__file__).with_name("odd.py")), *sys.argv[1:]))
     async with McpServers({"odd": server}, ToolRegistry()):
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)

@@ -1,0 +1,27 @@
+"""No server is left, whatever it does and whatever becomes of us."""
+
+import time
+from pathlib import Path
+
+from .conftest import Ours, children, is_alive, started
+
+
+def test_no_server_is_left_when_we_are_killed() -> None:
+    with started("flood") as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        (server,) = children(process.pid)
+        process.kill()
+
+    deadline = time.monotonic() + 5
+    while is_alive(server) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not is_alive(server)
+
+
+def test_a_server_that_does_not_heed_the_end_is_killed(stubborn: tuple[Ours, Path]) -> None:
+    process, number = stubborn
+
+    assert process.communicate(timeout=30)[0] == "ready\nended\n"
+    assert process.returncode == 0
+    assert not is_alive(int(number.read_text(encoding="utf-8")))

@@ -69,20 +69,23 @@ class PlainLines:
         self._look = look
 
     async def __call__(self, event: Event) -> None:
-        if isinstance(event, TurnFinished):
-            self._print(f"[{event.turn}] {event.speaker}: {event.message.text.strip()}")
-        elif isinstance(event, RunStarted):
-            speakers = ", ".join(f"{name} ({model})" for name, model in event.participants.items())
-            self._print(f"{event.name}: {speakers}")
-        elif isinstance(event, PromptGiven):
-            self._print(event.message.text.strip())
-        elif isinstance(event, Concluded) and event.text:
-            self._print(f"[outcome] {event.speaker}: {event.text}")
-        elif is_wanted(event, self._look.notify_on) and (text := remark(event)):
-            self._print(text)
+        if line := self._line(event):
+            self._print(line)
 
     def close(self) -> None:
         self._out.flush()
+
+    def _line(self, event: Event) -> str:
+        match event:
+            case RunStarted(name=name, participants=participants):
+                return f"{name}: {', '.join(f'{speaker} ({model})' for speaker, model in participants.items())}"
+            case PromptGiven(message=message):
+                return message.text.strip()
+            case TurnFinished(turn=turn, speaker=speaker, message=message):
+                return f"[{turn}] {speaker}: {message.text.strip()}"
+            case Concluded(speaker=speaker, text=text):
+                return f"[outcome] {speaker}: {text}" if text else ""
+        return remark(event) if is_wanted(event, self._look.notify_on) else ""
 
     def _print(self, text: str) -> None:
         print(plain(text), file=self._out, flush=True)

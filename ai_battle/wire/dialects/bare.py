@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from .body import broken, from_value, read_object_for
+from .body import broken, broken_value, from_value, read_object_for
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece, issue
@@ -18,7 +18,7 @@ _CALLISH = re.compile(
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
-_LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|await|and|or|then)\Z")
+_LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z")
 _WINDOW = 160
 _UNDECIDED = 120
 
@@ -42,7 +42,7 @@ def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
         call, end = read_call(source.text, tool, at, tools)
     except Unreadable as error:
         return broken(source, start, error) if error.cut else _prose(source, start, at, error)
-    if not call.arguments and not _is_meant_empty(source, tool, (start, end), tools):
+    if not call.arguments and not _stands_alone(source, start, end):
         return Piece(at, end)
     return _unless_mentioned(source, Piece(start, end, [call]))
 
@@ -55,12 +55,10 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
     return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)])
 
 
-def _is_meant_empty(source: Source, tool: str, place: tuple[int, int], tools: Offered) -> bool:
-    """`name()` in a sentence is how people write of a function; alone on its line it calls one that needs nothing."""
-    start, end = place
-    if tools.required(tool):
-        return False
-    return not source.before(start, 40).strip(" \t`[(\"'*-") and _LINE_REST.match(source.text, end) is not None
+def _stands_alone(source: Source, start: int, end: int) -> bool:
+    """`name()` in a sentence is how people write of a function; alone on its line, or in a list, it is a call."""
+    before = source.before(start, 300).strip(" \t`(\"'*-")
+    return before.startswith("[") or (not before and _LINE_REST.match(source.text, end) is not None)
 
 
 def read_brace(source: Source, at: int, tools: Offered) -> Piece | None:
@@ -88,7 +86,7 @@ def _named_object(source: Source, tool: str, place: tuple[int, int], tools: Offe
     try:
         value, end = source.value(place[1])
     except Unreadable as error:
-        return broken(source, place[0], error) if error.cut else _not_a_value(source, place[1], error)
+        return broken(source, place[0], error) if error.cut else _not_a_value(source, place[1], error, tools)
     whole = from_value(source, value, (place[1], end), tools, explicit=False) if _looks_like_call(value) else None
     return _unless_mentioned(source, whole if whole and whole.calls else read_object_for(source, tool, place, tools))
 
@@ -106,7 +104,7 @@ def _value(source: Source, at: int, tools: Offered) -> Piece | None:
     try:
         value, end = source.value(at)
     except Unreadable as error:
-        return _not_a_value(source, at, error)
+        return _not_a_value(source, at, error, tools)
     if strings := _strings(value):
         return _from_strings(source, strings, (at, end), tools)
     piece = from_value(source, value, (at, end), tools, explicit=False)
@@ -123,9 +121,9 @@ def _run_end(source: Source, end: int) -> int:
     return end
 
 
-def _not_a_value(source: Source, at: int, error: Unreadable) -> Piece | None:
+def _not_a_value(source: Source, at: int, error: Unreadable, tools: Offered) -> Piece | None:
     if _CALLISH.match(source.text, at):
-        return broken(source, at, error)
+        return broken_value(source, at, error, tools)
     piece = _prose(source, at, at, error)
     return Piece(at, at + 1, cut=piece.cut) if source.may_look_again(piece.end - at) else piece
 

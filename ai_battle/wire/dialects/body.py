@@ -82,8 +82,22 @@ def read_json(source: Source, at: int, tools: Offered, *, explicit: bool) -> Pie
     try:
         value, end = source.value(at)
     except Unreadable as error:
-        return broken(source, at, error)
+        return broken_value(source, at, error, tools)
     return from_value(source, value, (at, end), tools, explicit=explicit)
+
+
+def broken_value(source: Source, at: int, error: Unreadable, tools: Offered) -> Piece:
+    """Of a list that breaks off, the calls before the break are whole."""
+    piece = broken(source, at, error)
+    inside = at + 1
+    while error.cut and source.text[at] == "[":
+        try:
+            value, end = source.value(inside)
+            piece.calls += calls_in(value, tools, explicit=not tools.open)
+        except (Unreadable, Unknown, NotArguments):
+            break
+        inside = end + 1
+    return piece
 
 
 def from_value(

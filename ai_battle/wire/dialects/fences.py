@@ -9,7 +9,11 @@ _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w.+#\-/]*)(?P<r
 _GLUED = re.compile(r"(?P<marks>`{3,})(?P<language>tool_calls?|tool_code|tool|json)?\s*(?=[{\[])")
 _RUN = re.compile(r"`+|~+")
 _INDENT = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
-_ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*(?:`+[^`\n]*`+[\s\[\](){},.;]*)+\Z")
+_LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
+_ANSWERED = re.compile(
+    r"\b(?:tool|function)[ _-]?(?:response|result|output)s?\W{0,4}$|^\W*observation\W{0,4}$", re.IGNORECASE
+)
+_ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)++")
 CALLING = frozenset(
     {
         "tool",
@@ -35,6 +39,8 @@ class Fence:
     language: str
     inside: int
     """Where the content begins."""
+    shown: bool = False
+    """Whether it is set off as a quotation: indented as code is, or announced as the answer of a tool."""
 
     @property
     def closing(self) -> re.Pattern[str]:
@@ -50,7 +56,16 @@ def fence_at(source: Source, at: int) -> Fence | None:
         found = _GLUED.match(text, at) if begins_line else None
     if not found:
         return None
-    return Fence(found["marks"], (found["language"] or "").lower(), found.end())
+    shown = _is_set_off(source, at)
+    return Fence(found["marks"], (found["language"] or "").lower(), found.end(), shown)
+
+
+def _is_set_off(source: Source, at: int) -> bool:
+    indent = source.before(at, 60)
+    above = source.text[max(0, at - len(indent) - 300) : at - len(indent)].rstrip(" \t")
+    line = above.rstrip().rsplit("\n", 1)[-1]
+    indented = indent.startswith(("    ", "\t")) and not indent.strip() and above.endswith("\n\n")
+    return (indented and not _LISTED.match(line)) or _ANSWERED.search(line) is not None
 
 
 def run_end(text: str, at: int) -> int:

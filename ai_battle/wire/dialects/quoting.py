@@ -1,11 +1,9 @@
-"""Strings between quotation marks: of JSON, Python and models' own, with raw newlines and stray quotes in them."""
+"""Strings between quotation marks: of JSON, Python and models' own, with raw newlines in them."""
 
 import re
 
 QUOTE = re.compile(r"[rRuUfFbB]{0,2}(?:\"\"\"|'''|[\"'`“]|\\[\"']|<\|\\?\"\|>|<escape>)")
-_FOLLOWS = re.compile(r"\s*(?:[,}\]):;=]|//|#|/\*|<|\\|$)|\s*[\"'`]|\s*\n")
 _CLOSERS = {"“": "”"}
-_CERTAIN = frozenset({'"""', "'''", '<|"|>', '<|\\"|>', "<escape>"})
 _ESCAPES = {
     "n": "\n",
     "t": "\t",
@@ -40,21 +38,14 @@ def read_string(text: str, at: int) -> tuple[str, int]:
 
 
 def _until(text: str, at: int, quote: str, *, raw: bool) -> tuple[str, int]:
-    """A quotation mark closes only where something can follow a string; elsewhere it belongs to the string."""
     parts: list[str] = []
-    for _ in iter(int, 1):
-        found = _STOPS[quote].search(text, at)
-        if found is None:
-            break
+    while found := _STOPS[quote].search(text, at):
         parts.append(text[at : found.start()])
-        if found.group() == "\\":
-            part, at = _escape(text, found.start(), raw=raw)
-        elif quote in _CERTAIN or _FOLLOWS.match(text, found.end()):
+        if found.group() != "\\":
             return "".join(parts), found.end()
-        else:
-            part, at = found.group(), found.end()
+        part, at = _escape(text, found.start(), raw=raw)
         parts.append(part)
-    return "".join(parts), -1
+    return "", -1
 
 
 def _escape(text: str, at: int, *, raw: bool) -> tuple[str, int]:

@@ -52,8 +52,8 @@ def _from_line(text: str, tool: str, at: int, tools: Offered) -> tuple[ToolCall,
         call, _ = read_call(f"({line})", tool, 0, tools)
         return call, at + len(line)
     names = tools.required(tool) or tuple(tools.properties(tool))
-    if line and len(names) != 1:
-        raise Unreadable(at + len(line))
+    if (not line and names and not text[at:].strip()) or (line and len(names) != 1):
+        raise Unreadable(at + len(line), cut=not line)
     arguments: dict[str, Any] = {names[0]: _unquoted(line, tools, tool, names[0])} if line else {}
     return ToolCall(tool, arguments), at + len(line)
 

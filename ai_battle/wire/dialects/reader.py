@@ -12,7 +12,6 @@ from .scanner import Scanner
 _MARK = r"[\"'(*]"
 _OPENINGS = re.compile(rf"{_MARK}{{0,3}}(?:\s{{0,200}}\[{_MARK}{{0,4}}){{0,3}}")
 _CLOSINGS = re.compile(r"[\"')\]]{0,4}(?:,?\s{0,200}\][\"')]{0,4}){0,3}")
-_BETWEEN = re.compile(r"[\s,;]*")
 
 
 def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
@@ -28,20 +27,7 @@ def read_offered(text: str, tools: Offered) -> Reading:
             pieces.clear()
         if piece.calls or piece.issues:
             pieces.append(piece)
-    return _reading(text, _without_cut_list(text, pieces))
-
-
-def _without_cut_list(text: str, pieces: list[Piece]) -> list[Piece]:
-    """A list of calls that breaks off is cut as a whole: its complete calls were not all that was meant."""
-    if not pieces or not pieces[-1].cut:
-        return pieces
-    first = len(pieces) - 1
-    while first and _BETWEEN.fullmatch(text, pieces[first - 1].end, pieces[first].start):
-        first -= 1
-    if not text[: pieces[first].start].rstrip().endswith("["):
-        return pieces
-    whole = Piece(pieces[first].start, pieces[-1].end, issues=pieces[-1].issues, cut=True)
-    return [*pieces[:first], whole]
+    return _reading(text, pieces)
 
 
 def _reading(text: str, pieces: list[Piece]) -> Reading:

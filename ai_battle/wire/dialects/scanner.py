@@ -164,10 +164,10 @@ class Scanner:
         return Piece(at, end)
 
     def _opened(self, at: int, fence: Fence) -> Piece:
-        if fence.language not in CALLING | READABLE or self._holds_fences(fence):
+        if fence.shown or fence.language not in CALLING | READABLE or self._holds_fences(fence):
             return self._shown(at, fence)
         self._fence = fence
-        if fence.language not in CALLING:
+        if fence.shown or fence.language not in CALLING:
             return Piece(at, fence.inside)
         return self._calling(at, fence)
 

@@ -37,6 +37,8 @@ ARGUMENTS = (
 IDS = ("id", "tool_call_id", "call_id")
 LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
 _BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index", "reason", "thought", "description", "content"})
+# A call that says how it ended is a record of one.
+_OUTCOMES = frozenset({"result", "results", "output", "outputs", "response", "observation", "tool_result"})
 _SCHEMA_KEYS = frozenset({"type", "properties"})
 
 
@@ -84,19 +86,19 @@ def _is_pair(items: list[Any]) -> bool:
 def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
     """`{"name": ..., "arguments": {...}}` and its relatives."""
     value = _unwrapped(value)
-    named = next((key for key in NAMES if isinstance(value.get(key), str)), None)
-    if named is None or _is_definition(value) or (tools.open and not explicit):
+    named = next((key for key in NAMES if isinstance(value.get(key), str)), "")
+    if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
-    given = next((key for key in ARGUMENTS if key in value), None)
-    name = tools.resolve(value[named])
-    if name is None and (given or explicit):
+    given = next((key for key in ARGUMENTS if key in value), "")
+    name = tools.resolve(value[named]) if explicit else tools.known(value[named])
+    if name is None and (explicit or (given and not tools.open)):
         raise Unknown(value[named])
     if name is None:
         return None
     arguments = _mapping(value[given]) if given else _flat(value, named, name, tools)
-    if arguments == {} and not (given or explicit) and tools.required(name):
+    if arguments is None or (not arguments and not (given or explicit) and tools.required(name)):
         return None
-    return None if arguments is None else ToolCall(name, arguments, _id(value))
+    return ToolCall(name, arguments, _id(value))
 
 
 def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""Calls in every dialect are found, and nothing that only looks like one."""
+
+import pytest
+
+from ai_battle.wire.dialects import parse_tool_calls, read
+
+from .rows import BARE, CALLS, CLOCK, EXPLICIT, QUOTED, TOOLS, Call, Row
+
+
+def calls_in(text: str, tools: object = TOOLS) -> list[Call]:
+    return [(call.name, dict(call.arguments)) for call in parse_tool_calls(text, tools)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("row", CALLS, ids=lambda row: row.name)
+def test_a_call_is_read_in_its_dialect(row: Row) -> None:
+    assert list(row.calls) == calls_in(row.text)
+
+
+@pytest.mark.parametrize("row", CALLS, ids=lambda row: row.name)
+def test_a_call_is_read_between_sentences(row: Row) -> None:
+    assert list(row.calls) == calls_in(f"I need the tools (all {{of}} them).\n\n{row.text}\n\nLet's see!\n")
+
+
+@pytest.mark.parametrize("row", EXPLICIT, ids=lambda row: row.name)
+def test_an_explicit_dialect_needs_no_list_of_tools(row: Row) -> None:
+    if row.name not in ("toolCalls", "tool_calls of an API"):
+        assert [name for name, _ in row.calls] == [call.name for call in parse_tool_calls(row.text)]
+
+
+@pytest.mark.parametrize("row", BARE, ids=lambda row: row.name)
+def test_without_tools_a_bare_value_is_no_call(row: Row) -> None:
+    assert parse_tool_calls(row.text) == ()
+
+
+@pytest.mark.parametrize("text", QUOTED.values(), ids=QUOTED)
+def test_what_is_quoted_or_thought_is_not_called(text: str) -> None:
+    assert parse_tool_calls(text, TOOLS) == ()
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "look_up",
+        "functions.look_up",
+        "look-up",
+        "look.up",
+        "Look_Up",
+        "look_up:0",
+        "tools.look_up",
+        "functions.look_up:12",
+    ],
+)
+def test_a_name_is_resolved_against_the_tools(spelled: str) -> None:
+    assert calls_in(f'<tool_call>{{"name": "{spelled}", "arguments": {{"word": "x"}}}}</tool_call>') == [
+        ("look_up", {"word": "x"})
+    ]
+
+
+def test_a_name_that_could_be_two_tools_is_neither() -> None:
+    text = '<tool_call>{"name": "A.b", "arguments": {}}</tool_call>'
+    assert (read(text, ["a.b", "a_b"]).calls, read(text, ["a.b", "a_b"]).issues[0].kind) == ((), "unknown_tool")
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        ["clock"],
+        [{"name": "clock", "parameters": {}}],
+        [{"name": "clock", "description": "", "schema": {"type": "object"}}],
+    ],
+)
+def test_tools_may_be_names_or_mappings(tools: object) -> None:
+    assert calls_in("<tool_call>clock</tool_call> clock()\n", tools) == [CLOCK] or calls_in("clock()", tools) == [CLOCK]
+
+
+def test_the_schema_types_the_values_of_tags() -> None:
+    text = "<function=scale><parameter=factor>2.5</parameter><parameter=box>{'w': 1}</parameter></function>"
+    assert calls_in(text) == [("scale", {"factor": 2.5, "box": {"w": 1}})]
+
+
+def test_a_string_stays_a_string_where_the_schema_says_so() -> None:
+    assert calls_in("<function=look_up><parameter=word>12</parameter></function>") == [("look_up", {"word": "12"})]
+
+
+def test_the_id_of_a_call_is_kept() -> None:
+    (call,) = parse_tool_calls('<tool_call>{"id": "c7", "name": "clock", "arguments": {}}</tool_call>', TOOLS)
+    assert call.id == "c7"
+
+
+def test_half_a_surrogate_pair_does_not_get_into_the_arguments() -> None:
+    (call,) = parse_tool_calls('{"name": "look_up", "arguments": {"word": "\\ud83d x"}}', TOOLS)
+    assert call.arguments["word"].encode()
+
+
+def test_what_a_model_invents_after_its_action_belongs_to_the_action() -> None:
+    reading = read(
+        'Action: clock\nAction Input: {}\nObservation: 12\nAction: look_up\nAction Input: {"word": "x"}', TOOLS
+    )
+    assert [call.name for call in reading.calls] == ["clock"]
+    assert reading.prose == ""
+
+
+def test_prose_is_what_remains() -> None:
+    reading = read("Before\n<tool_call>\n" + '{"name": "clock", "arguments": {}}' + "\n</tool_call>\nAfter", TOOLS)
+    assert reading.prose == "Before\nAfter"

@@ -18,6 +18,7 @@ from .providers._capabilities import at_hand
 from .providers._deadlines import Deadlines
 from .providers._learned import Learned
 from .providers._metered import Metered
+from .providers._names import PROVIDERS as KNOWN_PROVIDERS
 from .providers._names import ModelName, is_local, parse
 from .providers._prices import FREE, Price, context_window, price
 from .providers._retry import Retrying
@@ -194,6 +195,7 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
 
 
 def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
+    yield from _unknown_providers(around)
     for name, spec in loaded.file.discussion.models.items():
         if spec.role == "user":
             continue
@@ -204,6 +206,14 @@ def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
     if (tools := loaded.file.discussion.tools) and tools.enabled:
         for index, words in tool_outfit.problems(tools, loaded.base):
             yield Problem(("discussion", "tools", "registry", index), words)
+
+
+def _unknown_providers(around: Surroundings) -> Iterator[Problem]:
+    """A name of one's own needs an address; without one it is a misspelt name."""
+    for name, section in around.providers.items():
+        if name not in KNOWN_PROVIDERS and not _is_plugin(name) and not section.get("base_url"):
+            hint = plugins.near(name, [*KNOWN_PROVIDERS])
+            yield Problem(("providers", name), f"there is no such provider, and no base_url for one{hint}", key=True)
 
 
 def _try_out(name: str, spec: ParticipantSettings, around: Surroundings, *, local_only: bool) -> None:

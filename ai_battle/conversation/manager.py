@@ -1,9 +1,9 @@
 """Discussions from Python or from a file: any number of runs, one after another and at once."""
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
@@ -14,6 +14,9 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, RunFinished, RunResumed, RunStarted, Warned, ignore
 from ..core.exchange import Usage
 from ..core.messages import Message, Part, assistant
+from ..core.plugins import check_options
+from ..tools.base import Tool
+from ..tools.client import ToolCapableClient
 from . import journal, outcome, rundir
 from .audience import Audience
 from .casting import Brought, Cast, Casting, FromFile
@@ -79,9 +82,12 @@ class ConversationManager:
         out: str | os.PathLike[str] | None = None,
         durability: Durability = "every_second",
         limits: Limits | Mapping[str, Any] = NO_LIMITS,
+        tools: Iterable[Tool] = (),
         **settings: Unpack[Settings],
     ) -> None:
-        plan = Plan(tuple(participants), goal=goal, limits=Limits.of(limits), **settings)
+        check_options(Plan, type(self).__name__, settings)
+        cast = _with_tools(participants, tuple(tools))
+        plan = Plan(cast, goal=goal, limits=Limits.of(limits), **settings)
         self._set_up(Brought(plan.name, durability, plan), out)
 
     @classmethod
@@ -173,6 +179,13 @@ class ConversationManager:
             return [*self.conversation_history]
         asking = "assistant" if role in ("human", "user") else "user"
         return [*self.conversation_history, {"role": asking, "content": prompt}]
+
+
+def _with_tools(participants: Iterable[Participant], tools: Sequence[Tool]) -> tuple[Participant, ...]:
+    """Each with a registry of its own."""
+    if not tools:
+        return tuple(participants)
+    return tuple(replace(p, client=ToolCapableClient(p.client, tools)) for p in participants)
 
 
 @asynccontextmanager

@@ -49,8 +49,9 @@ class Fault:
     reply: Reply = _CUT
 
 
-def fault(name: str, times: int = 1, *, seconds: float | None = None, reply: Reply | None = None) -> Fault:
-    """The fault of that name, to be put among the replies: `says(fault("http_503", times=2), "Hello")`."""
+def fault(name: str | int, times: int = 1, *, seconds: float | None = None, reply: Reply | None = None) -> Fault:
+    """The fault of that name or HTTP status, to be put among replies: `says(fault("http_503", times=2), "Hello")`."""
+    name = f"http_{name}" if isinstance(name, int) else name
     if name not in FAULTS:
         raise ValueError(f"there is no fault {name!r}{near(name, list(FAULTS))}")
     found = FAULTS[name]

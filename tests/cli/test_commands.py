@@ -298,6 +298,14 @@ class TestValidateAndSchema:
         assert "did you mean 'turns'?" in outcome.lines[0]
         assert "OPENAI_API_KEY" in outcome.lines[3]
 
+    def test_a_misspelt_provider_is_found(self, ai_battle: Run, scripted: Path) -> None:
+        scripted.write_text(SCRIPTED + "providers: {opnai: {api_key: x}}\n")
+        outcome = ai_battle("validate", scripted)
+        assert outcome.code == 2
+        assert (
+            "providers.opnai: there is no such provider, and no base_url for one; did you mean 'openai'?" in outcome.out
+        )
+
     def test_a_good_file_is_ok(self, ai_battle: Run, scripted: Path) -> None:
         assert ai_battle("validate", scripted).out == f"{scripted}: ok\n"
 

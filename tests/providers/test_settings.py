@@ -180,9 +180,7 @@ def test_an_endpoint_without_a_row_needs_only_a_base_url() -> None:
 
 
 def test_gemini_says_that_it_has_no_sdk() -> None:
-    with pytest.raises(
-        ConfigError, match="only the transport 'aiohttp': Google's SDK builds and reads"
-    ):
+    with pytest.raises(ConfigError, match="only the transport 'aiohttp': Google's SDK builds and reads"):
         gemini.create("gemini-2.5-pro", api_key="k", transport="sdk")
 
 

@@ -148,13 +148,11 @@ def _wrong(problems: list[Problem], expanding: Expanding, tree: Node, origin: Or
 
 
 def _validated(values: Any, tree: Node) -> tuple[DiscussionFile | None, list[Problem]]:
-    """Also a file with unknown keys can be read on, without them; with other problems there is none."""
+    """The file can often be read on without the keys that are wrong, so that all that is wrong is found at once."""
     try:
         return DiscussionFile.model_validate(values), []
     except ValidationError as error:
         problems = list(problems_of(error, DiscussionFile, tree))
-    if not all(problem.key for problem in problems):
-        return None, problems
     for problem in problems:
         _drop(problem.path, values)
     try:
@@ -164,7 +162,7 @@ def _validated(values: Any, tree: Node) -> tuple[DiscussionFile | None, list[Pro
 
 
 def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
-    """What was found beside no unknown key: there it may be the key's fault."""
+    """What was found beside no wrong key: there it may be that key's fault."""
     sections = {problem.path[:-1] for problem in known}
     return [problem for problem in found if not sections & {problem.path, problem.path[:-1]}]
 

@@ -10,11 +10,18 @@ from typing import Literal
 
 from ai_battle import __version__
 from ai_battle.core.places import cache_directory
+from ai_battle.tools.sandbox import NoFence, choose
 
 from ._survey import Found, survey
 
 LOCAL = ("ollama", "lmstudio", "vllm", "llamacpp", "mlx", "gguf")
-EXTRAS = {"xllamacpp": ("local", "GGUF files inside this process"), "PIL": ("images", "pictures scaled to a size")}
+EXTRAS = {
+    "xllamacpp": ("local", "GGUF files inside this process"),
+    "PIL": ("images", "pictures scaled to a size"),
+    "mcp": ("mcp", "tools of MCP servers"),
+    "pypdf": ("web", "PDF files from the web"),
+    "sqlalchemy": ("database", "databases other than SQLite"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class Finding:
 
 def findings() -> list[Finding]:
     found = survey()
-    return [*_installation(), *_places(), *map(_provider, found), *_conclusion(found)]
+    return [*_installation(), *_places(), _fence(), *map(_provider, found), *_conclusion(found)]
 
 
 def _installation() -> Iterator[Finding]:
@@ -44,6 +51,14 @@ def _installation() -> Iterator[Finding]:
 def _places() -> Iterator[Finding]:
     yield _writable("runs", Path.cwd(), "run directories are made here", "go to another folder, or use run --out DIR")
     yield _writable("cache", cache_directory(), "what models refuse is remembered here", "set XDG_CACHE_HOME")
+
+
+def _fence() -> Finding:
+    try:
+        fence = choose()
+    except NoFence as error:
+        return Finding("fence", "optional", str(error))
+    return Finding("fence", "ok", f"code that models write runs in {fence.name}: {', '.join(fence.layers)}")
 
 
 def _writable(subject: str, path: Path, purpose: str, mend: str) -> Finding:

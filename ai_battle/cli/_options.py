@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.table import Table
 
 WIDE = 200
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr.")
 
 
-def console() -> "Console":
-    """Prints tables as wide as the terminal; what others say is never taken for markup."""
+def show_table(table: "Table") -> None:
+    """As wide as the terminal, without spaces at the ends of lines; what others say is never taken for markup."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, markup=False, emoji=False)
+    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, markup=False, emoji=False)
+    with console.capture() as shown:
+        console.print(table)
+    for line in shown.get().splitlines():
+        click.echo(line.rstrip())

@@ -33,14 +33,14 @@ def _show(found: "list[Finding]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ._options import console
+    from ._options import show_table
 
     table = Table.grid(padding=(0, 2))
     for finding in found:
         mark, colour = MARKS[finding.state]
         message = Text(finding.message).append(f"\n{finding.mend}" if finding.mend else "", style="dim")
         table.add_row(Text(_printable(mark), style=colour), finding.subject, message)
-    console().print(table)
+    show_table(table)
 
 
 def _printable(mark: str) -> str:

@@ -79,7 +79,7 @@ def probe(type_: str, as_json: bool) -> int:
 def _show_list(found: "Found") -> None:
     from rich.table import Table
 
-    from ._options import console
+    from ._options import show_table
 
     click.secho(f"{found.provider} ({len(found.models)})", bold=True)
     if found.message:
@@ -90,7 +90,7 @@ def _show_list(found: "Found") -> None:
         table.add_column(heading, overflow="fold")
     for model in found.models:
         table.add_row(f"  {model.name}", str(model.says.get("context_window", "")), ", ".join(_abilities(model)))
-    console().print(table)
+    show_table(table)
 
 
 def _has_models(found: "Found") -> bool:

@@ -121,9 +121,9 @@ def _show(registry: "ToolRegistry") -> None:
 
     from ai_battle.wire.dialects.arguments import signature
 
-    from ._options import console
+    from ._options import show_table
 
     table = Table.grid(padding=(0, 2))
     for tool in registry.specs:
         table.add_row(tool.name, f"{tool.description}\n  {signature('', tool.schema)}")
-    console().print(table)
+    show_table(table)

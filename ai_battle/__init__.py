@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .tools.formats.protocol import ToolUseProtocol
     from .tools.manager import ToolManager
     from .tools.registry import ToolRegistry
+    from .wire.dialects import parse_tool_calls
 
 _HOME = {
     "conversation": ("CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult"),
@@ -52,6 +53,7 @@ _HOME = {
     "tools.formats.protocol": ("ToolUseProtocol",),
     "tools.manager": ("ToolManager",),
     "tools.registry": ("ToolRegistry",),
+    "wire.dialects": ("parse_tool_calls",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -90,6 +92,7 @@ __all__ = [
     "ToolUseProtocol",
     "Unreachable",
     "Usage",
+    "parse_tool_calls",
     "tool",
 ]
 

@@ -86,7 +86,7 @@ def _named_object(source: Source, tool: str, place: tuple[int, int], tools: Offe
     try:
         value, end = source.value(place[1])
     except Unreadable as error:
-        return broken(source, place[0], error) if error.cut else _not_a_value(source, place[1], error, tools)
+        return broken(source, place[0], error) if error.cut else _prose(source, *place, error)
     whole = from_value(source, value, (place[1], end), tools, explicit=False) if _looks_like_call(value) else None
     return _unless_mentioned(source, whole if whole and whole.calls else read_object_for(source, tool, place, tools))
 

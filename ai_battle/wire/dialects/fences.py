@@ -73,10 +73,10 @@ def run_end(text: str, at: int) -> int:
     return found.end() if found else at + 1
 
 
-def inline_code_end(source: Source, at: int) -> int:
+def inline_code_end(source: Source, at: int) -> tuple[int, bool]:
     """Where inline code that is only shown ends; just behind its marks if it is no code or its line is nothing else."""
     inside = run_end(source.text, at)
     found = source.find(re.compile(rf"(?<!`)`{{{inside - at}}}(?!`)|\n\s*\n"), inside)
     if not found or found.group()[0] != "`" or source.line_is(_ALONE, at):
-        return inside
-    return found.end()
+        return inside, found is None
+    return found.end(), False

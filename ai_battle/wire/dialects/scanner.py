@@ -153,7 +153,10 @@ class Scanner:
             return self._within(self._fence, fence, at, end)
         if fence:
             return self._opened(at, fence)
-        return Piece(at, end if text[at] == "~" else inline_code_end(source, at))
+        if text[at] == "~":
+            return Piece(at, end)
+        end, may_be_code = inline_code_end(source, at)
+        return Piece(at, end, cut=may_be_code)
 
     def _within(self, outer: Fence, inner: Fence | None, at: int, end: int) -> Piece:
         """Marks in a fenced block: they show another block, or close this one."""

@@ -1,10 +1,12 @@
-"""Ids of tool calls: each call of an answer has one, and no two have the same."""
+"""Tool calls and their results: each call of an answer has an id of its own, and results find their calls by it."""
 
 import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
-from ..core.messages import Part, ToolCall
+from ..core.messages import Message, Part, ToolCall
 from ._json import dumps
 
 
@@ -27,3 +29,18 @@ def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:
             seen.add(part.id)
         made.append(part)
     return tuple(made)
+
+
+def with_results_joined(
+    bodies: Iterable[Mapping[str, Any]], decode: Callable[[Mapping[str, Any], Mapping[str, ToolCall]], Message]
+) -> list[Message]:
+    """The messages; neighbouring results of tools become one. `decode` is told of the earlier calls by their ids."""
+    messages: list[Message] = []
+    calls: dict[str, ToolCall] = {}
+    for body in bodies:
+        message = decode(body, calls)
+        calls |= {call.id: call for call in message.tool_calls}
+        if message.role == "tool" and messages and messages[-1].role == "tool":
+            message = Message("tool", messages.pop().parts + message.parts)
+        messages.append(message)
+    return messages

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from ...core.errors import ConfigError
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .. import _extra
-from .._calls import call_id
+from .._calls import call_id, with_results_joined
 from .._json import dumps
 from .._shape import given
 
@@ -37,16 +37,7 @@ def message_bodies(message: Message) -> Iterable[dict[str, Any]]:
 
 
 def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """Neighbouring results of tools become one message."""
-    messages: list[Message] = []
-    calls: dict[str, ToolCall] = {}
-    for body in bodies:
-        message = decode_message(body, calls)
-        calls |= {call.id: call for call in message.tool_calls}
-        if message.role == "tool" and messages and messages[-1].role == "tool":
-            message = Message("tool", messages.pop().parts + message.parts)
-        messages.append(message)
-    return messages
+    return with_results_joined(bodies, decode_message)
 
 
 def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None = None) -> Message:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from .._calls import call_id
+from .._calls import call_id, with_results_joined
 from .._json import dumps, read_arguments
 from .._shape import given
 from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
@@ -60,16 +60,7 @@ def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
 
 
 def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """Neighbouring results of tools become one message."""
-    messages: list[Message] = []
-    calls: dict[str, ToolCall] = {}
-    for body in bodies:
-        message = decode_message(body, calls)
-        calls |= {call.id: call for call in message.tool_calls}
-        if message.role == "tool" and messages and messages[-1].role == "tool":
-            message = Message("tool", messages.pop().parts + message.parts)
-        messages.append(message)
-    return messages
+    return with_results_joined(bodies, decode_message)
 
 
 def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None = None) -> Message:

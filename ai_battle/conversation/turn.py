@@ -22,13 +22,17 @@ from ..core.events import (
     Warned,
 )
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
+from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, StuckFound
 from ..core.messages import Message, ToolCall
 from .participant import Participant
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 
 _ALOUD = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
-_SIGNED = (AttemptFailed, ModelReplied, ScriptAdvanced)
+_SIGNED = (
+    AttemptFailed, ModelReplied, ScriptAdvanced,
+    StuckFound, HelpAsked, HelpFailed, DraftDropped, BoostStep,
+)  # fmt: skip
 
 
 class Ear:

@@ -1,10 +1,11 @@
 """What is heard on the way to an answer: streaming, journal, cost and progress are all listeners to these values."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
+from .helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, Role, StuckFound
 from .messages import Message, ToolCall, ToolResult
 
 
@@ -41,7 +42,8 @@ class ToolCallDelta:
 class ModelReplied:
     """One model answered once; every call that costs something ends in one of these or in `AttemptFailed`.
 
-    `speaker` is the participant whose model it was; whoever runs the discussion fills it in.
+    `speaker` is the participant whose model it was; whoever runs the discussion fills it in. `role` is what the model
+    was called for; a strategy that calls others says so with `as_role`.
     """
 
     model: str
@@ -50,6 +52,7 @@ class ModelReplied:
     stop: Stop = "end"
     estimated: bool = False
     speaker: str = ""
+    role: Role = "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +253,7 @@ Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
+    | StuckFound | HelpAsked | HelpFailed | DraftDropped | BoostStep
     | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip
@@ -268,6 +272,17 @@ def drafting(emit: Emit) -> Emit:
         await emit(DraftDelta(event.text) if isinstance(event, TextDelta) else event)
 
     return draft
+
+
+def as_role(emit: Emit, role: Role) -> Emit:
+    """Passes every event on; what the models on the way cost is put down to `role` where it is nobody else's."""
+
+    async def relabelled(event: Event) -> None:
+        if isinstance(event, ModelReplied | DraftDropped) and event.role == "own":
+            event = replace(event, role=role)
+        await emit(event)
+
+    return relabelled
 
 
 class EventLog:

@@ -1,0 +1,68 @@
+"""The events of models that help each other, and what a model can be called for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .exchange import Usage
+
+Role = Literal["own", "helper", "boost", "peer", "judge"]
+"""What a model was called for: to answer itself, or for one that answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class StuckFound:
+    """An answer was judged and counts as stuck. `signals` are the measures that speak, `attempt` counts from 1.
+
+    `quality` is the probability that the answer is good, `gain` what a helper's answer would add to it.
+    """
+
+    quality: float
+    gain: float
+    reason: str
+    signals: Mapping[str, float] = field(default_factory=dict)
+    attempt: int = 1
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HelpAsked:
+    """Another model is called in. `sees` says what it is shown: prompt, attempt or history."""
+
+    strategy: str
+    reason: str
+    sees: str = ""
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HelpFailed:
+    """The other model brought nothing that can be used, and why; the turn goes on without it."""
+
+    strategy: str
+    reason: str
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftDropped:
+    """An answer that was paid for and did not become the answer of the turn.
+
+    `usage` and `role` are those of its `ModelReplied`. `saved_tokens` is what cutting it short is likely to have saved.
+    """
+
+    reason: str
+    usage: Usage
+    role: Role = "own"
+    saved_tokens: int = 0
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoostStep:
+    """One round of the boost loop, counted from 0: what the planning model's reply was, and its text."""
+
+    loop: int
+    outcome: Literal["summary", "guidance", "other", "fallback"]
+    text: str = ""
+    speaker: str = ""

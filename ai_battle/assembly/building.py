@@ -1,0 +1,60 @@
+"""All models of one discussion, made ready to answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..config import Loaded
+from ..core.events import Emit
+from ..providers._tape import Recorder
+from ..tools.outfit import Outfit
+from .equipping import outfit_of, with_tools
+from .models import Model, participant, require_local
+from .surroundings import NO_TAPES, Surroundings, Tapes
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The models of one run by participant; people at the keyboard have none. `warnings` are for the user."""
+
+    models: Mapping[str, Model]
+    warnings: tuple[str, ...] = ()
+    recorder: Recorder | None = None
+    outfit: Outfit | None = None
+
+    async def equip(self, run_dir: Path, emit: Emit) -> None:
+        """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""
+        if self.outfit:
+            await self.outfit.equip(run_dir, emit)
+
+    async def aclose(self) -> None:
+        for model in self.models.values():
+            await model.client.aclose()
+        if self.outfit:
+            await self.outfit.aclose()
+        if self.recorder:
+            self.recorder.close()
+
+
+def build(
+    loaded: Loaded,
+    starts: Mapping[str, int] | None = None,
+    tapes: Tapes = NO_TAPES,
+    *,
+    allow_unsandboxed: bool = False,
+) -> Assembled:
+    """All models of a discussion; `starts` is how many entries of its script each scripted participant has used up.
+
+    Raises `ConfigError` for what `check` would have found.
+    """
+    around = Surroundings.of(loaded, starts, tapes)
+    said = loaded.file.discussion.models
+    models = {name: participant(name, spec, around) for name, spec in said.items() if spec.role != "user"}
+    outfit = outfit_of(loaded, allow_unsandboxed=allow_unsandboxed)
+    if outfit:
+        models = {name: with_tools(model, outfit, said[name]) for name, model in models.items()}
+    if loaded.file.discussion.local_only:
+        for name, model in models.items():
+            require_local(name, model)
+    notes = tuple(dict.fromkeys(model.name.note for model in models.values() if model.name.note))
+    return Assembled(models, notes, around.recorder, outfit)

@@ -1,0 +1,61 @@
+"""What would keep the models of a checked file from being made, with places."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..config import Loaded, Problem
+from ..config.participants import ParticipantSettings
+from ..core import plugins
+from ..core.errors import ConfigError
+from ..providers._names import PROVIDERS as KNOWN_PROVIDERS
+from ..providers._names import parse
+from ..tools import loading as tool_files
+from ..tools import outfit as tool_outfit
+from .models import is_plugin, participant, require_local
+from .surroundings import NO_TAPES, Surroundings, Tapes
+
+
+def check(loaded: Loaded, tapes: Tapes = NO_TAPES) -> list[Problem]:
+    """What would keep the models of a checked file from being made; code that the file names is not imported."""
+    return list(_problems(loaded, Surroundings.of(loaded, tapes=replace(tapes, record=""))))
+
+
+def named_code(loaded: Loaded) -> tuple[str, ...]:
+    """The modules that the file names and that running it would import: they need to be trusted first."""
+    around = Surroundings.of(loaded)
+    named = (
+        parse(spec.type, around.providers).provider for spec in loaded.file.discussion.models.values() if spec.type
+    )
+    tools = tool_files.named_code(said.tools) if (said := loaded.file.discussion).tools else ()
+    modules = (provider for provider in named if "." in provider)
+    return tuple(dict.fromkeys((*modules, *(loaded.expansion.hide(code) for code in tools))))
+
+
+def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
+    yield from _unknown_providers(around)
+    for name, spec in loaded.file.discussion.models.items():
+        if spec.role == "user":
+            continue
+        try:
+            _try_out(name, spec, around, local_only=loaded.file.discussion.local_only)
+        except ConfigError as error:
+            yield Problem(("discussion", "models", name, "type"), str(error))
+    if (tools := loaded.file.discussion.tools) and tools.enabled:
+        for index, words in tool_outfit.problems(tools, loaded.base):
+            yield Problem(("discussion", "tools", "registry", index), words)
+
+
+def _unknown_providers(around: Surroundings) -> Iterator[Problem]:
+    """A name of one's own needs an address; without one it is a misspelt name."""
+    for name, section in around.providers.items():
+        if name not in KNOWN_PROVIDERS and not is_plugin(name) and not section.get("base_url"):
+            hint = plugins.near(name, [*KNOWN_PROVIDERS])
+            yield Problem(("providers", name), f"there is no such provider, and no base_url for one{hint}", key=True)
+
+
+def _try_out(name: str, spec: ParticipantSettings, around: Surroundings, *, local_only: bool) -> None:
+    if "." in parse(spec.type, around.providers).provider:
+        return
+    model = participant(name, spec, around)
+    if local_only:
+        require_local(name, model)

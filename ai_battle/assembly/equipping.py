@@ -1,0 +1,26 @@
+"""Tools for the models of a discussion."""
+
+from dataclasses import replace
+
+from ..config import Loaded
+from ..config.participants import ParticipantSettings
+from ..providers._capabilities import at_hand
+from ..providers._learned import Learned
+from ..tools.formats.auto import Forgetful
+from ..tools.outfit import Knows, Outfit
+from .models import Model
+
+
+def with_tools(model: Model, outfit: Outfit, spec: ParticipantSettings) -> Model:
+    """The model with tools; what the file says of its capabilities counts more than what it refused before."""
+    known = at_hand(model.name, spec.capabilities).known.get("tools")
+    native = bool(known.value) if known and known.source != "learned" else None
+    memory = Learned.load() if "tools" not in spec.capabilities else Forgetful()
+    knows = Knows(native, memory, (model.endpoint or model.name.provider, model.name.model))
+    return replace(model, client=outfit.client(model.client, knows, spec.tools))
+
+
+def outfit_of(loaded: Loaded, *, allow_unsandboxed: bool) -> Outfit | None:
+    said = loaded.file.discussion
+    used = said.tools and said.tools.enabled
+    return Outfit(said, loaded.base, allow_unsandboxed=allow_unsandboxed) if used else None

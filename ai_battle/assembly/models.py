@@ -1,0 +1,113 @@
+"""A model type to a client that answers, with retries, metered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..config.participants import ParticipantSettings
+from ..core import plugins
+from ..core.client import ModelClient
+from ..core.errors import ConfigError
+from ..providers._adapting import Adapting
+from ..providers._metered import Metered
+from ..providers._names import ModelName, is_local, parse
+from ..providers._prices import FREE, Price, context_window, price
+from ..providers._retry import Retrying
+from ..providers._tape import Tape
+from ..providers.openai import ENDPOINTS
+from ..providers.replay import Recording, ReplayClient
+from .surroundings import PATIENT, Patience, Surroundings
+
+PROVIDERS = "ai_battle.providers"
+REFUSE_NOTHING = ("scripted", "replay")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A participant's model, ready to answer.
+
+    `options` go with each request, `window` is its context in tokens, `price` is None where nobody knows it.
+    """
+
+    name: ModelName
+    client: ModelClient
+    options: Mapping[str, Any]
+    window: int | None = None
+    price: Price | None = None
+    local: bool = False
+    endpoint: str = ""
+
+
+def create_client(type: str, *, patience: Patience = PATIENT, **settings: Any) -> ModelClient:  # noqa: A002
+    """A client for a model type such as "gpt-4o" or "ollama/phi4": with retries, metered.
+
+    `settings` are the provider's: `base_url, api_key, headers, api_version, transport, client` (an official SDK's
+    client object); for "scripted" `script, when, loop, pace`. Raises `ConfigError`.
+    """
+    name = parse(type)
+    return model(name, settings, Surroundings(patience=patience)).client
+
+
+def participant(name: str, spec: ParticipantSettings, around: Surroundings) -> Model:
+    model_name = parse(spec.type, around.providers)
+    settings = _script(spec, around.starts.get(name, 0)) if model_name.provider == "scripted" else {}
+    made = model(model_name, settings, around)
+    return replace(made, options={**made.options, **spec.parameters.options()})
+
+
+def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> Model:
+    if around.tape:
+        return _replayed(name, around.tape)
+    client = _provider_client(name, settings, around)
+    address = getattr(client, "endpoint", "")
+    cost = price(name, around.prices, address)
+    local = is_local(name.provider, name.model, address)
+    if name.provider not in REFUSE_NOTHING:
+        client = Adapting(client, address or name.provider, name.model)
+    patience = around.patience
+    client = Retrying(client, str(name), patience.retries, patience.seconds)
+    if around.recorder:
+        client = Recording(client, around.recorder, str(name))
+    window = context_window(name, around.context_windows, address)
+    return Model(name, Metered(client, str(name), cost), name.options, window, cost, local, address)
+
+
+def _replayed(name: ModelName, tape: Tape) -> Model:
+    if str(name) not in tape.models:
+        raise ConfigError(f"{tape.path} holds nothing of {name}, only of {', '.join(tape.models) or 'nobody'}.")
+    client = Metered(ReplayClient(tape, str(name)), str(name), FREE)
+    return Model(name, client, name.options, price=FREE, local=True)
+
+
+def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:
+    section = dict(around.providers.get(name.provider, {}))
+    module, options = name.provider, {**section, **settings}
+    if name.provider in ENDPOINTS or ("base_url" in section and not is_plugin(name.provider)):
+        module, options = "openai", {**options, "endpoint": name.provider}
+    if _speaks_http(module):
+        options |= {"deadlines": around.patience.deadlines}
+        if around.environment is not None:
+            options |= {"environment": around.environment}
+    client: ModelClient = plugins.create(PROVIDERS, module, name.model, **options)
+    return client
+
+
+def is_plugin(provider: str) -> bool:
+    return "." in provider or provider in plugins.names(PROVIDERS)
+
+
+def _speaks_http(module: str) -> bool:
+    return module in ("anthropic", "gemini", "ollama", "openai")
+
+
+def _script(spec: ParticipantSettings, start: int) -> dict[str, Any]:
+    entries = [entry.model_dump(exclude_defaults=True) for entry in spec.script]
+    rules = [rule.model_dump(exclude_defaults=True) for rule in spec.when]
+    return {"script": entries, "when": rules, "loop": spec.loop, "pace": spec.pace, "start": start}
+
+
+def require_local(name: str, model: Model) -> None:
+    if not model.local:
+        raise ConfigError(
+            f"{name} is {model.name}, which is not on this machine, and the file says 'local_only: true'."
+        )

@@ -1,0 +1,77 @@
+"""What models are made with: sections of the file, the environment, tapes and patience."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..config import Loaded
+from ..config.discussion import Timeouts
+from ..config.mask import Mask
+from ..providers._deadlines import Deadlines
+from ..providers._tape import Recorder, Tape
+
+
+@dataclass(frozen=True, slots=True)
+class Tapes:
+    """Files of exchanges with models: one to write (`record`), one to answer from without calling any (`replay`)."""
+
+    record: str = ""
+    replay: str = ""
+
+
+NO_TAPES = Tapes()
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long a model is asked: `retries` of a failed call, `seconds` for an answer with all of them."""
+
+    retries: int = 3
+    seconds: float = 600.0
+
+    @classmethod
+    def of(cls, timeouts: Timeouts) -> "Patience":
+        return cls(timeouts.retry_count, timeouts.request)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        return Deadlines(total=self.seconds)
+
+
+PATIENT = Patience()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What models are made with: sections of the file, the environment, and how many script entries are used up."""
+
+    providers: Mapping[str, Any] = field(default_factory=dict)
+    prices: Mapping[str, Any] = field(default_factory=dict)
+    context_windows: Mapping[str, int] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    patience: Patience = Patience()
+    starts: Mapping[str, int] = field(default_factory=dict)
+    recorder: Recorder | None = None
+    tape: Tape | None = None
+
+    @classmethod
+    def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
+        file = loaded.file
+        mask = Mask(loaded.secret_names)
+        return cls(
+            providers={name: _written(section) for name, section in file.providers.items()},
+            prices={name: _written(section) for name, section in file.prices.items()},
+            context_windows=file.context_windows,
+            environment=loaded.environment,
+            patience=Patience.of(file.discussion.timeouts),
+            starts=starts or {},
+            recorder=Recorder(Path(tapes.record), mask) if tapes.record else None,
+            tape=Tape.read(Path(tapes.replay), mask) if tapes.replay else None,
+        )
+
+
+def _written(section: Any) -> dict[str, Any]:
+    """What the file says of a section, without what it leaves open."""
+    written: dict[str, Any] = section.model_dump(exclude_unset=True)
+    return written

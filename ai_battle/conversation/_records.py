@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic_core import PydanticSerializationError, to_json
 
 from ..core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
-from ..core.exchange import Usage
+from ..core.exchange import ToolSpec, Usage
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.texts import each_text
 from ..wire.genai import (
@@ -93,9 +93,18 @@ def _messages_from_json(messages: Any) -> tuple[Message, ...]:
     return tuple(message_from_json(message) for message in messages)
 
 
+def _specs_to_json(specs: tuple[ToolSpec, ...]) -> Any:
+    return [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
+
+
+def _specs_from_json(specs: Any) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec(spec["name"], spec["description"], spec["parameters"]) for spec in specs)
+
+
 _CONVERTED: Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     Message: (message_to_json, message_from_json),
     tuple[Message, ...]: (_messages_to_json, _messages_from_json),
+    tuple[ToolSpec, ...]: (_specs_to_json, _specs_from_json),
     Usage: (usage_to_json, usage_from_json),
     ToolCall: (part_to_json, part_from_json),
     ToolResult: (part_to_json, part_from_json),

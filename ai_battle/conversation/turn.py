@@ -24,6 +24,7 @@ from ..core.events import (
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
 from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, StuckFound
 from ..core.messages import Message, ToolCall
+from ..core.tooling import ToolDecided, ToolsOffered
 from .participant import Participant
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
@@ -31,7 +32,7 @@ Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 _ALOUD = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
 _SIGNED = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
-    StuckFound, HelpAsked, HelpFailed, DraftDropped, BoostStep,
+    StuckFound, HelpAsked, HelpFailed, DraftDropped, BoostStep, ToolsOffered, ToolDecided,
 )  # fmt: skip
 
 

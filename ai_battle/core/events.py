@@ -7,6 +7,7 @@ from typing import Any, Literal
 from .exchange import NOTHING_USED, Stop, Usage
 from .helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, Role, StuckFound
 from .messages import Message, ToolCall, ToolResult
+from .tooling import ToolDecided, ToolsOffered
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,7 @@ class RunFinished:
 Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
-    | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
+    | ToolsOffered | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
     | StuckFound | HelpAsked | HelpFailed | DraftDropped | BoostStep
     | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished

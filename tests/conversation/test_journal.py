@@ -33,8 +33,9 @@ from ai_battle.core.events import (
     TurnStarted,
     Warned,
 )
-from ai_battle.core.exchange import Usage
+from ai_battle.core.exchange import ToolSpec, Usage
 from ai_battle.core.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, assistant
+from ai_battle.core.tooling import ToolDecided, ToolsOffered
 
 from .runs import turn
 
@@ -77,6 +78,16 @@ async def test_every_event_is_read_back_as_it_was(journal: Journal) -> None:
         await journal(event)
 
     assert list(EVERY_EVENT) == [event for _, event in read(journal.run_dir)]
+
+
+async def test_what_is_said_of_tools_is_read_back_as_it_was(journal: Journal) -> None:
+    """These came later than the golden file of the first version."""
+    spec = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
+    events: list[Event] = [ToolsOffered((spec,), "ann"), ToolDecided(CALL, "denied", "person", "too costly", "ann")]
+    for event in events:
+        await journal(event)
+
+    assert events == [event for _, event in read(journal.run_dir)]
 
 
 async def test_a_journal_of_an_earlier_version_is_read_as_what_it_said() -> None:

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .collaboration._stuck.detector import StuckDetector
     from .conversation import CollaborativeConversationManager, ConversationManager, Participant, RunResult
     from .core.client import BaseClient, ModelClient
     from .core.errors import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .wire.dialects import parse_tool_calls
 
 _HOME = {
+    "collaboration._stuck.detector": ("StuckDetector",),
     "conversation": ("CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult"),
     "core.client": ("BaseClient", "ModelClient"),
     "core.errors": (
@@ -79,6 +81,7 @@ __all__ = [
     "RateLimited",
     "Refused",
     "RunResult",
+    "StuckDetector",
     "Text",
     "Thinking",
     "Tool",

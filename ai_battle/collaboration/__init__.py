@@ -1,1 +1,6 @@
 """Models that help each other: each strategy is one file, and a `ModelClient` like any other."""
+
+from ._stuck.assessment import Assessment, Context
+from ._stuck.detector import StuckDetector
+
+__all__ = ["Assessment", "Context", "StuckDetector"]

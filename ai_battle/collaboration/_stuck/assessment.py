@@ -44,7 +44,8 @@ class Assessment:
     """How good an answer is likely to be.
 
     `quality` is the probability that it is right, `gain` how much more likely a helper is right than this answer;
-    `signals` are the measures that speak, by name; `reason` is one sentence for people.
+    `signals` are the measures that speak, by name; `reason` is one sentence for people. `at_once`: a hard check
+    failed, and no further attempt of the same model is worth its price.
     """
 
     quality: float
@@ -52,3 +53,4 @@ class Assessment:
     stuck: bool
     signals: Mapping[str, float] = field(default_factory=dict, hash=False)
     reason: str = ""
+    at_once: bool = False

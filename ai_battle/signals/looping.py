@@ -1,0 +1,35 @@
+"""Text that goes round in circles."""
+
+import re
+
+LONGEST = 20_000
+"""Characters of an answer that are looked at, from its end."""
+
+_TAIL = 1_600
+_PERIODS = 400
+_LEAST = 60
+_WORD = re.compile(r"\w+")
+
+
+def looping_tail(text: str) -> int:
+    """The length of the block that a text ends in three times or more, `_LEAST` characters in all; 0: it does not."""
+    tail = text[-_TAIL:].rstrip()
+    last = tail[-1:]
+    for period in range(1, min(_PERIODS, len(tail) // 3) + 1):
+        if tail[-1 - period] == last and tail.endswith(tail[-period:] * max(3, -(-_LEAST // period))):
+            return period if _says_something(tail[-period:]) else 0
+    return 0
+
+
+def four_word_repetition(text: str) -> float:
+    """The share of four-word runs that stood in the text before; 0 for texts too short to tell."""
+    said = _WORD.findall(text[-LONGEST:].casefold())
+    runs = len(said) - 3
+    if runs < 16:
+        return 0.0
+    return 1 - len(set(zip(said, said[1:], said[2:], said[3:], strict=False))) / runs
+
+
+def _says_something(block: str) -> bool:
+    """Lines, dots and blanks are drawn on purpose."""
+    return any(character.isalnum() for character in block)

@@ -1,0 +1,20 @@
+"""Text that stops in the middle."""
+
+import re
+
+_TAIL = 300
+_OPEN_END = re.compile(r"(?:[,;(\[{=+*/<-]|\b(?:a|an|the|and|or|of|to|with|is|are|was|by|for|in|that|which))$")
+
+
+def cut_off(text: str) -> bool:
+    """It ends in the middle of a sentence, of a code block, of JSON or of a calculation."""
+    tail = text[-_TAIL:].rstrip()
+    if not tail:
+        return False
+    return text.count("```") % 2 == 1 or bool(_OPEN_END.search(tail)) or _is_open_json(text)
+
+
+def _is_open_json(text: str) -> bool:
+    """It begins as an object or a list and never ends."""
+    begun = text.lstrip()[:1]
+    return begun in ("{", "[") and not text.rstrip().endswith(("}", "]", "```", ")", ">"))

@@ -14,7 +14,8 @@ from typing import Any, TextIO
 import click
 
 from ai_battle.conversation import RunResult
-from ai_battle.core.events import Emit, Event, RunStarted, ignore
+from ai_battle.conversation.journal import messages
+from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.reporting import write_reports
 
 from ._live import LiveView, Look, PlainLines, view
@@ -36,7 +37,7 @@ class Showing:
 
 
 class _Noted:
-    """Passes events on and keeps the run directory, which an interrupted run has to name.
+    """Passes events on and keeps the run directory, which an interrupted run has to name, and how it ended.
 
     When nobody reads on (`| head`), the run is interrupted: what is said now would be paid for and seen by nobody.
     Not so with `--json`, where the result is still to come.
@@ -44,12 +45,15 @@ class _Noted:
 
     def __init__(self, emit: Emit, *, as_json: bool) -> None:
         self.run_dir = ""
+        self.ended: RunFinished | None = None
         self._emit = emit
         self._as_json = as_json
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self.run_dir = event.run_dir
+        elif isinstance(event, RunFinished):
+            self.ended = event
         try:
             await self._emit(event)
         except BrokenPipeError:
@@ -61,6 +65,22 @@ class _Noted:
 
 def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     """The exit code of the run; prints the run directory last."""
+    result = played(discuss, showing, run_dir)
+    if result is None or result.status == "interrupted":
+        return INTERRUPTED
+    if showing.as_json:
+        click.echo(json.dumps(document(result), indent=2, ensure_ascii=False))
+    else:
+        print_summary(result)
+    return exit_code(result.status)
+
+
+def exit_code(status: str) -> int:
+    return {"done": DONE, "interrupted": INTERRUPTED}.get(status, FAILED)
+
+
+def played(discuss: Discuss, showing: Showing, run_dir: str = "") -> RunResult | None:
+    """How the run ended, with its reports written; None when it was interrupted before there was anything of it."""
     screen = _view(showing)
     noted = _Noted(screen or ignore, as_json=showing.as_json)
     noted.run_dir = run_dir
@@ -69,12 +89,18 @@ def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     except asyncio.CancelledError:
         _close(screen)
         _say_how_to_go_on(noted.run_dir)
-        return INTERRUPTED
+        return _interrupted(noted)
     finally:
         _close(screen)
     write_reports(result.run_dir)
-    (_print_json if showing.as_json else _print_summary)(result)
-    return DONE if result.status == "done" else FAILED
+    return result
+
+
+def _interrupted(noted: _Noted) -> RunResult | None:
+    if not noted.ended:
+        return None
+    ended, run_dir = noted.ended, Path(noted.run_dir)
+    return RunResult("interrupted", ended.stop_reason, ended.turns, ended.usage, run_dir, messages(run_dir))
 
 
 def _view(showing: Showing) -> LiveView | PlainLines | None:
@@ -126,7 +152,7 @@ def _close(screen: LiveView | PlainLines | None) -> None:
         screen.close()
 
 
-def _print_summary(result: RunResult) -> None:
+def print_summary(result: RunResult) -> None:
     how = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}[
         result.status
     ]
@@ -138,10 +164,11 @@ def _print_summary(result: RunResult) -> None:
     click.echo(str(result.run_dir))
 
 
-def _print_json(result: RunResult) -> None:
+def document(result: RunResult) -> dict[str, Any]:
+    """The run as `--json` prints it."""
     from ai_battle.wire.genai import message_to_json, usage_to_json
 
-    document = {
+    return {
         "run": str(result.run_dir),
         "status": result.status,
         "stop_reason": result.stop_reason,
@@ -149,4 +176,3 @@ def _print_json(result: RunResult) -> None:
         "usage": usage_to_json(result.usage),
         "messages": [message_to_json(message) for message in result.messages],
     }
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -1,8 +1,7 @@
-"""`ai-battle run`: one discussion, live on the terminal."""
+"""`ai-battle run`: one discussion, or a series of the same one, live on the terminal."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,15 +10,30 @@ from ._options import as_json
 if TYPE_CHECKING:
     from ai_battle.assembly import Tapes
     from ai_battle.config import Loaded
-    from ai_battle.conversation.forecast import Expected
+
+    from ._running import Showing
+    from ._series import Planned
+
+MOST_RUNS = 1000
 
 
 @click.command("run")
 @click.argument("config")
 @click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5.")
 @click.option("--turns", type=click.IntRange(1), help="How many rounds: everyone speaks once per round.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="The most that it may cost.")
-@click.option("--out", type=click.Path(path_type=Path), help="The run directory; by default one under runs/.")
+@click.option("--modes", metavar="A,B", default="", help="Run it in each of these modes: ai-ai,no-meta.")
+@click.option("--repeat", type=click.IntRange(1, MOST_RUNS), metavar="N", help="Run it N times in each mode.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="USD",
+    help="The most that it may cost; with --modes or --repeat, that all runs together may cost.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The run directory, by default one under runs/; with --modes or --repeat, the folder of all of them.",
+)
 @click.option("--record", metavar="FILE", default="", help="Write every exchange with a model to FILE.")
 @click.option("--replay", metavar="FILE", default="", help="Answer from such a FILE; no model is called.")
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
@@ -36,24 +50,31 @@ def command(
     **how: object,
 ) -> int:
     """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart."""
-    from ai_battle.assembly import Tapes
+    from ai_battle.assembly import NO_TAPES, Tapes
     from ai_battle.conversation import checked
 
+    from ._forecasting import show_forecast
     from ._trust import require_trust
 
-    shortcuts = {"discussion.turns": turns, "discussion.limits.cost_usd": max_cost}
+    several = bool(how["modes"] or how["repeat"])
+    shortcuts = {"discussion.turns": turns, "discussion.limits.cost_usd": None if several else max_cost}
     overrides = (*changes, *(f"{path}={value}" for path, value in shortcuts.items() if value is not None))
     tapes = Tapes(str(how["record"]), str(how["replay"]))
+    if several and tapes != NO_TAPES:
+        raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
     loaded = checked(config, overrides, tapes)
+    runs = _planned(loaded, how) if several else ()
     require_trust(loaded, given=bool(how["trust"]))
-    return _forecast(loaded, bool(how["as_json"])) if how["dry_run"] else _run(loaded, tapes, how)
+    if how["dry_run"]:
+        show_forecast(loaded, runs, as_json=bool(how["as_json"]))
+        return 0
+    return _run_series(runs, max_cost, how) if several else _run(loaded, tapes, how)
 
 
 def _run(loaded: "Loaded", tapes: "Tapes", how: dict[str, object]) -> int:
     from ai_battle.conversation import ConversationManager
 
-    from ._live import Look
-    from ._running import Showing, run
+    from ._running import run
 
     manager = ConversationManager.from_config(
         loaded,
@@ -61,32 +82,26 @@ def _run(loaded: "Loaded", tapes: "Tapes", how: dict[str, object]) -> int:
         tapes=tapes,
         allow_unsandboxed=bool(how["allow_unsandboxed"]),
     )
-    showing = Showing(bool(how["quiet"]), bool(how["as_json"]), Look.of(loaded, verbose=bool(how["verbose"])))
-    return run(manager.run_discussion, showing)
+    return run(manager.run_discussion, _showing(loaded, how))
 
 
-def _forecast(loaded: "Loaded", as_json: bool) -> int:
-    from ai_battle.conversation.forecast import forecast
+def _planned(loaded: "Loaded", how: dict[str, Any]) -> "tuple[Planned, ...]":
+    from ._series import planned
 
-    expected = forecast(loaded)
-    if as_json:
-        click.echo(json.dumps([one.to_json() for one in expected], indent=2, ensure_ascii=False))
-    else:
-        _show_forecast(expected)
-    return 0
+    return planned(loaded, how["modes"], how["repeat"] or 1, how["out"])
 
 
-def _show_forecast(expected: "list[Expected]") -> None:
-    from ai_battle.core.exchange import NOTHING_USED
+def _run_series(runs: "tuple[Planned, ...]", max_cost: float | None, how: dict[str, object]) -> int:
+    from ai_battle.conversation.limits import Limits
 
-    from ._money import dollars, tokens
-    from ._plain import plain
+    from ._series import Series
 
-    for one in expected:
-        click.secho(f"\n{plain(one.name)} {one.model}", bold=True)
-        for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
-            if text:
-                click.echo(f"  {role}: {plain(text)}".replace("\n", "\n    "))
-        click.echo(f"  expected: {one.turns} turns, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
-    total = sum((one.usage for one in expected), NOTHING_USED)
-    click.echo(f"\nAll together about {tokens(total)}, {dollars(total.cost_usd)}. No model was called.")
+    showing = _showing(runs[0].loaded, how)
+    return Series(runs, showing, Limits(max_cost), bool(how["allow_unsandboxed"])).play()
+
+
+def _showing(loaded: "Loaded", how: dict[str, object]) -> "Showing":
+    from ._live import Look
+    from ._running import Showing
+
+    return Showing(bool(how["quiet"]), bool(how["as_json"]), Look.of(loaded, verbose=bool(how["verbose"])))

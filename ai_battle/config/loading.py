@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,12 @@ class Loaded:
         """The configuration as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
         return written_back(self.tree, self.expansion, self.base)
 
+    def changed(self, *overrides: str) -> "Loaded":
+        """The same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
+        origin = Origin(self.tree, [], self.base, self.name, self.shown)
+        again = _loaded(origin, self.environment, overrides)
+        return replace(again, notes=tuple(dict.fromkeys((*self.notes, *again.notes))))
+
 
 Check = Callable[[Loaded], Iterable[Problem]]
 
@@ -95,10 +101,19 @@ def load(
     where relative paths start and `.env` is read; by default the folder of the file. `also` finds what else is wrong.
     """
     origin = _origin(source, base)
-    tree, notes = rewritten(overridden(origin.tree, overrides))
     variables = os.environ if environment is None else environment
     if not isinstance(source, Mapping):
         variables = with_dotenv(variables, origin.base)
+    return _loaded(origin, variables, overrides, also)
+
+
+def _loaded(
+    origin: Origin,
+    variables: Mapping[str, str],
+    overrides: Sequence[str],
+    also: Check = lambda loaded: (),
+) -> Loaded:
+    tree, notes = rewritten(overridden(origin.tree, overrides))
     expansion = Expansion(variables)
     expanding = Expanding(expansion)
     file, problems = _validated(_expanded(tree, expanding, origin), tree)

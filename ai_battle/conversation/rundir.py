@@ -78,13 +78,18 @@ def _difference(before: str, now: str) -> str:
     return "\n".join(diff)
 
 
-def _taken(out: Path) -> Path:
+def require_free(out: Path) -> None:
+    """Raises `ConfigError` for a file and for a directory that is in use."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory with --out.")
-    out.mkdir(parents=True, exist_ok=True)
-    if any(entry.name not in LEFT_BEHIND for entry in out.iterdir()):
+    if out.exists() and any(entry.name not in LEFT_BEHIND for entry in out.iterdir()):
         way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else "."
         raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}")
+
+
+def _taken(out: Path) -> Path:
+    require_free(out)
+    out.mkdir(parents=True, exist_ok=True)
     return out
 
 

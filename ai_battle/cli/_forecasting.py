@@ -1,0 +1,68 @@
+"""What a dry run shows: the first requests, and about what the run, or a series of runs, would cost."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from ai_battle.config import Loaded
+from ai_battle.conversation.forecast import Expected, forecast
+from ai_battle.core.exchange import NOTHING_USED, Usage
+from ai_battle.wire.genai import usage_to_json
+
+from ._money import dollars, tokens
+from ._plain import plain
+from ._series import Planned, in_turn
+
+
+def show_forecast(loaded: Loaded, series: Sequence[Planned], *, as_json: bool) -> None:
+    """Of one run; of a `series`, by mode and of all runs together."""
+    if series:
+        _show_series(series, as_json=as_json)
+        return
+    expected = forecast(loaded)
+    if as_json:
+        _print([one.to_json() for one in expected])
+    else:
+        _show(expected)
+        _show_total(_usage(expected))
+
+
+def _show_series(runs: Sequence[Planned], *, as_json: bool) -> None:
+    modes = in_turn(runs)
+    expected = {run.mode: forecast(run.loaded) for run in runs if run.repeat == 1}
+    total = sum((_usage(expected[run.mode]) for run in runs), NOTHING_USED)
+    if as_json:
+        entries = [_to_json(mode, modes[mode], expected[mode]) for mode in modes]
+        _print({"modes": entries, "usage": usage_to_json(total)})
+        return
+    for mode, number in modes.items():
+        click.secho(f"\nMode {mode}, {number} {'run' if number == 1 else 'runs'}", bold=True)
+        _show(expected[mode])
+    _show_total(total)
+
+
+def _to_json(mode: str, runs: int, expected: Iterable[Expected]) -> dict[str, Any]:
+    return {"mode": mode, "runs": runs, "forecast": [one.to_json() for one in expected]}
+
+
+def _show(expected: Iterable[Expected]) -> None:
+    for one in expected:
+        click.secho(f"\n{plain(one.name)} {one.model}", bold=True)
+        for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
+            if text:
+                click.echo(f"  {role}: {plain(text)}".replace("\n", "\n    "))
+        click.echo(f"  expected: {one.turns} turns, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
+
+
+def _show_total(usage: Usage) -> None:
+    click.echo(f"\nAll together about {tokens(usage)}, {dollars(usage.cost_usd)}. No model was called.")
+
+
+def _usage(expected: Iterable[Expected]) -> Usage:
+    return sum((one.usage for one in expected), NOTHING_USED)
+
+
+def _print(document: Any) -> None:
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))

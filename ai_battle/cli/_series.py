@@ -1,0 +1,197 @@
+"""A series of runs: the same discussion in several modes, several times, one after another."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ai_battle.config import Loaded
+from ai_battle.config.discussion import MODES as SPELLINGS
+from ai_battle.conversation import ConversationManager, RunResult
+from ai_battle.conversation.limits import Ledger, Limits, nearest
+from ai_battle.conversation.manager import NO_LIMITS
+from ai_battle.conversation.plan import MODES
+from ai_battle.conversation.rundir import LONGEST_NAME, require_free
+from ai_battle.core.events import Emit, Event, ModelReplied
+from ai_battle.core.plugins import near
+
+from ._money import dollars, tokens
+from ._running import INTERRUPTED, Showing, document, exit_code, played, print_summary
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run: the `repeat`th in its mode."""
+
+    loaded: Loaded
+    mode: str
+    repeat: int
+    out: Path | None = None
+
+    @property
+    def label(self) -> str:
+        return f"{self.mode}-{self.repeat}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    run: Planned
+    result: RunResult
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {**document(self.result), "mode": self.run.mode, "repeat": self.run.repeat}
+
+
+@dataclass(slots=True)
+class Series:
+    """Plays its runs and reports on all of them; `limits` hold for what they use together."""
+
+    runs: Sequence[Planned]
+    showing: Showing
+    limits: Limits = NO_LIMITS
+    allow_unsandboxed: bool = False
+    _used: Ledger = field(default_factory=Ledger)
+    _started: int = 0
+    _ended: list[_Ended] = field(default_factory=list)
+
+    def play(self) -> int:
+        """The worst exit code of all. What ended is reported also when the series breaks off."""
+        for run in self.runs:
+            if run.out:
+                require_free(run.out)
+        try:
+            return max(self._codes())
+        finally:
+            self._report()
+
+    def _codes(self) -> Iterator[int]:
+        for run in self.runs:
+            if reached := nearest(self.limits, self._used):
+                spent = f"{dollars(reached.used)} of {dollars(reached.allowed)}"
+                click.echo(f"--max-cost is used up by the runs before ({spent}).", err=True)
+                yield exit_code("limit")
+                return
+            code = self._code(run)
+            yield code
+            if code == INTERRUPTED:
+                return
+
+    def _code(self, run: Planned) -> int:
+        self._started += 1
+        self._announce(run)
+        begun = time.monotonic()
+        result = played(lambda emit: self._discuss(run, emit), self.showing)
+        if result is None:
+            return INTERRUPTED
+        self._ended.append(_Ended(run, result, time.monotonic() - begun))
+        if not self.showing.quiet and not self.showing.as_json:
+            print_summary(result)
+        return exit_code(result.status)
+
+    async def _discuss(self, run: Planned, emit: Emit) -> RunResult:
+        async def count(event: Event) -> None:
+            if isinstance(event, ModelReplied):
+                self._used.add(event.usage)
+            await emit(event)
+
+        loaded = self._within_limits(run.loaded)
+        manager = ConversationManager.from_config(loaded, out=run.out, allow_unsandboxed=self.allow_unsandboxed)
+        return await manager.run_discussion(count)
+
+    def _within_limits(self, loaded: Loaded) -> Loaded:
+        """A run may use what the runs before have left, and no more than the file allows each run."""
+        if self.limits.cost_usd is None:
+            return loaded
+        left = self.limits.cost_usd - self._used.known_cost
+        allowed = loaded.file.discussion.limits.cost_usd
+        return loaded.changed(f"discussion.limits.cost_usd={left if allowed is None else min(left, allowed):.9f}")
+
+    def _announce(self, run: Planned) -> None:
+        if self.showing.quiet:
+            return
+        repeats = in_turn(self.runs)[run.mode]
+        words = f"Run {self._started} of {len(self.runs)}: {run.mode}, {run.repeat} of {repeats}"
+        click.secho(words if self._started == 1 else f"\n{words}", bold=True, err=self.showing.as_json)
+
+    def _report(self) -> None:
+        if rest := [run.label for run in self.runs[self._started :]]:
+            click.echo(f"Not started: {', '.join(rest)}.", err=True)
+        if self.showing.as_json:
+            runs = [ended.to_json() for ended in self._ended]
+            click.echo(json.dumps({"runs": runs}, indent=2, ensure_ascii=False))
+        elif self._ended:
+            self._show_table()
+
+    def _show_table(self) -> None:
+        from rich.table import Table
+
+        from ._options import show_table
+
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for heading in ("run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds"):
+            table.add_column(heading, overflow="fold")
+        for ended in self._ended:
+            table.add_row(*_cells(ended))
+        click.echo()
+        show_table(table)
+        used = self._used.usage
+        click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")
+
+
+def planned(loaded: Loaded, modes: str, repeats: int, out: Path | None) -> tuple[Planned, ...]:
+    """Every run of a series, in order: all of one mode, then all of the next, each with a directory of its own.
+
+    Without `modes` (divided by commas) the discussion keeps its own. Raises `click.BadParameter` for an unknown one.
+    """
+    variants = {
+        mode: loaded.changed(f"discussion.mode={mode}") for mode in _named(modes) or (loaded.file.discussion.mode,)
+    }
+    return tuple(_run(variants[mode], mode, number, out) for mode in variants for number in range(1, repeats + 1))
+
+
+def _run(loaded: Loaded, mode: str, number: int, out: Path | None) -> Planned:
+    label = f"{mode}-{number}"
+    name = f"{loaded.name[: LONGEST_NAME - len(label) - 1]}-{label}"
+    return Planned(replace(loaded, name=name), mode, number, out / label if out else None)
+
+
+def in_turn(runs: Sequence[Planned]) -> Counter[str]:
+    """The modes in their order, each with the number of its runs."""
+    return Counter(run.mode for run in runs)
+
+
+def _named(modes: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in modes.split(",") if modes.strip() else ():
+        plain = name.strip().lower().replace("_", "-")
+        mode = SPELLINGS.get(plain, plain)
+        if mode not in MODES:
+            raise _wrong(f"there is no mode {name.strip()!r}{near(plain, [*MODES, *SPELLINGS])}")
+        if mode in found:
+            raise _wrong(f"{mode} is named twice; --repeat runs a mode more than once")
+        found.append(mode)
+    return tuple(found)
+
+
+def _wrong(words: str) -> click.BadParameter:
+    return click.BadParameter(words, param_hint="--modes")
+
+
+def _cells(ended: _Ended) -> tuple[str, ...]:
+    result = ended.result
+    return (
+        str(result.run_dir),
+        ended.run.mode,
+        str(ended.run.repeat),
+        result.status,
+        str(result.turns),
+        tokens(result.usage),
+        dollars(result.usage.cost_usd),
+        f"{ended.seconds:.1f}",
+    )

@@ -1,0 +1,271 @@
+"""One discussion in several modes, several times: what is run, shown, kept, and how a series ends."""
+
+import json
+import re
+import shlex
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ai_battle.config import load
+from ai_battle.testing import FakeProviders, fault
+from tests.scenarios.terminal import begun, end_all, ended, wait_for
+
+from .conftest import Run
+
+SCRIPTED = """
+discussion:
+  turns: 1
+  mode: ai-ai
+  goal: Count.
+  models:
+    Ann: {type: scripted/a, script: [one]}
+    Bob: {type: scripted/b, script: [two]}
+"""
+PAIR = """
+discussion:
+  turns: 1
+  goal: Say something.
+  models:
+    Ann: {type: gpt-4o}
+    Bob: {type: gpt-4o}
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on() -> Iterator[None]:
+    yield
+    end_all()
+
+
+@pytest.fixture
+def scripted(folder: Path) -> Path:
+    path = folder / "count.yaml"
+    path.write_text(SCRIPTED)
+    return path
+
+
+@pytest.fixture
+def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
+    """Two models that cost something, in pair.yaml."""
+    (folder / "pair.yaml").write_text(PAIR)
+    with FakeProviders.in_thread() as fakes:
+        for name, value in fakes.environment.items():
+            monkeypatch.setenv(name, value)
+        yield fakes
+
+
+def cost_of_one(ai_battle: Run) -> float:
+    cost = json.loads(ai_battle("run", "pair.yaml", "--json").out)["usage"]["cost_usd"]
+    assert cost > 0
+    return float(cost)
+
+
+def modes_and_repeats(out: str) -> list[tuple[str, int]]:
+    return [(run["mode"], run["repeat"]) for run in json.loads(out)["runs"]]
+
+
+class TestRuns:
+    def test_each_mode_is_run_as_often_as_asked_one_after_another(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--modes", "no-meta,human-ai", "--repeat", 2)
+
+        assert outcome.code == 0
+        assert [line for line in outcome.lines if line.startswith("Run ")] == [
+            "Run 1 of 4: no-meta, 1 of 2",
+            "Run 2 of 4: no-meta, 2 of 2",
+            "Run 3 of 4: human-ai, 1 of 2",
+            "Run 4 of 4: human-ai, 2 of 2",
+        ]
+        assert outcome.lines.count("[1] Ann: one") == 4
+
+    def test_each_has_a_directory_that_tells_mode_and_number_and_runs_in_that_mode(
+        self, ai_battle: Run, scripted: Path
+    ) -> None:
+        ai_battle("run", scripted, "--modes", "no-meta,human-ai", "--repeat", 2, "--quiet")
+
+        names = sorted(path.name.partition("Z-")[2] for path in Path("runs").iterdir())
+        assert names == ["count-human-ai-1", "count-human-ai-2", "count-no-meta-1", "count-no-meta-2"]
+        for path in Path("runs").iterdir():
+            assert str(load(path / "config.yaml").file.discussion.mode) in path.name
+            assert {"journal.jsonl", "transcript.md", "report.html"} <= {file.name for file in path.iterdir()}
+
+    def test_a_long_name_leaves_room_for_mode_and_number(self, ai_battle: Run, folder: Path) -> None:
+        path = folder / f"{'long' * 30}.yaml"
+        path.write_text(SCRIPTED)
+        ai_battle("run", path, "--repeat", 1)
+        (made,) = Path("runs").iterdir()
+        assert made.name.endswith("-ai-ai-1")
+
+    def test_with_out_they_are_folders_inside_of_it(self, ai_battle: Run, scripted: Path) -> None:
+        ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all")
+        assert sorted(path.name for path in Path("all").iterdir()) == ["ai-ai-1", "no-meta-1"]
+
+    def test_repeat_alone_keeps_the_mode_of_the_file(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--repeat", 2, "--json")
+        assert modes_and_repeats(outcome.out) == [("ai-ai", 1), ("ai-ai", 2)]
+
+    def test_older_spellings_of_a_mode_are_read(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--modes", "Default, human_ai", "--json")
+        assert modes_and_repeats(outcome.out) == [("no-meta", 1), ("human-ai", 1)]
+
+    def test_the_options_have_twins_in_the_environment_and_set_goes_with_them(
+        self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AI_BATTLE_RUN_MODES", "ai-ai,no-meta")
+        monkeypatch.setenv("AI_BATTLE_RUN_REPEAT", "2")
+        runs = json.loads(ai_battle("run", scripted, "--json", "--set", "discussion.goal=Sing.").out)["runs"]
+        assert len(runs) == 4
+        assert {run["messages"][0]["parts"][0]["content"] for run in runs} == {"Sing."}
+
+    def test_every_run_is_of_the_file_as_it_was_at_the_start(self, ai_battle: Run, folder: Path) -> None:
+        """The tool of the first run stands for somebody who edits the file meanwhile."""
+        path = folder / "edited.yaml"
+        written = SCRIPTED.replace("[one]", "[{call: {tool: spoil}}, one]")
+        path.write_text(f"{written}  tools: {{enabled: true, paths: [spoil.py]}}\n")
+        (folder / "spoil.py").write_text(
+            "from pathlib import Path\nfrom ai_battle import tool\n\n\n"
+            "@tool\ndef spoil() -> dict[str, bool]:\n"
+            '    """Spoils the file."""\n'
+            f"    Path({str(path)!r}).write_text('nothing')\n"
+            "    return {'spoilt': True}\n"
+        )
+        outcome = ai_battle("run", path, "--repeat", 2, "--trust", "--max-cost", 1, "--quiet")
+        assert (outcome.code, path.read_text()) == (0, "nothing")
+
+
+class TestResults:
+    def test_a_table_sums_up_what_each_run_took(self, ai_battle: Run, scripted: Path) -> None:
+        outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all", "--quiet")
+
+        heading, first, second, total = outcome.lines[-4:]
+        assert heading.split() == ["run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds"]
+        assert first.split()[:5] == ["all/ai-ai-1", "ai-ai", "1", "done", "2"]
+        assert re.fullmatch(r"all/no-meta-1 +no-meta +1 +done +2 +\d+ in, \d+ out +\$0\.00 +\d+\.\d", second)
+        assert re.fullmatch(r"All together: \d+ in, \d+ out, \$0\.00\.", total)
+
+    def test_json_is_one_document_of_all_runs(self, ai_battle: Run, scripted: Path) -> None:
+        single = json.loads(ai_battle("run", scripted, "--json").out)
+        outcome = ai_battle("run", scripted, "--repeat", 2, "--json", "--out", "all")
+
+        (first, second) = json.loads(outcome.out)["runs"]
+        assert {*first} == {*single, "mode", "repeat"}
+        assert (first["run"], first["status"], first["turns"]) == ("all/ai-ai-1", "done", 2)
+        assert second["messages"] == first["messages"] == single["messages"]
+        assert "Run 2 of 2: ai-ai, 2 of 2" in outcome.err
+
+    def test_the_exit_code_is_the_worst_and_a_run_that_fails_keeps_no_other_from_running(
+        self, ai_battle: Run, pair: FakeProviders
+    ) -> None:
+        pair.openai.says("Hello.", "Hi.", fault("http_401"), "Hello again.")
+        outcome = ai_battle("run", "pair.yaml", "--repeat", 3, "--out", "all")
+
+        assert outcome.code == 1
+        statuses = [re.split(r"  +", line)[3] for line in outcome.lines[-4:-1]]
+        assert statuses == ["done", "failed", "done"]
+        assert "ai-battle resume all/human-ai-2" in outcome.err
+
+
+class TestCost:
+    def test_max_cost_holds_for_all_runs_together(self, ai_battle: Run, pair: FakeProviders) -> None:
+        most = 2.1 * cost_of_one(ai_battle)
+        outcome = ai_battle("run", "pair.yaml", "--repeat", 4, "--max-cost", most, "--out", "all")
+
+        assert outcome.code == 1
+        assert sorted(path.name for path in Path("all").iterdir()) == ["human-ai-1", "human-ai-2"]
+        assert "--max-cost is used up by the runs before" in outcome.err
+        assert "Not started: human-ai-3, human-ai-4." in outcome.err
+
+    def test_a_run_may_use_what_is_left_and_no_more_than_the_file_allows(
+        self, ai_battle: Run, pair: FakeProviders
+    ) -> None:
+        one = cost_of_one(ai_battle)
+        limited = ("--set", f"discussion.limits.cost_usd={3 * one:f}")
+        ai_battle("run", "pair.yaml", "--repeat", 2, "--max-cost", 3.5 * one, "--out", "all", *limited)
+
+        allowed = [load(f"all/human-ai-{n}/config.yaml").file.discussion.limits.cost_usd for n in (1, 2)]
+        assert allowed == pytest.approx([3 * one, 2.5 * one], rel=0.02)
+
+
+class TestDryRun:
+    def test_the_requests_of_each_mode_and_the_sum_of_the_forecast_are_shown(
+        self, ai_battle: Run, scripted: Path
+    ) -> None:
+        outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--repeat", 3, "--dry-run")
+
+        assert outcome.code == 0
+        assert [line for line in outcome.lines if line.startswith("Mode ")] == [
+            "Mode ai-ai, 3 runs",
+            "Mode no-meta, 3 runs",
+        ]
+        assert outcome.lines.count("  user: Count.") == 4
+        assert sum("You are Ann" in line for line in outcome.lines) == 1, "no-meta sends no system prompt"
+        assert not Path("runs").exists()
+
+    def test_the_sum_counts_every_run(self, ai_battle: Run, scripted: Path) -> None:
+        document = json.loads(
+            ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--repeat", 3, "--dry-run", "--json").out
+        )
+        modes = document["modes"]
+        assert [(mode["mode"], mode["runs"]) for mode in modes] == [("ai-ai", 3), ("no-meta", 3)]
+        tokens = [one["usage"]["input_tokens"] for mode in modes for one in mode["forecast"]]
+        assert document["usage"]["input_tokens"] == 3 * sum(tokens)
+
+
+class TestInterrupted:
+    @pytest.mark.parametrize("options", [(), ("--json",)], ids=["shown", "json"])
+    def test_ctrl_c_saves_the_run_and_says_how_to_go_on_and_what_was_not_started(
+        self, folder: Path, options: tuple[str, ...]
+    ) -> None:
+        slow = SCRIPTED.replace("script: [two]", "pace: 0.05, script: [a b c d e f g h i j k l m n o p]")
+        (folder / "slow.yaml").write_text(slow)
+        shape = ("--set", "discussion.turns=1", "--modes", "ai-ai,no-meta", "--repeat", "2")
+        process = begun("run", "slow.yaml", "--out", "all", *shape, *options)
+        wait_for('"turn_started","turn":2', Path("all/ai-ai-2/journal.jsonl"))
+        process.send_signal(signal.SIGINT)
+        stopped = ended(process)
+
+        assert (stopped.code, "Traceback" in stopped.err) == (130, False)
+        assert "Not started: no-meta-1, no-meta-2." in stopped.err
+        assert sorted(path.name for path in Path("all").iterdir()) == ["ai-ai-1", "ai-ai-2"]
+        (resume,) = re.findall(r"ai-battle (resume .*)", stopped.err)
+        assert shlex.split(resume) == ["resume", "all/ai-ai-2"]
+        if options:
+            assert [run["status"] for run in json.loads(stopped.out)["runs"]] == ["done", "interrupted"]
+        else:
+            assert [re.split(r"  +", line)[3] for line in stopped.out.splitlines()[-3:-1]] == ["done", "interrupted"]
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("modes", "words"),
+        [
+            ("ai-a", "there is no mode 'ai-a'; did you mean 'ai-ai'?"),
+            ("ai-ai,", "there is no mode ''; there is ai-ai"),
+            ("no-meta,default", "no-meta is named twice"),
+        ],
+    )
+    def test_a_wrong_mode_is_named_before_anything_runs(
+        self, ai_battle: Run, scripted: Path, modes: str, words: str
+    ) -> None:
+        outcome = ai_battle("run", scripted, "--modes", modes)
+        assert (outcome.code, "--modes" in outcome.err, words in outcome.err) == (2, True, True)
+        assert not Path("runs").exists()
+
+    @pytest.mark.parametrize("number", ["0", "-1", "1001", "99999999999999999999", "two"])
+    def test_a_number_of_runs_that_makes_no_sense_is_refused(self, ai_battle: Run, scripted: Path, number: str) -> None:
+        outcome = ai_battle("run", scripted, f"--repeat={number}")
+        assert (outcome.code, "--repeat" in outcome.err, number in outcome.err) == (2, True, True)
+
+    @pytest.mark.parametrize("option", ["--record", "--replay"])
+    def test_a_recording_is_of_one_run(self, ai_battle: Run, scripted: Path, option: str) -> None:
+        outcome = ai_battle("run", scripted, "--repeat", 2, option, "tape.jsonl")
+        assert (outcome.code, "A recording is of one run" in outcome.err) == (2, True)
+        assert not Path("tape.jsonl").exists()
+
+    def test_a_directory_in_use_is_found_before_the_first_run(self, ai_battle: Run, scripted: Path) -> None:
+        ai_battle("run", scripted, "--modes", "no-meta", "--out", "all")
+        outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all")
+        assert (outcome.code, "all/no-meta-1 exists and is not empty" in outcome.err) == (2, True)
+        assert not Path("all/ai-ai-1").exists()

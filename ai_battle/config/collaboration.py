@@ -1,12 +1,47 @@
 """The schema of `discussion.collaboration`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ._values import AS_NUMBER, Amount, Count, Flag, Listed, Name, Seconds, Section, Share
+from ._values import (
+    AS_NUMBER,
+    TEXT,
+    Amount,
+    Count,
+    Flag,
+    FreeMapping,
+    Listed,
+    Name,
+    Seconds,
+    Section,
+    Share,
+    Short,
+)
+from .participants import Parameters, Script, ScriptRule
 
 Attempts = Annotated[int, Field(ge=1, le=100), AS_NUMBER]
+
+
+def _model(written: Any) -> Any:
+    return {"type": written} if isinstance(written, str) else written
+
+
+class HelperSettings(Section):
+    """A model that helps; a plain string is short for `{type: ...}`."""
+
+    type: Name = Field(description="A model type or a participant's name.", examples=["claude-3-sonnet"])
+    parameters: Parameters = Field(default=Parameters(), description="Its sampling parameters.")
+    capabilities: FreeMapping = Field(default={}, description="What it can do, where the built-in knowledge is wrong.")
+    script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
+    when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
+    loop: Flag = Field(default=False, description="Only for type scripted: start again when the script is used up.")
+    pace: Annotated[float, Field(ge=0, le=60), AS_NUMBER] = Field(
+        default=0, description="Only for type scripted: seconds between two words."
+    )
+
+
+Helper = Annotated[HelperSettings, Short(_model, TEXT)]
 
 
 class PairLimits(Section):
@@ -22,17 +57,15 @@ class Pair(Section):
     """A model and the one that helps it."""
 
     primary: Name = Field(description="A participant's name or a model type.", examples=["ollama-gemma3-1b"])
-    secondary: str = Field(default="", description="The model that helps.", examples=["claude-3-sonnet"])
+    secondary: Helper | None = Field(default=None, description="The model that helps.", examples=["claude-3-sonnet"])
     strategy: Name = Field(default="rescue", description="How it helps.", examples=["rescue", "boost"])
     threshold: Share = Field(default=0.7, description="Answers of a lower quality count as stuck.")
-    max_retries: Annotated[int, Field(ge=0, le=100), AS_NUMBER] = Field(
-        default=3, description="The primary's own attempts in one turn."
-    )
+    max_retries: Attempts = Field(default=3, description="The primary's own attempts in one turn.")
     help_rate: Share | None = Field(default=None, description="The share of turns that should get help.")
     max_cost: Amount | None = Field(default=None, description="Dollars that one rescue may cost.")
-    models: Listed[Name] = Field(default=(), description="Further models, for strategies with several.")
-    peers: Listed[Name] = Field(default=(), description="Models that answer beside the primary.")
-    judge: str = Field(default="", description="Model that judges answers.")
+    models: Listed[Helper] = Field(default=(), description="Further models, for strategies with several.")
+    peers: Listed[Helper] = Field(default=(), description="Models that answer beside the primary.")
+    judge: Helper | None = Field(default=None, description="Model that judges answers.")
     samples: Attempts | None = Field(default=None, description="Answers drawn from one model.")
     max_loops: Attempts = Field(default=3, description="Rounds of the boost loop.")
     helper_timeout: Seconds | None = Field(default=None, description="Seconds that the helper has.")
@@ -40,6 +73,7 @@ class Pair(Section):
         default="history", description="What the helper gets to see."
     )
     limits: PairLimits = Field(default=PairLimits(), description="Limits of the helper.")
+    options: FreeMapping = Field(default={}, description="What a strategy of your own takes beside these.")
 
 
 class Collaboration(Section):

@@ -116,6 +116,9 @@ class ScriptRule(ScriptEntry):
         return match
 
 
+Script = tuple[Annotated[ScriptEntry, Short(_script_entry, TEXT)], ...]
+
+
 class ParticipantSettings(Section):
     """A participant; its key is its name."""
 
@@ -146,9 +149,7 @@ class ParticipantSettings(Section):
     tools: Listed[Name] | None = Field(
         default=None, description="Which of the registered tools it may use; all by default."
     )
-    script: tuple[Annotated[ScriptEntry, Short(_script_entry, TEXT)], ...] = Field(
-        default=(), description="Only for type scripted: what it says, in order."
-    )
+    script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
     when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
     loop: Flag = Field(default=False, description="Only for type scripted: start again when the script is used up.")
     pace: Annotated[float, Field(ge=0, le=60), AS_NUMBER] = Field(

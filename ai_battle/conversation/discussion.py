@@ -78,6 +78,8 @@ class Discussion:
         return await self._close()
 
     async def _finish(self, status: Literal["done", "limit", "failed", "interrupted"], reason: str) -> RunFinished:
+        if helped := self._state.help.summed():
+            await self._tell(helped)
         end = RunFinished(status, reason, self._state.finished, self._state.ledger.usage)
         await self._tell(end)
         return end

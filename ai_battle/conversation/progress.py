@@ -25,7 +25,8 @@ class Progress:
     """What the journal says was done.
 
     `turn` is the last one that is over. `positions` are how many entries of its script each scripted participant has
-    used up for what will not be asked again: turns that are over, selections and summaries. `started` is None when
+    used up for what will not be asked again: turns that are over, selections and summaries; a scripted helper counts
+    as "participant/helper". `started` is None when
     nothing was journalled yet; `settings` are the last that were recorded, `ended` how the run ended, if it did,
     and `outcome` what was made of it.
     """
@@ -94,5 +95,6 @@ class _Account:
 
     def _keep_positions(self) -> None:
         """Those of participants who are not in the middle of a turn: a selector's and a summariser's too."""
-        for speaker in self._pending.keys() - self._open:
-            self.progress.positions[speaker] = self._pending.pop(speaker)
+        for voice in [*self._pending]:
+            if not any(voice == speaker or voice.startswith(f"{speaker}/") for speaker in self._open):
+                self.progress.positions[voice] = self._pending.pop(voice)

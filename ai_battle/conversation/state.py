@@ -22,6 +22,7 @@ from ..core.events import (
 )
 from ..core.messages import Message, user
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
+from .helped import Help
 from .limits import Ledger
 from .perspective import View, seen_by
 from .plan import Plan
@@ -59,6 +60,7 @@ class State:
         self.scale: dict[str, float] = {}
         self._replies = 0
         self.ledger = Ledger()
+        self.help = Help({p.name: p.large for p in plan.participants if p.large})
         self.selected = self.last_regular = ""
         self.limit: BudgetReached | None = None
         self.wrapped_up = False
@@ -67,6 +69,7 @@ class State:
         self.views = self._fresh_views()
 
     def apply(self, event: Event) -> None:
+        self.help.apply(event)
         if change := _CHANGES.get(type(event)):
             change(self, event)
 

@@ -56,7 +56,12 @@ class Ear:
             self._said.clear()
         elif isinstance(event, ModelReplied):
             self._usage = (self._usage or NOTHING_USED) + event.usage
-        return self._tell(replace(event, speaker=self._speaker) if isinstance(event, _SIGNED) else event)
+        return self._tell(self._signed(event))
+
+    def _signed(self, event: Event) -> Event:
+        if isinstance(event, _SIGNED) and not event.speaker:
+            return replace(event, speaker=self._speaker)
+        return event
 
     @property
     def said(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
-from .helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, Role, StuckFound
+from .helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
 from .messages import Message, ToolCall, ToolResult
 from .tooling import ToolDecided, ToolsOffered
 
@@ -254,7 +254,7 @@ Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolsOffered | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
-    | StuckFound | HelpAsked | HelpFailed | DraftDropped | BoostStep
+    | StuckFound | HelpAsked | HelpFailed | DraftDropped | BoostStep | HelpSummed
     | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip

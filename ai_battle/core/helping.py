@@ -1,8 +1,8 @@
 """The events of models that help each other, and what a model can be called for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from .exchange import Usage
 
@@ -66,3 +66,20 @@ class BoostStep:
     outcome: Literal["summary", "guidance", "other", "fallback"]
     text: str = ""
     speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HelpSummed:
+    """What helping came to, told once before the run ends: in `helped` of `turns` turns another model was called in.
+
+    `cost_usd` is what the calls of others cost, `all_large_usd` about what all these turns would have cost on the large
+    model; None where no price is known. Each of `rows` is `{participant, role, calls, input_tokens, output_tokens,
+    cost_usd, seconds}`; the role "wasted" is what no answer was made of, and is left out of the other rows.
+    """
+
+    turns: int
+    helped: int
+    cost_usd: float | None
+    all_large_usd: float | None = None
+    saved_tokens: int = 0
+    rows: Sequence[Mapping[str, Any]] = ()

@@ -1,0 +1,139 @@
+"""Who is helped by whom: the pairs of a file, checked and put together."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..config import Problem
+from ..config.collaboration import HelperSettings, Pair
+from ..config.discussion import Discussion
+from ..config.problems import Path
+from ..core.errors import ConfigError
+from ..core.plugins import near
+from ..providers._names import parse
+from . import strategies
+from .surroundings import Surroundings
+
+PAIRS = ("discussion", "collaboration", "pairs")
+IN_ORDER = "ladder"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A pair, its place in the file, and the participants that it helps."""
+
+    pair: Pair
+    path: Path
+    helped: tuple[str, ...]
+
+
+def placed(said: Discussion, around: Surroundings) -> tuple[Placed, ...]:
+    """The pairs of a discussion; none where collaboration is off."""
+    section = said.collaboration
+    if not section or not section.enabled:
+        return ()
+    return tuple(
+        Placed(pair, (*PAIRS, index), _helped(pair.primary, said, around)) for index, pair in enumerate(section.pairs)
+    )
+
+
+def of(name: str, pairs: tuple[Placed, ...]) -> tuple[Placed, ...]:
+    """Those that help one participant, in their order."""
+    return tuple(pair for pair in pairs if name in pair.helped)
+
+
+def settings(helper: HelperSettings, said: Discussion) -> HelperSettings:
+    """Those of the participant, where a helper is called by the name of one."""
+    if not (twin := said.models.get(helper.type)):
+        return helper
+    kept = {key: getattr(twin, key) for key in ("type", "parameters", "capabilities", "script", "when", "loop", "pace")}
+    return helper.model_copy(update=kept)
+
+
+def problems(said: Discussion, around: Surroundings) -> Iterator[Problem]:
+    """What is wrong with the pairs themselves; whether their models can be made is seen by making them."""
+    pairs = placed(said, around)
+    for pair in pairs:
+        yield from _alone(pair, said, around)
+    yield from _twice(pairs)
+    yield from _in_a_circle(pairs, said, around)
+
+
+def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
+    pair = placed.pair
+    if not placed.helped:
+        known = [*said.models, *dict.fromkeys(spec.type for spec in said.models.values() if spec.type)]
+        words = f"no participant is or uses {pair.primary!r}{near(pair.primary, known)}"
+        yield Problem((*placed.path, "primary"), words)
+    if pair.secondary and _identity(pair.secondary.type, said, around) in _identities(placed, said, around):
+        yield Problem((*placed.path, "secondary"), f"{pair.primary!r} can't help itself; name another model")
+    try:
+        strategies.check(pair)
+    except ConfigError as error:
+        yield Problem((*placed.path, "strategy"), str(error))
+    except strategies.Misused as misused:
+        yield Problem((*placed.path, misused.key), misused.words, key=misused.is_key)
+
+
+def _twice(pairs: tuple[Placed, ...]) -> Iterator[Problem]:
+    """Several pairs for one participant need an order, which ladders have."""
+    first: dict[str, Placed] = {}
+    for pair in pairs:
+        for name in pair.helped:
+            earlier = first.setdefault(name, pair)
+            if earlier is not pair and not earlier.pair.strategy == pair.pair.strategy == IN_ORDER:
+                above = ".".join(map(str, earlier.path[1:-1])) + f"[{earlier.path[-1]}]"
+                words = f"{name!r} is helped by {above} already; one pair helps a participant, or several ladders do"
+                yield Problem((*pair.path, "primary"), words)
+
+
+def _in_a_circle(pairs: tuple[Placed, ...], said: Discussion, around: Surroundings) -> Iterator[Problem]:
+    """A model that is helped by one that it helps: neither is the large one."""
+    helps: dict[str, set[str]] = {}
+    for pair in pairs:
+        helper = pair.pair.secondary
+        mine = _identities(pair, said, around)
+        if not helper or not mine:
+            continue
+        other = _identity(helper.type, said, around)
+        if other not in mine and _reaches(other, mine, helps):
+            words = f"{helper.type!r} is itself helped by {pair.pair.primary!r}; one of them has to be the helper"
+            yield Problem((*pair.path, "secondary"), words)
+        for one in mine:
+            helps.setdefault(one, set()).add(other)
+
+
+def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool:
+    seen, waiting = {start}, [start]
+    while waiting:
+        for there in helps.get(waiting.pop(), set()) - seen:
+            seen.add(there)
+            waiting.append(there)
+    return bool(seen & goals)
+
+
+def _helped(primary: str, said: Discussion, around: Surroundings) -> tuple[str, ...]:
+    models = {name: spec.type for name, spec in said.models.items() if spec.role != "user"}
+    if primary in models:
+        return (primary,)
+    wanted = _model(primary, around)
+    return tuple(name for name, type_ in models.items() if _model(type_, around) == wanted)
+
+
+def _identities(placed: Placed, said: Discussion, around: Surroundings) -> set[str]:
+    return {_identity(name, said, around) for name in placed.helped}
+
+
+def _identity(named: str, said: Discussion, around: Surroundings) -> str:
+    """The model behind a name or a type; those of scripts are not alike, so each is the participant that plays it."""
+    spec = said.models.get(named)
+    if not spec:
+        return _model(named, around)
+    return f"participant {named}" if spec.is_scripted else _model(spec.type, around)
+
+
+def _model(type_: str, around: Surroundings) -> str:
+    """One spelling for all spellings of a model; one that nobody knows is itself."""
+    try:
+        return str(parse(type_, around.providers))
+    except ConfigError:
+        return type_

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ..core.errors import ConfigError
 from ._compose import compose_value
 from ._nodes import Node
+from .problems import Path
 from .schema import DiscussionFile
 
 OPTION = "--set"
@@ -21,6 +22,15 @@ def overridden(tree: Node, overrides: Sequence[str]) -> Node:
         first = () if steps[0] in DiscussionFile.model_fields or steps[0] in tree.value else ("discussion",)
         tree = _put(tree, [*first, *steps], compose_value(text, label), label)
     return tree
+
+
+def appended(tree: Node, path: Path, value: Node) -> Node:
+    """The tree with one more entry in the list at `path`, which is made where there is none."""
+    if not path:
+        return tree.with_child(len(tree.value), value)
+    step, *rest = path
+    child = tree.child(step) or Node({} if rest else [])
+    return tree.with_child(step, appended(child, tuple(rest), value))
 
 
 def _put(node: Node, steps: list[str], value: Node, label: str) -> Node:

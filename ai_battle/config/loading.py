@@ -17,7 +17,7 @@ from ._expanding import Expanding
 from ._files import missing_files
 from ._nodes import Node, Place, from_python, place_of
 from ._notes import notes_on
-from ._overriding import overridden
+from ._overriding import appended, overridden
 from ._reading import read_text
 from ._rewriting import rewritten
 from ._words import problems_of
@@ -80,8 +80,16 @@ class Loaded:
 
     def changed(self, *overrides: str) -> "Loaded":
         """The same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
-        origin = Origin(self.tree, [], self.base, self.name, self.shown)
-        again = _loaded(origin, self.environment, overrides)
+        return self._again(self.tree, overrides)
+
+    def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "Loaded":
+        """The same with one more pair of models; raises `ConfigError` with all that is wrong with it."""
+        enabled = overridden(self.tree, ("discussion.collaboration.enabled=true",))
+        tree = appended(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
+        return self._again(tree, (), also)
+
+    def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = lambda loaded: ()) -> "Loaded":
+        again = _loaded(Origin(tree, [], self.base, self.name, self.shown), self.environment, overrides, also)
         return replace(again, notes=tuple(dict.fromkeys((*self.notes, *again.notes))))
 
 

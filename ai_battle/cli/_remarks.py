@@ -18,6 +18,7 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
+from ai_battle.reporting.helping import HELPING, told
 
 from ._plain import one_line
 
@@ -105,3 +106,11 @@ def _(event: LoopStopped) -> str:
 @remark.register
 def _(event: FabricationSuspected) -> str:
     return f"! a result that no tool returned: {one_line(event.claim, FOLDED)}"
+
+
+def _helping(event: object) -> str:
+    return f"◇ {told(event)}"
+
+
+for _kind in HELPING:
+    remark.register(_kind, _helping)

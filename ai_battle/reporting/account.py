@@ -18,6 +18,7 @@ from ..core.events import (
     TurnFinished,
 )
 from ..core.exchange import NOTHING_USED, Usage
+from ..core.helping import HelpSummed
 
 UNFINISHED = "unfinished"
 BARS = 120
@@ -83,6 +84,7 @@ class Account:
     turns: int = 0
     overhead: Usage = NOTHING_USED
     sizes: Sizes = field(default_factory=Sizes)
+    help: HelpSummed | None = None
 
     def take(self, event: Event) -> None:
         match event:
@@ -99,6 +101,8 @@ class Account:
                 self.voice(speaker).estimated = True
             case Summarised() | SpeakerSelected() | Concluded():
                 self.overhead += event.usage
+            case HelpSummed():
+                self.help = event
             case RunFinished() | RunResumed():
                 self._end(event)
 

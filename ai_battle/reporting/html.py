@@ -9,12 +9,14 @@ from pathlib import Path
 from ..conversation.journal import read
 from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.exchange import Usage
+from ..core.helping import HelpSummed
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import _charts
 from ._figures import count, counted, dollars, duration, moment
 from ._markup import Html, tag, void
 from ._prose import prose
 from .account import Account, Voice, account
+from .helping import HEADS, table, told
 from .remarks import arguments, attachment, badges, remark
 
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -27,6 +29,8 @@ def render(run_dir: Path) -> Iterator[str]:
     yield _head(found)
     yield tag("header", tag("h1", found.name), _facts(found))
     yield tag("section", _table(found))
+    if found.help and found.help.rows:
+        yield tag("section", tag("p", told(found.help)), _help(found.help))
     yield tag("section", _charts.tokens(found), _charts.cost(found), _charts.growth(found.sizes))
     yield "<main>\n"
     for _, event in read(run_dir):
@@ -75,6 +79,12 @@ def _table(found: Account) -> Html:
     total = tag("tr", *_cells(("all", "", count(found.turns), duration(found.seconds)), found.usage))
     head = tag("thead", tag("tr", *(tag("th", head) for head in heads)))
     return tag("table", head, tag("tbody", *rows), tag("tfoot", total))
+
+
+def _help(summed: HelpSummed) -> Html:
+    head = tag("thead", tag("tr", *(tag("th", head) for head in HEADS)))
+    rows = (tag("tr", *(tag("td", cell) for cell in row)) for row in table(summed))
+    return tag("table", head, tag("tbody", *rows))
 
 
 def _row(n: int, voice: Voice) -> Html:

@@ -6,10 +6,12 @@ from pathlib import Path
 from ..conversation.journal import read
 from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.exchange import Usage
+from ..core.helping import HelpSummed
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ._figures import count, counted, dollars, duration, moment
 from ._plain import cell, code_block, contained
 from .account import Account, Voice, account
+from .helping import HEADS, table
 from .remarks import arguments, attachment, badges, remark
 
 
@@ -21,6 +23,8 @@ def render(run_dir: Path) -> Iterator[str]:
         if section := _section(event):
             yield f"{section}\n\n"
     yield _table(found)
+    if found.help:
+        yield _help(found.help)
 
 
 def _head(found: Account) -> str:
@@ -79,6 +83,12 @@ def _table(found: Account) -> str:
     total = _cells("**all**", "", count(found.turns), duration(found.seconds), found.usage)
     head = "| | model | turns | time | tokens in | tokens out | cost |\n|---|---|--:|--:|--:|--:|--:|"
     return "\n".join(("---", "", head, *rows, total, ""))
+
+
+def _help(summed: HelpSummed) -> str:
+    rows = [f"| {' | '.join(map(cell, row))} |" for row in table(summed)]
+    head = f"| {' | '.join(HEADS)} |\n|---|---|--:|--:|--:|--:|--:|"
+    return "\n".join(("", "", head, *rows, "")) if rows else ""
 
 
 def _row(voice: Voice) -> str:

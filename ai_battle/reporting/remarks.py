@@ -18,6 +18,7 @@ from ..core.events import (
 )
 from ..core.exchange import Stop
 from ..core.messages import Document, Image, ToolCall
+from .helping import HELPING, told
 
 _STOPS: dict[Stop, str] = {
     "length": "cut off at the length limit",
@@ -81,6 +82,10 @@ def _(event: RunResumed) -> str:
 @remark.register
 def _(event: RunFinished) -> str:
     return f"The run ended: {event.status}{f' ({event.stop_reason})' if event.stop_reason else ''}."
+
+
+for _kind in HELPING:
+    remark.register(_kind, told)
 
 
 def badges(turn: TurnFinished) -> tuple[str, ...]:

@@ -1,0 +1,84 @@
+"""Models that help each other, in words: one sentence for an event, one for the run, and a table of who cost what."""
+
+from collections.abc import Iterator, Mapping
+from functools import singledispatch
+from typing import Any
+
+from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
+from ._figures import count, counted, dollars, duration
+
+HELPING = (StuckFound, HelpAsked, HelpFailed, DraftDropped, BoostStep, HelpSummed)
+HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
+_STEPS = {
+    "summary": "answers itself",
+    "guidance": "gives guidance",
+    "other": "says nothing that can be used, and is asked again",
+    "fallback": "does not help; the model goes on alone",
+}
+
+
+@singledispatch
+def told(event: object) -> str:
+    """The sentence; empty for what is no event of helping."""
+    return ""
+
+
+@told.register
+def _(event: StuckFound) -> str:
+    signals = ", ".join(f"{name} {value:.2g}" for name, value in event.signals.items())
+    judged = f"quality {event.quality:.2f}, gain {event.gain:.2f}"
+    return f"{event.speaker} is stuck: {event.reason} ({judged}{f'; {signals}' if signals else ''})"
+
+
+@told.register
+def _(event: HelpAsked) -> str:
+    shown = f", shown the {event.sees}" if event.sees else ""
+    return f"{event.speaker} gets help by {event.strategy}{shown}: {event.reason}"
+
+
+@told.register
+def _(event: HelpFailed) -> str:
+    return f"No help for {event.speaker} by {event.strategy}: {event.reason}"
+
+
+@told.register
+def _(event: DraftDropped) -> str:
+    saved = f", about {counted(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
+    return f"A draft of {event.speaker} is dropped: {event.reason}{saved}"
+
+
+@told.register
+def _(event: BoostStep) -> str:
+    return f"Boost loop {event.loop + 1} for {event.speaker}: the boost model {_STEPS[event.outcome]}"
+
+
+@told.register
+def _(event: HelpSummed) -> str:
+    helped = f"Helped {count(event.helped)} of {counted(event.turns, 'turn')}, {dollars(event.cost_usd)}"
+    if event.all_large_usd is None:
+        return f"{helped}; what the large model alone would have cost is unknown."
+    return f"{helped}; all turns on the large model would have cost about {dollars(event.all_large_usd)}."
+
+
+def table(event: HelpSummed) -> Iterator[tuple[str, ...]]:
+    """The rows under `HEADS`."""
+    for row in event.rows:
+        yield _cells(row)
+
+
+def document(event: HelpSummed) -> Mapping[str, Any]:
+    """The same for programs."""
+    return {
+        "turns": event.turns,
+        "helped": event.helped,
+        "cost_usd": event.cost_usd,
+        "all_large_usd": event.all_large_usd,
+        "saved_tokens": event.saved_tokens,
+        "ledger": [dict(row) for row in event.rows],
+    }
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    time = duration(row["seconds"]) if row["seconds"] else ""
+    tokens = (count(row["input_tokens"]), count(row["output_tokens"]))
+    return (row["participant"], row["role"], count(row["calls"]), time, *tokens, dollars(row["cost_usd"]))

@@ -7,6 +7,7 @@ from pathlib import Path
 from ..config import Loaded
 from ..core.events import Emit
 from ..providers._tape import Recorder
+from ..tools.approval import Ask
 from ..tools.outfit import Outfit
 from .equipping import outfit_of, with_tools
 from .models import Model, participant, require_local
@@ -42,17 +43,19 @@ def build(
     tapes: Tapes = NO_TAPES,
     *,
     allow_unsandboxed: bool = False,
+    approve: Ask | None = None,
 ) -> Assembled:
     """All models of a discussion; `starts` is how many entries of its script each scripted participant has used up.
 
-    Raises `ConfigError` for what `check` would have found.
+    `approve` puts a call of a tool to a person, where the file wants one to be asked. Raises `ConfigError` for what
+    `check` would have found.
     """
     around = Surroundings.of(loaded, starts, tapes)
     said = loaded.file.discussion.models
     models = {name: participant(name, spec, around) for name, spec in said.items() if spec.role != "user"}
-    outfit = outfit_of(loaded, allow_unsandboxed=allow_unsandboxed)
+    outfit = outfit_of(loaded, allow_unsandboxed=allow_unsandboxed, approve=approve)
     if outfit:
-        models = {name: with_tools(model, outfit, said[name]) for name, model in models.items()}
+        models = {name: with_tools(name, model, outfit, said[name]) for name, model in models.items()}
     if loaded.file.discussion.local_only:
         for name, model in models.items():
             require_local(name, model)

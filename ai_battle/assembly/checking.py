@@ -41,8 +41,8 @@ def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
     if (tools := loaded.file.discussion.tools) and tools.enabled:
-        for index, words in tool_outfit.problems(tools, loaded.base):
-            yield Problem(("discussion", "tools", "registry", index), words)
+        for path, words in tool_outfit.problems(tools, loaded.base):
+            yield Problem(("discussion", "tools", *path), words)
 
 
 def _unknown_providers(around: Surroundings) -> Iterator[Problem]:

@@ -1,13 +1,13 @@
 """What no single key can tell: how the parts of a discussion fit together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..core.plugins import near
 from .collaboration import Collaboration
 from .discussion import Discussion
 from .participants import ParticipantSettings
 from .problems import Path, Problem
-from .tools import Tools
+from .tools import Approval, Tools
 
 NEED_A_HELPER = ("rescue", "boost")
 SAYING = {"say", "think", "call", "fail"}
@@ -20,7 +20,9 @@ def check(discussion: Discussion) -> Iterator[Problem]:
         path = ("discussion", "models", name)
         yield from _script(participant, path)
         yield from _allowed_tools(participant, discussion.tools, path)
+        yield from _approved_tools(participant.approval, discussion.tools, (*path, "approval"))
     if discussion.tools:
+        yield from _approved_tools(discussion.tools.approval, discussion.tools, ("discussion", "tools", "approval"))
         yield from _registered_once(discussion.tools)
         yield from _mcp_servers(discussion.tools)
     if discussion.collaboration:
@@ -46,15 +48,24 @@ def _script(participant: ParticipantSettings, path: Path) -> Iterator[Problem]:
 
 
 def _allowed_tools(participant: ParticipantSettings, tools: Tools | None, path: Path) -> Iterator[Problem]:
+    yield from _unregistered(participant.tools or (), tools, (*path, "tools"))
+
+
+def _approved_tools(approval: Approval, tools: Tools | None, path: Path) -> Iterator[Problem]:
+    for key in ("allow", "ask", "deny"):
+        yield from _unregistered(getattr(approval, key), tools, (*path, key))
+
+
+def _unregistered(named: Sequence[str], tools: Tools | None, path: Path) -> Iterator[Problem]:
     """Tools of files and servers get their names when they are loaded, so they can't be checked here."""
     tools = tools or Tools()
     if tools.paths or tools.mcp.servers:
         return
     known = [tool.name for tool in tools.registry]
-    for index, tool in enumerate(participant.tools or ()):
+    for index, tool in enumerate(named):
         if tool not in known:
             message = f"no tool {tool!r} is registered in discussion.tools.registry{near(tool, known)}"
-            yield Problem((*path, "tools", index), message)
+            yield Problem((*path, index), message)
 
 
 def _registered_once(tools: Tools) -> Iterator[Problem]:

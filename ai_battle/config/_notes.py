@@ -30,11 +30,6 @@ def _on_tools(discussion: Discussion) -> Iterator[str]:
         for key in ("sandbox", "workspace", "allow_hosts"):
             if key in discussion.model_fields_set:
                 yield f"discussion.{key}: has no effect without tools"
-        return
-    if tools.approval.ask or tools.approval.default == "ask":
-        yield "discussion.tools.approval: nobody is asked yet; tools that would be asked about are refused"
-    if tools.tool_format not in ("", "fenced"):
-        yield "discussion.tools.tool_format: has no effect; models are told of the fenced form, and all forms are read"
 
 
 def _on_collaboration(discussion: Discussion) -> Iterator[str]:

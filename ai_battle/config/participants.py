@@ -20,6 +20,7 @@ from ._values import (
     Share,
     Short,
 )
+from .tools import Approval
 
 Role = Literal["human", "assistant", "moderator", "observer", "user"]
 ROLES: tuple[str, ...] = get_args(Role)
@@ -148,6 +149,9 @@ class ParticipantSettings(Section):
     )
     tools: Listed[Name] | None = Field(
         default=None, description="Which of the registered tools it may use; all by default."
+    )
+    approval: Approval = Field(
+        default=Approval(), description="Further approval of its calls, as in tools.approval; the stricter holds."
     )
     script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
     when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")

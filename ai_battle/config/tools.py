@@ -45,12 +45,16 @@ class Mcp(Section):
 
 
 class Approval(Section):
-    """Which tool calls a person is asked about."""
+    """Which tool calls run, which a person is asked about, and which are refused; of two the stricter holds."""
 
     default: Literal["allow", "ask", "deny"] = Field(default="allow", description="What holds for tools not listed.")
     allow: Listed[Name] = Field(default=(), description="Tools that run without asking.")
     ask: Listed[Name] = Field(default=(), description="Tools that a person is asked about.")
     deny: Listed[Name] = Field(default=(), description="Tools that are refused.")
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return (*self.allow, *self.ask, *self.deny)
 
 
 class Runner(Section):
@@ -81,7 +85,11 @@ class Tools(Section):
     calling: Literal["auto", "native", "json", "text"] = Field(
         default="auto", description="How models are told of tools."
     )
-    tool_format: str = Field(default="", description="Dialect of tool calls in text.", examples=["fenced"])
+    tool_format: str = Field(
+        default="",
+        description="How models write calls where these stand in the text: fenced, json, xml, or a plug-in's.",
+        examples=["fenced"],
+    )
     approval: Approval = Field(default=Approval(), description="Which calls a person is asked about.")
     runner: Runner = Field(default=Runner(), description="How calls are run.")
 

@@ -2,38 +2,56 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from .. import assembly
 from ..config import Loaded
 from ..config.participants import ParticipantSettings
+from ..config.tools import Approval
+from ..core.events import Emit
+from ..tools.approval import Ask, Consent, Person
+from ..tools.base import Tool
+from ..tools.client import ToolCapableClient
+from ..tools.limits import RunBudget
 from . import inputs
 from .journal import Durability
-from .limits import Limits
+from .limits import Ledger, Limits
 from .participant import Participant
-from .person import Person, Reader
+from .person import Person as AtKeyboard
+from .person import Reader
 from .plan import Plan
 from .prompting import instructions
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """All that one run needs, made for it alone. `warnings` are for the user."""
+    """All that one run needs, made for it alone. `warnings` are for the user; `budget` is that of all tools."""
 
     plan: Plan
     warnings: tuple[str, ...] = ()
     assembled: assembly.Assembled = field(default_factory=lambda: assembly.Assembled({}))
+    budget: RunBudget = field(default_factory=RunBudget)
+
+    async def begin(self, run_dir: Path, ledger: Ledger, emit: Emit) -> None:
+        """The tools are there, and what an earlier process used of them counts."""
+        self.budget.begin(ledger.tool_calls, lambda: (ledger.seconds, ledger.known_cost))
+        await self.assembled.equip(run_dir, emit)
 
 
 @dataclass(frozen=True, slots=True)
 class Casting(ABC):
-    """`config` and `secrets` (value -> name) are what is recorded of the configuration, and what must not be."""
+    """`config` and `secrets` (value -> name) are what is recorded of the configuration, and what must not be.
+
+    `approve` puts a call of a tool to a person.
+    """
 
     name: str
     durability: Durability
     config: str = field(default="", kw_only=True, repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
+    approve: Ask | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def cast(self, starts: Mapping[str, int]) -> Cast:
@@ -42,12 +60,23 @@ class Casting(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Brought(Casting):
-    """Live clients, which belong to the caller."""
+    """Live clients, which belong to the caller, and tools for all of them; where somebody can be asked, about each."""
 
     plan: Plan
+    tools: tuple[Tool, ...] = ()
 
     def cast(self, starts: Mapping[str, int]) -> Cast:
-        return Cast(self.plan)
+        limits = self.plan.limits
+        budget = RunBudget(limits.tool_calls, limits.seconds, limits.cost_usd)
+        person = Person(self.approve)
+        equipped = (self._equipped(participant, budget, person) for participant in self.plan.participants)
+        return Cast(replace(self.plan, participants=tuple(equipped)) if self.tools else self.plan, budget=budget)
+
+    def _equipped(self, participant: Participant, budget: RunBudget, person: Person) -> Participant:
+        """Each with a registry of its own."""
+        consent = Consent(participant.name, (Approval(default="ask"),), person) if self.approve else None
+        client = ToolCapableClient(participant.client, self.tools, budget=budget, consent=consent)
+        return replace(participant, client=client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +97,16 @@ class FromFile(Casting):
 
     def cast(self, starts: Mapping[str, int]) -> Cast:
         read = inputs.read_all(self.loaded)
-        assembled = assembly.build(self.loaded, starts, self.tapes, allow_unsandboxed=self.allow_unsandboxed)
+        allowed = self.allow_unsandboxed
+        assembled = assembly.build(self.loaded, starts, self.tapes, allow_unsandboxed=allowed, approve=self.approve)
+        budget = assembled.outfit.budget if assembled.outfit else RunBudget()
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
-        return Cast(plan, (*self.loaded.notes, *assembled.warnings, *read.warnings), assembled)
+        return Cast(plan, (*self.loaded.notes, *assembled.warnings, *read.warnings), assembled, budget)
 
     def _participants(self, assembled: assembly.Assembled) -> Iterator[Participant]:
         for name, spec in self.loaded.file.discussion.models.items():
             if spec.role == "user":
-                yield Participant(name, Person(name, self.ask), role="user", type="person")
+                yield Participant(name, AtKeyboard(name, self.ask), role="user", type="person")
             else:
                 yield _participant(name, spec, assembled.models[name])
 

@@ -15,8 +15,9 @@ from ..core.events import Emit, RunFinished, RunResumed, RunStarted, Warned, ign
 from ..core.exchange import Usage
 from ..core.messages import Message, Part, assistant
 from ..core.plugins import check_options
+from ..tools.approval import Ask
 from ..tools.base import Tool
-from ..tools.client import ToolCapableClient
+from ..tools.registry import ToolRegistry
 from . import journal, outcome, rundir
 from .audience import Audience
 from .casting import Brought, Cast, Casting, FromFile
@@ -83,12 +84,13 @@ class ConversationManager:
         durability: Durability = "every_second",
         limits: Limits | Mapping[str, Any] = NO_LIMITS,
         tools: Iterable[Tool] = (),
+        approve: Ask | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         check_options(Plan, type(self).__name__, settings)
-        cast = _with_tools(participants, tuple(tools))
-        plan = Plan(cast, goal=goal, limits=Limits.of(limits), **settings)
-        self._set_up(Brought(plan.name, durability, plan), out)
+        plan = Plan(tuple(participants), goal=goal, limits=Limits.of(limits), **settings)
+        registry = ToolRegistry(tools)
+        self._set_up(Brought(plan.name, durability, plan, tuple(registry), approve=approve), out)
 
     @classmethod
     def from_config(
@@ -99,16 +101,20 @@ class ConversationManager:
         ask: Reader = keyboard,
         tapes: assembly.Tapes = assembly.NO_TAPES,
         allow_unsandboxed: bool = False,
+        approve: Ask | None = None,
     ) -> Self:
         """From a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
 
         `ask` reads a line from a person; it is given a prompt to show and returns None at the end of the input.
         `tapes` records what models are asked and answer, or answers from such a recording.
-        `allow_unsandboxed` lets code of models run without a fence where the file says `sandbox: none`.
+        `allow_unsandboxed` lets code of models run without a fence where the file says `sandbox: none`. `approve` is
+        awaited with each call of a tool that a person has to be asked about, and the name of the participant; it
+        returns True or False, an `Answer`, or None where nobody can be asked: then the call is denied.
         """
         manager = cls.__new__(cls)
         loaded = source if isinstance(source, Loaded) else checked(source, tapes=tapes)
-        manager._set_up(FromFile.of(loaded, ask, tapes, allow_unsandboxed=allow_unsandboxed), out)
+        casting = FromFile.of(loaded, ask, tapes, allow_unsandboxed=allow_unsandboxed)
+        manager._set_up(replace(casting, approve=approve), out)
         return manager
 
     def _set_up(self, casting: Casting, out: str | os.PathLike[str] | None) -> None:
@@ -181,13 +187,6 @@ class ConversationManager:
         return [*self.conversation_history, {"role": asking, "content": prompt}]
 
 
-def _with_tools(participants: Iterable[Participant], tools: Sequence[Tool]) -> tuple[Participant, ...]:
-    """Each with a registry of its own."""
-    if not tools:
-        return tuple(participants)
-    return tuple(replace(p, client=ToolCapableClient(p.client, tools)) for p in participants)
-
-
 @asynccontextmanager
 async def _cast(casting: Casting, starts: Mapping[str, int]) -> AsyncIterator[Cast]:
     cast = casting.cast(starts)
@@ -207,7 +206,7 @@ async def _closing(kept: Journal) -> AsyncIterator[Journal]:
 
 async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted | RunResumed) -> RunResult:
     await audience(begin)
-    await cast.assembled.equip(kept.run_dir, audience)
+    await cast.begin(kept.run_dir, audience.state.ledger, audience)
     for warning in (*kept.warnings, *map(Warned, cast.warnings)):
         await audience(warning)
     ended = await Discussion(cast.plan, audience).run()

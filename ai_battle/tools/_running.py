@@ -3,15 +3,17 @@
 import asyncio
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from ..core.borders import foreign_code
 from ..core.errors import ToolError
 from ..core.events import Emit, ToolCalled, ToolReturned
 from ..core.messages import Text, ToolCall, ToolResult
+from ..core.tooling import ToolDecided
 from ..wire.dialects.canonical import call_key
 from ._waiting import together
+from .approval import Consent, refused
 from .guard import Asked, Guard, Reject, Replay
 from .manager import ToolManager
 
@@ -28,14 +30,22 @@ class _Wish:
 
 
 class Runner:
-    """Runs calls for one answer."""
+    """Runs calls for one answer; where there is a `consent`, those that it allows."""
 
-    def __init__(self, manager: ToolManager, guard: Guard, parallel: int, emit: Emit) -> None:
+    def __init__(
+        self, manager: ToolManager, guard: Guard, parallel: int, emit: Emit, consent: Consent | None = None
+    ) -> None:
         self._manager = manager
         self._guard = guard
         self._room = asyncio.Semaphore(parallel)
         self._emit = emit
+        self._consent = consent
         self._started = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long this answer has been worked on."""
+        return monotonic() - self._started
 
     async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
         """A result for each call, in their order."""
@@ -61,14 +71,26 @@ class Runner:
         if wish.problem:
             self._guard.refused(wish.asked.tool, wish.asked.key, unknown=wish.unknown)
             return refusal(wish.call, wish.problem)
-        match self._guard.decide(wish.asked, monotonic() - self._started):
+        match self._guard.decide(wish.asked, self.seconds):
             case Replay(known):
-                return ToolResult(wish.call, known.parts)
+                return replace(known, call=wish.call)
             case Reject(reason):
                 return refusal(wish.call, reason)
+        if problem := await self._objection(wish):
+            self._guard.denied(wish.asked, result := refusal(wish.call, problem))
+            return result
         result = await self._executed(wish)
         self._guard.learn(wish.asked, result)
         return result
+
+    async def _objection(self, wish: _Wish) -> str:
+        """Why it may not run; what is decided on is what would run."""
+        if self._consent is None:
+            return ""
+        call = wish.prepared or wish.call
+        decision = await self._consent.decide(call)
+        await self._emit(ToolDecided(call, decision.word, decision.by, decision.reason))
+        return "" if decision.allowed else refused(call.name, decision)
 
     async def _executed(self, wish: _Wish) -> ToolResult:
         async with self._room:

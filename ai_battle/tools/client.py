@@ -5,16 +5,18 @@ from collections.abc import Iterable
 
 from ..core.client import ModelClient
 from ..core.events import Emit, FabricationSuspected, LoopStopped, TextDelta, drafting, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import ToolResult, assistant, user
+from ..core.tooling import ToolsOffered
 from ..signals.fabrication import claimed, invented
 from ._answering import Answering, only_text, prompt, told
 from ._leaks import Wishes, wishes
 from ._running import Runner
+from .approval import Consent
 from .base import Tool
 from .formats.protocol import ToolUseProtocol
 from .guard import Guard
-from .limits import DEFAULT, RunnerLimits
+from .limits import DEFAULT, RunBudget, RunnerLimits
 from .manager import ToolManager
 from .registry import ToolRegistry
 
@@ -23,18 +25,34 @@ class ToolCapableClient(ModelClient):
     """`client` with `tools`. What it says before its answer is a draft; calls and results are `response.steps`."""
 
     def __init__(
-        self, client: ModelClient, tools: ToolManager | Iterable[Tool] = (), limits: RunnerLimits = DEFAULT
+        self,
+        client: ModelClient,
+        tools: ToolManager | Iterable[Tool] = (),
+        limits: RunnerLimits = DEFAULT,
+        *,
+        budget: RunBudget | None = None,
+        consent: Consent | None = None,
     ) -> None:
         self.client = client
         self.limits = limits
+        self.budget = budget or RunBudget()
+        self.consent = consent
         self.manager = tools if isinstance(tools, ToolManager) else ToolManager(_registry(tools))
+        self._told: tuple[ToolSpec, ...] | None = None
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """The tools that the model may use now."""
+        specs = () if self.budget.spent() else self.manager.registry.specs
+        return tuple(spec for spec in specs if not (self.consent and self.consent.denies(spec.name)))
 
     def set_tool_protocol(self, protocol: ToolUseProtocol) -> None:
         """From now on the tools are those of `protocol`."""
         self.manager = protocol.tool_manager
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        if not len(self.manager.registry) or request.tool_choice == "none":
+        await self._tell(emit)
+        if not self.offered or request.tool_choice == "none":
             return await self.client.complete(request, emit)
         turn = _Turn(self, request, emit)
         while turn.may_call:
@@ -48,6 +66,14 @@ class ToolCapableClient(ModelClient):
     async def aclose(self) -> None:
         await self.client.aclose()
 
+    async def _tell(self, emit: Emit) -> None:
+        """Which tools are offered, when these are others than the last time; and why there are none, if so."""
+        if self.offered != self._told and (self._told or self.offered):
+            self._told = self.offered
+            await emit(ToolsOffered(self._told))
+        if len(self.manager.registry) and (spent := self.budget.spent()):
+            await emit(LoopStopped(spent))
+
 
 class _Turn:
     """One `complete`, step by step."""
@@ -56,11 +82,12 @@ class _Turn:
         self.may_call = True
         self._client = client.client
         self._limits = client.limits
-        self._specs = client.manager.registry.specs
+        self._consent = client.consent
+        self._specs = client.offered
         self._emit = emit
         self._answering = Answering(request)
-        self._guard = Guard(client.limits)
-        self._runner = Runner(client.manager, self._guard, client.limits.parallel, emit)
+        self._guard = Guard(client.limits, client.budget)
+        self._runner = Runner(client.manager, self._guard, client.limits.parallel, emit, client.consent)
 
     async def ask(self) -> ModelResponse:
         """What the model says while it has tools: a draft, until it turns out to be the answer."""
@@ -94,10 +121,13 @@ class _Turn:
             results = ()
             self._guard.refused("", response.text, unknown=True)
             self._answering.asides = (assistant(response.text), user("\n".join(wished.problems)))
-        if self._guard.end_round():
+        if self._guard.end_round(self._runner.seconds):
             self._answering.asides = (user(prompt("nudge")),)
-        self._specs = tuple(spec for spec in self._specs if spec.name not in self._guard.excluded)
+        self._specs = tuple(spec for spec in self._specs if self._may_offer(spec.name))
         self.may_call = bool(self._specs) and not self._guard.ended and not self._are_long(results)
+
+    def _may_offer(self, name: str) -> bool:
+        return name not in self._guard.excluded and not (self._consent and self._consent.denies(name))
 
     async def sum_up(self) -> ModelResponse:
         """One last answer, without tools. Where a model calls all the same, what the tools returned speaks for it."""

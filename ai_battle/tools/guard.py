@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..core.messages import ToolResult
-from .limits import RunnerLimits
+from .limits import RunBudget, RunnerLimits
 
 FAILURES = 3
 
@@ -58,10 +58,12 @@ class _Round:
 class Guard:
     """The memory of one answer. `ended` says why no more calls are run, `excluded` are the tools that keep failing."""
 
-    def __init__(self, limits: RunnerLimits) -> None:
+    def __init__(self, limits: RunnerLimits, budget: RunBudget | None = None) -> None:
         self.ended = ""
         self.excluded: set[str] = set()
         self._limits = limits
+        self._budget = budget or RunBudget()
+        self._cost = 0.0
         self._known: dict[str, ToolResult] = {}
         self._outcomes: dict[tuple[str, str], str] = {}
         self._failures: Counter[str] = Counter()
@@ -87,6 +89,7 @@ class Guard:
             self.ended = spent
             return Reject(f"It was not run: {spent}")
         self._calls += 1
+        self._budget.made += 1
         return Execute()
 
     def refused(self, tool: str, key: str, *, unknown: bool) -> None:
@@ -95,6 +98,12 @@ class Guard:
         self._now.unknown += unknown
         if not unknown:
             self._failed(tool)
+
+    def denied(self, asked: Asked, result: ToolResult) -> None:
+        """A call that was to be run may not be: it counts neither as made nor as failed, and nobody is asked again."""
+        self._calls -= 1
+        self._budget.made -= 1
+        self._known[asked.key] = result
 
     def learn(self, asked: Asked, result: ToolResult) -> None:
         """A call was run. What is written may change any other result, and failures are worth another try."""
@@ -110,14 +119,18 @@ class Guard:
 
     def spend(self, cost_usd: float | None) -> None:
         """What the model has cost in this answer so far, where that is known."""
-        if self._limits.cost_usd is not None and (cost_usd or 0.0) >= self._limits.cost_usd:
+        self._cost = cost_usd or 0.0
+        if self._limits.cost_usd is not None and self._cost >= self._limits.cost_usd:
             self.ended = f"the {self._limits.cost_usd:g} dollars for this answer are used up"
 
-    def end_round(self) -> bool:
-        """Takes stock. Whether the model has to be told that it goes in a circle: once, the next one is the end."""
+    def end_round(self, seconds: float = 0.0) -> bool:
+        """Takes stock after so many `seconds` of this answer.
+
+        Whether the model has to be told that it goes in a circle: once, the next one is the end.
+        """
         done, self._now = self._now, _Round()
         self._past.append(done)
-        self.ended = self.ended or self._reason(done)
+        self.ended = self.ended or self._reason(done) or self._spent(seconds)
         circle = done.is_all(done.replayed + done.stale) or self._is_cycle()
         if self.ended or not circle:
             return False
@@ -150,4 +163,4 @@ class Guard:
             return f"{self._calls} calls were made, which is the limit of one answer"
         if self._limits.seconds is not None and seconds >= self._limits.seconds:
             return f"the {self._limits.seconds:g} s for the tools of one answer are used up"
-        return ""
+        return self._budget.spent(self._cost)

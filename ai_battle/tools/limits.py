@@ -1,6 +1,7 @@
 """How far a model may go with tools before it has to answer."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from ..core.errors import ConfigError
 
@@ -37,6 +38,41 @@ class RunnerLimits:
     def pause_before(self, round_: int) -> float:
         """The seconds to wait before the calls of this round, which counts from 1, are run."""
         return 0.0 if round_ < 2 else min(LONGEST_PAUSE, self.backoff_seconds * 2.0 ** min(round_ - 2, 60))
+
+
+def _nothing() -> tuple[float, float]:
+    return 0.0, 0.0
+
+
+@dataclass(slots=True)
+class RunBudget:
+    """What all answers of one run may use together; None: no limit.
+
+    Calls are counted here, so that answers under way at once share them. `used` tells the seconds and the dollars that
+    are gone; the dollars of answers under way are not among them.
+    """
+
+    calls: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
+    made: int = 0
+    used: Callable[[], tuple[float, float]] = field(default=_nothing, repr=False)
+
+    def begin(self, made: int, used: Callable[[], tuple[float, float]]) -> None:
+        """A run starts, or goes on after so many calls."""
+        self.made = made
+        self.used = used
+
+    def spent(self, cost_usd: float = 0.0) -> str:
+        """Why no more tools are used, if so; an answer under way has cost `cost_usd`."""
+        if self.calls is not None and self.made >= self.calls:
+            return f"the run's tool_calls are used up ({self.made} of {self.calls})"
+        seconds, dollars = self.used()
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"the run's {self.seconds:g} seconds are used up"
+        if self.cost_usd is not None and dollars + cost_usd >= self.cost_usd:
+            return f"the run's {self.cost_usd:g} dollars are used up"
+        return ""
 
 
 DEFAULT = RunnerLimits()

@@ -4,16 +4,20 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..config.discussion import Discussion, Limits
+from ..config.discussion import Discussion
 from ..config.tools import Approval, Tools
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..core.events import Emit, ignore
+from ..core.events import Emit, Warned, ignore
+from ..core.exchange import ToolSpec
+from ..core.plugins import near
 from . import loading
+from .approval import Ask, Consent, Person
 from .base import Tool
 from .client import ToolCapableClient
 from .formats.auto import Auto, Memory
-from .limits import CALLS, RunnerLimits
+from .formats.dialects import dialect
+from .limits import CALLS, RunBudget, RunnerLimits
 from .manager import ToolManager
 from .mcp.servers import McpServers
 from .registry import ToolRegistry
@@ -30,15 +34,35 @@ class Knows:
     known_as: tuple[str, str]
 
 
-class Outfit:
-    """Clients can be made before the tools are: those need to know where the run is kept."""
+FREE = Approval()
 
-    def __init__(self, said: Discussion, base: Path, *, allow_unsandboxed: bool = False) -> None:
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A participant who uses tools: `only` some of them (None: all), and what the file says of its calls."""
+
+    name: str
+    only: Collection[str] | None = None
+    approval: Approval = FREE
+
+
+class Outfit:
+    """Clients can be made before the tools are: those need to know where the run is kept.
+
+    `ask` puts a call to a person, where one has to be asked. What all may use together is their `budget`.
+    """
+
+    def __init__(
+        self, said: Discussion, base: Path, *, allow_unsandboxed: bool = False, ask: Ask | None = None
+    ) -> None:
         settings = settled(said)
         self._servers: McpServers | None = None
-        self._users: list[tuple[ToolRegistry, Collection[str] | None]] = []
+        self._clients: dict[str, ToolCapableClient] = {}
+        self._users: list[tuple[ToolRegistry, User]] = []
         self._settings = settings
-        self._limits = limits_of(settings, said.limits)
+        self._limits = limits_of(settings)
+        self._person = Person(ask)
+        self.budget = RunBudget(said.limits.tool_calls, said.limits.seconds, said.limits.cost_usd)
         self._place = loading.Place(
             base / Path(settings.workspace).expanduser(),
             base,
@@ -47,12 +71,27 @@ class Outfit:
             settings.allow_hosts,
         )
 
-    def client(self, model: ModelClient, knows: Knows, only: Collection[str] | None = None) -> ModelClient:
-        """`model` with the tools, or `only` some, told of them in the way that suits it."""
+    def client(self, model: ModelClient, knows: Knows, user: User) -> ModelClient:
+        """`model` with the tools of `user`, told of them in the way that suits it."""
         registry = ToolRegistry()
-        self._users.append((registry, only))
-        way = Auto(model, self._settings.calling, native=knows.native, memory=knows.memory, known_as=knows.known_as)
-        return ToolCapableClient(way, ToolManager(registry), self._limits)
+        self._users.append((registry, user))
+        said = self._settings
+        way = Auto(
+            model,
+            said.calling,
+            native=knows.native,
+            memory=knows.memory,
+            known_as=knows.known_as,
+            tool_format=said.tool_format,
+        )
+        consent = Consent(user.name, (said.approval, user.approval), self._person)
+        client = ToolCapableClient(way, ToolManager(registry), self._limits, budget=self.budget, consent=consent)
+        self._clients[user.name] = client
+        return client
+
+    def offered(self, name: str) -> tuple[ToolSpec, ...]:
+        """The tools that a participant is offered now."""
+        return self._clients[name].offered if name in self._clients else ()
 
     async def equip(self, run_dir: Path, emit: Emit = ignore) -> None:
         """Makes the tools and starts the servers of others; raises `ConfigError`.
@@ -64,6 +103,8 @@ class Outfit:
             self.register_tool(tool)
         if servers := self._settings.mcp.servers:
             self._servers = await McpServers(servers, self, self._place.base, emit).__aenter__()
+        for name in self._unknown():
+            await emit(Warned(f"approval names {name!r}, and there is no such tool{near(name, self._names())}"))
 
     async def aclose(self) -> None:
         """Stops what was started."""
@@ -72,15 +113,24 @@ class Outfit:
 
     def register_tool(self, tool: Tool) -> None:
         """Gives it to all who may use it."""
-        if is_allowed(tool.name, self._settings.approval):
-            for registry, only in self._users:
-                if only is None or tool.name in only:
-                    registry.register_tool(tool)
+        for registry, user in self._users:
+            if user.only is None or tool.name in user.only:
+                registry.register_tool(tool)
 
     def unregister_tool(self, name: str) -> None:
         for registry, _ in self._users:
             if name in registry:
                 registry.unregister_tool(name)
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(name for registry, _ in self._users for name in registry.names))
+
+    def _unknown(self) -> list[str]:
+        """What is said of tools that are none: of files and servers it is known only now."""
+        said = (self._settings.approval, *(user.approval for _, user in self._users))
+        named = dict.fromkeys(name for one in said for name in one.named)
+        known = {*self._names(), *(entry.name for entry in self._settings.registry)}
+        return [name for name in named if name not in known]
 
 
 def settled(said: Discussion) -> Tools:
@@ -91,8 +141,8 @@ def settled(said: Discussion) -> Tools:
     return tools.model_copy(update=open_)
 
 
-def problems(settings: Tools, base: Path) -> Iterator[tuple[int, str]]:
-    """What is wrong with entries of the registry, by their places; code that the file names is not imported."""
+def problems(settings: Tools, base: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with the section, by place; code that the file names is not imported."""
     place = loading.Place(base / WORKSPACE, base)
     there = loading.builtin_names()
     for index, entry in enumerate(settings.registry):
@@ -101,25 +151,16 @@ def problems(settings: Tools, base: Path) -> Iterator[tuple[int, str]]:
         try:
             loading.by_name(entry.name, entry.parameters, place)
         except ConfigError as error:
-            yield index, str(error)
+            yield ("registry", index), str(error)
+    try:
+        dialect(settings.tool_format)
+    except ConfigError as error:
+        yield ("tool_format",), str(error)
 
 
-def is_allowed(name: str, approval: Approval) -> bool:
-    """Where nobody can be asked, to ask is to deny."""
-    if name in approval.deny or name in approval.ask:
-        return False
-    return approval.default == "allow" or name in approval.allow
-
-
-def limits_of(settings: Tools, limits: Limits) -> RunnerLimits:
-    """Those of one answer, which can't have more than the run."""
+def limits_of(settings: Tools) -> RunnerLimits:
+    """Those of one answer."""
     runner = settings.runner
     return RunnerLimits(
-        runner.max_rounds,
-        runner.allow_chaining,
-        runner.summarize_threshold,
-        runner.backoff_seconds,
-        calls=CALLS if limits.tool_calls is None else min(CALLS, limits.tool_calls),
-        seconds=limits.seconds,
-        cost_usd=limits.cost_usd,
+        runner.max_rounds, runner.allow_chaining, runner.summarize_threshold, runner.backoff_seconds, calls=CALLS
     )

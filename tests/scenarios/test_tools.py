@@ -8,7 +8,7 @@ import pytest
 
 from ai_battle.conversation import ConversationManager
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import EventLog, ToolCalled, TurnFinished, Warned
+from ai_battle.core.events import EventLog, ToolCalled, TurnFinished
 from ai_battle.testing import FakeProviders, call
 
 DICE = '''
@@ -104,21 +104,23 @@ async def test_an_outcome_is_asked_for_without_tools(fakes: FakeProviders) -> No
     assert "tools" not in last.body
 
 
-async def test_who_would_have_to_be_asked_is_told_that_nobody_is(fakes: FakeProviders) -> None:
-    _, log, _ = await played(discussion({"registry": ["calculator"], "approval": {"default": "ask"}}))
-    told = [event.message for event in log.events if isinstance(event, Warned)]
-    assert any("nobody is asked yet" in message for message in told)
-    assert "tools" not in fakes.openai.questions[0].body
-
-
 @pytest.mark.parametrize(
     ("tools", "said"),
     [
         (["calculater"], "discussion.tools.registry[0]: There is no tool 'calculater'; did you mean 'calculator'?"),
         ([{"name": "calculator", "parameters": {"colour": "red"}}], "has no option 'colour'"),
         ([{"name": "code_execution", "parameters": {"timeout": -1}}], "timeout must be above 0"),
+        (
+            {"registry": ["calculator"], "tool_format": "jsn"},
+            "discussion.tools.tool_format: There is no tool_format 'jsn'; did you mean 'json'?",
+        ),
+        (
+            {"registry": ["calculator"], "approval": {"ask": "calculater"}},
+            "discussion.tools.approval.ask[0]: no tool 'calculater' is registered in discussion.tools.registry; "
+            "did you mean 'calculator'?",
+        ),
     ],
-    ids=["unknown", "option", "value"],
+    ids=["unknown", "option", "value", "format", "approval"],
 )
 async def test_mistakes_in_tools_are_told_with_their_place_before_anything_runs(
     fakes: FakeProviders, tools: Any, said: str

@@ -9,6 +9,7 @@ from ...core.events import Emit, TextDelta, Warned, ignore
 from ...core.exchange import ModelRequest, ModelResponse
 from ...core.messages import assistant
 from ._refusals import failed_generation, refuses_blocks, refuses_tools
+from .dialects import dialect
 from .json_object import JsonTools
 from .native import NativeTools
 from .text import TextTools, without_tools
@@ -41,7 +42,8 @@ class Forgetful:
 class Auto(ModelClient):
     """`client` with whatever way of calling it takes. `native`: whether its API has tools, None where nobody knows.
 
-    What it refuses is remembered in `memory` under `known_as`, its endpoint and model.
+    What it refuses is remembered in `memory` under `known_as`, its endpoint and model. `tool_format` is the form of
+    calls in text.
     """
 
     def __init__(
@@ -52,13 +54,15 @@ class Auto(ModelClient):
         native: bool | None = None,
         memory: Memory | None = None,
         known_as: tuple[str, str] = ("", ""),
+        tool_format: str = "",
     ) -> None:
         self.client = client
         self._calling = calling
         self._memory = memory or Forgetful()
         self._known_as = known_as
         self._has_native = native is not False
-        self._native, self._json, self._text = NativeTools(client), JsonTools(client), TextTools(client)
+        self._native, self._json = NativeTools(client), JsonTools(client)
+        self._text = TextTools(client, dialect(tool_format))
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if self._calling == "json":

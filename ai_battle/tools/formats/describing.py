@@ -28,10 +28,9 @@ def as_prose(message: Message) -> str:
     return "\n".join((*_words(message), *(f"(I called {_call(call)}.)" for call in message.tool_calls)))
 
 
-def as_fences(message: Message) -> str:
+def as_calls(write: Callable[[ToolCall], str]) -> Written:
     """As the instruction wants calls to be written."""
-    calls = ({"tool": call.name, "parameters": call.arguments} for call in message.tool_calls)
-    return "\n".join((*_words(message), *(f"```tool\n{_json(call)}\n```" for call in calls)))
+    return lambda message: "\n".join((*_words(message), *map(write, message.tool_calls)))
 
 
 def as_data(result: ToolResult) -> str:

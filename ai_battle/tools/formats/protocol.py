@@ -4,7 +4,8 @@ from ...core.messages import ToolResult
 from ...wire.dialects.reader import read
 from ...wire.dialects.reading import Reading
 from ..manager import ToolManager
-from .describing import as_data, instruction
+from . import fenced
+from .describing import as_data
 
 INVALID = "Note: I tried to use a tool, but the request could not be used: "
 
@@ -17,7 +18,7 @@ class ToolUseProtocol:
 
     def create_tool_use_instruction(self) -> str:
         """What a system prompt has to say so that a model knows the tools and how to call them."""
-        return instruction("text", self.tool_manager.registry.specs)
+        return fenced.describe(self.tool_manager.registry.specs)
 
     async def process_response(self, response: str) -> str:
         """The response with results in place of its calls. It is read once: a call in a result stays text."""

@@ -8,21 +8,24 @@ from ...core.events import AttemptFailed, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ...wire.dialects.reading import Reading
 from ...wire.dialects.streaming import StreamingReader
+from . import fenced
 from ._written import BEHIND, UNREAD, behind, problems_in, with_calls
-from .describing import as_fences, as_prose, flattened, instruction
+from .describing import as_calls, as_prose, flattened
+from .dialects import Dialect
 
 
 class TextTools(ModelClient):
     """`client`, which never sees a tool block. What it calls in its text is taken out of it, also while it streams."""
 
-    def __init__(self, client: ModelClient) -> None:
+    def __init__(self, client: ModelClient, dialect: Dialect = fenced) -> None:
         self.client = client
+        self._dialect = dialect
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if not request.tools or request.tool_choice == "none":
             return await self.client.complete(without_tools(request), emit)
         prose = _Prose(request.tools, emit)
-        response = await self.client.complete(_in_words(request), prose)
+        response = await self.client.complete(self._in_words(request), prose)
         reading = await prose.end(response.text)
         noted = {UNREAD: problems_in(reading), BEHIND: behind(reading, response.text)}
         calls = (*response.tool_calls, *reading.calls)  # some servers read the text themselves
@@ -30,6 +33,16 @@ class TextTools(ModelClient):
 
     async def aclose(self) -> None:
         await self.client.aclose()
+
+    def _in_words(self, request: ModelRequest) -> ModelRequest:
+        told = self._dialect.describe(request.tools) + must(request.tool_choice)
+        return replace(
+            request,
+            messages=flattened(request.messages, as_calls(self._dialect.write)),
+            system="\n\n".join(text for text in (request.system, told) if text),
+            tools=(),
+            tool_choice="auto",
+        )
 
 
 def without_tools(request: ModelRequest) -> ModelRequest:
@@ -43,17 +56,6 @@ def must(tool_choice: str) -> str:
         return ""
     which = "a tool" if tool_choice == "required" else f"the tool {tool_choice}"
     return f"\n\nIn this response you must use {which}."
-
-
-def _in_words(request: ModelRequest) -> ModelRequest:
-    told = instruction("text", request.tools) + must(request.tool_choice)
-    return replace(
-        request,
-        messages=flattened(request.messages, as_fences),
-        system="\n\n".join(text for text in (request.system, told) if text),
-        tools=(),
-        tool_choice="auto",
-    )
 
 
 class _Prose:

@@ -1,0 +1,114 @@
+"""Whether a call may run: as the file says, as a person says who is asked, or not at all."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from ..config.tools import Approval
+from ..core.borders import foreign_code
+from ..core.errors import ToolError
+from ..core.messages import ToolCall
+from ..core.tooling import By
+
+Verdict: TypeAlias = Literal["allow", "ask", "deny"]
+STRICTER: tuple[Verdict, ...] = get_args(Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person says to a call. `for_good`: of this tool, until the run ends; `reason` is for the model."""
+
+    allowed: bool
+    for_good: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a call may run, by whom that was decided, and what the person said to it."""
+
+    allowed: bool
+    by: By
+    reason: str = ""
+
+    @property
+    def word(self) -> Literal["allowed", "denied"]:
+        return "allowed" if self.allowed else "denied"
+
+
+Ask: TypeAlias = Callable[[ToolCall, str], Awaitable[Answer | bool | None]]
+"""Puts a call of a participant to a person; None: there is nobody who could answer."""
+
+
+class Person:
+    """Who is asked in a run: about one call at a time, and not again where an answer was for good."""
+
+    def __init__(self, ask: Ask | None = None) -> None:
+        self._ask = ask
+        self._one_at_a_time = asyncio.Lock()
+        self._settled: dict[str, Answer] = {}
+
+    def refuses(self, tool: str) -> bool:
+        """Whether its calls were refused for good."""
+        return tool in self._settled and not self._settled[tool].allowed
+
+    async def decide(self, call: ToolCall, participant: str) -> Decision:
+        async with self._one_at_a_time:
+            answer = self._settled.get(call.name) or await self._answer(call, participant)
+            if answer is None:
+                return Decision(False, "no terminal")
+            if answer.for_good:
+                self._settled[call.name] = answer
+        return Decision(answer.allowed, "person", answer.reason)
+
+    async def _answer(self, call: ToolCall, participant: str) -> Answer | None:
+        if self._ask is None:
+            return None
+        try:
+            with foreign_code("What asks a person about calls failed", ToolError):
+                said = await self._ask(call, participant)
+        except ToolError as error:
+            return Answer(False, reason=str(error))
+        return Answer(said) if isinstance(said, bool) else said
+
+
+class Consent:
+    """What one participant may do with tools: the strictest that `said` has to say of a tool holds."""
+
+    def __init__(self, participant: str = "", said: tuple[Approval, ...] = (), person: Person | None = None) -> None:
+        self._participant = participant
+        self._said = said
+        self._person = person or Person()
+
+    def denies(self, tool: str) -> bool:
+        """Whether it need not be offered at all."""
+        return self._verdict(tool) == "deny" or self._person.refuses(tool)
+
+    async def decide(self, call: ToolCall) -> Decision:
+        verdict = self._verdict(call.name)
+        if verdict == "ask":
+            return await self._person.decide(call, self._participant)
+        return Decision(verdict == "allow", "policy")
+
+    def _verdict(self, tool: str) -> Verdict:
+        return max((verdict(tool, one) for one in self._said), key=STRICTER.index, default="allow")
+
+
+def verdict(tool: str, said: Approval) -> Verdict:
+    """A tool that stands in several lists is in the strictest of them."""
+    for listed in reversed(STRICTER):
+        if tool in getattr(said, listed):
+            return listed
+    return said.default
+
+
+def refused(tool: str, decision: Decision) -> str:
+    """What the model is told of a call that may not run."""
+    match decision.by:
+        case "policy":
+            return f"{tool} may not be used in this discussion. Answer without it."
+        case "no terminal":
+            return f"A person has to allow calls of {tool}, and nobody is there who could be asked. Answer without it."
+    reason = decision.reason.strip()
+    return f"A person refused this call{f': {reason}' if reason else ''}. It was not run; do not ask for it again."

@@ -1,0 +1,48 @@
+"""A listener that counts what one call costs, and holds its tool calls back."""
+
+from ..core.events import Emit, Event, ModelReplied, ToolCallDelta
+from ..core.exchange import NOTHING_USED, Usage
+from ..core.helping import DraftDropped
+
+
+class Heard:
+    """Passes on all but the tool calls of a draft: who streams an answer must not hear those of two.
+
+    `usage` is what the models came to that replied, `own` the share of it that stands for the answer itself.
+    """
+
+    def __init__(self, emit: Emit) -> None:
+        self.usage = NOTHING_USED
+        self.replies = 0
+        self._own = NOTHING_USED
+        self._dropped = NOTHING_USED
+        self._emit = emit
+
+    @property
+    def own(self) -> Usage:
+        return less(self._own, self._dropped)
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case ToolCallDelta():
+                return
+            case ModelReplied(usage=usage, role=role):
+                self.replies += 1
+                self.usage += usage
+                self._own += usage if role == "own" else NOTHING_USED
+            case DraftDropped(usage=usage, role="own"):
+                self._dropped += usage
+        await self._emit(event)
+
+
+def less(whole: Usage, part: Usage) -> Usage:
+    """Field by field; the rest of an unknown cost is unknown."""
+    unknown = whole.cost_usd is None or part.cost_usd is None
+    return Usage(
+        whole.input_tokens - part.input_tokens,
+        whole.output_tokens - part.output_tokens,
+        whole.cache_read_tokens - part.cache_read_tokens,
+        whole.cache_write_tokens - part.cache_write_tokens,
+        whole.reasoning_tokens - part.reasoning_tokens,
+        None if unknown else (whole.cost_usd or 0.0) - (part.cost_usd or 0.0),
+    )

@@ -1,27 +1,34 @@
 """All models of one discussion, made ready to answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..collaboration._helping import Spent
 from ..config import Loaded
 from ..core.events import Emit
 from ..providers._tape import Recorder
 from ..tools.approval import Ask
 from ..tools.outfit import Outfit
+from . import pairs
 from .equipping import outfit_of, with_tools
 from .models import Model, participant, require_local
+from .pairing import Workshop
 from .surroundings import NO_TAPES, Surroundings, Tapes
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The models of one run by participant; people at the keyboard have none. `warnings` are for the user."""
+    """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
+
+    `spent` is what the helpers of each participant have used, which counts against their limits.
+    """
 
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
     recorder: Recorder | None = None
     outfit: Outfit | None = None
+    spent: Mapping[str, Spent] = field(default_factory=dict)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""
@@ -56,8 +63,11 @@ def build(
     outfit = outfit_of(loaded, allow_unsandboxed=allow_unsandboxed, approve=approve)
     if outfit:
         models = {name: with_tools(name, model, outfit, said[name]) for name, model in models.items()}
+    workshop = Workshop(loaded.file.discussion, around, outfit)
+    placed = pairs.placed(loaded.file.discussion, around)
+    models = {name: workshop.pair_up(name, model, pairs.of(name, placed)) for name, model in models.items()}
     if loaded.file.discussion.local_only:
         for name, model in models.items():
             require_local(name, model)
     notes = tuple(dict.fromkeys(model.name.note for model in models.values() if model.name.note))
-    return Assembled(models, notes, around.recorder, outfit)
+    return Assembled(models, notes, around.recorder, outfit, workshop.spent)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+from ..config.collaboration import HelperSettings
 from ..config.participants import ParticipantSettings
 from ..core import plugins
 from ..core.client import ModelClient
@@ -21,12 +22,15 @@ from .surroundings import PATIENT, Patience, Surroundings
 PROVIDERS = "ai_battle.providers"
 REFUSE_NOTHING = ("scripted", "replay")
 
+Speaking: TypeAlias = ParticipantSettings | HelperSettings
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
     """A participant's model, ready to answer.
 
-    `options` go with each request, `window` is its context in tokens, `price` is None where nobody knows it.
+    `options` go with each request, `window` is its context in tokens, `price` is None where nobody knows it;
+    `helper` is the large one that helps it.
     """
 
     name: ModelName
@@ -36,6 +40,7 @@ class Model:
     price: Price | None = None
     local: bool = False
     endpoint: str = ""
+    helper: "Model | None" = None
 
 
 def create_client(type: str, *, patience: Patience = PATIENT, **settings: Any) -> ModelClient:  # noqa: A002
@@ -48,7 +53,7 @@ def create_client(type: str, *, patience: Patience = PATIENT, **settings: Any) -
     return model(name, settings, Surroundings(patience=patience)).client
 
 
-def participant(name: str, spec: ParticipantSettings, around: Surroundings) -> Model:
+def participant(name: str, spec: Speaking, around: Surroundings) -> Model:
     model_name = parse(spec.type, around.providers)
     settings = _script(spec, around.starts.get(name, 0)) if model_name.provider == "scripted" else {}
     made = model(model_name, settings, around)
@@ -100,7 +105,7 @@ def _speaks_http(module: str) -> bool:
     return module in ("anthropic", "gemini", "ollama", "openai")
 
 
-def _script(spec: ParticipantSettings, start: int) -> dict[str, Any]:
+def _script(spec: Speaking, start: int) -> dict[str, Any]:
     entries = [entry.model_dump(exclude_defaults=True) for entry in spec.script]
     rules = [rule.model_dump(exclude_defaults=True) for rule in spec.when]
     return {"script": entries, "when": rules, "loop": spec.loop, "pace": spec.pace, "start": start}

@@ -16,6 +16,7 @@ from ..tools.base import Tool
 from ..tools.client import ToolCapableClient
 from ..tools.limits import RunBudget
 from . import inputs
+from .helped import Cost
 from .journal import Durability
 from .limits import Ledger, Limits
 from .participant import Participant
@@ -113,8 +114,20 @@ class FromFile(Casting):
 
 def _participant(name: str, spec: ParticipantSettings, model: assembly.Model) -> Participant:
     return Participant(
-        name, model.client, spec.persona, told(spec), spec.role, model.options, model.window, str(model.name)
+        name,
+        model.client,
+        spec.persona,
+        told(spec),
+        spec.role,
+        model.options,
+        model.window,
+        str(model.name),
+        _pricing(model.helper) if model.helper else None,
     )
+
+
+def _pricing(helper: assembly.Model) -> Cost:
+    return lambda usage: helper.price.cost(usage) if helper.price else None
 
 
 def told(spec: ParticipantSettings) -> str:

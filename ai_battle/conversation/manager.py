@@ -151,6 +151,9 @@ class ConversationManager:
                 state = State(cast.plan)
                 for _, event in journal.read(run_dir):
                     state.apply(event)
+                for name, spent in cast.assembled.spent.items():
+                    spent.calls, used = state.help.spent(name)
+                    spent.add(used)
                 go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(cast.plan))
                 return await _run(cast, kept, Audience(kept, state, emit), go_on)
 

@@ -1,0 +1,31 @@
+"""A model that is asked beside others: under its own parameters, and under a name of its own in the journal."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.client import ModelClient
+from ..core.events import Emit, Event, ScriptAdvanced, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Voice(ModelClient):
+    """`client`, asked with `options` where the request leaves them open.
+
+    `name` tells its place in a script from that of the participant in whose turn it speaks.
+    """
+
+    client: ModelClient
+    name: str
+    options: Mapping[str, Any]
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        async def named(event: Event) -> None:
+            mine = isinstance(event, ScriptAdvanced) and not event.speaker
+            await emit(replace(event, speaker=self.name) if mine else event)
+
+        return await self.client.complete(replace(request, options={**self.options, **request.options}), named)
+
+    async def aclose(self) -> None:
+        await self.client.aclose()

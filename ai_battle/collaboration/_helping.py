@@ -110,12 +110,11 @@ class Turn:
     async def draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
         """What `client` answers; nobody hears it as the answer yet. Raises what `client` raises."""
         heard = Heard(as_role(drafting(self.emit), role))
+        response: ModelResponse | None = None
         try:
             response = await client.complete(request, heard)
-        except BaseException:
-            self._count(heard.usage, role)
-            raise
-        self._count(response.usage, role)
+        finally:
+            self._count(response.usage if response else heard.usage, role)
         return Draft(response, heard.own if heard.replies else response.usage, role)
 
     async def ask(self, helper: ModelClient, request: ModelRequest, reason: str, role: Role = "helper") -> Draft | None:
@@ -164,12 +163,6 @@ class Turn:
         self.usage += usage
         if role != "own":
             self._spent.add(usage)
-
-
-def check_pair(primary: ModelClient, secondary: ModelClient) -> None:
-    """Raises `ConfigError` for a pair that can't help itself."""
-    if primary is secondary:
-        raise ConfigError("A model can't help itself: primary and secondary are one client; give two.")
 
 
 def unusable(response: ModelResponse) -> str:

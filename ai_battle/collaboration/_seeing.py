@@ -51,8 +51,18 @@ def _sections(case: Case, sees: Sees) -> Iterator[str]:
     if sees == "history":
         yield marked("done_since", "\n\n".join(_newest(messages[place + 1 :], HISTORY_TOKENS)))
     if sees != "prompt":
-        yield marked("attempt", "\n\n".join(map(_told, (*case.attempt.steps, case.attempt.message))))
+        yield told(case)
     yield marked("tools", described(case.request.tools))
+
+
+def told(case: Case) -> str:
+    """The attempt, with the calls and results on the way to it, marked as data."""
+    return marked("attempt", "\n\n".join(map(_told, (*case.attempt.steps, case.attempt.message))))
+
+
+def done(case: Case) -> str:
+    """What the attempt has done with tools, marked as data; empty when it used none."""
+    return marked("done", "\n\n".join(map(_told, case.attempt.steps)))
 
 
 def described(tools: Iterable[ToolSpec]) -> str:

@@ -1,0 +1,111 @@
+"""The attempts of the model that answers itself: judged, and the best one kept."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..core.client import ModelClient
+from ..core.errors import ProviderError
+from ..core.events import Warned
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.helping import StuckFound
+from ._helping import Draft, Turn
+from ._prompts import filled
+from ._seeing import Case, told, with_note
+from ._stuck.assessment import Assessment
+
+REPAIRABLE = frozenset({"invalid_call", "invalid_json"})
+
+
+class Judges(Protocol):
+    """What decides whether an answer needs help; `max_retries` is how often a model may try before it is helped."""
+
+    max_retries: int
+
+    def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An attempt and what the detector makes of it."""
+
+    draft: Draft
+    judged: Assessment
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        return not self.judged.at_once, self.judged.quality
+
+
+class Trying:
+    """The attempts of `primary` at one request. All are judged as answers to the request as it came."""
+
+    def __init__(self, primary: ModelClient, detector: Judges, turn: Turn, request: ModelRequest) -> None:
+        self.turn = turn
+        self.request = request
+        self.attempts = 0
+        self._primary = primary
+        self._detector = detector
+        self._best: Tried | None = None
+        self._failed = False
+
+    @property
+    def best(self) -> Tried:
+        if self._best is None:
+            raise LookupError("nothing was tried yet")
+        return self._best
+
+    @property
+    def stuck(self) -> bool:
+        return self.best.judged.stuck
+
+    @property
+    def case(self) -> Case:
+        """What a helper may be told."""
+        return Case(self.request, self.best.draft.response, self.best.judged.reason)
+
+    async def alone(self) -> None:
+        """Tries until an answer is good enough, `max_retries` times at most, and not again where that can't help."""
+        await self._attempt(self.request)
+        if self.best.judged.signals.keys() & REPAIRABLE:
+            await self.again(self._objecting())
+        while self._worth_another:
+            await self.again(self._objecting())
+
+    async def again(self, request: ModelRequest) -> None:
+        """One more attempt; where it fails, what there is stands."""
+        try:
+            await self._attempt(request)
+        except ProviderError as error:
+            self._failed = True
+            await self.turn.emit(Warned(f"Another attempt failed, so the one before it stands: {error}"))
+
+    async def accept(self) -> ModelResponse:
+        return await self.turn.accept(self.best.draft)
+
+    @property
+    def _worth_another(self) -> bool:
+        judged = self.best.judged
+        tries_left = self.attempts < self._detector.max_retries and not self._failed
+        return tries_left and judged.stuck and not judged.at_once
+
+    def _objecting(self) -> ModelRequest:
+        """The request, with what is wrong with the best attempt."""
+        return with_note(self.request, filled("again", attempt=told(self.case), reason=self.case.reason))
+
+    async def _attempt(self, request: ModelRequest) -> None:
+        draft = await self.turn.draft(self._primary, request)
+        judged = self._detector.assess_response(self.request, draft.response)
+        self.attempts += 1
+        if judged.stuck:
+            await self.turn.emit(
+                StuckFound(judged.quality, judged.gain, judged.reason, judged.signals, attempt=self.attempts)
+            )
+        await self._keep(Tried(draft, judged))
+
+    async def _keep(self, tried: Tried) -> None:
+        """The better one of this attempt and the best so far; of equals the later one."""
+        worse, self._best = self._best, tried
+        if worse and worse.rank > tried.rank:
+            worse, self._best = tried, worse
+        if worse:
+            await self.turn.drop(worse.draft, worse.judged.reason or "another attempt was better")

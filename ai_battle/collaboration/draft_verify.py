@@ -1,0 +1,49 @@
+"""Draft and verify: the helper reads a doubtful answer and says ACCEPT, or in few words what is right instead."""
+
+import re
+from functools import partial
+
+from ..core.client import ModelClient
+from ..core.exchange import ModelResponse
+from ._helping import Helping
+from ._paired import Pair, Paired
+from ._prompts import filled, marked
+from ._seeing import advising, told, with_note
+from ._stuck.detector import StuckDetector
+from ._trying import Judges, Trying
+
+MEASURED = ""
+MAX_TOKENS = 200
+_ACCEPTS = re.compile(r"[\s*_`\"'#]*accept(ed)?\b", re.IGNORECASE)
+_HEADING = re.compile(r"[\s*_#]*correction[\s*_]*:[\s*_]*", re.IGNORECASE)
+
+
+async def verify(own: Trying, helper: ModelClient, max_tokens: int = MAX_TOKENS) -> ModelResponse:
+    """The draft where the helper accepts it; else one more attempt, with the correction."""
+    asked = advising("verify", own.case, own.turn.helping.sees, max_tokens=max_tokens)
+    verdict = await own.turn.ask(helper, asked, own.case.reason)
+    if verdict and (right := correction(verdict.text)):
+        if verdict.response.stop == "length":
+            await own.turn.failed(f"its correction was cut off after {max_tokens} tokens")
+        else:
+            said = marked("correction", right)
+            await own.again(with_note(own.request, filled("corrected", attempt=told(own.case), advice=said)))
+    return await own.accept()
+
+
+def correction(said: str) -> str:
+    """What a verifier corrects; empty where it accepts."""
+    return "" if _ACCEPTS.match(said) else _HEADING.sub("", said, count=1).strip()
+
+
+def create(
+    primary: ModelClient,
+    secondary: ModelClient,
+    *,
+    stuck_detector: Judges | None = None,
+    helping: Helping | None = None,
+    max_tokens: int = MAX_TOKENS,
+) -> ModelClient:
+    """`max_tokens` is the most that the helper may write."""
+    pair = Pair(primary, secondary, stuck_detector or StuckDetector(), helping or Helping())
+    return Paired(pair, "draft_verify", partial(verify, max_tokens=max_tokens))

@@ -1,0 +1,68 @@
+"""Rescue: the helper advises, the small model tries again, and the best of its attempts is the answer."""
+
+from ..core.client import ModelClient
+from ..core.events import Emit, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ._helping import Helping
+from ._paired import Pair, Paired
+from ._prompts import filled, marked
+from ._seeing import advising, with_note
+from ._stuck.detector import StuckDetector
+from ._trying import Judges, Trying
+
+MEASURED = ""
+
+
+class ModelCollaborationProtocol(ModelClient):
+    """`primary_model`, advised by `secondary_model` where `stuck_detector` finds its answers poor.
+
+    The small model tries `max_retries` times on its own, then once more with the advice; an answer that fails a hard
+    check gets the advice at once. What the helper says is never the answer itself.
+    """
+
+    def __init__(
+        self,
+        primary_model: ModelClient,
+        secondary_model: ModelClient,
+        stuck_detector: Judges,
+        helping: Helping | None = None,
+    ) -> None:
+        self._paired = Paired(
+            Pair(primary_model, secondary_model, stuck_detector, helping or Helping()), "rescue", advise
+        )
+
+    @property
+    def primary_model(self) -> ModelClient:
+        return self._paired.pair.primary
+
+    @property
+    def secondary_model(self) -> ModelClient:
+        return self._paired.pair.secondary
+
+    @property
+    def stuck_detector(self) -> Judges:
+        return self._paired.pair.detector
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        return await self._paired.complete(request, emit)
+
+    async def aclose(self) -> None:
+        await self._paired.aclose()
+
+
+async def advise(own: Trying, helper: ModelClient, prompt: str = "advise") -> ModelResponse:
+    """One more attempt, with what the helper says to the packaged `prompt`."""
+    asked = advising(prompt, own.case, own.turn.helping.sees)
+    if advice := await own.turn.ask(helper, asked, own.case.reason):
+        await own.again(with_note(own.request, filled("advised", advice=marked("advice", advice.text))))
+    return await own.accept()
+
+
+def create(
+    primary: ModelClient,
+    secondary: ModelClient,
+    *,
+    stuck_detector: Judges | None = None,
+    helping: Helping | None = None,
+) -> ModelClient:
+    return ModelCollaborationProtocol(primary, secondary, stuck_detector or StuckDetector(), helping)

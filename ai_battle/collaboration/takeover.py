@@ -1,0 +1,50 @@
+"""Takeover: where the small model is stuck, the helper answers this turn in its place, with the real tools."""
+
+from dataclasses import replace
+
+from ..core.client import ModelClient
+from ..core.exchange import ModelRequest, ModelResponse
+from ._helping import Helping, Sees
+from ._paired import Pair, Paired
+from ._prompts import filled
+from ._seeing import Case, done, with_note
+from ._stuck.detector import StuckDetector
+from ._trying import Judges, Trying
+
+MEASURED = ""
+KEPT_OPTIONS = ("max_tokens", "stop")
+
+
+async def take_over(own: Trying, helper: ModelClient) -> ModelResponse:
+    """The helper's answer; the best own one when it has none."""
+    asked = in_its_place(own.case, own.turn.helping.sees)
+    answer = await own.turn.ask(helper, asked, own.case.reason)
+    if not answer:
+        return await own.accept()
+    await own.turn.drop(own.best.draft, own.case.reason)
+    return await own.turn.accept(answer)
+
+
+def in_its_place(case: Case, sees: Sees) -> ModelRequest:
+    """The request as the helper gets it: what it may see, with the tools, and with what was done with them so far.
+
+    Of the options, those that were chosen for the small model stay behind.
+    """
+    request = case.request
+    if sees != "history":
+        request = replace(request, messages=request.messages[case.place : case.place + 1], system="", extra={})
+    if sees != "prompt" and (steps := done(case)):
+        request = with_note(request, filled("done", steps=steps))
+    options = {name: request.options[name] for name in KEPT_OPTIONS if name in request.options}
+    return replace(request, options=options)
+
+
+def create(
+    primary: ModelClient,
+    secondary: ModelClient,
+    *,
+    stuck_detector: Judges | None = None,
+    helping: Helping | None = None,
+) -> ModelClient:
+    pair = Pair(primary, secondary, stuck_detector or StuckDetector(), helping or Helping())
+    return Paired(pair, "takeover", take_over)

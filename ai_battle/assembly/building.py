@@ -14,6 +14,7 @@ from . import pairs
 from .equipping import outfit_of, with_tools
 from .models import Model, participant, require_local
 from .pairing import Workshop
+from .sections import require_known_options
 from .surroundings import NO_TAPES, Surroundings, Tapes
 
 
@@ -58,6 +59,7 @@ def build(
     `check` would have found.
     """
     around = Surroundings.of(loaded, starts, tapes)
+    require_known_options(loaded, around)
     said = loaded.file.discussion.models
     models = {name: participant(name, spec, around) for name, spec in said.items() if spec.role != "user"}
     outfit = outfit_of(loaded, allow_unsandboxed=allow_unsandboxed, approve=approve)

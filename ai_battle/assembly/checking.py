@@ -5,13 +5,12 @@ from dataclasses import replace
 
 from ..config import Loaded, Problem
 from ..config.participants import ParticipantSettings
-from ..core import plugins
 from ..core.errors import ConfigError
-from ..providers._names import PROVIDERS as KNOWN_PROVIDERS
 from ..providers._names import parse
 from ..tools import loading as tool_files
 from ..tools import outfit as tool_outfit
-from .models import is_plugin, participant, require_local
+from . import sections
+from .models import participant, require_local
 from .surroundings import NO_TAPES, Surroundings, Tapes
 
 
@@ -32,25 +31,20 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
 
 
 def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
-    yield from _unknown_providers(around)
+    wrong = tuple(sections.problems(around))
+    yield from wrong
+    unsure = {problem.path[1] for problem in wrong}
     for name, spec in loaded.file.discussion.models.items():
         if spec.role == "user":
             continue
         try:
-            _try_out(name, spec, around, local_only=loaded.file.discussion.local_only)
+            if parse(spec.type, around.providers).provider not in unsure:
+                _try_out(name, spec, around, local_only=loaded.file.discussion.local_only)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
     if (tools := loaded.file.discussion.tools) and tools.enabled:
         for path, words in tool_outfit.problems(tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
-
-
-def _unknown_providers(around: Surroundings) -> Iterator[Problem]:
-    """A name of one's own needs an address; without one it is a misspelt name."""
-    for name, section in around.providers.items():
-        if name not in KNOWN_PROVIDERS and not is_plugin(name) and not section.get("base_url"):
-            hint = plugins.near(name, [*KNOWN_PROVIDERS])
-            yield Problem(("providers", name), f"there is no such provider, and no base_url for one{hint}", key=True)
 
 
 def _try_out(name: str, spec: ParticipantSettings, around: Surroundings, *, local_only: bool) -> None:

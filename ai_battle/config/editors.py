@@ -10,6 +10,10 @@ from ._rewriting import BESIDE, INSIDE
 from .schema import DiscussionFile
 
 SCHEMAS = {"discussion": DiscussionFile}
+BUILT_IN = (
+    "anthropic", "azure", "gemini", "gguf", "groq", "llamacpp", "lmstudio", "mlx", "ollama", "openai", "openrouter",
+    "replay", "scripted", "vllm",
+)  # fmt: skip
 
 
 class _WithoutTitles(GenerateJsonSchema):
@@ -25,6 +29,18 @@ def json_schema(kind: str = "discussion") -> dict[str, Any]:
         raise ConfigError(f"there is no schema {kind!r}{near(kind, list(SCHEMAS))}")
     schema = SCHEMAS[kind].model_json_schema(schema_generator=_WithoutTitles)
     inside, beside = schema["$defs"]["Discussion"]["properties"], schema["properties"]
+    beside["providers"] |= _by_name(schema["$defs"]["Provider"])
     inside.update({key: beside[key] for key in BESIDE})
     beside.update({key: inside[key] for key in INSIDE})
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": f"ai-battle {kind}"}
+
+
+def _by_name(provider: dict[str, Any]) -> dict[str, Any]:
+    """Only plug-ins, whose names nobody knows here, have options of their own."""
+    own = {**provider, "description": "A plug-in, with options of its own."}
+    provider["additionalProperties"] = False
+    known = {"$ref": "#/$defs/Provider"}
+    return {
+        "patternProperties": {f"^({'|'.join(BUILT_IN)})$": known},
+        "additionalProperties": {"anyOf": [known, own]},
+    }

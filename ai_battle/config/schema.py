@@ -1,15 +1,20 @@
 """The schema of a discussion file: `discussion`, and what stands beside it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
-from ._values import AS_NUMBER, LARGE, Amount, Name, Section
+from ._values import AS_NUMBER, LARGE, Amount, Name, Section, free
 from .discussion import Discussion
 
 
 class Provider(Section):
-    """How a provider is reached; any further name with a `base_url` is an OpenAI-compatible endpoint."""
+    """How a provider is reached; any further name with a `base_url` is an OpenAI-compatible endpoint.
+
+    A plug-in may have options of its own; it is asked which when the models are checked.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     base_url: str = Field(default="", description="Address of the API.", examples=["http://127.0.0.1:8080/v1"])
     api_key: str = Field(
@@ -20,6 +25,13 @@ class Provider(Section):
     transport: Literal["aiohttp", "sdk"] = Field(
         default="aiohttp", description="aiohttp, or the official SDK's client."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_free_options(cls, written: Any) -> Any:
+        if not isinstance(written, dict):
+            return written
+        return {key: value if key in cls.model_fields else free(value) for key, value in written.items()}
 
 
 class Price(Section):

@@ -34,12 +34,22 @@ def load(package: str, name: str) -> Any:
 
 
 def create(package: str, name: str, *args: Any, **options: Any) -> Any:
-    """`load(package, name).create(*args, **options)`; options that it does not take are a `ConfigError`."""
-    factory = getattr(load(package, name), "create", None)
-    if factory is None:
+    """`load(package, name).create(*args, **options)`; options that it does not take, or lacks, are a `ConfigError`."""
+    create_ = factory(package, name)
+    check_options(create_, name, options)
+    try:
+        inspect.signature(create_).bind(*args, **options)
+    except TypeError as error:
+        raise ConfigError(f"{name} can't be made of its options: {error}.") from error
+    return create_(*args, **options)
+
+
+def factory(package: str, name: str) -> Callable[..., Any]:
+    """The function `create` of a plug-in; raises `ConfigError`."""
+    found: Callable[..., Any] | None = getattr(load(package, name), "create", None)
+    if found is None:
         raise ConfigError(f"{name!r} has no function 'create', so it can't be used as one of {package}.")
-    check_options(factory, name, options)
-    return factory(*args, **options)
+    return found
 
 
 def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:

@@ -11,7 +11,9 @@ from jsonschema import Draft202012Validator
 
 import ai_battle.config
 from ai_battle.config import json_schema, load, packaged, packaged_names
+from ai_battle.config.editors import BUILT_IN
 from ai_battle.core.errors import ConfigError
+from ai_battle.providers._names import PROVIDERS
 
 from .test_loading import EVERYTHING
 from .test_specification import FRAGMENT, GENERATION, RESEARCH
@@ -96,3 +98,14 @@ def test_what_does_not_load_does_not_fit_the_schema(change: dict[str, Any]) -> N
 def test_an_unknown_schema_is_told_with_near_names() -> None:
     with pytest.raises(ConfigError, match="there is no schema 'discusion'; did you mean 'discussion'"):
         json_schema("discusion")
+
+
+def test_keys_of_built_in_providers_are_checked_and_a_plug_in_may_have_its_own() -> None:
+    talk = {"goal": "x", "models": {"A": {"type": "gpt-4o"}, "B": {"type": "parrot/grey"}}}
+    assert errors({"discussion": talk, "providers": {"parrot": {"colour": "grey"}}}) == []
+    (wrong,) = errors({"discussion": talk, "providers": {"openai": {"api_kee": "x"}}})
+    assert "api_kee" in wrong
+
+
+def test_the_schema_knows_every_built_in_provider() -> None:
+    assert set(BUILT_IN) == set(PROVIDERS)

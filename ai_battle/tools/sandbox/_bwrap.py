@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ._fences import Fence, Inside, Site
-from ._interpreters import FENCE
 from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
 from ._protected import PROTECTED
 
@@ -43,7 +42,7 @@ class Bubblewrap(Fence):
     def around(self, site: Site) -> Sequence[str]:
         return (
             self._binary, *self._namespaces, *self._root,
-            *_settings(), *_bound((*site.folders, str(FENCE))),
+            *_settings(), *_bound(site.folders),
             "--ro-bind", str(site.scratch / site.program), f"{_PROGRAM}/{site.program}",
             "--bind", str(site.workspace), str(site.workspace), *_read_only(site.workspace),
             *_SEALED, "--remount-ro", "/", "--chdir", "/", "--",

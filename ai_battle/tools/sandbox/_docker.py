@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 
 from ._fences import Fence, Inside, Site
-from ._interpreters import FENCE
 from ._layers import ALWAYS, calls
 
 IMAGE = "python:3.12-slim"
@@ -32,7 +31,6 @@ class Docker(Fence):
             "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc", "private",
             "--user", f"{os.getuid()}:{os.getgid()}",
             "--tmpfs", f"{_TEMPORARY}:size={self._size},mode=1777", "--shm-size", str(self._size), "--workdir", "/",
-            "--mount", _mount(str(FENCE), str(FENCE), read_only=True),
             "--mount", _mount(str(site.scratch / site.program), f"/run/program/{site.program}", read_only=True),
             "--mount", _mount(str(site.workspace), str(site.workspace), read_only=False),
             self._image,

@@ -42,7 +42,8 @@ def interpreter(language: Language) -> Interpreter:
 @lru_cache
 def _found(language: Language, path: str) -> Interpreter:
     node = shutil.which("node", path=path)
-    folders = tuple(dict.fromkeys([*_python_folders(), *(_node_folders(node) if node else ())]))
+    ours = [str(FENCE)] if language == "javascript" else []
+    folders = tuple(dict.fromkeys([*_python_folders(), *(_node_folders(node) if node else ()), *ours]))
     places = [Path(sys.executable).parent, *([Path(node).parent] if node else [])]
     search_path = ":".join(dict.fromkeys([*map(str, places), *_SYSTEM_PATH.split(":")]))
     return Interpreter(_command(language, node, path), folders, search_path, reserves_memory=language == "javascript")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from ._fences import Fence, Inside, Site
-from ._interpreters import FENCE
 from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -40,7 +39,7 @@ class Landlocked(Fence):
         return Inside(
             program,
             str(temporary),
-            readable=(*_SYSTEM, *_SETTINGS, *_FACTS, *site.folders, str(FENCE), program),
+            readable=(*_SYSTEM, *_SETTINGS, *_FACTS, *site.folders, program),
             writable=writable,
             measured=(*writable, str(shared_memory)),
             shared_memory=str(shared_memory),

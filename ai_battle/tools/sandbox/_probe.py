@@ -1,7 +1,6 @@
 """Finds out by running one whether a kind of fence works on this machine, and remembers when it did."""
 
 import asyncio
-import compileall
 import hashlib
 import json
 import os
@@ -14,7 +13,6 @@ from pathlib import Path
 from ...core.errors import AIBattleError, ConfigError
 from ...core.places import cache_directory
 from ._fences import Fence
-from ._interpreters import FENCE
 from .limits import Program
 from .sandbox import Sandbox
 
@@ -34,8 +32,6 @@ def why_not(fence: Fence, binary: str = "") -> str:
     key = _key(fence.name, binary)
     if _remembered() == key:
         return ""
-    # Behind the fence nothing can be written beside the sources, and each program would compile them anew.
-    compileall.compile_dir(FENCE, quiet=2)
     with ThreadPoolExecutor(1) as thread:
         reason = thread.submit(asyncio.run, _tried(Sandbox(fence))).result()
     if not reason:

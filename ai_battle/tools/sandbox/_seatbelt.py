@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Sequence
 
 from ._fences import Fence, Inside, Site
-from ._interpreters import FENCE
 from ._layers import ALWAYS
 
 BINARY = "/usr/bin/sandbox-exec"
@@ -45,7 +44,7 @@ class Seatbelt(Fence):
         temporary.mkdir(exist_ok=True)
         writable = (str(site.workspace), str(temporary.resolve()))
         program = str((site.scratch / site.program).resolve())
-        return Inside(program, str(temporary), (*_SYSTEM, *site.folders, str(FENCE), program), writable, writable)
+        return Inside(program, str(temporary), (*_SYSTEM, *site.folders, program), writable, writable)
 
 
 def profile(readable: Iterable[str], writable: Iterable[str], protected: Iterable[str]) -> str:

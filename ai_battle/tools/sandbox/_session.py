@@ -7,13 +7,9 @@ from typing import Any
 
 from ...core.errors import ToolError
 from ._fences import Fence, Site
-from ._interpreters import FENCE
+from ._parcel import opening, parcel
 from .fence.orders import Orders
 
-_START = "import sys; sys.path.append(sys.argv[1]); "
-_EXEC = ("-I", "-S", "-c", _START + "from fence.supervisor import main; main()", str(FENCE.parent))
-# A Python program goes on in the interpreter of its supervisor, so that one starts like any other.
-_HERE = ("-c", _START + "from fence.prelude import run; run()", str(FENCE.parent))
 _PATIENCE = 10.0  # for a supervisor to start, and to end whatever the program has started
 # The workspace is not at home here: an interpreter runs what it finds there before there is a fence.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
@@ -21,9 +17,11 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME
 
 async def supervise(fence: Fence, site: Site, orders: Orders) -> Mapping[str, Any]:
     """The supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
-    process = await _started((*fence.around(site), fence.python, *(_HERE if orders.here else _EXEC)))
+    process = await _started((*fence.around(site), fence.python, *opening(orders)))
     try:
-        answer, trouble = await asyncio.wait_for(_exchange(process, orders), orders.seconds + _PATIENCE)
+        answer, trouble = await asyncio.wait_for(
+            _exchange(process, parcel(orders, fence.python)), orders.seconds + _PATIENCE
+        )
     except TimeoutError as error:
         raise ToolError("The supervisor of the program did not answer; the program was killed.") from error
     finally:
@@ -48,12 +46,12 @@ async def _started(command: Sequence[str]) -> asyncio.subprocess.Process:
         raise ToolError(f"The fence could not be built: {error}") from error
 
 
-async def _exchange(process: asyncio.subprocess.Process, orders: Orders) -> tuple[bytes, bytes]:
+async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> tuple[bytes, bytes]:
     inlet, outlet, complaints = process.stdin, process.stdout, process.stderr
     assert inlet is not None
     assert outlet is not None
     assert complaints is not None
-    inlet.write(orders.packed())
+    inlet.write(content)
     answer, trouble = await asyncio.gather(outlet.read(), complaints.read())
     return answer, trouble
 

@@ -6,7 +6,6 @@ supervisor makes them instead, on what is really there: a file is opened first, 
 """
 
 import _socket
-import ctypes
 import errno
 import os
 import struct
@@ -167,7 +166,7 @@ def _watch(call: Call, orders: Orders) -> Favour:
     target = _own(_place(call, None, call.text(1)), orders, 0)
     watcher = _system.descriptor_of(call.pid, call.small(0))
     try:
-        path = ctypes.c_char_p(f"/proc/self/fd/{target}".encode())
+        path = f"/proc/self/fd/{target}".encode()
         return Favour(value=_system.syscall(_WATCH, watcher, path, call.arguments[2] & ~_DONT_FOLLOW))
     finally:
         os.close(watcher)

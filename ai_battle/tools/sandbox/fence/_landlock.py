@@ -1,7 +1,7 @@
 """Landlock: which paths a process and its children may read, run and write, whatever they do later."""
 
-import ctypes
 import os
+import sys
 from _collections_abc import Iterable  # collections costs a millisecond
 
 from ._system import LINUX, SET_NO_NEW_PRIVS, prctl, syscall
@@ -28,7 +28,7 @@ _ABSTRACT_SOCKETS_AND_SIGNALS = 3
 def abi() -> int:
     """The version of Landlock that this kernel offers; 0 when it offers none."""
     try:
-        return syscall(_CREATE, None, 0, _VERSION) if LINUX else 0
+        return syscall(_CREATE, 0, 0, _VERSION) if LINUX else 0
     except OSError:
         return 0
 
@@ -60,8 +60,8 @@ def _ruleset(version: int, handled: int) -> int:
         words.append(_TCP)
     if version >= 6:
         words.append(_ABSTRACT_SOCKETS_AND_SIGNALS)
-    attributes = (ctypes.c_uint64 * len(words))(*words)
-    return syscall(_CREATE, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
+    attributes = b"".join(word.to_bytes(8, sys.byteorder) for word in words)
+    return syscall(_CREATE, attributes, len(attributes), 0)
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:
@@ -72,7 +72,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     try:
         if not os.path.isdir(f"/proc/self/fd/{descriptor}") and not os.path.isdir(path):
             access &= _ON_FILES
-        rule = access.to_bytes(8, "little") + descriptor.to_bytes(4, "little")
-        syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.c_char_p(rule), 0)
+        rule = access.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
+        syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
     finally:
         os.close(descriptor)

@@ -1,11 +1,10 @@
-"""The kernel's calls that Python has no function for, by ctypes."""
+"""The kernel's calls that Python has no function for, by what ctypes is made of: ctypes itself costs 3 ms."""
 
-import ctypes
+import _ctypes
 import os
 import sys
 
 LINUX = sys.platform == "linux"
-_LIBC = ctypes.CDLL(None if os.name == "posix" else "msvcrt", use_errno=True)
 
 SET_PDEATHSIG, SET_DUMPABLE, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 1, 4, 36, 38
 _CAPBSET_DROP, _CAP_AMBIENT, _CLEAR_ALL = 24, 47, 4
@@ -14,31 +13,56 @@ _SET_FILTER, _NEW_LISTENER = 1, 8
 _CAPABILITY_VERSION = 0x20080522
 
 
-def syscall(number: int, *arguments: object) -> int:
-    """Raises the kernel's refusal as `OSError`."""
-    result = _LIBC.syscall(ctypes.c_long(number), *(_wide(argument) for argument in arguments))
-    if result < 0:
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error))
-    return int(result)
+class _Word(_ctypes._SimpleCData):  # type: ignore[type-arg] # the type is no generic class when it runs
+    _type_ = "l"
+
+
+class _Bytes(_ctypes._SimpleCData):  # type: ignore[type-arg]
+    """An address; its own memory holds it."""
+
+    _type_ = "z"
+
+
+class _Function(_ctypes.CFuncPtr):
+    _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
+    _restype_ = _Word
+
+
+def _function(name: str) -> _Function | None:
+    if not LINUX:
+        return None
+    return _Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), name))  # type: ignore[arg-type] # None is this program
+
+
+_SYSCALL, _PRCTL, _CAPSET = map(_function, ("syscall", "prctl", "capset"))
+
+
+def syscall(number: int, *arguments: int | bytes) -> int:
+    """Numbers, and bytes to read. Raises the kernel's refusal as `OSError`."""
+    return _made(_SYSCALL, number, *arguments)
 
 
 def prctl(option: int, *arguments: int) -> None:
     """Nothing on other systems than Linux."""
-    if not LINUX:
-        return
-    padded = (*arguments, 0, 0, 0, 0)[:4]
-    if _LIBC.prctl(option, *(ctypes.c_ulong(argument) for argument in padded)):
-        error = ctypes.get_errno()
+    if LINUX:
+        _made(_PRCTL, option, *(*arguments, 0, 0, 0, 0)[:4])
+
+
+def _made(function: _Function | None, *arguments: int | bytes) -> int:
+    assert function
+    result: int = function(*(_Word(argument) if isinstance(argument, int) else argument for argument in arguments))
+    if result < 0:
+        error = _ctypes.get_errno()
         raise OSError(error, os.strerror(error))
+    return result
 
 
 def restrict_calls(filter_program: bytes) -> int:
     """Seccomp, for good: `filter_program` is BPF. The descriptor is where calls arrive that are to be decided on."""
-    instructions = ctypes.create_string_buffer(filter_program, len(filter_program))
-    header = _FilterProgram(len(filter_program) // 8, ctypes.addressof(instructions))
+    length = (len(filter_program) // 8).to_bytes(2, sys.byteorder)
+    header = length + bytes(6) + bytes(_Bytes(filter_program))
     prctl(SET_NO_NEW_PRIVS, 1)
-    return syscall(_SECCOMP[os.uname().machine], _SET_FILTER, _NEW_LISTENER, ctypes.byref(header))
+    return syscall(_SECCOMP[os.uname().machine], _SET_FILTER, _NEW_LISTENER, header)
 
 
 def descriptor_of(pid: int, descriptor: int) -> int:
@@ -61,16 +85,4 @@ def drop_capabilities() -> None:
             prctl(_CAPBSET_DROP, capability)
         except OSError:
             break  # the kernel knows no more capabilities, or none may be dropped because none is held
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    nothing = (ctypes.c_uint32 * 6)()
-    if _LIBC.capset(header, nothing):
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error))
-
-
-class _FilterProgram(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
-
-
-def _wide(argument: object) -> object:
-    return ctypes.c_long(argument) if isinstance(argument, int) else argument
+    _made(_CAPSET, _CAPABILITY_VERSION.to_bytes(8, sys.byteorder), bytes(24))

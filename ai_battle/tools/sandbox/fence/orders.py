@@ -1,8 +1,4 @@
-"""What a supervisor is told to run, and within which limits; sent to it in Python's own binary form."""
-
-import marshal
-
-_FORMAT = 4  # that every Python from 3.4 on reads
+"""What a supervisor is told to run, and within which limits."""
 
 
 class Orders:
@@ -32,7 +28,3 @@ class Orders:
 
     def __init__(self, **fields: object) -> None:
         self.__dict__.update(fields)
-
-    def packed(self) -> bytes:
-        content = marshal.dumps(self.__dict__, _FORMAT)
-        return len(content).to_bytes(4, "little") + content

@@ -5,12 +5,15 @@ import sys
 from types import ModuleType
 
 from . import supervisor
+from .orders import Orders
 
 
-def run() -> None:
+def main(orders: Orders) -> None:
     """Forks; the supervisor stays in here until it exits, the fenced process comes back and is the program."""
-    path = supervisor.main().argv[0]
-    sys.path.pop()
+    supervisor.main(orders)
+    path = orders.argv[0]
+    for name in [name for name in sys.modules if name.partition(".")[0] == __package__]:
+        del sys.modules[name]  # the program may have a module of this name
     sys.path[0] = os.getcwd()
     sys.argv = [path]
     sys.excepthook = _show

@@ -18,21 +18,18 @@ _LINGER = 0.3  # how long output is still read when the program has ended but so
 _CHUNK = 65536
 
 
-def main() -> Orders:
-    """Orders come in at stdin, which stays open as long as somebody wants the answer, that goes to stdout.
+def main(orders: Orders) -> None:
+    """Stdin stays open as long as somebody wants the answer, that goes to stdout.
 
     Returns only in the process that is to run a Python program.
     """
     _system.prctl(_system.SET_CHILD_SUBREAPER, 1)
     _system.prctl(_system.SET_DUMPABLE, 0)
-    with os.fdopen(_LIFELINE, "rb", closefd=False) as orders_in:
-        size = int.from_bytes(orders_in.read(4), "little")
-        orders = Orders(**marshal.loads(orders_in.read(size)))  # noqa: S302 - from the process that started this one
     started = time.monotonic()
     watchdog = Watchdog(orders)
     child = _start(orders)
     if not child.pid:
-        return orders
+        return
     _tell({"trouble": child.trouble} if child.trouble else _watched(_Run(orders, watchdog, child), started))
     os._exit(0)
 
@@ -89,8 +86,11 @@ class _Run:
         self._end()
 
     def _listen(self, seconds: float) -> None:
-        for descriptor, _ in self._poll.poll(seconds * 1000):
-            self._heed(descriptor)
+        for descriptor, events in self._poll.poll(seconds * 1000):
+            if descriptor == self._listener and not events & select.POLLIN:
+                self._poll.unregister(descriptor)  # nobody is left who could call
+            else:
+                self._heed(descriptor)
 
     def _heed(self, descriptor: int) -> None:
         if descriptor == self._ended:

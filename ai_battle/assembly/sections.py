@@ -1,6 +1,6 @@
 """What a file says of providers: whether there is such a provider, and whether it takes these options."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..config import ConfigProblems, Loaded, Problem
@@ -16,13 +16,7 @@ from .surroundings import Surroundings
 def problems(around: Surroundings, trusted: Collection[str] = ()) -> Iterator[Problem]:
     """Plug-ins that are installed are asked what they take; a module by its dotted name only when it is `trusted`."""
     for name, section in around.providers.items():
-        if name in BUILT_IN or (section.get("base_url") and not is_plugin(name)):
-            yield from _unknown_keys(name, section)
-        elif not is_plugin(name):
-            hint = plugins.near(name, [*BUILT_IN])
-            yield Problem(("providers", name), f"there is no such provider, and no base_url for one{hint}", key=True)
-        elif "." not in name or name in trusted:
-            yield from _refused(name, section)
+        yield from _problems_of(name, section, may_ask="." not in name or name in trusted)
 
 
 def require_known_options(loaded: Loaded, around: Surroundings) -> None:
@@ -33,6 +27,15 @@ def require_known_options(loaded: Loaded, around: Surroundings) -> None:
     named = {parse(spec.type, around.providers).provider for spec in said if spec.role != "user"}
     if wrong := [*problems(around, named)]:
         raise ConfigProblems(map(loaded.located, wrong))
+
+
+def _problems_of(name: str, section: Mapping[str, Any], *, may_ask: bool) -> Iterable[Problem]:
+    if name in BUILT_IN or (section.get("base_url") and not is_plugin(name)):
+        return _unknown_keys(name, section)
+    if not is_plugin(name):
+        hint = plugins.near(name, [*BUILT_IN])
+        return [Problem(("providers", name), f"there is no such provider, and no base_url for one{hint}", key=True)]
+    return _refused(name, section) if may_ask else ()
 
 
 def _unknown_keys(name: str, section: Mapping[str, Any]) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from .building import Assembled, build
 from .checking import check, named_code
+from .direct import direct
 from .models import Model, create_client
 from .surroundings import NO_TAPES, Patience, Surroundings, Tapes
 
@@ -15,5 +16,6 @@ __all__ = [
     "build",
     "check",
     "create_client",
+    "direct",
     "named_code",
 ]

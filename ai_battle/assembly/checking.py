@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..config import Loaded, Problem
-from ..config.participants import ParticipantSettings
+from ..config.discussion import Discussion
 from ..core.errors import ConfigError
 from ..providers._names import parse
 from ..tools import loading as tool_files
 from ..tools import outfit as tool_outfit
-from . import sections
-from .models import participant, require_local
+from . import pairs, sections
+from .models import Speaking, participant, require_local
 from .surroundings import NO_TAPES, Surroundings, Tapes
 
 
@@ -26,8 +26,18 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
         parse(spec.type, around.providers).provider for spec in loaded.file.discussion.models.values() if spec.type
     )
     tools = tool_files.named_code(said.tools) if (said := loaded.file.discussion).tools else ()
-    modules = (provider for provider in named if "." in provider)
+    section = loaded.file.discussion.collaboration
+    used = (pair.strategy for pair in section.pairs) if section and section.enabled else ()
+    modules = (name for name in (*named, *_helping(loaded, around), *used) if "." in name)
     return tuple(dict.fromkeys((*modules, *(loaded.expansion.hide(code) for code in tools))))
+
+
+def _helping(loaded: Loaded, around: Surroundings) -> Iterator[str]:
+    """The providers of models that help."""
+    said = loaded.file.discussion
+    for placed in pairs.placed(said, around):
+        for _, helper in pairs.helpers_of(placed.pair):
+            yield parse(pairs.settings(helper, said).type, around.providers).provider
 
 
 def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
@@ -42,12 +52,28 @@ def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
                 _try_out(name, spec, around, local_only=loaded.file.discussion.local_only)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
+    yield from _of_pairs(loaded.file.discussion, around)
     if (tools := loaded.file.discussion.tools) and tools.enabled:
         for path, words in tool_outfit.problems(tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
 
 
-def _try_out(name: str, spec: ParticipantSettings, around: Surroundings, *, local_only: bool) -> None:
+def _of_pairs(said: Discussion, around: Surroundings) -> Iterator[Problem]:
+    wrong = tuple(pairs.problems(said, around))
+    yield from wrong
+    known_wrong = {problem.path for problem in wrong}
+    for placed in pairs.placed(said, around):
+        for steps, helper in pairs.helpers_of(placed.pair):
+            path = (*placed.path, *steps)
+            if path in known_wrong:
+                continue
+            try:
+                _try_out(helper.type, pairs.settings(helper, said), around, local_only=said.local_only)
+            except ConfigError as error:
+                yield Problem(path, str(error))
+
+
+def _try_out(name: str, spec: Speaking, around: Surroundings, *, local_only: bool) -> None:
     if "." in parse(spec.type, around.providers).provider:
         return
     model = participant(name, spec, around)

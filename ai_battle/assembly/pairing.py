@@ -41,11 +41,9 @@ class Workshop:
 
     def helpers(self, name: str, placed: Placed) -> dict[str, Model]:
         """The models of a pair beside the participant's own, by their names in the journal; raises `ConfigError`."""
-        pair = placed.pair
-        named = {"secondary": pair.secondary, "judge": pair.judge}
-        named |= {f"{key}.{n}": each for key in ("models", "peers") for n, each in enumerate(getattr(pair, key))}
         where = f"{name}/{placed.path[-1]}"
-        return {key: self._model(f"{where}.{key}", helper, name) for key, helper in named.items() if helper}
+        steps = ((".".join(map(str, steps)), helper) for steps, helper in pairs.helpers_of(placed.pair))
+        return {key: self._model(f"{where}.{key}", helper, name) for key, helper in steps}
 
     def _paired(self, name: str, model: Model, placed: Placed) -> Model:
         make = strategies.factory(placed.pair.strategy)

@@ -32,13 +32,24 @@ def placed(said: Discussion, around: Surroundings) -> tuple[Placed, ...]:
     if not section or not section.enabled:
         return ()
     return tuple(
-        Placed(pair, (*PAIRS, index), _helped(pair.primary, said, around)) for index, pair in enumerate(section.pairs)
+        Placed(pair, (*PAIRS, index), helped(pair.primary, said, around)) for index, pair in enumerate(section.pairs)
     )
 
 
 def of(name: str, pairs: tuple[Placed, ...]) -> tuple[Placed, ...]:
     """Those that help one participant, in their order."""
     return tuple(pair for pair in pairs if name in pair.helped)
+
+
+def helpers_of(pair: Pair) -> Iterator[tuple[Path, HelperSettings]]:
+    """The models of a pair beside the primary, and where each stands in it."""
+    if pair.secondary:
+        yield ("secondary",), pair.secondary
+    if pair.judge:
+        yield ("judge",), pair.judge
+    for key in ("models", "peers"):
+        for index, helper in enumerate(getattr(pair, key)):
+            yield (key, index), helper
 
 
 def settings(helper: HelperSettings, said: Discussion) -> HelperSettings:
@@ -111,7 +122,8 @@ def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool
     return bool(seen & goals)
 
 
-def _helped(primary: str, said: Discussion, around: Surroundings) -> tuple[str, ...]:
+def helped(primary: str, said: Discussion, around: Surroundings) -> tuple[str, ...]:
+    """The participants that a name or a model type stands for."""
     models = {name: spec.type for name, spec in said.models.items() if spec.role != "user"}
     if primary in models:
         return (primary,)

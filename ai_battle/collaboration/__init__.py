@@ -2,5 +2,6 @@
 
 from ._stuck.assessment import Assessment, Context
 from ._stuck.detector import StuckDetector
+from .rescue import ModelCollaborationProtocol
 
-__all__ = ["Assessment", "Context", "StuckDetector"]
+__all__ = ["Assessment", "Context", "ModelCollaborationProtocol", "StuckDetector"]

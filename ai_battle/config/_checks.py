@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from ..core.plugins import near
-from .collaboration import Collaboration
 from .discussion import Discussion
 from .participants import ParticipantSettings
 from .problems import Path, Problem
 from .tools import Approval, Tools
 
-NEED_A_HELPER = ("rescue", "boost")
 SAYING = {"say", "think", "call", "fail"}
 OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
 
@@ -25,8 +23,6 @@ def check(discussion: Discussion) -> Iterator[Problem]:
         yield from _approved_tools(discussion.tools.approval, discussion.tools, ("discussion", "tools", "approval"))
         yield from _registered_once(discussion.tools)
         yield from _mcp_servers(discussion.tools)
-    if discussion.collaboration:
-        yield from _pairs(discussion.collaboration)
 
 
 def _moderators(discussion: Discussion) -> Iterator[Problem]:
@@ -87,10 +83,3 @@ def _mcp_servers(tools: Tools) -> Iterator[Problem]:
             yield Problem((*path, key), f"does not go with {'a command' if server.command else 'a url'}")
         if server.url and not server.url.startswith(("http://", "https://")):
             yield Problem((*path, "url"), "an MCP server is reached by http:// or https://")
-
-
-def _pairs(collaboration: Collaboration) -> Iterator[Problem]:
-    for index, pair in enumerate(collaboration.pairs):
-        if pair.strategy in NEED_A_HELPER and not pair.secondary:
-            path = ("discussion", "collaboration", "pairs", index, "secondary")
-            yield Problem(path, f"is missing: {pair.strategy} needs the model that helps")

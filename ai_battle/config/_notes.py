@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from ..core.plugins import near
 from .discussion import Discussion
 from .participants import ParticipantSettings
 
@@ -16,7 +15,6 @@ NOT_BUILT_YET = {
 
 def notes_on(discussion: Discussion) -> Iterator[str]:
     yield from _on_tools(discussion)
-    yield from _on_collaboration(discussion)
     for name, participant in discussion.models.items():
         yield from (f"discussion.models.{name}.{words}" for words in _on_participant(participant))
     for key, words in NOT_BUILT_YET.items():
@@ -30,18 +28,6 @@ def _on_tools(discussion: Discussion) -> Iterator[str]:
         for key in ("sandbox", "workspace", "allow_hosts"):
             if key in discussion.model_fields_set:
                 yield f"discussion.{key}: has no effect without tools"
-
-
-def _on_collaboration(discussion: Discussion) -> Iterator[str]:
-    collaboration = discussion.collaboration
-    if not collaboration or not collaboration.enabled:
-        return
-    yield "discussion.collaboration: checked, but models don't help each other yet; this run goes without it"
-    known = [*discussion.models, *(participant.type for participant in discussion.models.values())]
-    for index, pair in enumerate(collaboration.pairs):
-        if pair.primary not in known:
-            where = f"discussion.collaboration.pairs[{index}].primary"
-            yield f"{where}: no participant is or uses {pair.primary!r}{near(pair.primary, known)}"
 
 
 def _on_participant(participant: ParticipantSettings) -> Iterator[str]:

@@ -9,6 +9,7 @@ from .problems import Path
 from .schema import DiscussionFile
 
 OPTION = "--set"
+TOOLS = ("discussion", "tools")
 
 
 def overridden(tree: Node, overrides: Sequence[str]) -> Node:
@@ -20,8 +21,19 @@ def overridden(tree: Node, overrides: Sequence[str]) -> Node:
         label = f"{OPTION} {path.strip()}"
         steps = path.strip().replace("[", ".").replace("]", "").split(".")
         first = () if steps[0] in DiscussionFile.model_fields or steps[0] in tree.value else ("discussion",)
-        tree = _put(tree, [*first, *steps], compose_value(text, label), label)
+        tree = _put(_whole(tree, [*first, *steps]), [*first, *steps], compose_value(text, label), label)
     return tree
+
+
+def _whole(tree: Node, steps: list[str]) -> Node:
+    """The tree with a list of tools written out as their registry, where a key beside it is meant."""
+    listed = tree.at(TOOLS)
+    is_beside = tuple(steps[:2]) == TOOLS and len(steps) > 2 and not steps[2].isdecimal()
+    if not is_beside or not listed or not isinstance(listed.value, list):
+        return tree
+    discussion = tree.value["discussion"]
+    registry = Node({"registry": listed}, listed.place, {"registry": listed.place})
+    return tree.with_child("discussion", discussion.with_child("tools", registry))
 
 
 def appended(tree: Node, path: Path, value: Node) -> Node:

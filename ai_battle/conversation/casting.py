@@ -4,12 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .. import assembly
 from ..config import Loaded
 from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
+from ..core.client import ModelClient
 from ..core.events import Emit
 from ..tools.approval import Ask, Consent, Person
 from ..tools.base import Tool
@@ -19,6 +20,7 @@ from . import inputs
 from .helped import Cost
 from .journal import Durability
 from .limits import Ledger, Limits
+from .pairing import Pairing
 from .participant import Participant
 from .person import Person as AtKeyboard
 from .person import Reader
@@ -58,6 +60,14 @@ class Casting(ABC):
     def cast(self, starts: Mapping[str, int]) -> Cast:
         """`starts`: how many entries of its script each scripted participant has used up. Raises `ConfigError`."""
 
+    @abstractmethod
+    def with_pair(self, pair: Pairing) -> Self:
+        """The same with one more pair; unchanged where nobody takes part whom it could help. Raises `ConfigError`."""
+
+    @abstractmethod
+    def client(self, named: str) -> tuple[ModelClient, bool]:
+        """A client for a name or a model type, and whether it is ours to close. Raises `ConfigError`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Brought(Casting):
@@ -65,13 +75,34 @@ class Brought(Casting):
 
     plan: Plan
     tools: tuple[Tool, ...] = ()
+    pairs: tuple[Pairing, ...] = ()
 
     def cast(self, starts: Mapping[str, int]) -> Cast:
         limits = self.plan.limits
         budget = RunBudget(limits.tool_calls, limits.seconds, limits.cost_usd)
-        person = Person(self.approve)
-        equipped = (self._equipped(participant, budget, person) for participant in self.plan.participants)
-        return Cast(replace(self.plan, participants=tuple(equipped)) if self.tools else self.plan, budget=budget)
+        participants = self.plan.participants
+        if self.tools:
+            person = Person(self.approve)
+            participants = tuple(self._equipped(participant, budget, person) for participant in participants)
+        return Cast(replace(self.plan, participants=tuple(map(self._helped, participants))), budget=budget)
+
+    def with_pair(self, pair: Pairing) -> Self:
+        helps = any(map(pair.helps, self.plan.participants))
+        return replace(self, pairs=(*self.pairs, pair)) if helps else self
+
+    def client(self, named: str) -> tuple[ModelClient, bool]:
+        for participant in self.plan.participants:
+            if named in (participant.name, participant.type):
+                return self._helped(participant).client, False
+        return assembly.create_client(named), True
+
+    def _helped(self, participant: Participant) -> Participant:
+        """Clients that are made for a pair live as long as the program: nobody else knows of them."""
+        for pair in self.pairs:
+            if pair.helps(participant):
+                helper, _ = self.client(pair.secondary)
+                participant = replace(participant, client=pair.made(participant.client, helper))
+        return participant
 
     def _equipped(self, participant: Participant, budget: RunBudget, person: Person) -> Participant:
         """Each with a registry of its own."""
@@ -103,6 +134,16 @@ class FromFile(Casting):
         budget = assembled.outfit.budget if assembled.outfit else RunBudget()
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
         return Cast(plan, (*self.loaded.notes, *assembled.warnings, *read.warnings), assembled, budget)
+
+    def with_pair(self, pair: Pairing) -> Self:
+        said = self.loaded.file.discussion
+        if not any(pair.primary in (name, spec.type) for name, spec in said.models.items()):
+            return self
+        loaded = self.loaded.with_pair(pair.written, assembly.check)
+        return replace(self, loaded=loaded, config=loaded.resolved())
+
+    def client(self, named: str) -> tuple[ModelClient, bool]:
+        return assembly.direct(self.loaded, named), True
 
     def _participants(self, assembled: assembly.Assembled) -> Iterator[Participant]:
         for name, spec in self.loaded.file.discussion.models.items():

@@ -32,7 +32,10 @@ class _Row:
 
 @dataclass(slots=True)
 class Help:
-    """Only events change it, through `apply`; `large` prices a usage on the model that helps, by participant."""
+    """Only events change it, through `apply`; `large` prices a usage on the model that helps, by participant.
+
+    Where it says who can be helped, only their turns are counted.
+    """
 
     large: Mapping[str, Cost] = field(default_factory=dict)
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
@@ -79,7 +82,7 @@ class Help:
         self._asking.discard(speaker)
         if isinstance(event, TurnFailed):
             return
-        self._turns += 1
+        self._turns += not self.large or speaker in self.large
         self._helped += asked
         if cost := self.large.get(speaker):
             self._all_large = _plus(self._all_large, cost(_answered_by(mine)))

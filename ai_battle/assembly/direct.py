@@ -1,0 +1,23 @@
+"""A client for a single turn outside of a run: a participant's or any model's, with the help that a file gives it."""
+
+from ..config import Loaded
+from ..config.collaboration import HelperSettings
+from ..core.client import ModelClient
+from . import pairs
+from .models import participant
+from .pairing import Workshop
+from .surroundings import Surroundings
+
+
+def direct(loaded: Loaded, named: str) -> ModelClient:
+    """A client for a participant's name or a model type, as the file describes it; raises `ConfigError`.
+
+    It has no tools, which belong to a run.
+    """
+    said, around = loaded.file.discussion, Surroundings.of(loaded)
+    placed = pairs.placed(said, around)
+    helped = pairs.helped(named, said, around)
+    name = helped[0] if helped else named
+    spec = said.models.get(name) or HelperSettings(type=named)
+    model = participant(name, spec, around)
+    return Workshop(said, around).pair_up(name, model, pairs.of(name, placed)).client

@@ -30,7 +30,7 @@ from ai_battle.core.exchange import NOTHING_USED
 
 from ._money import dollars, duration, tokens
 from ._plain import one_line, plain
-from ._remarks import NOTICES, is_wanted, remark
+from ._remarks import NOTICES, Remarks, is_wanted
 from ._screen import Screen
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
@@ -67,6 +67,7 @@ class PlainLines:
     def __init__(self, out: TextIO, look: Look) -> None:
         self._out = out
         self._look = look
+        self._remarks = Remarks()
 
     async def __call__(self, event: Event) -> None:
         if line := self._line(event):
@@ -85,7 +86,7 @@ class PlainLines:
                 return f"[{turn}] {speaker}: {message.text.strip()}"
             case Concluded(speaker=speaker, text=text):
                 return f"[outcome] {speaker}: {text}" if text else ""
-        return remark(event) if is_wanted(event, self._look.notify_on) else ""
+        return self._remarks.line(event) if is_wanted(event, self._look.notify_on) else ""
 
     def _print(self, text: str) -> None:
         print(plain(text), file=self._out, flush=True)
@@ -97,6 +98,7 @@ class LiveView:
     def __init__(self, out: TextIO, look: Look) -> None:
         self._screen = Screen(out)
         self._look = look
+        self._remarks = Remarks()
         self._started = time.monotonic()
         self._usage = NOTHING_USED
         self._models: dict[str, str] = {}
@@ -104,6 +106,7 @@ class LiveView:
         self._is_typed = False
         self._doing = "starting"
         self._streamed = False
+        self._paused = False
         self._ticking: asyncio.Task[None] | None = None
         self._hear: dict[type, Callable[[Any], None]] = {
             TextDelta: self._say,
@@ -129,6 +132,17 @@ class LiveView:
             self._ticking.cancel()
         self._screen.close()
 
+    def pause(self, doing: str) -> None:
+        """Leaves the terminal alone until `go_on`, and says in the status line what is waited for."""
+        self._screen.end_line()
+        before, self._doing = self._doing, doing
+        self._show_status()
+        self._doing, self._paused = before, True
+
+    def go_on(self) -> None:
+        self._paused = False
+        self._show_status()
+
     def _say(self, event: TextDelta) -> None:
         self._streamed = True
         if not self._is_typed:
@@ -147,7 +161,7 @@ class LiveView:
         self._remark(event)
 
     def _remark(self, event: Event) -> None:
-        if is_wanted(event, self._look.notify_on) and (text := remark(event)):
+        if is_wanted(event, self._look.notify_on) and (text := self._remarks.line(event)):
             self._screen.line(self._styled(one_line(text, 2_000), fg="yellow"))
 
     def _begin(self, event: RunStarted) -> None:
@@ -207,6 +221,8 @@ class LiveView:
             await asyncio.sleep(TICK)
 
     def _show_status(self) -> None:
+        if self._paused:
+            return
         turn = f"turn {self._turn} of {self._look.turns}" if self._look.turns else f"turn {self._turn}"
         spent = f"{tokens(self._usage)} · {dollars(self._usage.cost_usd)}"
         self._screen.status(f" {turn} · {self._doing} · {spent} · {duration(time.monotonic() - self._started)}")

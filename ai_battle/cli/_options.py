@@ -10,6 +10,12 @@ if TYPE_CHECKING:
 
 WIDE = 200
 
+approve = click.option(
+    "--approve",
+    metavar="ask|allow|deny",
+    default="",
+    help="What becomes of calls of tools, and for single ones: ask,calculator=allow,code_execution=deny.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr.")
 
 

@@ -18,6 +18,9 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
+from ai_battle.core.messages import ToolCall
+from ai_battle.core.tooling import ToolDecided
+from ai_battle.reporting.decisions import decided
 from ai_battle.reporting.helping import HELPING, told
 
 from ._plain import one_line
@@ -34,6 +37,19 @@ def is_wanted(event: object, notify_on: Container[str]) -> bool:
         case Retrying():
             return "retry" in notify_on
     return True
+
+
+class Remarks:
+    """The lines of one run: that of a call also says who allowed it."""
+
+    def __init__(self) -> None:
+        self._allowed: dict[str, str] = {}
+
+    def line(self, event: object) -> str:
+        if isinstance(event, ToolDecided) and event.decision == "allowed":
+            self._allowed[event.call.id] = decided(event)
+        words = self._allowed.pop(event.call.id, "") if isinstance(event, ToolCalled) else ""
+        return f"{remark(event)} {words}".rstrip()
 
 
 @singledispatch
@@ -88,8 +104,17 @@ def _(event: RunResumed) -> str:
 
 @remark.register
 def _(event: ToolCalled) -> str:
-    said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in event.call.arguments.items())
-    return f"→ {one_line(f'{event.call.name}({said})', FOLDED)}"
+    return f"→ {_folded(event.call)}"
+
+
+@remark.register
+def _(event: ToolDecided) -> str:
+    return f"✗ {_folded(event.call)} {decided(event)}" if event.decision == "denied" else ""
+
+
+def _folded(call: ToolCall) -> str:
+    said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
+    return one_line(f"{call.name}({said})", FOLDED)
 
 
 @remark.register

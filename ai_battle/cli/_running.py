@@ -18,6 +18,7 @@ from ai_battle.conversation.journal import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.reporting import write_reports
 
+from ._approval import AtTerminal
 from ._live import LiveView, Look, PlainLines, view
 from ._money import dollars, tokens
 from ._plain import one_line
@@ -29,11 +30,15 @@ Discuss = Callable[[Emit], Awaitable[RunResult]]
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """How a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end, all else the view."""
+    """How a run is shown: `quiet` shows nothing on the way, `as_json` one document at the end, all else the view.
+
+    `person` is who can be asked meanwhile.
+    """
 
     quiet: bool = False
     as_json: bool = False
     look: Look = field(default_factory=Look)
+    person: AtTerminal = field(default_factory=AtTerminal)
 
 
 class _Noted:
@@ -82,7 +87,7 @@ def exit_code(status: str) -> int:
 def played(discuss: Discuss, showing: Showing, run_dir: str = "") -> RunResult | None:
     """How the run ended, with its reports written; None when it was interrupted before there was anything of it."""
     screen = _view(showing)
-    noted = _Noted(screen or ignore, as_json=showing.as_json)
+    noted = _Noted(showing.person.watch(screen), as_json=showing.as_json)
     noted.run_dir = run_dir
     try:
         result = asyncio.run(_interruptible(discuss(noted)))

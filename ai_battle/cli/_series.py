@@ -101,7 +101,10 @@ class Series:
             await emit(event)
 
         loaded = self._within_limits(run.loaded)
-        manager = ConversationManager.from_config(loaded, out=run.out, allow_unsandboxed=self.allow_unsandboxed)
+        person, allowed = self.showing.person, self.allow_unsandboxed
+        manager = ConversationManager.from_config(
+            loaded, out=run.out, ask=person.line, allow_unsandboxed=allowed, approve=person.approve
+        )
         return await manager.run_discussion(count)
 
     def _within_limits(self, loaded: Loaded) -> Loaded:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ._options import as_json
+from ._options import approve, as_json
 
 
 @click.command("resume")
@@ -13,18 +13,26 @@ from ._options import as_json
 @click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
 @click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
 @click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
+@approve
 @as_json
-def command(run_dir: Path, accept_changes: bool, quiet: bool, **how: bool) -> int:
+def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **how: bool) -> int:
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
     from ai_battle.conversation import ConversationManager
 
     from ._live import Look
     from ._loading import of_run
+    from ._policy import with_approval
     from ._running import Showing, run
     from ._trust import require_trust
 
-    loaded = of_run(run_dir)
+    loaded = with_approval(of_run(run_dir), approve)
     require_trust(loaded, given=how["trust"])
-    manager = ConversationManager.from_config(loaded, allow_unsandboxed=how["allow_unsandboxed"])
+    showing = Showing(quiet, how["as_json"], Look.of(loaded))
+    manager = ConversationManager.from_config(
+        loaded,
+        ask=showing.person.line,
+        allow_unsandboxed=how["allow_unsandboxed"],
+        approve=showing.person.approve,
+    )
     discuss = lambda emit: manager.resume(run_dir, emit, accept_changes=accept_changes)  # noqa: E731
-    return run(discuss, Showing(quiet, how["as_json"], Look.of(loaded)), str(run_dir))
+    return run(discuss, showing, str(run_dir))

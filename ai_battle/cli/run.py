@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._options import as_json
+from ._options import approve, as_json
 
 if TYPE_CHECKING:
     from ai_battle.assembly import Tapes
@@ -41,6 +41,7 @@ MOST_RUNS = 1000
 @click.option("--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model.")
 @click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
 @click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
+@approve
 @as_json
 def command(
     config: str,
@@ -54,6 +55,7 @@ def command(
     from ai_battle.conversation import checked
 
     from ._forecasting import show_forecast
+    from ._policy import with_approval
     from ._trust import require_trust
 
     several = bool(how["modes"] or how["repeat"])
@@ -62,7 +64,7 @@ def command(
     tapes = Tapes(str(how["record"]), str(how["replay"]))
     if several and tapes != NO_TAPES:
         raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
-    loaded = checked(config, overrides, tapes)
+    loaded = with_approval(checked(config, overrides, tapes), str(how["approve"]))
     runs = _planned(loaded, how) if several else ()
     require_trust(loaded, given=bool(how["trust"]))
     if how["dry_run"]:
@@ -76,13 +78,16 @@ def _run(loaded: "Loaded", tapes: "Tapes", how: dict[str, object]) -> int:
 
     from ._running import run
 
+    showing = _showing(loaded, how)
     manager = ConversationManager.from_config(
         loaded,
         out=how["out"],  # type: ignore[arg-type]
+        ask=showing.person.line,
         tapes=tapes,
         allow_unsandboxed=bool(how["allow_unsandboxed"]),
+        approve=showing.person.approve,
     )
-    return run(manager.run_discussion, _showing(loaded, how))
+    return run(manager.run_discussion, showing)
 
 
 def _planned(loaded: "Loaded", how: dict[str, Any]) -> "tuple[Planned, ...]":

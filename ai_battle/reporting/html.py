@@ -16,6 +16,7 @@ from ._figures import count, counted, dollars, duration, moment
 from ._markup import Html, tag, void
 from ._prose import prose
 from .account import Account, Voice, account
+from .decisions import NOTHING_DECIDED, Decisions, calls, with_decisions
 from .helping import HEADS, table, told
 from .remarks import arguments, attachment, badges, remark
 
@@ -33,8 +34,8 @@ def render(run_dir: Path) -> Iterator[str]:
         yield tag("section", tag("p", told(found.help)), _help(found.help))
     yield tag("section", _charts.tokens(found), _charts.cost(found), _charts.growth(found.sizes))
     yield "<main>\n"
-    for _, event in read(run_dir):
-        if shown := _event(event, colours):
+    for event, decisions in with_decisions(read(run_dir)):
+        if shown := _event(event, colours, decisions):
             yield f"{shown}\n"
     yield "</main>\n</body>\n</html>\n"
 
@@ -99,9 +100,9 @@ def _cells(first: tuple[str, str, str, str], usage: Usage, about: str = "") -> I
     return (tag("td", cell) for cell in (*first, *used))
 
 
-def _event(event: Event, colours: Mapping[str, str]) -> Html:
+def _event(event: Event, colours: Mapping[str, str], decisions: Decisions) -> Html:
     if isinstance(event, TurnFinished):
-        return _turn(event, colours.get(event.speaker, "nobody"))
+        return _turn(event, colours.get(event.speaker, "nobody"), decisions)
     if isinstance(event, PromptGiven):
         return _prompt(event.message)
     sentence = remark(event)
@@ -113,11 +114,11 @@ def _prompt(message: Message) -> Html:
     return tag("article", head, *map(_part, message.parts), id="prompt", class_="nobody")
 
 
-def _turn(turn: TurnFinished, colour: str) -> Html:
+def _turn(turn: TurnFinished, colour: str, decisions: Decisions) -> Html:
     marks = (tag("span", badge, class_="badge") for badge in badges(turn))
     title = (tag("a", f"{turn.turn}", href=f"#turn-{turn.turn}", class_="number"), tag("b", turn.speaker))
     head = tag("h2", *title, *marks, tag("small", _cost(turn)))
-    parts = (_part(part) for message in (*turn.steps, turn.message) for part in message.parts)
+    parts = (_part(part, decisions) for message in (*turn.steps, turn.message) for part in message.parts)
     return tag("article", head, *parts, id=f"turn-{turn.turn}", class_=colour)
 
 
@@ -126,14 +127,14 @@ def _cost(turn: TurnFinished) -> str:
     return " · ".join((turn.model, duration(turn.seconds), used, dollars(turn.usage.cost_usd)))
 
 
-def _part(part: Part) -> Html:
+def _part(part: Part, decisions: Decisions = NOTHING_DECIDED) -> Html:
     match part:
         case Text(text):
             return tag("div", prose(text), class_="said", dir="auto")
         case Thinking(text):
             return _folded("thinking", prose(text))
         case ToolCall():
-            return _folded(f"calls {part.name}", tag("pre", arguments(part)))
+            return _folded(calls(part, decisions), tag("pre", arguments(part)))
         case ToolResult():
             return _result(part)
         case Image() | Document():

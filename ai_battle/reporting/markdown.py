@@ -11,6 +11,7 @@ from ..core.messages import Document, Image, Message, Part, Text, Thinking, Tool
 from ._figures import count, counted, dollars, duration, moment
 from ._plain import cell, code_block, contained
 from .account import Account, Voice, account
+from .decisions import NOTHING_DECIDED, Decisions, calls, with_decisions
 from .helping import HEADS, table
 from .remarks import arguments, attachment, badges, remark
 
@@ -19,8 +20,8 @@ def render(run_dir: Path) -> Iterator[str]:
     """The document in pieces, so that the length of a run does not matter."""
     found = account(run_dir)
     yield _head(found)
-    for _, event in read(run_dir):
-        if section := _section(event):
+    for event, decisions in with_decisions(read(run_dir)):
+        if section := _section(event, decisions):
             yield f"{section}\n\n"
     yield _table(found)
     if found.help:
@@ -33,18 +34,18 @@ def _head(found: Account) -> str:
     return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
 
 
-def _section(event: Event) -> str:
+def _section(event: Event, decisions: Decisions) -> str:
     if isinstance(event, TurnFinished):
-        return _turn(event)
+        return _turn(event, decisions)
     if isinstance(event, PromptGiven):
         return f"## The prompt\n\n{_message(event.message)}"
     sentence = remark(event)
     return f"> {cell(sentence)}" if sentence else ""
 
 
-def _turn(turn: TurnFinished) -> str:
+def _turn(turn: TurnFinished, decisions: Decisions) -> str:
     unusual = ", ".join(badges(turn))
-    steps = (_message(step) for step in turn.steps)
+    steps = (_message(step, decisions) for step in turn.steps)
     pieces = (
         f"## {turn.turn}. {cell(turn.speaker)}",
         f"*{unusual}*" if unusual else "",
@@ -54,18 +55,18 @@ def _turn(turn: TurnFinished) -> str:
     return "\n\n".join(filter(None, pieces))
 
 
-def _message(message: Message) -> str:
-    return "\n\n".join(filter(None, map(_part, message.parts)))
+def _message(message: Message, decisions: Decisions = NOTHING_DECIDED) -> str:
+    return "\n\n".join(filter(None, (_part(part, decisions) for part in message.parts)))
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, decisions: Decisions) -> str:
     match part:
         case Text(text):
             return contained(text)
         case Thinking(text):
             return _folded("thinking", contained(text)) if text else ""
         case ToolCall():
-            return _folded(f"calls {cell(part.name)}", code_block(arguments(part)))
+            return _folded(cell(calls(part, decisions)), code_block(arguments(part)))
         case ToolResult(call):
             return _folded(f"{cell(call.name)} {'failed' if part.is_error else 'returned'}", code_block(part.text))
         case Image() | Document():

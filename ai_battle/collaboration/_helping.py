@@ -11,6 +11,7 @@ from ..core.errors import BadReply, BudgetExceeded, ConfigError, ProviderError, 
 from ..core.events import Emit, TextDelta, ToolCallDelta, as_role, drafting
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
 from ..core.helping import DraftDropped, HelpAsked, HelpFailed, Role
+from ._drafts import Draft, drafted
 from ._heard import Heard
 from ._prompts import arguments_text
 from ._redacting import Redacting
@@ -60,19 +61,6 @@ class HelpLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """An answer that is paid for. `usage` is what dropping it wastes: what was helped or dropped inside is left out."""
-
-    response: ModelResponse
-    usage: Usage
-    role: Role = "own"
-
-    @property
-    def text(self) -> str:
-        return self.response.text
-
-
-@dataclass(frozen=True, slots=True)
 class Helping:
     """On which terms helpers are asked.
 
@@ -110,12 +98,12 @@ class Turn:
     async def draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
         """What `client` answers; nobody hears it as the answer yet. Raises what `client` raises."""
         heard = Heard(as_role(drafting(self.emit), role))
-        response: ModelResponse | None = None
+        draft: Draft | None = None
         try:
-            response = await client.complete(request, heard)
+            draft = await drafted(client, request, heard, role)
         finally:
-            self._count(response.usage if response else heard.usage, role)
-        return Draft(response, heard.own if heard.replies else response.usage, role)
+            self._count(draft.response.usage if draft else heard.usage, role)
+        return draft
 
     async def ask(self, helper: ModelClient, request: ModelRequest, reason: str, role: Role = "helper") -> Draft | None:
         """What the helper answers; None when it may not be asked, or its answer is of no use.
@@ -139,9 +127,9 @@ class Turn:
         """Tells that help came to nothing."""
         await self.emit(HelpFailed(self.strategy, reason))
 
-    async def drop(self, draft: Draft, reason: str, saved_tokens: int = 0) -> None:
+    async def drop(self, draft: Draft, reason: str) -> None:
         """Tells that this answer will not become that of the turn."""
-        await self.emit(DraftDropped(reason, draft.usage, draft.role, saved_tokens))
+        await self.emit(DraftDropped(reason, draft.usage, draft.role, draft.saved_tokens))
 
     async def accept(self, draft: Draft) -> ModelResponse:
         """Says the answer aloud; its usage is that of the whole turn."""

@@ -8,7 +8,9 @@ from ..core.errors import ProviderError
 from ..core.events import Warned
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
-from ._helping import Draft, Turn
+from ._cutting import Watched, Watches
+from ._drafts import Draft
+from ._helping import Turn
 from ._prompts import filled
 from ._seeing import Case, told, with_note
 from ._stuck.assessment import Assessment
@@ -32,8 +34,9 @@ class Tried:
     judged: Assessment
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        return not self.judged.at_once, self.judged.quality
+    def rank(self) -> tuple[bool, bool, float]:
+        """By quality; what is not whole, or fails a hard check, comes after all others."""
+        return not self.draft.cut, not self.judged.at_once, self.judged.quality
 
 
 class Trying:
@@ -65,7 +68,7 @@ class Trying:
 
     async def alone(self) -> None:
         """Tries until an answer is good enough, `max_retries` times at most, and not again where that can't help."""
-        await self._attempt(self.request)
+        await self._attempt(self.request, self._watched)
         if self.best.judged.signals.keys() & REPAIRABLE:
             await self.again(self._objecting())
         while self._worth_another:
@@ -74,12 +77,15 @@ class Trying:
     async def again(self, request: ModelRequest) -> None:
         """One more attempt; where it fails, what there is stands."""
         try:
-            await self._attempt(request)
+            await self._attempt(request, self._watched)
         except ProviderError as error:
             self._failed = True
             await self.turn.emit(Warned(f"Another attempt failed, so the one before it stands: {error}"))
 
     async def accept(self) -> ModelResponse:
+        """The best attempt; where all were cut short, one that is not."""
+        if self.best.draft.cut:
+            await self._attempt(self.request, self._primary)
         return await self.turn.accept(self.best.draft)
 
     @property
@@ -92,15 +98,26 @@ class Trying:
         """The request, with what is wrong with the best attempt."""
         return with_note(self.request, filled("again", attempt=told(self.case), reason=self.case.reason))
 
-    async def _attempt(self, request: ModelRequest) -> None:
-        draft = await self.turn.draft(self._primary, request)
-        judged = self._detector.assess_response(self.request, draft.response)
+    async def _attempt(self, request: ModelRequest, client: ModelClient) -> None:
         self.attempts += 1
+        draft = await self.turn.draft(client, request)
+        judged = self._judged(draft)
         if judged.stuck:
-            await self.turn.emit(
-                StuckFound(judged.quality, judged.gain, judged.reason, judged.signals, attempt=self.attempts)
-            )
+            found = StuckFound(judged.quality, judged.gain, judged.reason, judged.signals, self.attempts)
+            await self.turn.emit(found)
         await self._keep(Tried(draft, judged))
+
+    @property
+    def _watched(self) -> ModelClient:
+        """The model, cut short where its answer is hopeless and somebody can help."""
+        if isinstance(self._detector, Watches) and self.turn.may_ask:
+            return Watched(self._primary, self._detector)
+        return self._primary
+
+    def _judged(self, draft: Draft) -> Assessment:
+        if draft.cut:
+            return Assessment(0.0, 1.0, True, {"cut_short": 1.0}, draft.cut, at_once=True)
+        return self._detector.assess_response(self.request, draft.response)
 
     async def _keep(self, tried: Tried) -> None:
         """The better one of this attempt and the best so far; of equals the later one."""

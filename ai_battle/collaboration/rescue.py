@@ -50,12 +50,18 @@ class ModelCollaborationProtocol(ModelClient):
         await self._paired.aclose()
 
 
-async def advise(own: Trying, helper: ModelClient, prompt: str = "advise") -> ModelResponse:
-    """One more attempt, with what the helper says to the packaged `prompt`."""
-    asked = advising(prompt, own.case, own.turn.helping.sees)
-    if advice := await own.turn.ask(helper, asked, own.case.reason):
-        await own.again(with_note(own.request, filled("advised", advice=marked("advice", advice.text))))
+async def advise(own: Trying, helper: ModelClient) -> ModelResponse:
+    """The best attempt, after one more that is made with the helper's advice."""
+    await try_advised(own, helper, "advise")
     return await own.accept()
+
+
+async def try_advised(own: Trying, helper: ModelClient, prompt: str) -> bool:
+    """One more attempt, with what the helper says to the packaged `prompt`; False where it says nothing of use."""
+    advice = await own.turn.ask(helper, advising(prompt, own.case, own.turn.helping.sees), own.case.reason)
+    if advice:
+        await own.again(with_note(own.request, filled("advised", advice=marked("advice", advice.text))))
+    return bool(advice)
 
 
 def create(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ..core.client import ModelClient
 from ..core.exchange import ModelRequest, ModelResponse
+from ._drafts import Draft
 from ._helping import Helping, Sees
 from ._paired import Pair, Paired
 from ._prompts import filled
@@ -12,30 +13,33 @@ from ._stuck.detector import StuckDetector
 from ._trying import Judges, Trying
 
 MEASURED = ""
-KEPT_OPTIONS = ("max_tokens", "stop")
 
 
 async def take_over(own: Trying, helper: ModelClient) -> ModelResponse:
     """The helper's answer; the best own one when it has none."""
-    asked = in_its_place(own.case, own.turn.helping.sees)
-    answer = await own.turn.ask(helper, asked, own.case.reason)
-    if not answer:
-        return await own.accept()
-    await own.turn.drop(own.best.draft, own.case.reason)
-    return await own.turn.accept(answer)
+    answer = await answer_in_place(own, helper)
+    return await own.turn.accept(answer) if answer else await own.accept()
+
+
+async def answer_in_place(own: Trying, helper: ModelClient) -> Draft | None:
+    """The helper's answer, with the best own one dropped for it."""
+    answer = await own.turn.ask(helper, in_its_place(own.case, own.turn.helping.sees), own.case.reason)
+    if answer:
+        await own.turn.drop(own.best.draft, own.case.reason)
+    return answer
 
 
 def in_its_place(case: Case, sees: Sees) -> ModelRequest:
     """The request as the helper gets it: what it may see, with the tools, and with what was done with them so far.
 
-    Of the options, those that were chosen for the small model stay behind.
+    The options stay behind, as they were chosen for the small model, but for what ends an answer.
     """
     request = case.request
     if sees != "history":
         request = replace(request, messages=request.messages[case.place : case.place + 1], system="", extra={})
     if sees != "prompt" and (steps := done(case)):
         request = with_note(request, filled("done", steps=steps))
-    options = {name: request.options[name] for name in KEPT_OPTIONS if name in request.options}
+    options = {name: value for name, value in request.options.items() if name == "stop"}
     return replace(request, options=options)
 
 

@@ -25,6 +25,14 @@ class BudgetExceeded(AIBattleError):
     """A limit on tokens, dollars, seconds or calls was reached."""
 
 
+class CutShort(AIBattleError):
+    """Raised by a listener that has heard enough: the answer is not read to its end. `text` is what came of it."""
+
+    def __init__(self, message: str, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
+
+
 class ProviderError(AIBattleError):
     """A model that did not answer.
 

@@ -4,8 +4,10 @@ from dataclasses import replace
 from time import perf_counter
 
 from ..core.client import ModelClient
+from ..core.errors import CutShort
 from ..core.events import Emit, ModelReplied, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.messages import assistant
 from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_request
 from ._prices import Price
 
@@ -27,8 +29,15 @@ class Metered(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         started = perf_counter()
-        response = await self.client.complete(request, emit)
-        seconds = perf_counter() - started
+        try:
+            response = await self.client.complete(request, emit)
+        except CutShort as cut:
+            part = ModelResponse(assistant(cut.text), stop="length")
+            await self._told(request, part, perf_counter() - started, emit)
+            raise
+        return await self._told(request, response, perf_counter() - started, emit)
+
+    async def _told(self, request: ModelRequest, response: ModelResponse, seconds: float, emit: Emit) -> ModelResponse:
         usage = self._counted(request, response)
         estimated = usage is not response.usage
         if not estimated:

@@ -1,0 +1,51 @@
+"""Answers that are paid for and are not yet the answer."""
+
+from dataclasses import dataclass
+
+from ..core.client import ModelClient
+from ..core.errors import CutShort
+from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.helping import Role
+from ..core.messages import assistant
+from ..core.tokens import estimate_request, estimate_text
+from ._heard import Heard
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer, and what dropping it wastes: what was helped or dropped inside of it is left out of `usage`.
+
+    `cut` is why it was cut short; its response is then what had come, its usage an estimate.
+    """
+
+    response: ModelResponse
+    usage: Usage
+    role: Role = "own"
+    cut: str = ""
+    saved_tokens: int = 0
+
+    @property
+    def text(self) -> str:
+        return self.response.text
+
+
+async def drafted(client: ModelClient, request: ModelRequest, heard: Heard, role: Role) -> Draft:
+    """What `client` answers, or the beginning of it where a listener has heard enough."""
+    try:
+        response = await client.complete(request, heard)
+    except CutShort as cut:
+        used = heard.usage if heard.replies else _estimated(request, cut.text)
+        response = ModelResponse(assistant(cut.text), stop="length", usage=used)
+        return Draft(response, heard.own if heard.replies else used, role, str(cut), _saved(request, cut.text))
+    return Draft(response, heard.own if heard.replies else response.usage, role)
+
+
+def _estimated(request: ModelRequest, text: str) -> Usage:
+    return Usage(estimate_request(request), estimate_text(text))
+
+
+def _saved(request: ModelRequest, text: str) -> int:
+    """What was left of `max_tokens`; without it, as much again: a guess."""
+    came = estimate_text(text)
+    most = request.options.get("max_tokens")
+    return max(0, most - came) if isinstance(most, int) else came

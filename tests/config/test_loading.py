@@ -115,21 +115,9 @@ def test_participants_keep_their_order(loaded: Load) -> None:
     assert list(loaded(EVERYTHING).file.discussion.models) == ["model1", "model2", "chair", "me"]
 
 
-def test_what_does_nothing_yet_is_noted(loaded: Load) -> None:
-    notes = loaded(EVERYTHING).notes
-
-    assert any("discussion.tools.approval: nobody is asked yet" in note for note in notes)
-    assert any("discussion.collaboration: checked" in note for note in notes)
+def test_what_has_its_effect_is_no_matter_of_notes(loaded: Load) -> None:
     assert not loaded(SMALL).notes
-
-
-def test_a_pair_that_helps_nobody_is_noted(loaded: Load) -> None:
-    pairs = "[{primary: Ad, secondary: gpt-4o}, {primary: ollama-phi4, secondary: gpt-4o}]"
-    notes = loaded(f"{SMALL}  collaboration: {{pairs: {pairs}}}\n").notes
-
-    assert notes[1:] == (
-        "discussion.collaboration.pairs[0].primary: no participant is or uses 'Ad'; did you mean 'Ada'?",
-    )
+    assert not [note for note in loaded(EVERYTHING).notes if "collaboration" in note or "approval" in note]
 
 
 def test_a_script_that_nobody_plays_is_noted(loaded: Load) -> None:

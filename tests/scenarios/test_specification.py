@@ -204,18 +204,42 @@ async def test_the_configuration_for_research_runs_as_it_is(
     ],
     ids=["4.1", "4.2", "3.3"],
 )
-async def test_every_participant_is_offered_the_tools_and_told_that_nobody_helps_yet(
+async def test_every_participant_is_offered_the_tools(
     fakes: FakeProviders, source: dict[str, Any], names: tuple[str, ...]
 ) -> None:
     """By its API where that has tools, else in the system prompt."""
     _, told = await played(CollaborativeConversationManager, source)
 
     assert not any(note.startswith("discussion.tools:") for note in told)
-    assert "discussion.collaboration: checked, but models don't help each other yet; this run goes without it" in told
+    assert not any(note.startswith("discussion.collaboration:") for note in told)
     questions = [request for fake in fakes.all for request in fake.questions]
     assert all(name in str(request.body) for request in questions for name in names)
     assert all("tools" in request.body for request in (*fakes.openai.questions, *fakes.anthropic.questions))
     assert not any("file_manipulation" in str(request.body) for request in questions)
+
+
+STUCK = "I do not know. " * 40
+
+
+@pytest.mark.parametrize(
+    ("source", "large"),
+    [(GENERATION, "anthropic"), (RESEARCH, "openai")],
+    ids=["4.1", "4.2"],
+)
+async def test_a_small_model_that_goes_round_in_circles_is_helped_by_the_large_one(
+    fakes: FakeProviders, source: dict[str, Any], large: str
+) -> None:
+    """In the first turn the small model gets advice from the other wire, and its second attempt is what is said."""
+    fakes.ollama.says(STUCK, "Here is a plan in three steps.")
+    provider = fakes.anthropic if large == "anthropic" else fakes.openai
+    provider.says("Write down three steps.")
+
+    result, _ = await played(CollaborativeConversationManager, source)
+
+    assert result.messages[1].text == "Here is a plan in three steps."
+    advice, *_ = provider.questions
+    assert "I do not know. I do not know." in str(advice.body)
+    assert "Write down three steps." in str(fakes.ollama.questions[1].body)
 
 
 async def test_the_search_key_is_in_no_file_of_the_run(

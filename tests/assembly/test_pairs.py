@@ -1,0 +1,114 @@
+"""Pairs of a file that can't work are told with their place and the way out, before anything runs."""
+
+from typing import Any
+
+import pytest
+
+from ai_battle.conversation import checked
+from ai_battle.core.errors import ConfigError
+
+SCRIPTED = {"type": "scripted", "script": ["Yes."]}
+MODELS: dict[str, Any] = {
+    "Ada": {"type": "ollama/phi4"},
+    "Bob": {"type": "ollama/gemma3:1b"},
+    "Cleo": SCRIPTED,
+}
+
+
+def discussion(*pairs: dict[str, Any], models: dict[str, Any] = MODELS, **more: Any) -> dict[str, Any]:
+    return {"discussion": {"goal": "Talk.", "models": models, "collaboration": {"pairs": list(pairs)}, **more}}
+
+
+def refused(*pairs: dict[str, Any], **more: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        checked(discussion(*pairs, **more))
+    return str(caught.value)
+
+
+PAIRS = "discussion.collaboration.pairs[0]"
+OTHER = {"secondary": SCRIPTED}
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ({"primary": "Ad", **OTHER}, ".primary: no participant is or uses 'Ad'; did you mean 'Ada'?"),
+        ({"primary": "ollama/phi3", **OTHER}, ".primary: no participant is or uses 'ollama/phi3'; did you mean"),
+        ({"primary": "Ada", "secondary": "Ada"}, ".secondary: 'Ada' can't help itself; name another model"),
+        ({"primary": "Ada", "secondary": "ollama-phi4"}, ".secondary: 'Ada' can't help itself; name another model"),
+        ({"primary": "Cleo", "secondary": "Cleo"}, ".secondary: 'Cleo' can't help itself; name another model"),
+        (
+            {"primary": "Ada", "strategy": "resuce", **OTHER},
+            ".strategy: there is no strategy 'resuce'; did you mean 'rescue'?",
+        ),
+        (
+            {"primary": "Ada", "strategy": "measures", **OTHER},
+            ".strategy: there is no strategy 'measures'",
+        ),
+        ({"primary": "Ada"}, ".secondary: is missing: rescue needs the model that helps"),
+        ({"primary": "Ada", "samples": 3, **OTHER}, ".samples: rescue has no such option"),
+        ({"primary": "Ada", "options": {"patience": 3}, **OTHER}, ".options: rescue has no option 'patience'"),
+        ({"primary": "Ada", "secondary": "gpt-4o"}, ".secondary: "),
+        ({"primary": "Ada", "secondary": "gtp-4o"}, ".secondary: "),
+    ],
+)
+def test_a_pair_that_cannot_work_is_told_with_its_place(
+    monkeypatch: pytest.MonkeyPatch, pair: dict[str, Any], message: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    assert f"{PAIRS}{message}" in refused(pair)
+
+
+def test_a_helper_without_a_key_names_the_variable_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+    assert "ANTHROPIC_API_KEY" in refused({"primary": "Ada", "secondary": "claude-sonnet-5-5"})
+
+
+def test_two_pairs_for_one_participant_are_an_error_unless_they_are_ladders() -> None:
+    twice = ({"primary": "Ada", **OTHER}, {"primary": "ollama-phi4", "secondary": "Bob"})
+
+    assert "pairs[1].primary: 'Ada' is helped by collaboration.pairs[0] already" in refused(*twice)
+    checked(discussion(*({**pair, "strategy": "ladder"} for pair in twice)))
+
+
+def test_models_that_help_each_other_are_a_circle() -> None:
+    circle = ({"primary": "Ada", "secondary": "Bob"}, {"primary": "Bob", "secondary": "ollama-phi4"})
+
+    assert "pairs[1].secondary: 'ollama-phi4' is itself helped by 'Bob'" in refused(*circle)
+
+
+def test_a_longer_circle_is_found_as_well() -> None:
+    circle = (
+        {"primary": "Ada", "secondary": "Bob"},
+        {"primary": "Bob", "secondary": "Cleo"},
+        {"primary": "Cleo", "secondary": "Ada"},
+    )
+
+    assert "pairs[2].secondary: 'Ada' is itself helped by 'Cleo'" in refused(*circle)
+
+
+def test_a_chain_of_helpers_is_no_circle() -> None:
+    checked(discussion({"primary": "Ada", "secondary": "Bob"}, {"primary": "Bob", "secondary": "Cleo"}))
+
+
+def test_a_helper_elsewhere_is_refused_where_all_is_to_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    pair = {"primary": "Ada", "secondary": "gpt-4o"}
+
+    assert "'local_only: true'" in refused(pair, local_only=True)
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    said = refused({"primary": "Nobody", **OTHER}, {"primary": "Ada", "strategy": "vot", **OTHER})
+
+    assert "pairs[0].primary" in said
+    assert "pairs[1].strategy" in said
+
+
+def test_pairs_that_are_switched_off_are_not_looked_at() -> None:
+    said = discussion({"primary": "Nobody", **OTHER})
+    said["discussion"]["collaboration"]["enabled"] = False
+
+    checked(said)

@@ -18,6 +18,7 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
+from ai_battle.core.helping import HelpSummed
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import ToolDecided
 from ai_battle.reporting.decisions import decided
@@ -134,7 +135,8 @@ def _(event: FabricationSuspected) -> str:
 
 
 def _helping(event: object) -> str:
-    return f"◇ {told(event)}"
+    """What helping came to is told once, when the run is over."""
+    return "" if isinstance(event, HelpSummed) else f"◇ {told(event)}"
 
 
 for _kind in HELPING:

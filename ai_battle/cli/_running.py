@@ -16,7 +16,8 @@ import click
 from ai_battle.conversation import RunResult
 from ai_battle.conversation.journal import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
-from ai_battle.reporting import write_reports
+from ai_battle.core.helping import HelpSummed
+from ai_battle.reporting import helping, write_reports
 
 from ._approval import AtTerminal
 from ._live import LiveView, Look, PlainLines, view
@@ -51,12 +52,15 @@ class _Noted:
     def __init__(self, emit: Emit, *, as_json: bool) -> None:
         self.run_dir = ""
         self.ended: RunFinished | None = None
+        self.help: HelpSummed | None = None
         self._emit = emit
         self._as_json = as_json
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, RunStarted):
             self.run_dir = event.run_dir
+        elif isinstance(event, HelpSummed):
+            self.help = event
         elif isinstance(event, RunFinished):
             self.ended = event
         try:
@@ -105,7 +109,7 @@ def _interrupted(noted: _Noted) -> RunResult | None:
     if not noted.ended:
         return None
     ended, run_dir = noted.ended, Path(noted.run_dir)
-    return RunResult("interrupted", ended.stop_reason, ended.turns, ended.usage, run_dir, messages(run_dir))
+    return RunResult("interrupted", ended.stop_reason, ended.turns, ended.usage, run_dir, messages(run_dir), noted.help)
 
 
 def _view(showing: Showing) -> LiveView | PlainLines | None:
@@ -164,6 +168,8 @@ def print_summary(result: RunResult) -> None:
     reason = one_line(result.stop_reason, 500)
     spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
     click.echo(f"{how} ({reason}) after {result.turns} turns: {spent}.", err=result.status == "failed")
+    if result.help:
+        click.echo(helping.told(result.help), err=result.status == "failed")
     if result.status == "failed":
         click.echo(f"To go on when that is mended: ai-battle resume {result.run_dir}", err=True)
     click.echo(str(result.run_dir))
@@ -173,11 +179,13 @@ def document(result: RunResult) -> dict[str, Any]:
     """The run as `--json` prints it."""
     from ai_battle.wire.genai import message_to_json, usage_to_json
 
+    helped = {"collaboration": helping.document(result.help)} if result.help else {}
     return {
         "run": str(result.run_dir),
         "status": result.status,
         "stop_reason": result.stop_reason,
         "turns": result.turns,
         "usage": usage_to_json(result.usage),
+        **helped,
         "messages": [message_to_json(message) for message in result.messages],
     }

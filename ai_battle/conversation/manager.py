@@ -13,6 +13,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, RunFinished, RunResumed, RunStarted, Warned, ignore
 from ..core.exchange import Usage
+from ..core.helping import HelpSummed
 from ..core.messages import Message, Part, assistant
 from ..core.plugins import check_options
 from ..tools.approval import Ask
@@ -35,7 +36,10 @@ from .state import State
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run went. `messages` are read from the journal when they are asked for, the prompt first."""
+    """How a run went. `messages` are read from the journal when they are asked for, the prompt first.
+
+    `help` says what models that help each other cost and saved; None where there are none.
+    """
 
     status: Literal["done", "limit", "failed", "interrupted"]
     stop_reason: str
@@ -43,6 +47,7 @@ class RunResult:
     usage: Usage
     run_dir: Path
     messages: Sequence[Message] = field(repr=False)
+    help: HelpSummed | None = None
 
 
 class Settings(TypedDict, total=False):
@@ -145,7 +150,7 @@ class ConversationManager:
             progress = journal.progress(run_dir)
             if progress.finished and progress.ended:
                 outcome.keep(run_dir, progress.outcome)
-                return _result(progress.ended, run_dir)
+                return _result(progress.ended, run_dir, progress.help)
             settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
             async with _cast(casting, progress.positions) as cast:
                 state = State(cast.plan)
@@ -215,12 +220,13 @@ async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted 
     ended = await Discussion(cast.plan, audience).run()
     if concluded := audience.state.outcome:
         outcome.keep(kept.run_dir, concluded.text)
-    return _result(ended, kept.run_dir)
+    return _result(ended, kept.run_dir, audience.state.help.summed())
 
 
 def _types(plan: Plan) -> dict[str, str]:
     return {p.name: p.type or type(p.client).__name__ for p in plan.participants}
 
 
-def _result(ended: RunFinished, run_dir: Path) -> RunResult:
-    return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, journal.messages(run_dir))
+def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None) -> RunResult:
+    messages = journal.messages(run_dir)
+    return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, messages, help_)

@@ -17,6 +17,7 @@ from ..core.events import (
     TurnFinished,
     TurnStarted,
 )
+from ..core.helping import HelpSummed
 from ._reading import read
 
 
@@ -38,6 +39,7 @@ class Progress:
     positions: dict[str, int] = field(default_factory=dict)
     ended: RunFinished | None = None
     outcome: str = ""
+    help: HelpSummed | None = None
 
     @property
     def finished(self) -> bool:
@@ -82,8 +84,8 @@ class _Account:
             case Concluded(text=text):
                 self.progress.outcome = text
                 self._keep_positions()
-            case RunFinished():
-                self.progress.ended = event
+            case HelpSummed() | RunFinished():
+                self._end(event)
 
     def _begin(self, event: RunStarted | RunResumed) -> None:
         if isinstance(event, RunStarted):
@@ -92,6 +94,12 @@ class _Account:
         self.progress.settings = event.settings or self.progress.settings
         self._open.clear()
         self._pending.clear()
+
+    def _end(self, event: HelpSummed | RunFinished) -> None:
+        if isinstance(event, HelpSummed):
+            self.progress.help = event
+        else:
+            self.progress.ended = event
 
     def _keep_positions(self) -> None:
         """Those of participants who are not in the middle of a turn: a selector's and a summariser's too."""

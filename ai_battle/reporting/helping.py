@@ -27,7 +27,7 @@ def told(event: object) -> str:
 def _(event: StuckFound) -> str:
     signals = ", ".join(f"{name} {value:.2g}" for name, value in event.signals.items())
     judged = f"quality {event.quality:.2f}, gain {event.gain:.2f}"
-    return f"{event.speaker} is stuck: {event.reason} ({judged}{f'; {signals}' if signals else ''})"
+    return f"{event.speaker} is stuck: {event.reason.rstrip('.')} ({judged}{f'; {signals}' if signals else ''})"
 
 
 @told.register

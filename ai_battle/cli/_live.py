@@ -14,6 +14,7 @@ from ai_battle.config import Loaded
 from ai_battle.core.events import (
     AttemptFailed,
     Concluded,
+    DraftDelta,
     Event,
     ModelReplied,
     PromptGiven,
@@ -35,6 +36,7 @@ from ._screen import Screen
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 TICK = 0.5
+DRAFT_SHOWN = 40
 PERSON = "person"
 YOUR_TURN = "your turn: Enter says it, an empty line passes, Ctrl-D leaves"
 
@@ -105,12 +107,14 @@ class LiveView:
         self._turn = 0
         self._is_typed = False
         self._doing = "starting"
+        self._drafted = ""
         self._streamed = False
         self._paused = False
         self._ticking: asyncio.Task[None] | None = None
         self._hear: dict[type, Callable[[Any], None]] = {
             TextDelta: self._say,
             ThinkingDelta: self._think,
+            DraftDelta: self._draft,
             ModelReplied: self._count,
             AttemptFailed: self._discard,
             RunStarted: self._begin,
@@ -153,6 +157,11 @@ class LiveView:
         if self._look.verbose:
             self._screen.stream(self._styled(plain(event.text), dim=True))
 
+    def _draft(self, event: DraftDelta) -> None:
+        """What may never be said is seen in the status line, from its end."""
+        self._drafted = (self._drafted + event.text)[-DRAFT_SHOWN:]
+        self._doing = f"drafting: …{one_line(self._drafted, DRAFT_SHOWN)}"
+
     def _count(self, event: ModelReplied) -> None:
         self._usage += event.usage
 
@@ -177,6 +186,7 @@ class LiveView:
     def _head(self, event: TurnStarted) -> None:
         model = self._models.get(event.speaker, "")
         self._turn, self._streamed, self._is_typed = event.turn, False, self._look.typing and model == PERSON
+        self._drafted = ""
         self._doing = YOUR_TURN if self._is_typed else f"{event.speaker} answers"
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own

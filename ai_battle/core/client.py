@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from .events import Emit, ignore
-from .exchange import ModelRequest, ModelResponse
+from .exchange import ModelRequest, ModelResponse, ToolSpec
 from .messages import Image, Message, Part, Role, Text
 
 
@@ -14,6 +14,11 @@ class ModelClient(ABC):
     @abstractmethod
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         """The answer to `request`; `emit` hears what happens on the way. Raises `ProviderError`."""
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """The tools that it has of its own, beside those of a request."""
+        return ()
 
     async def aclose(self) -> None:  # noqa: B027 - most clients hold nothing
         """Gives back what the client holds."""

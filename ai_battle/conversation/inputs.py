@@ -9,11 +9,13 @@ from ..config.inputs import InputFile
 from ..core.errors import ConfigError
 from ..core.messages import Image, Part, Text
 from . import pictures
+from ._intact import damage
 
 MIB = 1024 * 1024
 LARGEST = 20 * MIB
 LARGEST_TEXT = 2 * MIB
 FENCE = "```"
+KINDS = {"image/png": "a PNG", "image/jpeg": "a JPEG", "image/gif": "a GIF", "image/webp": "a WebP"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ def _read(file: InputFile, base: Path) -> _Read:
     path = file.resolve(base)
     data = _bytes(path, file.path)
     if media_type := pictures.media_type(data):
+        if fault := damage(data, media_type):
+            raise ConfigError(f"{file.path} begins like {KINDS[media_type]}, and is damaged: {fault}")
         if file.max_resolution:
             pictures.check_pixels(data, file.path)
         return _Read(Image(media_type, data), "image")

@@ -183,7 +183,11 @@ def _unknown(text: str, custom: Collection[str]) -> str:
         return f"No provider is known for model {text!r}; a model of Ollama is written as 'ollama/{head}:{rest}'."
     near = plugins.near(text.lower(), [*_VENDOR, *SHORT, *PROVIDERS, *custom])
     likely = _FAMILIES.get(re.split(r"[-\d]", text.lower())[0], "ollama")
-    return f"No provider is known for model {text!r}{near} Or name its provider: '{likely}/{text}'."
+    if near == ".":
+        way_out = f"; name its provider, as in '{likely}/{text}'. To see what there is: ai-battle models list"
+    else:
+        way_out = f"{near} Or name its provider: '{likely}/{text}'."
+    return f"No provider is known for model {text!r}{way_out}"
 
 
 def is_loopback(base_url: str) -> bool:

@@ -14,8 +14,9 @@ from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import EventLog, PromptGiven, RunStarted, Warned
 from ai_battle.core.messages import Image, Message, Text
 from ai_battle.providers.scripted import ScriptedClient
+from tests.pixels import png
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (300).to_bytes(4) + (30).to_bytes(4) + b"\x08\x02\0\0\0"
+PNG = png(300, 30)
 
 
 def config(**discussion: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ai_battle.conversation import pictures
 from ai_battle.conversation.inputs import Inputs, read_all, unreadable
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.messages import Image
+from tests.pixels import chunk, png
 
 ORIENTATION = 0x0112
 TURNED = 6
@@ -83,7 +84,8 @@ def _exif() -> Any:
 def test_a_picture_of_absurd_size_is_refused_before_it_is_opened(tmp_path: Path) -> None:
     """A hundred bytes that would be gigabytes of pixels."""
     bomb = picture((1, 1))
-    bomb = bomb[:16] + struct.pack(">II", 60_000, 60_000) + bomb[24:]
+    header = struct.pack(">II", 60_000, 60_000) + bomb[24:29]
+    bomb = bomb[:8] + chunk(b"IHDR", header) + bomb[33:]
 
     with pytest.raises(ConfigError, match=r"input_file\.path: x\.img has 60000x60000 pixels; 89 million are the most"):
         inputs(tmp_path, bomb, "1024x1024")
@@ -92,9 +94,11 @@ def test_a_picture_of_absurd_size_is_refused_before_it_is_opened(tmp_path: Path)
     ]
 
 
-def test_a_damaged_picture_is_named(tmp_path: Path) -> None:
+def test_a_picture_whose_pixels_are_damaged_is_named(tmp_path: Path) -> None:
+    """What is around them is whole."""
+    data = png(2000, 1000)[:33] + chunk(b"IDAT", b"no pixels") + chunk(b"IEND", b"")
     with pytest.raises(ConfigError, match=r"input_file\.path: x\.img can't be scaled down"):
-        inputs(tmp_path, picture((2000, 1000))[:60], "100x100")
+        inputs(tmp_path, data, "100x100")
 
 
 @pytest.mark.parametrize(("kind", "options"), [*((kind, {}) for kind in FORMATS), ("WEBP", {"lossless": True})])

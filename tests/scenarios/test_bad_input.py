@@ -11,6 +11,7 @@ import pytest
 
 from ai_battle.cli import _exit_code
 from ai_battle.testing import FakeProviders
+from tests.pixels import png
 
 GOOD = """\
 discussion:
@@ -20,7 +21,7 @@ discussion:
     Ann: {type: gpt-4o}
     Bob: {type: ollama-phi4}
 """
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (8).to_bytes(4) + (8).to_bytes(4) + b"\x08\x02\0\0\0"
+PNG = png()
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from ai_battle.cli import _exit_code
 from ai_battle.conversation.journal import read
 from ai_battle.core.events import EventLog, Summarised, TurnFinished, Warned
 from ai_battle.testing import FakeProviders, fault
+from tests.pixels import png
 
 from .bodies import TYPES, received
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (8).to_bytes(4) + (8).to_bytes(4) + b"\x08\x02\0\0\0"
+PNG = png()
 
 
 def talk(type_: str, **sections: Any) -> dict[str, Any]:

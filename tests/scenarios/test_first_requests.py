@@ -13,10 +13,11 @@ from ai_battle import ConversationManager, RunResult
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.testing import FakeProviders, fault
+from tests.pixels import png
 
 from .bodies import TYPES, WIRES, Received, received
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (8).to_bytes(4) + (8).to_bytes(4) + b"\x08\x02\0\0\0"
+PNG = png()
 PERSONA = 'A retired judge.\n  {"temper": "calm"}  # costs $5, "as is": {x}\n\nNever in a hurry.'
 GOAL = "What does the sketch show?"
 every_wire = pytest.mark.parametrize("wire", WIRES)

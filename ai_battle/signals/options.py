@@ -6,7 +6,11 @@ from collections.abc import Mapping
 _LISTED = re.compile(r"^[ \t>*-]{0,8}[(\[]?([A-P])[)\].:][ \t*]{1,8}(\S.*)$", re.MULTILINE)
 _PICK = r"(?:\*\*|__|\$|`|\")*[(\[{]?(?:option|choice|answer)? ?(?:\\(?:text|mathrm|boxed)\{)?\(?([A-Pa-p])(?![\w'])"
 _ALONE = re.compile(rf"\W{{0,6}}{_PICK}")
-_LETTER = re.compile(r"(?<!\w)[(\[]([A-P])[)\]]|(?:[Oo]ption|[Cc]hoice) ([A-P])(?!\w)|\*\*([A-P])(?:[.):]|\*\*)")
+_LETTER = re.compile(
+    r"(?<!\w)[(\[]([A-P])[)\]]|(?:[Oo]ption|[Cc]hoice) ([A-P])(?!\w)|\*\*([A-P])(?:[.):]|\*\*)"
+    r"|\b(?:is|be|choose|pick|select)\b\W{1,4}([A-P])(?=\s*(?:$|[.):,*]))",
+    re.MULTILINE,
+)
 _SPACE = re.compile(r"[\W_]+")
 LONGEST = 20_000
 

@@ -1,0 +1,124 @@
+"""Which answers say the same, how many of them, and what that is worth."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
+
+from ..core.exchange import ModelRequest, ModelResponse
+from ..signals.final_answers import final_answer
+from ..wire.dialects.arguments import fit
+from ..wire.dialects.canonical import call_key, canonical
+from ..wire.dialects.tolerant import Unreadable, read_value
+from ._stuck.assessment import Assessment
+from ._stuck.detector import asked
+
+LONGEST = 50_000
+CERTAIN = 0.98
+
+# How many times likelier right than wrong answers are to be said by another model too, and not to be: means over all
+# pairs of small models of different families (see docs/explanation/agreement.md). Where nothing was measured, little.
+WORTH: Mapping[str, tuple[float, float]] = {
+    "number": (6.5, 0.30),
+    "code": (5.8, 0.35),
+    "option": (3.3, 0.45),
+    "calls": (3.0, 0.5),
+    "json": (3.0, 0.5),
+    "text": (3.0, 0.8),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What an answer comes down to: ballots that are equal say the same."""
+
+    kind: str
+    key: str
+
+
+def ballot(request: ModelRequest, response: ModelResponse) -> Ballot | None:
+    """The ballot of an answer: its tool calls, its JSON, or its final answer; None for what can't be compared."""
+    if response.tool_calls:
+        return Ballot("calls", _calls_key(request, response))
+    if request.output_schema is not None:
+        return _json_ballot(response.text[:LONGEST])
+    found = final_answer(response.text, asked(request.messages))
+    return Ballot(found.kind, found.key) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Who votes with whom: places of ballots, the largest group first, of equal ones the earliest.
+
+    What can't be compared agrees with nothing and counts among the voters all the same.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, ballots: Iterable[Ballot | None]) -> "Tally":
+        found: dict[Ballot | int, list[int]] = {}
+        for place, each in enumerate(ballots):
+            found.setdefault(place if each is None else each, []).append(place)
+        return cls(tuple(sorted(map(tuple, found.values()), key=len, reverse=True)))
+
+    @property
+    def voters(self) -> int:
+        return sum(map(len, self.groups))
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """The largest group, where it is alone at the top, of two at least, and half of all; else nobody."""
+        first, *others = self.groups or ((),)
+        alone = not others or len(others[0]) < len(first)
+        return first if alone and len(first) > 1 and 2 * len(first) >= self.voters else ()
+
+    @property
+    def share(self) -> float:
+        """The share of the largest group; 0 for no votes."""
+        return len(self.groups[0]) / self.voters if self.groups else 0.0
+
+    @property
+    def entropy(self) -> float:
+        """0 where all agree, 1 where no two do."""
+        if self.voters < 2:
+            return 0.0
+        shares = [len(group) / self.voters for group in self.groups]
+        return abs(sum(share * log(share) for share in shares)) / log(self.voters)
+
+
+def weighed(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:
+    """What is known of an answer, and what others say to the same request: each of them shifts the odds.
+
+    An answer that fails a hard check is not mended by others that agree with it.
+    """
+    if mine is None or judged.at_once:
+        return judged
+    kept = min(max(judged.quality, 1 - CERTAIN), CERTAIN)
+    odds = kept / (1 - kept)
+    same = sum(other == mine for other in others)
+    agrees, differs = WORTH[mine.kind]
+    odds *= agrees**same * differs ** (len(others) - same)
+    signals = {**judged.signals, "agreement": same / len(others)} if others else judged.signals
+    return replace(judged, quality=odds / (1 + odds), signals=signals)
+
+
+def _calls_key(request: ModelRequest, response: ModelResponse) -> str:
+    """The calls as they would run, in any order."""
+    schemas = {tool.name: tool.schema for tool in request.tools}
+    keys = []
+    for call in response.tool_calls:
+        schema: Mapping[str, Any] = schemas.get(call.name, {})
+        arguments = fit(call.arguments, schema).arguments if schema and not call.malformed else call.arguments
+        keys.append(call_key(replace(call, arguments=arguments), schema))
+    return "\n".join(sorted(keys))
+
+
+def _json_ballot(text: str) -> Ballot | None:
+    """The first value that opens in the text, so that words and fences around it don't matter."""
+    start = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=0)
+    try:
+        value, _ = read_value(text, start)
+    except Unreadable:
+        return None
+    return Ballot("json", canonical(value))

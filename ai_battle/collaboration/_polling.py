@@ -1,0 +1,128 @@
+"""Several answers to one request: judged and counted; one of them is served, or a helper's in their place."""
+
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..core.client import ModelClient
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.helping import StuckFound
+from ..core.messages import Message
+from ._agreement import Ballot, Tally, ballot, weighed
+from ._drafts import Draft
+from ._helping import Turn
+from ._prompts import shortened
+from ._seeing import Case
+from ._stuck.assessment import Assessment
+from ._together import together
+from ._trying import Judges
+from .takeover import in_its_place
+
+NOTHING_YET = ModelResponse(Message("assistant", ()))
+COMPARED = "a second opinion to compare with"
+ANOTHER = "another answer was served"
+SHOWN = 80
+
+
+class Doubts(Judges, Protocol):
+    """Judges answers; one of a quality below `threshold` is doubted."""
+
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """An answer, what it comes down to, and what the detector makes of it; one that fails a hard check has no vote."""
+
+    draft: Draft
+    ballot: Ballot | None
+    judged: Assessment
+
+
+class Poll:
+    """The answers to `request` so far, the primary's first."""
+
+    def __init__(self, turn: Turn, request: ModelRequest, detector: Doubts) -> None:
+        self.turn = turn
+        self.request = request
+        self.voices: list[Voice] = []
+        self._detector = detector
+
+    @property
+    def tally(self) -> Tally:
+        return Tally.of(voice.ballot for voice in self.voices)
+
+    @property
+    def leader(self) -> Voice | None:
+        """The first that says what most say; nobody where opinions are divided."""
+        return next((self.voices[place] for place in self.tally.leading), None)
+
+    @property
+    def divided(self) -> bool:
+        """Whether they could agree and don't all; free text that is long says nothing about that."""
+        said = [voice.ballot for voice in self.voices]
+        comparable = all(said) or any(each and each.kind != "text" for each in said)
+        return comparable and len(self.tally.groups) > 1
+
+    @property
+    def best(self) -> Voice:
+        """The likeliest to be right by all that is known; of equals the earliest."""
+        return max(self.voices, key=lambda voice: self.with_votes(voice).quality)
+
+    def with_votes(self, voice: Voice) -> Assessment:
+        others = [other.ballot for other in self.voices if other is not voice]
+        return weighed(voice.judged, voice.ballot, others)
+
+    async def hear(self, *answers: Coroutine[Any, Any, Draft | None]) -> None:
+        """All at once; those that bring nothing have no voice."""
+        for draft in await together(*answers):
+            if draft:
+                self.voices.append(self._voice(draft))
+
+    async def ask(self, peers: Iterable[ModelClient]) -> None:
+        """What peers say without having seen any attempt."""
+        await self.hear(*(self.peer(each) for each in peers))
+
+    async def peer(self, client: ModelClient) -> Draft | None:
+        asked = in_its_place(Case(self.request, NOTHING_YET, ""), self.turn.helping.sees)
+        return await self.turn.ask(client, asked, COMPARED, role="peer")
+
+    async def decide(self, helper: ModelClient | None) -> ModelResponse:
+        """What leads is served; without a leader `helper` answers. What can't be compared is left to the detector."""
+        voice = self.leader or self.voices[0]
+        if self.divided and not self.leader:
+            return await self.doubt(f"no two agree: {', '.join(shown(each.ballot) for each in self.voices)}", helper)
+        if voice.judged.stuck and self.with_votes(voice).quality < self._detector.threshold:
+            return await self.doubt(voice.judged.reason, helper)
+        return await self.serve(voice)
+
+    async def serve(self, voice: Voice) -> ModelResponse:
+        for other in self.voices:
+            if other is not voice:
+                await self.turn.drop(other.draft, ANOTHER)
+        return await self.turn.accept(voice.draft)
+
+    async def doubt(self, reason: str, helper: ModelClient | None) -> ModelResponse:
+        """The helper's answer in the place of all; the best of them where there is none."""
+        best = self.best
+        judged = self.with_votes(best)
+        reason = judged.reason if judged.at_once else reason
+        await self.turn.emit(StuckFound(judged.quality, judged.gain, reason, judged.signals))
+        if not helper:
+            return await self.serve(best)
+        asked = in_its_place(Case(self.request, best.draft.response, reason), self.turn.helping.sees)
+        answer = await self.turn.ask(helper, asked, reason)
+        if not answer:
+            return await self.serve(best)
+        for voice in self.voices:
+            await self.turn.drop(voice.draft, reason)
+        return await self.turn.accept(answer)
+
+    def _voice(self, draft: Draft) -> Voice:
+        judged = self._detector.assess_response(self.request, draft.response)
+        return Voice(draft, None if judged.at_once else ballot(self.request, draft.response), judged)
+
+
+def shown(ballot: Ballot | None) -> str:
+    """What an answer comes down to, for people."""
+    return repr(shortened(ballot.key, SHOWN)) if ballot else "no answer"

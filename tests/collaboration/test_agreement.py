@@ -1,0 +1,113 @@
+"""Which answers say the same, and how much that is worth."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_battle.collaboration._agreement import Ballot, Tally, ballot, weighed
+from ai_battle.collaboration._stuck.assessment import Assessment
+from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ai_battle.core.messages import Message, ToolCall, assistant, user
+
+WEATHER = ToolSpec(
+    "weather",
+    schema={
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer", "default": 1}},
+        "required": ["city"],
+    },
+)
+EIGHTEEN, TWENTY = Ballot("number", "18"), Ballot("number", "20")
+DOUBTFUL = Assessment(0.6, 0.2, stuck=True)
+
+
+def said(text: str, prompt: str = "How many?", **details: Any) -> Ballot | None:
+    return ballot(ModelRequest((user(prompt),), **details), ModelResponse(assistant(text)))
+
+
+def called(*calls: ToolCall) -> Ballot | None:
+    return ballot(ModelRequest((user("Hot?"),), tools=(WEATHER,)), ModelResponse(Message("assistant", calls)))
+
+
+def test_answers_are_compared_by_what_they_come_down_to() -> None:
+    assert said("So 7 + 11 = 18.\n#### 18") == said("**Answer:** $18.00") == EIGHTEEN
+    assert said("It is B.", "Which?\n(A) one\n(B) two") == Ballot("option", "B")
+    assert said("Paris!", "Which city?") == said("paris", "Which city?")
+    assert said("A long story. " * 100, "Tell me one.") is None
+
+
+def test_calls_are_the_same_whatever_their_spelling_order_and_ids() -> None:
+    one = called(ToolCall("weather", {"city": "Rome"}, "a"), ToolCall("weather", {"city": "Oslo", "days": 2}, "b"))
+    other = called(ToolCall("weather", {"days": "2", "city": "Oslo"}), ToolCall("weather", {"days": 1, "city": "Rome"}))
+    assert one == other
+    assert one != called(ToolCall("weather", {"city": "Rome"}))
+
+
+def test_json_is_the_same_whatever_stands_around_it() -> None:
+    schema = {"type": "object"}
+    one = said('{"a": 1, "b": [2]}', output_schema=schema)
+    assert one == said('Here it is:\n```json\n{"b": [2.0], "a": 1}\n```', output_schema=schema)
+    assert one != said('{"a": 2}', output_schema=schema)
+    assert said("I have no object.", output_schema=schema) != one
+
+
+@pytest.mark.parametrize("text", ["{" * 10_000, "[" * 100_000, '{"a": ' * 5_000, "", "}"])
+def test_hostile_json_is_no_ballot_and_no_error(text: str) -> None:
+    assert said(text, output_schema={"type": "object"}) is None
+
+
+@pytest.mark.parametrize(
+    ("votes", "leading"),
+    [
+        ("aab", (0, 1)),
+        ("baa", (1, 2)),
+        ("abc", ()),
+        ("ab", ()),
+        ("aa", (0, 1)),
+        ("aabb", ()),
+        ("aabc", (0, 1)),
+        ("aabcd", ()),
+        ("a", ()),
+        ("", ()),
+        ("a??", ()),
+        ("aa?", (0, 1)),
+        ("???", ()),
+    ],
+)
+def test_what_leads_is_said_by_two_by_half_and_by_more_than_anything_else(votes: str, leading: tuple[int, ...]) -> None:
+    """A question mark is an answer that can't be compared: it agrees with nothing."""
+    assert Tally.of(None if vote == "?" else Ballot("text", vote) for vote in votes).leading == leading
+
+
+def test_share_and_entropy_say_how_divided_opinions_are() -> None:
+    of_one_mind, divided = Tally.of([EIGHTEEN] * 3), Tally.of([EIGHTEEN, TWENTY, None])
+    assert (of_one_mind.share, of_one_mind.entropy) == (1, 0)
+    assert [divided.share, divided.entropy] == pytest.approx([1 / 3, 1])
+
+
+@given(st.lists(st.sampled_from([EIGHTEEN, TWENTY, None]), max_size=9))
+def test_every_vote_is_counted_once(votes: list[Ballot | None]) -> None:
+    tally = Tally.of(votes)
+    assert sorted(place for group in tally.groups for place in group) == list(range(len(votes)))
+    assert 0 <= tally.entropy <= 1.000001
+
+
+def test_agreement_raises_and_disagreement_lowers_what_an_answer_is_worth() -> None:
+    agreed = weighed(DOUBTFUL, EIGHTEEN, [EIGHTEEN])
+    differing = weighed(DOUBTFUL, EIGHTEEN, [TWENTY])
+    assert (
+        differing.quality
+        < 0.4
+        < DOUBTFUL.quality
+        < 0.9
+        < agreed.quality
+        < weighed(DOUBTFUL, EIGHTEEN, [EIGHTEEN] * 2).quality
+    )
+    assert (agreed.signals["agreement"], differing.signals["agreement"]) == (1, 0)
+
+
+def test_agreement_does_not_mend_an_answer_that_fails_a_hard_check() -> None:
+    cut_off = Assessment(0, 1, stuck=True, at_once=True)
+    assert weighed(cut_off, EIGHTEEN, [EIGHTEEN, EIGHTEEN]) is cut_off

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..collaboration._helping import Helping, HelpLimits, Spent
+from ..collaboration._pool import Pool
 from ..collaboration._stuck.detector import StuckDetector
 from ..config.collaboration import HelperSettings, Pair
 from ..config.discussion import Discussion
@@ -54,8 +55,8 @@ class Workshop:
         if judge := clients.get("judge"):
             options["judge"] = judge
         options = {key: value for key, value in options.items() if key in taken} | placed.pair.options
-        client = make(model.client, clients.get("secondary"), **options)
-        return replace(model, client=client, helper=made.get("secondary") or _last(made))
+        client = make(model.client, _pooled(clients), **options)
+        return replace(model, client=client, helper=_large(made))
 
     def _model(self, voice: str, helper: HelperSettings, name: str) -> Model:
         settings = pairs.settings(helper, self.said)
@@ -81,6 +82,11 @@ def _options(pair: Pair) -> dict[str, Any]:
     return {key: getattr(pair, key) for key in plain if key in pair.model_fields_set}
 
 
+def _pooled(clients: dict[str, ModelClient]) -> ModelClient | None:
+    helpers = [client for name, client in clients.items() if name.startswith("secondary")]
+    return Pool(helpers) if len(helpers) > 1 else next(iter(helpers), None)
+
+
 def _lists(clients: dict[str, ModelClient]) -> dict[str, tuple[ModelClient, ...]]:
     found = {
         key: tuple(client for name, client in clients.items() if name.startswith(f"{key}."))
@@ -89,6 +95,8 @@ def _lists(clients: dict[str, ModelClient]) -> dict[str, tuple[ModelClient, ...]
     return {key: several for key, several in found.items() if several}
 
 
-def _last(made: dict[str, Model]) -> Model | None:
-    """Of several models the dearest comes last."""
-    return next(reversed(made.values()), None)
+def _large(made: dict[str, Model]) -> Model | None:
+    """The secondary model; without one the last, as the dearest of several comes last."""
+    return next((model for key, model in made.items() if key.startswith("secondary")), None) or next(
+        reversed(made.values()), None
+    )

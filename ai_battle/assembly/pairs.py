@@ -43,13 +43,18 @@ def of(name: str, pairs: tuple[Placed, ...]) -> tuple[Placed, ...]:
 
 def helpers_of(pair: Pair) -> Iterator[tuple[Path, HelperSettings]]:
     """The models of a pair beside the primary, and where each stands in it."""
-    if pair.secondary:
-        yield ("secondary",), pair.secondary
+    yield from secondaries(pair)
     if pair.judge:
         yield ("judge",), pair.judge
     for key in ("models", "peers"):
         for index, helper in enumerate(getattr(pair, key)):
             yield (key, index), helper
+
+
+def secondaries(pair: Pair) -> Iterator[tuple[Path, HelperSettings]]:
+    """One alone is written without a list."""
+    for index, helper in enumerate(pair.secondary):
+        yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
 
 
 def settings(helper: HelperSettings, said: Discussion) -> HelperSettings:
@@ -75,8 +80,10 @@ def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[P
         known = [*said.models, *dict.fromkeys(spec.type for spec in said.models.values() if spec.type)]
         words = f"no participant is or uses {pair.primary!r}{near(pair.primary, known)}"
         yield Problem((*placed.path, "primary"), words)
-    if pair.secondary and _identity(pair.secondary.type, said, around) in _identities(placed, said, around):
-        yield Problem((*placed.path, "secondary"), f"{pair.primary!r} can't help itself; name another model")
+    own = _identities(placed, said, around)
+    for steps, helper in secondaries(pair):
+        if _identity(helper.type, said, around) in own:
+            yield Problem((*placed.path, *steps), f"{pair.primary!r} can't help itself; name another model")
     try:
         strategies.check(pair)
     except ConfigError as error:
@@ -101,16 +108,14 @@ def _in_a_circle(pairs: tuple[Placed, ...], said: Discussion, around: Surroundin
     """A model that is helped by one that it helps: neither is the large one."""
     helps: dict[str, set[str]] = {}
     for pair in pairs:
-        helper = pair.pair.secondary
         mine = _identities(pair, said, around)
-        if not helper or not mine:
-            continue
-        other = _identity(helper.type, said, around)
-        if other not in mine and _reaches(other, mine, helps):
-            words = f"{helper.type!r} is itself helped by {pair.pair.primary!r}; one of them has to be the helper"
-            yield Problem((*pair.path, "secondary"), words)
-        for one in mine:
-            helps.setdefault(one, set()).add(other)
+        for steps, helper in secondaries(pair.pair) if mine else ():
+            other = _identity(helper.type, said, around)
+            if other not in mine and _reaches(other, mine, helps):
+                words = f"{helper.type!r} is itself helped by {pair.pair.primary!r}; one of them has to be the helper"
+                yield Problem((*pair.path, *steps), words)
+            for one in mine:
+                helps.setdefault(one, set()).add(other)
 
 
 def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool:

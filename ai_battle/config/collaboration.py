@@ -57,7 +57,11 @@ class Pair(Section):
     """A model and the one that helps it."""
 
     primary: Name = Field(description="A participant's name or a model type.", examples=["ollama-gemma3-1b"])
-    secondary: Helper | None = Field(default=None, description="The model that helps.", examples=["claude-3-sonnet"])
+    secondary: Listed[Helper] = Field(
+        default=(),
+        description="The model that helps, or several: where one fails, the next stands in.",
+        examples=["claude-3-sonnet"],
+    )
     strategy: Name = Field(default="rescue", description="How it helps.", examples=["rescue", "boost"])
     threshold: Share = Field(default=0.7, description="Answers of a lower quality count as stuck.")
     max_retries: Attempts = Field(default=3, description="The primary's own attempts in one turn.")

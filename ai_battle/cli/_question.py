@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-from rich.cells import chop_cells
+from rich.cells import cell_len, chop_cells
 
 from ai_battle.core.messages import ToolCall
 
@@ -23,7 +23,9 @@ def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> I
         yield _styled("│ " if number else "╭ ", colour, fg="yellow") + _styled(row, colour, bold=True)
     rows = [row for name, value in call.arguments.items() for row in _argument(name, value, width - 2, colour)]
     yield from (bar + row for row in rows or ["(without arguments)"])
-    yield _styled("╰ ", colour, fg="yellow") + _styled(f"May {who} use {tool}?", colour, bold=True)
+    asked = f"May {who} use {tool}?"
+    asked = asked if cell_len(asked) <= width - 2 else "May this be run?"
+    yield _styled("╰ ", colour, fg="yellow") + _styled(asked, colour, bold=True)
 
 
 def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:

@@ -35,7 +35,7 @@ class Answering:
             messages=(*self._request.messages, *self.steps, *asides),
             system=_joined(self._request.system, prompt("data")),
             tools=specs,
-            tool_choice="auto" if self.steps or asides else self._request.tool_choice,
+            tool_choice="auto" if self.steps or asides or not specs else self._request.tool_choice,
         )
 
     def summing_up(self) -> ModelRequest:

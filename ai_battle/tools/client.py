@@ -52,7 +52,7 @@ class ToolCapableClient(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         await self._tell(emit)
-        if not self.offered or request.tool_choice == "none":
+        if not len(self.manager.registry) or request.tool_choice == "none":
             return await self.client.complete(request, emit)
         turn = _Turn(self, request, emit)
         while turn.may_call:
@@ -67,16 +67,17 @@ class ToolCapableClient(ModelClient):
         await self.client.aclose()
 
     async def _tell(self, emit: Emit) -> None:
-        """Which tools are offered, when these are others than the last time; and why there are none, if so."""
-        if self.offered != self._told and (self._told or self.offered):
-            self._told = self.offered
-            await emit(ToolsOffered(self._told))
-        if len(self.manager.registry) and (spent := self.budget.spent()):
+        """Which tools are offered, when these are others than the last time; and why there are none any more."""
+        if self.offered == self._told or not (self._told or self.offered):
+            return
+        self._told = self.offered
+        await emit(ToolsOffered(self._told))
+        if spent := self.budget.spent():
             await emit(LoopStopped(spent))
 
 
 class _Turn:
-    """One `complete`, step by step."""
+    """One `complete`, step by step. A model that calls what it is not offered is told why that is not run."""
 
     def __init__(self, client: ToolCapableClient, request: ModelRequest, emit: Emit) -> None:
         self.may_call = True
@@ -84,6 +85,7 @@ class _Turn:
         self._limits = client.limits
         self._consent = client.consent
         self._specs = client.offered
+        self._known = client.manager.registry.specs
         self._emit = emit
         self._answering = Answering(request)
         self._guard = Guard(client.limits, client.budget)
@@ -97,7 +99,7 @@ class _Turn:
         return response
 
     def wishes(self, response: ModelResponse) -> Wishes:
-        return wishes(response, self._specs, self._answering.results)
+        return wishes(response, self._known, self._answering.results)
 
     def is_answer(self, response: ModelResponse) -> bool:
         """Whether it says something; to have tools run and then say nothing is none."""

@@ -1,0 +1,309 @@
+"""Helpers: what they may use and see, and that the turn goes on without them."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ai_battle.collaboration._helping import Helping, HelpLimits, Sees, Spent
+from ai_battle.collaboration._redacting import Redacting
+from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import BudgetExceeded, JournalError
+from ai_battle.core.events import Emit, Event, ModelReplied, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ai_battle.core.helping import HelpAsked, HelpFailed
+from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
+from ai_battle.providers.scripted import ScriptedClient
+
+from .acting import ADVICE, GOOD, POOR, STRATEGIES, Heard, Judge, Model, asked, large, model, said, same
+
+LOOK = ToolSpec("look", "Looks up a word.", {"type": "object", "properties": {"word": {"type": "string"}}})
+LONG_TALK = ModelRequest(
+    (user("The goal is peace."), *(assistant(f"Remark {n}. " + "so " * 3000) for n in range(20)), user("And now?")),
+    system="You are Ann, and live at 4 Elm Street.",
+    tools=(LOOK,),
+)
+
+
+class Raising(ModelClient):
+    """A helper from elsewhere, which fails in its own way."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        raise self.error
+
+
+@pytest.fixture(params=STRATEGIES)
+def strategy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def shown(sees: Sees, request: ModelRequest = LONG_TALK, strategy: str = "rescue", **helping: Any) -> str:
+    """All that the helper was sent for a poor answer."""
+    small, big = model(f"{POOR} My secret attempt.", loop=True), large(ADVICE)
+    client = STRATEGIES[strategy](
+        small.client, big.client, stuck_detector=Judge(), helping=Helping(sees=sees, **helping)
+    )
+    await client.complete(request)
+    return said(big.requests[0])
+
+
+async def helped(strategy: str, helper: ModelClient, **helping: Any) -> tuple[ModelResponse, Model, Heard]:
+    """The answer of a model that stays poor, with a helper."""
+    small = model(POOR, loop=True)
+    client = STRATEGIES[strategy](small.client, helper, stuck_detector=Judge(), helping=Helping(**helping))
+    response = await client.complete(asked(), heard := Heard())
+    assert heard.text == response.text
+    return response, small, heard
+
+
+@pytest.mark.parametrize(
+    ("helper", "reason"),
+    [
+        (lambda: ScriptedClient({"fail": "server_error"}), "the server failed"),
+        (lambda: ScriptedClient({"fail": "refused"}), "declined to answer"),
+        (lambda: ScriptedClient(""), "answered with nothing"),
+        (lambda: Raising(BudgetExceeded("The run may spend no more.")), "may spend no more"),
+        (lambda: Raising(KeyError("choices")), "The helper failed: KeyError: 'choices'"),
+    ],
+    ids=["fails", "refuses", "says nothing", "has no budget", "raises"],
+)
+async def test_a_helper_without_help_leaves_the_own_answer(
+    strategy: str, helper: Callable[[], ModelClient], reason: str
+) -> None:
+    response, small, heard = await helped(strategy, helper())
+
+    assert (response.text, small.calls) == (POOR, 1)
+    [failed] = heard.of(HelpFailed)
+    assert failed.strategy.startswith(strategy)
+    assert reason in failed.reason
+    assert heard.used("own").total_tokens <= response.usage.total_tokens
+
+
+async def test_a_helper_that_takes_too_long_is_given_up(strategy: str) -> None:
+    before = asyncio.all_tasks()
+    helper = ScriptedClient({"say": ADVICE, "delay": 60})
+    response, small, heard = await helped(strategy, helper, timeout=0.05)
+
+    assert (response.text, small.calls) == (POOR, 1)
+    assert heard.of(HelpFailed)[0].reason == "no answer within 0.05 s"
+    assert asyncio.all_tasks() == before
+
+
+async def test_what_a_failed_helper_has_used_counts(strategy: str) -> None:
+    spent = Spent()
+    response, _, heard = await helped(strategy, Broken(large(ADVICE).client), spent=spent)
+
+    assert same(response.usage, heard.used())
+    assert spent.tokens == heard.used("helper").total_tokens > 0
+
+
+class Broken(ModelClient):
+    """Replies, and then fails all the same."""
+
+    def __init__(self, client: ModelClient) -> None:
+        self.client = client
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        await self.client.complete(request, emit)
+        raise BudgetExceeded("nothing is left")
+
+
+async def test_a_journal_that_can_not_be_written_ends_the_turn() -> None:
+    """That is no failure of the helper."""
+
+    async def full(event: Event) -> None:
+        if isinstance(event, ModelReplied) and event.role == "helper":
+            raise JournalError("The disk is full.")
+
+    client = STRATEGIES["rescue"](model(POOR, loop=True).client, large(ADVICE).client, stuck_detector=Judge())
+    with pytest.raises(JournalError):
+        await client.complete(asked(), full)
+
+
+async def test_without_a_limit_every_stuck_turn_is_helped() -> None:
+    big = large(ADVICE, loop=True)
+    client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge())
+    for _ in range(3):
+        await client.complete(asked())
+    assert big.calls == 3
+
+
+@pytest.mark.parametrize(
+    ("limits", "calls"),
+    [
+        (HelpLimits(calls=2), 2),
+        (HelpLimits(tokens=1), 1),
+        (HelpLimits(cost_usd=0.000001), 1),
+        (HelpLimits(calls=0), 0),
+        (HelpLimits(calls=2, per="turn"), 4),
+    ],
+    ids=["calls", "tokens", "dollars", "none", "per turn"],
+)
+async def test_limits_of_a_run_hold_over_its_turns(limits: HelpLimits, calls: int) -> None:
+    big = large(ADVICE, loop=True)
+    helping = Helping(limits=limits)
+    client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
+    logs = [Heard() for _ in range(4)]
+    for log in logs:
+        assert (await client.complete(asked(), log)).text == POOR
+
+    assert big.calls == calls
+    refused = [failed for log in logs for failed in log.of(HelpFailed)]
+    assert len(refused) == 4 - calls
+    assert all("for helpers is reached" in failed.reason for failed in refused)
+
+
+async def test_a_limit_of_the_turn_ends_the_climb_of_a_ladder() -> None:
+    big = large(ADVICE, loop=True)
+    helping = Helping(limits=HelpLimits(calls=1, per="turn"))
+    client = STRATEGIES["ladder"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
+    response = await client.complete(asked(), heard := Heard())
+
+    assert (response.text, big.calls) == (POOR, 1)
+    assert heard.of(HelpFailed)[0].reason == "the limit of calls for helpers is reached (1 of 1 per turn)"
+
+
+async def test_calls_made_at_once_keep_the_limit_of_calls() -> None:
+    big = large(ADVICE, loop=True)
+    helping = Helping(limits=HelpLimits(calls=3))
+    client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
+    await asyncio.gather(*(client.complete(asked()) for _ in range(20)))
+    assert (big.calls, helping.spent.calls) == (3, 3)
+
+
+async def test_what_a_run_has_used_goes_on_counting_in_another_process() -> None:
+    helping = Helping(limits=HelpLimits(calls=3), spent=Spent(calls=2, tokens=500, cost_usd=0.01))
+    big = large(ADVICE, loop=True)
+    client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
+    for _ in range(3):
+        await client.complete(asked())
+
+    assert (big.calls, helping.spent.calls) == (1, 3)
+    assert helping.spent.tokens > 500
+    assert helping.spent.cost_usd > 0.01
+
+
+async def test_a_helper_that_sees_the_prompt_sees_nothing_else(strategy: str) -> None:
+    text = await shown("prompt", strategy=strategy)
+
+    assert "And now?" in text
+    for other in ("Remark", "peace", "Elm Street", "secret attempt", "It says so itself"):
+        assert other not in text
+
+
+async def test_a_helper_that_sees_the_attempt_sees_no_history() -> None:
+    text = await shown("attempt")
+
+    assert "And now?" in text
+    assert "secret attempt" in text
+    assert "It says so itself" in text
+    for other in ("Remark", "peace", "Elm Street"):
+        assert other not in text
+
+
+async def test_a_history_that_is_long_keeps_its_goal_and_what_is_new() -> None:
+    text = await shown("history")
+
+    assert "The goal is peace." in text
+    assert "Elm Street" in text
+    assert "Remark 19." in text
+    assert "Remark 0." not in text
+    assert "messages left out]" in text
+    assert len(text) < 60_000
+
+
+async def test_an_attempt_that_is_long_is_shown_at_both_ends() -> None:
+    small, big = model("Begin. " + "word " * 50_000 + "End. [q=0.1]", loop=True), large(ADVICE)
+    await STRATEGIES["rescue"](small.client, big.client, stuck_detector=Judge()).complete(asked())
+
+    assert "Begin." in big.last
+    assert "End. [q=0.1]" in big.last
+    assert "characters left out" in big.last
+    assert len(big.last) < 12_000
+
+
+async def test_tools_are_described_in_text_and_not_offered() -> None:
+    small, big = model(POOR, GOOD), large(ADVICE)
+    await STRATEGIES["rescue"](small.client, big.client, stuck_detector=Judge()).complete(LONG_TALK)
+
+    assert "look: Looks up a word." in big.last
+    assert '"properties": {"word": {"type": "string"}}' in big.last
+    assert (big.requests[0].tools, big.requests[0].tool_choice) == ((), "none")
+    assert small.requests[1].tools == (LOOK,)
+
+
+async def test_the_work_that_tools_did_is_part_of_the_history() -> None:
+    looked = ToolCall("look", {"word": "peace"}, "c1")
+    messages = (
+        user("What is peace?"),
+        Message("assistant", (looked,)),
+        Message("tool", (ToolResult(looked, (Text("the absence of war"),)),)),
+    )
+    small, big = model(POOR, GOOD), large(ADVICE)
+    await STRATEGIES["rescue"](small.client, big.client, stuck_detector=Judge()).complete(ModelRequest(messages))
+
+    assert "<prompt>\nWhat is peace?\n</prompt>" in big.last
+    assert 'assistant: calls look {"word": "peace"}' in big.last
+    assert "look returned: the absence of war" in big.last
+    assert [message.role for message in small.requests[1].messages] == ["user", "assistant", "tool", "user"]
+
+
+async def test_pictures_of_the_prompt_are_shown() -> None:
+    picture = Image("image/png", b"png")
+    small, big = model(POOR, GOOD), large(ADVICE)
+    client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Judge())
+    await client.complete(ModelRequest((Message("user", (picture, Text("What is this?"))),)))
+    assert picture in big.requests[0].messages[0].parts
+
+
+async def test_all_that_goes_to_a_helper_is_redacted(strategy: str) -> None:
+    request = ModelRequest((user("I am Ann Lee."), assistant("Hello Ann Lee!"), user("Who is Ann Lee?")), "To Ann Lee.")
+    small, big = model(f"{POOR} Ann Lee.", GOOD), large(ADVICE)
+    helping = Helping(redact=lambda text: text.replace("Ann Lee", "[name]"))
+    client = STRATEGIES[strategy](small.client, big.client, stuck_detector=Judge(), helping=helping)
+    await client.complete(request)
+
+    assert "Ann Lee" not in big.last
+    assert "Who is [name]?" in big.last
+    assert "Ann Lee" in said(small.requests[0])
+
+
+async def test_a_redaction_that_fails_keeps_everything_here(strategy: str) -> None:
+    def broken(text: str) -> str:
+        raise ValueError("no such pattern")
+
+    helper = large(ADVICE)
+    response, _, heard = await helped(strategy, helper.client, redact=broken)
+
+    assert (response.text, helper.calls) == (POOR, 0)
+    assert "so nothing was sent" in heard.of(HelpFailed)[0].reason
+
+
+async def test_a_redacted_model_sees_neither_names_in_results_nor_pictures() -> None:
+    called = ToolCall("look", {"who": ["Ann Lee"]}, "c1", malformed='{"who": "Ann Lee')
+    parts = (Text("Ann Lee lives here."), Image("image/png", b"png"))
+    messages = (
+        Message("user", (Image("image/png", b"png"), Text("Look up Ann Lee."))),
+        Message("assistant", (called,)),
+        Message("tool", (ToolResult(called, parts),)),
+    )
+    inner = ScriptedClient("Done.")
+    await Redacting(inner, lambda text: text.replace("Ann Lee", "[name]")).complete(ModelRequest(messages))
+
+    [sent] = inner.requests
+    assert "Ann Lee" not in str(sent)
+    assert "Image(" not in str(sent)
+    assert sent.messages[1].tool_calls[0].arguments == {"who": ["[name]"]}
+    assert sent.messages[2].tool_results[0].parts[0] == Text("[name] lives here.")
+
+
+async def test_that_help_is_asked_says_what_the_helper_sees() -> None:
+    client = STRATEGIES["rescue"](
+        model(POOR, GOOD).client, large(ADVICE).client, stuck_detector=Judge(), helping=Helping(sees="attempt")
+    )
+    await client.complete(asked(), heard := Heard())
+    assert [event.sees for event in heard.of(HelpAsked)] == ["attempt"]

@@ -1,0 +1,87 @@
+"""Takeover: the helper answers the turn in which the small model is stuck, with the tools that there are."""
+
+from typing import Any
+
+from ai_battle.collaboration._helping import Helping
+from ai_battle.core.events import TextDelta
+from ai_battle.core.exchange import ModelRequest, ToolSpec
+from ai_battle.core.helping import DraftDropped
+from ai_battle.core.messages import assistant, user
+from ai_battle.testing.replies import call
+from ai_battle.tools.base import Tool
+from ai_battle.tools.client import ToolCapableClient
+from ai_battle.tools.limits import RunnerLimits
+
+from .acting import GOOD, POOR, STRATEGIES, Heard, Judge, asked, large, model, said
+
+QUICK = RunnerLimits(backoff_seconds=0)
+ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
+
+
+class Counter(Tool):
+    name = "count"
+    description = "Counts one up."
+    parameters: dict[str, Any] = {}  # noqa: RUF012
+    writes = True
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        self.count += 1
+        return {"count": self.count}
+
+
+async def test_the_helper_answers_and_the_draft_is_dropped() -> None:
+    small, big = model(POOR), large("It is four, says the large one.")
+    client = STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge())
+    response = await client.complete(asked(), heard := Heard())
+
+    assert (response.text, response.model) == ("It is four, says the large one.", "scripted")
+    assert (small.calls, big.calls) == (1, 1)
+    assert [event.text for event in heard.of(TextDelta)] == [response.text]
+    assert heard.of(DraftDropped) == [DraftDropped("It says so itself.", heard.used("own"))]
+    assert response.usage == heard.used("own") + heard.used("helper")
+
+
+async def test_the_helper_gets_the_request_itself_and_not_the_attempt() -> None:
+    request = ModelRequest((user("Hi."), assistant("Hello."), user("Two and two?")), "Be brief.", (ADD,))
+    small, big = model(POOR), large("Four.")
+    await STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge()).complete(request)
+    assert big.requests == [request]
+
+
+async def test_options_of_the_small_model_stay_with_it() -> None:
+    options = {"temperature": 0.1, "num_ctx": 2048, "max_tokens": 10, "stop": ["END"]}
+    small, big = model(POOR), large("Four.")
+    await STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge()).complete(asked(options=options))
+
+    assert small.requests[0].options == options
+    assert big.requests[0].options == {"stop": ["END"]}
+
+
+async def test_a_helper_that_sees_the_prompt_alone_still_has_the_tools_to_call() -> None:
+    request = ModelRequest((user("Hi."), assistant("Hello."), user("Two and two?")), "I am Ann.", (ADD,))
+    small, big = model(POOR), large(call("add", a=2))
+    client = STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge(), helping=Helping(sees="prompt"))
+    response = await client.complete(request)
+
+    assert said(big.requests[0]).strip() == "Two and two?"
+    assert big.requests[0].tools == (ADD,)
+    assert [each.name for each in response.tool_calls] == ["add"]
+
+
+async def test_the_helper_runs_the_real_tools_and_knows_what_was_done_with_them() -> None:
+    counter = Counter()
+    small, big = model(call("count"), POOR), large(call("count"), GOOD)
+    client = STRATEGIES["takeover"](
+        ToolCapableClient(small.client, [counter], QUICK),
+        ToolCapableClient(big.client, [counter], QUICK),
+        stuck_detector=Judge(),
+    )
+    response = await client.complete(asked())
+
+    assert (response.text, counter.count) == (GOOD, 2)
+    assert [result.text for step in response.steps for result in step.tool_results] == ['{"count": 2}']
+    assert 'count returned: {"count": 1}' in said(big.requests[0])
+    assert "what it did stays done" in said(big.requests[0])

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from .body import broken, broken_value, from_value, read_object_for
+from .fences import is_answered
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece, issue
@@ -19,6 +20,8 @@ _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z")
+_SENTENCE = re.compile(r"[^\W\d_]{2,} ")
+_ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+[ ,]")
 _WINDOW = 160
 _UNDECIDED = 120
 
@@ -49,23 +52,32 @@ def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
 
 def _unless_mentioned(source: Source, piece: Piece) -> Piece:
     """A call in the middle of a sentence is spoken of, not made."""
-    before = source.before(piece.start, 40).rstrip(" `[\"'(*{")
-    if not before or not before[-1].isalnum() or _LEADS_ON.search(before):
+    label = source.before(piece.start, 40)
+    before = label.rstrip(" `[\"'(*{")
+    spoken_of = before and before[-1].isalnum() and not _LEADS_ON.search(before)
+    if not (spoken_of or is_answered(label) or before.endswith("&gt;") or _goes_on(source, piece, before)):
         return piece
     return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)])
+
+
+def _goes_on(source: Source, piece: Piece, before: str) -> bool:
+    """Whether the sentence that was begun on the line goes on behind the call."""
+    return _SENTENCE.search(before) is not None and _ON.match(source.text, piece.end) is not None
 
 
 def _stands_alone(source: Source, start: int, end: int) -> bool:
     """`name()` in a sentence is how people write of a function; alone on its line, or in a list, it is a call."""
     before = source.before(start, 300).strip(" \t`(\"'*-")
-    return before.startswith("[") or (not before and _LINE_REST.match(source.text, end) is not None)
+    begins = not before or before.endswith(");")
+    return before.startswith("[") or (begins and _LINE_REST.match(source.text, end) is not None)
 
 
-def read_brace(source: Source, at: int, tools: Offered) -> Piece | None:
-    """An object that is a call, or the arguments of the tool named before it; any other object is read over."""
+def read_brace(source: Source, at: int, tools: Offered, since: int) -> Piece | None:
+    """An object that is a call, or the arguments of the tool that is named before it, though behind `since`."""
     if not _OBJECT.match(source.text, at):
         return None
     name, start, _ = _before(source.text, at, _NAME_BACKWARDS)
+    name, start = name[max(0, since - start) :], max(start, since)
     if tool := _glued(name, tools):
         return _named_object(source, tool, (start + len(name) - len(tool), at), tools)
     return _value(source, at, tools)

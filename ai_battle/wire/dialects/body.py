@@ -16,17 +16,17 @@ from .tolerant import Unreadable
 
 _SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
 _FILLER = re.compile(
-    r"(?:[\s,;]|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
+    r"(?:[\s,;)]|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
     r"|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
     r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|function_calls?|start_function_call|end_function_call"
     r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*"
 )
 _NAMED = re.compile(
-    r"(?:call:|function\s*<｜tool▁sep｜>\s*)?(?P<name>[A-Za-z_][\w.\-/:\\]*)"
+    r"(?:call:|function\s*<｜tool▁sep｜>\s*|print\((?=[\w.\-]+\())?(?P<name>[A-Za-z_][\w.\-/:\\]*)"
     rf"(?P<between>(?:\s|{_SPECIAL}(?:\s*[\w\-]+(?=\s*\[ARGS\]))?|```(?:json)?)*)(?P<next>\{{|\(|<arg_key>|</tool_call>)"
 )
 _ELEMENT = re.compile(
-    r"<(?:｜DSML｜)?(?:function|invoke|tool)(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
+    r"<(?:｜DSML｜)?(?:function|invoke|tool|(?:tool|function)_call(?=\s))(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
     r"|<\|open\|>call tool=\"(?P<channel>[^\"]*)\"[^<>]*<\|sep\|>"
     r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
 )

@@ -54,7 +54,7 @@ CHANNELS = _notation(
     r"<\|close\|>argument<\|sep\|>",
     r"<\|close\|>call<\|sep\|>",
 )
-BLOCKS = _notation(r"BEGIN_ARG:[ \t]*(?P<key>[^\n]*)\n", r"\n?END_ARG", r"```")
+BLOCKS = _notation(r"BEGIN_ARG:[ \t]*(?P<key>[^\n]*)\n", r"(?:\r?\n)?[ \t]*END_ARG", r"(?=[`~]{3})")
 
 
 def tagged(closing: str) -> Notation:

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from .source import Source
 
 _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w.+#\-/]*)(?P<rest>[^\n`]*)(?:\n|\Z)")
-_GLUED = re.compile(r"(?P<marks>`{3,})(?P<language>tool_calls?|tool_code|tool|json)?\s*(?=[{\[])")
+_GLUED = re.compile(
+    r"(?P<marks>`{3,}|~{3,})[ \t]*+(?P<language>tool_calls?|tool_code|tools?|json)?\s*+"
+    r"(?=\[|\{\s{0,200}(?:[\"'“}]|\w{1,80}\s{0,200}:))",
+    re.IGNORECASE,
+)
+_FENCED_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
 _RUN = re.compile(r"`+|~+")
-_INDENT = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
+_INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
 _LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
 _ANSWERED = re.compile(
     r"\b(?:tool|function)[ _-]?(?:response|result|output)s?\W{0,4}$|^\W*observation\W{0,4}$", re.IGNORECASE
@@ -21,7 +26,10 @@ CALLING = frozenset(
         "tool_calls",
         "tool_code",
         "tool-call",
+        "tool-calls",
         "toolcall",
+        "toolcalls",
+        "tool_request",
         "tool_use",
         "function_call",
         "functions",
@@ -29,7 +37,22 @@ CALLING = frozenset(
     }
 )
 READABLE = frozenset(
-    {"", "json", "jsonc", "json5", "jsonl", "python", "py", "python3", "xml", "text", "txt", "plaintext", "plain"}
+    {
+        "",
+        "json",
+        "jsonc",
+        "json5",
+        "jsonl",
+        "python",
+        "py",
+        "python3",
+        "xml",
+        "text",
+        "txt",
+        "plaintext",
+        "plain",
+        "tools",
+    }
 )
 
 
@@ -50,10 +73,13 @@ class Fence:
 def fence_at(source: Source, at: int) -> Fence | None:
     """The fenced block that opens at `at`: at the start of a line, or where a language and a line break follow."""
     text = source.text
-    found = _FENCE.match(text, at)
-    begins_line = _INDENT.fullmatch(source.before(at, 60)) is not None
-    if not found or not (begins_line or (found["language"] and text[at - 1 : at] not in "\"'“(")):
-        found = _GLUED.match(text, at) if begins_line else None
+    before = source.before(at, 60)
+    if _INDENT.fullmatch(before):
+        found = _GLUED.match(text, at) or _FENCE.match(text, at)
+    else:
+        found = _FENCE.match(text, at)
+        announced = before.rstrip().endswith(":") or (found and found["language"])
+        found = found if announced and not before.endswith(('"', "'", "“", "(")) else None
     if not found:
         return None
     shown = _is_set_off(source, at)
@@ -65,7 +91,20 @@ def _is_set_off(source: Source, at: int) -> bool:
     above = source.text[max(0, at - len(indent) - 300) : at - len(indent)].rstrip(" \t")
     line = above.rstrip().rsplit("\n", 1)[-1]
     indented = indent.startswith(("    ", "\t")) and not indent.strip() and above.endswith("\n\n")
-    return (indented and not _LISTED.match(line)) or _ANSWERED.search(line) is not None
+    return (indented and not _LISTED.match(line)) or is_answered(line) or is_answered(indent)
+
+
+def holds_fences(source: Source, fence: Fence) -> bool:
+    """More marks than needed are there because the block quotes others."""
+    if len(fence.marks) < 4 or fence.language in CALLING:
+        return False
+    close = source.find(fence.closing, fence.inside)
+    return close is not None and _FENCED_LINE.search(source.text, fence.inside, close.start()) is not None
+
+
+def is_answered(label: str) -> bool:
+    """Whether what follows these words is what a tool returned."""
+    return _ANSWERED.search(label) is not None
 
 
 def run_end(text: str, at: int) -> int:
@@ -77,6 +116,8 @@ def inline_code_end(source: Source, at: int) -> tuple[int, bool]:
     """Where inline code that is only shown ends; just behind its marks if it is no code or its line is nothing else."""
     inside = run_end(source.text, at)
     found = source.find(re.compile(rf"(?<!`)`{{{inside - at}}}(?!`)|\n\s*\n"), inside)
-    if not found or found.group()[0] != "`" or source.line_is(_ALONE, at):
+    if not found or found.group()[0] != "`":
         return inside, found is None
+    if source.line_is(_ALONE, at):
+        return inside, source.line_may_grow()
     return found.end(), False

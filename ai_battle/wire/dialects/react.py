@@ -16,8 +16,11 @@ from .typed import typed
 _ACTION = re.compile(r"Action\**\s*:\**[ \t]*")
 _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
 _INPUT = re.compile(r"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**Action[ _]Input\**\s*:\**[ \t]*")
-_OBJECT = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=\{)")
+_OBJECT = re.compile(r"\s*(?:`+\w*\s*)?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
 _REST = re.compile(r"(?:\s*`{3,}(?=\s|$))?(?:\s*Observation\s*:[\s\S]*)?")
+_MARKS = re.compile(r"\s*`*\w*\s*\Z")
+_UNCLOSED = re.compile(r"([`\"']).*(?<!\1)|[`\"']|[{\[<].*")
+_NOTHING = frozenset({"", "none", "null", "n/a"})
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 _LINE = re.compile(r"[^\n]*")
 
@@ -52,10 +55,12 @@ def _from_line(text: str, tool: str, at: int, tools: Offered) -> tuple[ToolCall,
         call, _ = read_call(f"({line})", tool, 0, tools)
         return call, at + len(line)
     names = tools.required(tool) or tuple(tools.properties(tool))
-    if (not line and names and not text[at:].strip()) or (line and len(names) != 1):
-        raise Unreadable(at + len(line), cut=not line)
-    arguments: dict[str, Any] = {names[0]: _unquoted(line, tools, tool, names[0])} if line else {}
-    return ToolCall(tool, arguments), at + len(line)
+    if line.lower() in _NOTHING and not (names and _MARKS.match(text, at + len(line))):
+        return ToolCall(tool, {}), at + len(line)
+    cut = not line or _UNCLOSED.fullmatch(line) is not None
+    if len(names) != 1 or cut:
+        raise Unreadable(at + len(line), cut=cut)
+    return ToolCall(tool, {names[0]: _unquoted(line, tools, tool, names[0])}), at + len(line)
 
 
 def _unquoted(line: str, tools: Offered, tool: str, name: str) -> Any:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from . import thinking
 from .bare import read_brace, read_bracket, read_parenthesis
-from .body import attempt, read_bodies
-from .elements import BLOCKS, read_elements, tagged
-from .fences import CALLING, READABLE, Fence, fence_at, inline_code_end, run_end
+from .block import read_block
+from .body import attempt, read_bodies, read_object_for
+from .elements import read_elements, tagged
+from .fences import CALLING, READABLE, Fence, fence_at, holds_fences, inline_code_end, run_end
 from .harmony import read_message
 from .names import Offered
 from .react import read_action
@@ -26,15 +27,17 @@ _MARKER = re.compile(
 )
 _ENDS = re.compile(r"<[^<>]*(?:end|suffix|output|response|result)s?[|｜]?>", re.IGNORECASE)
 _ELEMENT = re.compile(
-    r"<(?:｜DSML｜)?(?:function|invoke|tool)(?:=|\s*name=)|<\|open\|>call tool=|<invoke>\s*<tool_name>"
+    r"<(?:｜DSML｜)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:tool|function)_call\s+name="
+    r"|<\|open\|>call tool=|<invoke>\s*<tool_name>"
 )
 _NOT_OURS = re.compile(
     r"<[|｜]?(?P<tag>tool_responses?|tool_results?|tool_outputs?|function_results?|function_response|tools|available_tools"
     r"|tool▁outputs▁begin|observation|example|documentation)[|｜]?>"
 )
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
+_OBJECT = re.compile(r"\s*(?=\{)")
 _TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>")
-_TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n]+)\n")
+_CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
 
 
 class Scanner:
@@ -46,11 +49,12 @@ class Scanner:
         self.at = 0
         self._fence: Fence | None = None
         self._thinks = False
+        self._since = 0
 
     def resumed(self, text: str, at: int, gone: int = 0) -> "Scanner":
         """The walk goes on at `at` of what the text has grown into, less the first `gone` characters."""
         scanner = Scanner(text, self.tools)
-        scanner.at, scanner._thinks = at, self._thinks
+        scanner.at, scanner._thinks, scanner._since = at, self._thinks, max(0, self._since - gone)
         if fence := self._fence:
             scanner._fence = replace(fence, inside=max(0, fence.inside - gone))
         return scanner
@@ -110,7 +114,12 @@ class Scanner:
         tool = None if self._thinks else self.tools.known(found.group(1))
         if tool is None:
             return None
-        notation = tagged(f"</{re.escape(found.group(1))}>")
+        closing = f"</{re.escape(found.group(1))}>"
+        if given := _OBJECT.match(self.source.text, found.end()):
+            piece = read_object_for(self.source, tool, (found.start(), given.end()), self.tools)
+            closed = re.compile(rf"\s*{closing}").match(self.source.text, piece.end)
+            return replace(piece, end=closed.end()) if closed else piece
+        notation = tagged(closing)
         return attempt(
             self.source,
             found.start(),
@@ -130,7 +139,7 @@ class Scanner:
         return None if self._silent(at) else read_bracket(self.source, at, self.tools)
 
     def _brace(self, at: int) -> Piece | None:
-        return None if self._silent(at) else read_brace(self.source, at, self.tools)
+        return None if self._silent(at) else read_brace(self.source, at, self.tools, self._since)
 
     def _silent(self, at: int) -> bool:
         """In reasoning no value is a call, in a fenced block only one that begins its line."""
@@ -167,37 +176,26 @@ class Scanner:
         return Piece(at, end)
 
     def _opened(self, at: int, fence: Fence) -> Piece:
-        if fence.shown or fence.language not in CALLING | READABLE or self._holds_fences(fence):
+        if fence.shown or fence.language not in CALLING | READABLE or holds_fences(self.source, fence):
             return self._shown(at, fence)
         self._fence = fence
         if fence.shown or fence.language not in CALLING:
-            return Piece(at, fence.inside)
+            return self._passed(at, fence.inside)
         return self._calling(at, fence)
 
     def _shown(self, at: int, fence: Fence) -> Piece:
         """A block that is there to be read by people."""
         close = self.source.find(fence.closing, fence.inside)
-        return Piece(at, close.end() if close else len(self.source.text), cut=close is None)
-
-    def _holds_fences(self, fence: Fence) -> bool:
-        """More marks than needed are there because the block quotes others."""
-        if len(fence.marks) < 4 or fence.language in CALLING:
-            return False
-        close = self.source.find(fence.closing, fence.inside)
-        return close is not None and "```" in self.source.text[fence.inside : close.start()]
+        return self._passed(at, close.end() if close else len(self.source.text), cut=close is None)
 
     def _calling(self, at: int, fence: Fence) -> Piece:
-        if named := _TOOL_NAME.match(self.source.text, fence.inside):
+        """A block that is there for calls, with the marks that close it, however many they are."""
+        piece = read_block(self.source, at, fence, self.tools)
+        closing = _CLOSING.match(self.source.text, piece.end) if piece.is_call else None
+        if closing:
             self._fence = None
-            return attempt(
-                self.source,
-                at,
-                named["name"],
-                self.tools,
-                lambda name: read_elements(self.source, name, named.end(), BLOCKS, self.tools),
-            )
-        piece = self._bodies(fence.inside)
-        return Piece(at, piece.end, piece.calls, piece.issues, piece.cut)
+        end = closing.end() if closing else piece.end
+        return replace(piece, end=end, cut=piece.cut or not piece.calls)
 
     def _quotation(self, at: int) -> Piece | None:
         """A quoted line."""
@@ -205,7 +203,12 @@ class Scanner:
         if self._thinks or before.strip(" ") or len(before) > 3:
             return None
         end = text.find("\n", at)
-        return Piece(at, len(text) if end < 0 else end)
+        return self._passed(at, len(text) if end < 0 else end)
+
+    def _passed(self, at: int, end: int, *, cut: bool = False) -> Piece:
+        """Text whose last word can't be the name of what follows it."""
+        self._since = end
+        return Piece(at, end, cut=cut)
 
     def _action(self, at: int) -> Piece | None:
         line = self.source.before(at, 12)

@@ -103,7 +103,7 @@ def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall |
 
 def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
     """`{"id": ..., "type": "function", "function": {...}}` as one object."""
-    for key in ("function", "functionCall", "function_call"):
+    for key in ("function", "functionCall", "function_call", "tool", "tool_call", "toolCall"):
         if isinstance(value.get(key), dict):
             outside = {name: value[name] for name in (*ARGUMENTS, *IDS) if name in value}
             return {**outside, **value[key]}
@@ -127,7 +127,9 @@ def _mapping(arguments: Any) -> dict[str, Any]:
             arguments = parse_object(arguments) if arguments.strip() else {}
         except Unreadable:
             raise NotArguments from None
-    if arguments is None or arguments == []:
+    if isinstance(arguments, list) and len(arguments) < 2:
+        arguments = next(iter(arguments), None)
+    if arguments is None:
         return {}
     if not isinstance(arguments, dict):
         raise NotArguments

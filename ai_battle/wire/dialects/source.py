@@ -51,6 +51,10 @@ class Source:
             self._line = pattern, start, end, fits
         return fits
 
+    def line_may_grow(self) -> bool:
+        """Whether the line that was looked at is the last one, and perhaps not yet complete."""
+        return self._line[2] == len(self.text)
+
     def value(self, at: int) -> tuple[Any, int]:
         """The JSON (or nearly JSON) value at `at` and where it ends; raises Unreadable."""
         if self._patience:

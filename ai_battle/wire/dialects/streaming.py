@@ -10,7 +10,7 @@ from .tail import Tail
 
 _CONTEXT = 240
 _MARGIN = 8
-_SMALL = 800
+_SMALL = 80
 
 
 class StreamingReader:
@@ -48,7 +48,7 @@ class StreamingReader:
         self._scanner = self._scanner.resumed("", 0, safe - len(self._context))
         self._held = [text[safe:]]
         self._size = len(text) - safe
-        self._due = 0 if self._size < _SMALL else self._size + self._size // 4
+        self._due = 0 if self._size < _SMALL else self._size + self._size // 8
         return text[start:safe]
 
     def _safe(self, text: str, start: int) -> int:

@@ -1,4 +1,5 @@
 """Values in JSON or Python notation as loosely as models write them, in one pass over the text."""
+# ruff: noqa: RUF001
 
 import re
 from typing import Any
@@ -23,6 +24,10 @@ _CONSTANTS = {
     "FALSE": False,
 }
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
+# Where the block or the element around a value ends, the value has ended too, though a bracket may be missing.
+_END_AROUND = re.compile(
+    r"`{3,}[ \t]*(?=\r?\n|\Z|<)|</[A-Za-z_][\w:.\-]*>|<[|｜/][^<>\"\n]{1,60}[|｜]>|\[END_TOOL_REQUEST\]"
+)
 _DEEPEST = 64
 
 
@@ -73,7 +78,7 @@ def read_word(text: str, at: int) -> tuple[Any, int]:
     found = _SIMPLE.match(text, at)
     if found and found.group() in _CONSTANTS:
         return _CONSTANTS[found.group()], found.end()
-    if words := _WORDS.match(text, at):
+    if (words := _WORDS.match(text, at)) and words.group().strip("."):
         end = words.end()
         if end >= len(text):
             raise Unreadable(end, cut=True)
@@ -86,7 +91,7 @@ def _object(text: str, at: int, depth: int) -> tuple[Any, int]:
     """From behind the brace. Without colons it is a Python set, and a list to us."""
     items: dict[str, Any] = {}
     members: list[Any] = []
-    while text[at := _next(text, at)] != "}":
+    while not _ends(text, at := _next(text, at), "}"):
         key, at = _key(text, at, depth)
         at = skip_space(text, at)
         if text[at] in ":=":
@@ -95,7 +100,7 @@ def _object(text: str, at: int, depth: int) -> tuple[Any, int]:
             members.append(key)
         else:
             raise Unreadable(at)
-    return (members if members and not items else items), at + 1
+    return (members if members and not items else items), _past(text, at, "}")
 
 
 def _key(text: str, at: int, depth: int) -> tuple[Any, int]:
@@ -112,13 +117,21 @@ def _array(text: str, at: int, depth: int) -> tuple[Any, int]:
     items: list[Any] = []
     commas = False
     at += 1
-    while text[at := skip_space(text, at)] != closer:
+    while not _ends(text, at := skip_space(text, at), closer):
         if text[at] == ",":
             commas, at = True, at + 1
             continue
         item, at = read_value(text, at, depth)
         items.append(item)
-    return (items[0] if closer == ")" and len(items) == 1 and not commas else items), at + 1
+    return (items[0] if closer == ")" and len(items) == 1 and not commas else items), _past(text, at, closer)
+
+
+def _ends(text: str, at: int, closer: str) -> bool:
+    return text[at] == closer or (text[at] in "`<[" and _END_AROUND.match(text, at) is not None)
+
+
+def _past(text: str, at: int, closer: str) -> int:
+    return at + (text[at] == closer)
 
 
 def _next(text: str, at: int) -> int:

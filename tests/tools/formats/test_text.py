@@ -1,7 +1,5 @@
 """Tools for models without any: told in the system prompt, called in the text."""
 
-import re
-
 import pytest
 
 from ai_battle.core.events import EventLog, TextDelta
@@ -56,8 +54,7 @@ async def test_calls_in_the_text_are_calls_and_never_show_not_even_half_of_one()
     assert response.stop == "tool_calls"
     shown = [event.text for event in log.events if isinstance(event, TextDelta)]
     assert "".join(shown) == response.text
-    assert response.text.startswith("Let me look.")
-    assert not re.search(r"tool|param|[{}]", response.text)
+    assert response.text.strip() == "Let me look."
 
 
 async def test_what_was_called_and_returned_before_is_told_in_words() -> None:

@@ -1,0 +1,61 @@
+"""What stands in a block that is there for calls: all that a marker can announce, and looser things besides."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from ai_battle.core.messages import ToolCall
+
+from .body import attempt, from_value, read_bodies
+from .elements import BLOCKS, read_elements
+from .fences import Fence
+from .names import Offered
+from .reading import Piece, issue
+from .source import Source
+from .tolerant import Unreadable, read_value
+
+_TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n`]+?)[ \t\r]*(?:\n|(?=`{3}))")
+_NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
+_PAIRS = re.compile(r"\s*[\"']?(?:tool|tool_name|name|function)[\"']?\s*[:=]")
+
+
+def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
+    """The calls in the block whose marks stand at `at`."""
+    if named := _TOOL_NAME.match(source.text, fence.inside):
+        return _named(source, (at, named.end()), named["name"], tools)
+    if found := _name_alone(source, at, fence, tools) or _without_braces(source, at, fence, tools):
+        return found
+    return replace(read_bodies(source, fence.inside, tools), start=at)
+
+
+def _named(source: Source, place: tuple[int, int], name: str, tools: Offered) -> Piece:
+    """A notation without escapes; its lines are as far in as the marks of the block are."""
+    at, inside = place
+    indented = re.compile(rf"^[ \t]{{0,{len(source.before(at, 60))}}}", re.MULTILINE)
+
+    def read(tool: str) -> tuple[ToolCall, int]:
+        call, end = read_elements(source, tool, inside, BLOCKS, tools)
+        return replace(call, arguments={key: flush(value) for key, value in call.arguments.items()}), end
+
+    def flush(value: Any) -> Any:
+        return indented.sub("", value) if isinstance(value, str) else value
+
+    return attempt(source, at, name, tools, read)
+
+
+def _name_alone(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
+    found = _NAME_ALONE.match(source.text, fence.inside)
+    tool = found and tools.known(found["name"])
+    return Piece(at, found.end(), [ToolCall(tool, {})]) if found and tool and not tools.required(tool) else None
+
+
+def _without_braces(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
+    """`tool: x` and `parameters: {...}` on lines of their own; only a closed block is known to be complete."""
+    closing = source.find(fence.closing, fence.inside) if _PAIRS.match(source.text, fence.inside) else None
+    if closing is None:
+        return None
+    try:
+        value, _ = read_value(f"{{{source.text[fence.inside : closing.start()]}}}", 0)
+    except Unreadable:
+        return Piece(at, closing.start(), issues=[issue("malformed", source.text, at)])
+    return from_value(source, value, (at, closing.start()), tools, explicit=True)

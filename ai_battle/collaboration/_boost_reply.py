@@ -1,0 +1,239 @@
+"""What a planning model's reply is: the answer itself, guidance for the model that has the tools, or neither."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ._boost_headings import WIDTH, Heading, Kind, folded, heading
+from ._boost_thoughts import AfterThoughts
+
+# What fills a section that was to be left out, where there is another one.
+_BLANKS = frozenset({
+    "none", "n/a", "na", "nothing", "empty", "not applicable", "not needed", "not required", "no summary", "omitted",
+    "no guidance", "no guidance needed", "keine", "entfallt", "无", "無", "没有", "不适用", "aucun", "aucune",
+    "ninguno", "ninguna",
+})  # fmt: skip
+# What stands in the formats as they are shown to the model: a copy of it says nothing.
+_PLACEHOLDERS = frozenset({
+    "provide the final answer directly without using auxiliary models", "the final answer, as the user shall read it",
+    "reasoning and understanding of the request context", "how you understand the request, and what is known so far",
+    "instructions for the auxiliary model's tasks (include which tools to call",
+    "what the auxiliary model shall do: which tools to call, in which order, with which arguments",
+    "any response that doesn't match format 1 or 2",
+})  # fmt: skip
+_WRAPPING = "[](){}<>.。*_`~-\u2013\u2014=\u2026\"' \t\r\n"
+_FENCE = re.compile(r"[ \t]*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$", re.DOTALL)
+_UNDERLINE = re.compile(r"[ \t]*={3,}[ \t\r]*$")
+_ITEM = re.compile(r"[ \t]*(\d{1,2})[.)、][ \t]")
+_LONGEST_BLANK = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The final answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """What the model with the tools is to do; `analysis` is empty when there is none."""
+
+    guidance: str
+    analysis: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A reply without a summary and without guidance, as it is."""
+
+    text: str
+
+
+Reply = Summary | Guidance | Other
+
+
+def parse(text: str) -> Reply:
+    """Reads a whole reply, in time linear in its length."""
+    reader = Reader()
+    reader.feed(text)
+    return reader.close()
+
+
+@dataclass(slots=True)
+class _Section:
+    """What stands behind a heading, or before the first one."""
+
+    heading: Heading | None = None
+    pieces: list[str] = field(default_factory=list)
+    blank: bool = True
+    last_item: int = 0
+
+    @property
+    def kind(self) -> Kind | None:
+        return self.heading.kind if self.heading else None
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether its heading can't be taken for the beginning of a paragraph."""
+        return self.heading is not None and self.heading.strength > 0
+
+    def add(self, text: str) -> None:
+        if self.heading:
+            self.pieces.append(text)
+        self.blank = self.blank and not text.strip()
+
+    def add_line(self, start: str, rest: str) -> None:
+        if item := _ITEM.match(start):
+            self.last_item = int(item[1])
+        if not (self.heading and self.blank and _UNDERLINE.match(start)):
+            self.add(start + rest)
+
+    def yields_to(self, found: Heading) -> bool:
+        """Whether a heading ends this section, rather than being a line of it."""
+        if self.heading is None:
+            return self._is_no_item(found)
+        if found.kind == self.kind:
+            return self.blank
+        if self.kind == "summary" and self.is_certain:
+            alike = found.dress == self.heading.dress or (self.blank and found.shouted)
+            return found.strength == 2 and alike and self._is_no_item(found)
+        weak = found.strength == 0 and (self.kind == "guidance" or found.kind != "guidance")
+        return not weak and self._is_no_item(found)
+
+    def _is_no_item(self, found: Heading) -> bool:
+        """A number makes a heading where headings are numbered; elsewhere it makes an item of a list."""
+        if not found.number or found.dress.startswith("#") or (found.shouted and found.alone):
+            return True
+        if found.number > 1 and self.last_item == found.number - 1:
+            return False
+        return self.heading is None or self.heading.number == found.number - 1
+
+
+class Reader:
+    """Reads a reply piece by piece, as it comes; the pieces may be cut anywhere."""
+
+    def __init__(self) -> None:
+        self._sections = [_Section()]
+        self._all: list[str] = []
+        self._thoughts = AfterThoughts()
+        self._start = ""
+        self._is_begun = False
+        self._fence = ""
+        self._settled = _Settled()
+
+    def feed(self, text: str) -> None:
+        """More of the reply."""
+        self._all.append(text)
+        self._read(self._thoughts.feed(text))
+
+    def settled(self) -> str:
+        """More of the summary's text, as far as nothing that may still come can change it."""
+        return self._settled.more(self._sections)
+
+    def close(self) -> Reply:
+        """What the reply is."""
+        self._read(self._thoughts.rest())
+        self._end_line()
+        sections = self._sections
+        if summary := _joined((s for s in sections if s.kind == "summary" and s.is_certain), _BLANKS):
+            return Summary(summary)
+        if guidance := _joined((s for s in sections if s.kind == "guidance"), _BLANKS):
+            return Guidance(guidance, _joined((s for s in sections if s.kind == "analysis"), _BLANKS))
+        summary = _joined(s for s in sections if s.kind == "summary")
+        return Summary(summary) if summary else Other("".join(self._all))
+
+    def _read(self, text: str) -> None:
+        first, *others = text.split("\n")
+        self._more(first)
+        for line in others:
+            self._end_line()
+            self._more(line)
+
+    def _more(self, text: str) -> None:
+        """More of the current line."""
+        if self._is_begun:
+            self._sections[-1].add(text)
+            return
+        self._start += text
+        if len(self._start) >= WIDTH:
+            self._begin_line()
+
+    def _begin_line(self) -> None:
+        """So much of the line is there that it is known what it is."""
+        start, rest = self._start[:WIDTH], self._start[WIDTH:]
+        self._start, self._is_begun = "", True
+        found = None if self._is_code(start) else heading(start)
+        if found and self._sections[-1].yields_to(found):
+            self._sections.append(_Section(found))
+            self._sections[-1].add(found.rest + rest)
+        else:
+            self._sections[-1].add_line(start, rest)
+
+    def _end_line(self) -> None:
+        if not self._is_begun:
+            self._begin_line()
+        self._sections[-1].add("\n")
+        self._is_begun = False
+
+    def _is_code(self, line: str) -> bool:
+        """Whether the line opens a fence, stands inside of one, or closes it."""
+        found = _FENCE.match(line)
+        marks = (found["ticks"] or found["tildes"]) if found else ""
+        if not self._fence:
+            self._fence = marks
+            return bool(marks)
+        if marks.startswith(self._fence) and line.strip() == marks:
+            self._fence = ""
+        return True
+
+
+class _Settled:
+    """Takes the text of the summary out of the sections, each piece once."""
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._taken = 0
+        self._held: list[str] = []
+        self._is_begun = False
+        self._has_said = False
+
+    def more(self, sections: list[_Section]) -> str:
+        said = []
+        while True:
+            section, is_last = sections[self._at], self._at == len(sections) - 1
+            if section.kind == "summary" and section.is_certain:
+                said.append(self._of(section, is_closed=not is_last))
+            if is_last:
+                return "".join(said)
+            self._at, self._taken, self._held, self._is_begun = self._at + 1, 0, [], False
+
+    def _of(self, section: _Section, *, is_closed: bool) -> str:
+        new = section.pieces[self._taken :]
+        self._taken += len(new)
+        self._held += new
+        if not (is_closed or any(map(str.strip, new))):
+            return ""
+        text = "".join(self._held)
+        if not self._is_begun:
+            stripped = text.strip()
+            if _is_void(stripped, _BLANKS) if is_closed else len(stripped) <= _LONGEST_BLANK:
+                return ""
+            self._is_begun = True
+            text = ("\n\n" if self._has_said else "") + text.lstrip()
+            self._has_said = True
+        said = text.rstrip()
+        self._held = [text[len(said) :]]
+        return said
+
+
+def _joined(sections: Iterable[_Section], blanks: frozenset[str] = frozenset()) -> str:
+    texts = ("".join(section.pieces).strip() for section in sections)
+    return "\n\n".join(text for text in texts if not _is_void(text, blanks))
+
+
+def _is_void(text: str, blanks: frozenset[str]) -> bool:
+    if len(text) > _LONGEST_BLANK:
+        return False
+    said = folded(text.strip(_WRAPPING))
+    return not said or said in _PLACEHOLDERS or said in blanks

@@ -1,0 +1,60 @@
+"""The text around a request to the boost model: packaged, from a file or given, with places that are filled safely."""
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from ..core.errors import ConfigError
+
+_PLACE = re.compile(
+    r"\$(?P<name>loop|previous_attempts|request|tools)(?![A-Za-z0-9_])"
+    r"|\{(?P<old>loop_count|previous_attempts|user_request|tools_text)\}"
+)
+_OLD = {
+    "loop_count": "loop",
+    "user_request": "request",
+    "tools_text": "tools",
+    "previous_attempts": "previous_attempts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with the places `$loop $previous_attempts $request $tools`, or in their older spelling.
+
+    All other dollars and braces are text. Raises `ConfigError` when there is no place for the request.
+    """
+
+    text: str
+    name: str = "BOOST_WRAPPER_TEMPLATE"
+
+    def __post_init__(self) -> None:
+        if "request" not in map(_name, _PLACE.finditer(self.text)):
+            raise ConfigError(
+                f"{self.name} has no place for the request; write $request (or {{user_request}}) where it belongs."
+            )
+
+    def filled(self, **values: str) -> str:
+        """The text with its places filled; what is filled in is not looked at again."""
+        return _PLACE.sub(lambda place: values[_name(place)], self.text)
+
+
+def template_of(stated: str) -> Template:
+    """The template that a text is or a path leads to; the packaged one for an empty text. Raises `ConfigError`."""
+    if not stated.strip():
+        packaged = files(__package__).joinpath("prompts", "boost.md").read_text(encoding="utf-8")
+        return Template(packaged.strip(), "prompts/boost.md")
+    if "\n" in stated or _PLACE.search(stated):
+        return Template(stated)
+    try:
+        return Template(Path(stated).expanduser().read_text(encoding="utf-8"), f"BOOST_WRAPPER_TEMPLATE ({stated})")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f"BOOST_WRAPPER_TEMPLATE is {stated!r}: no text with a place for the request ($request or {{user_request}})"
+            f" and no file that can be read ({error})."
+        ) from error
+
+
+def _name(place: re.Match[str]) -> str:
+    return place["name"] or _OLD[place["old"]]

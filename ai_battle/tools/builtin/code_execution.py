@@ -3,24 +3,28 @@
 import shutil
 import tempfile
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import ConfigError
 from .._threads import in_thread
 from ..base import Tool, telling_errors
-from ..sandbox import Level, Outcome, Program, Sandbox, SandboxLimits, choose
+from ..sandbox import Hosts, Level, Outcome, Program, Sandbox, SandboxLimits, choose
 
 LANGUAGES = ("python", "javascript", "bash")
 USUAL, MOST, LONGEST, SURROUNDINGS = 10.0, 60.0, 600.0, 15.0
 
 
+_DESCRIPTION = (
+    "Execute a program in python, javascript (node) or bash. It sees the workspace as its current folder, {}, and "
+    "nothing but files in the workspace is there the next time; print what you want to see."
+)
+
+
 class CodeExecutionTool(Tool):
     name = "code_execution"
-    description = (
-        "Execute a program in python, javascript (node) or bash. It sees the workspace as its current folder, has no "
-        "network, and nothing but files in the workspace is there the next time; print what you want to see."
-    )
+    description = _DESCRIPTION.format("has no network")
     writes = True
 
     def __init__(
@@ -30,6 +34,7 @@ class CodeExecutionTool(Tool):
         sandbox: Level = "auto",
         memory_mb: int = 1024,
         allow_unsandboxed: bool = False,
+        allow_hosts: Sequence[str] = (),
     ) -> None:
         """`timeout` is what a program gets that asks for no time of its own, and the most that one can ask for.
 
@@ -41,7 +46,9 @@ class CodeExecutionTool(Tool):
         self.workspace = Path(workspace).expanduser().absolute() if workspace else self._temporary()
         self.limits = SandboxLimits(memory=memory_mb << 20)
         self.timeout = self.most + SURROUNDINGS
-        self._level, self._allow = sandbox, allow_unsandboxed
+        self._level, self._allow, self._hosts = sandbox, allow_unsandboxed, tuple(allow_hosts)
+        if Hosts(self._hosts):
+            self.description = _DESCRIPTION.format(f"reaches {', '.join(self._hosts)} alone, by HTTPS_PROXY")
         self._fence: Sandbox | None = None
 
     @property
@@ -60,7 +67,7 @@ class CodeExecutionTool(Tool):
     async def fence(self) -> Sandbox:
         """The fence that code runs behind here, found when it is first asked for; raises `NoFence`."""
         if self._fence is None:
-            self._fence = await in_thread(choose, self._level, self._allow)
+            self._fence = await in_thread(choose, self._level, self._allow, self._hosts)
         return self._fence
 
     @telling_errors
@@ -82,7 +89,9 @@ class CodeExecutionTool(Tool):
 
 def _result(outcome: Outcome, seconds: float) -> dict[str, Any]:
     """A program that ran out of time or memory is told as such, with what it had printed."""
-    printed = {"stdout": outcome.stdout, "stderr": outcome.stderr, "exit_code": outcome.exit_code}
+    printed: dict[str, Any] = {"stdout": outcome.stdout, "stderr": outcome.stderr, "exit_code": outcome.exit_code}
+    if outcome.network:
+        printed["network"] = list(outcome.network)
     match outcome.killed_because:
         case "":
             return printed

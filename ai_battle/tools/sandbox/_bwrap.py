@@ -17,6 +17,7 @@ _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SEALED = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write to /proc/sys
 _MASKED = ("/proc/keys", "/proc/cmdline")
 _PROGRAM = "/run/program"
+_TRUST = ("ssl/certs", "pki")  # whom Debian's and Red Hat's libraries believe
 _TERMINALS = ("/dev/ptmx", "/dev/pts")
 _TEMPORARY = "/tmp"  # noqa: S108 - a private one
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
@@ -27,6 +28,7 @@ class Bubblewrap(Fence):
 
     name = "bubblewrap"
     alone = True
+    own_network = True
 
     def __init__(self, binary: str, private_bytes: int = 64 << 20) -> None:
         self._binary = binary
@@ -42,7 +44,7 @@ class Bubblewrap(Fence):
     def around(self, site: Site) -> Sequence[str]:
         return (
             self._binary, *self._namespaces, *self._root,
-            *_settings(), *_bound(site.folders),
+            *_settings(), *(_trusted() if site.reaches else ()), *_bound(site.folders),
             "--ro-bind", str(site.scratch / site.program), f"{_PROGRAM}/{site.program}",
             "--bind", str(site.workspace), str(site.workspace), *_read_only(site.workspace),
             *_SEALED, "--remount-ro", "/", "--chdir", "/", "--",
@@ -83,8 +85,16 @@ def _settings_folder() -> str:
             shutil.copyfile(f"/etc/{name}", folder / name)
     (folder / "passwd").write_text("nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n")
     (folder / "group").write_text("nogroup:x:65534:\n")
-    (folder / "alternatives").mkdir()
+    (folder / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
+    (folder / "nsswitch.conf").write_text("hosts: files\n")
+    for name in ("alternatives", *_TRUST):
+        (folder / name).mkdir(parents=True)
     return str(folder)
+
+
+def _trusted() -> Iterator[str]:
+    for name in _TRUST:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
 
 
 def _system_folders() -> Iterator[str]:

@@ -15,6 +15,7 @@ class Site:
     scratch: Path  # made for this run, and for nothing else; holds the program's file
     program: str  # the file's name
     folders: tuple[str, ...]  # that the interpreter needs
+    reaches: bool = False  # some hosts, so that it has certificates to check
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,13 @@ class Inside:
 class Fence(ABC):
     """`layers` are all that is in force, for people; `alone` says whether it has namespaces of its own.
 
-    `python` runs the supervisor, and Python programs.
+    `python` runs the supervisor, and Python programs. `own_network` is why a program can be led to some hosts only.
     """
 
     name: str
     python = sys.executable
     alone: bool
+    own_network = False
     layers: tuple[str, ...]
     calls: bytes = b""
 

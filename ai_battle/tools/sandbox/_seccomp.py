@@ -3,13 +3,15 @@
 import errno
 from collections.abc import Iterator
 
-from ._bpf import ERRNO, NOTIFY, Condition, Rule, compile_rules, has_bits, is_, is_not
+from ._bpf import ALLOW, ERRNO, NOTIFY, Condition, Rule, compile_rules, has_bits, is_, is_not
 from ._syscalls import number
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32, _NO_LIMIT = 0x40000000, 0xFFFFFFFF
 
-_UNIX, _STREAM = 1, 1
+_UNIX, _STREAM, _DATAGRAM = 1, 1, 2
+_INTERNET = (2, 10)
+_PROTOCOLS = {_STREAM: (0, 6), _DATAGRAM: (0, 17)}
 _NEW_NAMESPACES = 0x7E020000
 _SET_IDS = 0o6000
 _FORMAT, _CHARACTER_DEVICE, _BLOCK_DEVICE = 0o170000, 0o020000, 0o060000
@@ -55,13 +57,22 @@ def supported(machine: str) -> bool:
 
 def program(machine: str, *, alone: bool) -> bytes:
     """BPF for the kernel. `alone` says that namespaces hide the machine's files, sockets and processes already."""
-    named = [*_always(), *(() if alone else (*_beside_others(), *_shared_memory(machine)))]
+    around = () if alone else (*_beside_others(), *_shared_memory(machine))
+    named = [*(_own_network() if alone else ()), *_always(), *around]
     rules = [
         Rule(known, action, conditions)
         for name, action, conditions in named
         if (known := number(name, machine)) is not None
     ]
     return compile_rules(_AUDIT[machine], rules, _X32 if machine == "x86_64" else _NO_LIMIT)
+
+
+def _own_network() -> Iterator[_Named]:
+    """TCP and UDP, which lead no further than the program's own loopback; other protocols would load kernel modules."""
+    for family in _INTERNET:
+        for kind, protocols in _PROTOCOLS.items():
+            for protocol in protocols:
+                yield "socket", ALLOW, (is_(0, family), is_(1, kind, 0xF), is_(2, protocol))
 
 
 def _always() -> Iterator[_Named]:

@@ -17,7 +17,8 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME
 
 async def supervise(fence: Fence, site: Site, orders: Orders) -> Mapping[str, Any]:
     """The supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
-    process = await _started((*fence.around(site), fence.python, *opening(orders)))
+    command = (*fence.around(site), fence.python, *opening(orders))
+    process = await _started(command, (orders.gate,) if orders.gate >= 0 else ())
     try:
         answer, trouble = await asyncio.wait_for(
             _exchange(process, parcel(orders, fence.python)), orders.seconds + _PATIENCE
@@ -31,7 +32,7 @@ async def supervise(fence: Fence, site: Site, orders: Orders) -> Mapping[str, An
     return _understood(answer)
 
 
-async def _started(command: Sequence[str]) -> asyncio.subprocess.Process:
+async def _started(command: Sequence[str], handed_over: Sequence[int]) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             *command,
@@ -41,6 +42,7 @@ async def _started(command: Sequence[str]) -> asyncio.subprocess.Process:
             env=_ENVIRONMENT,
             cwd="/",
             start_new_session=True,
+            pass_fds=handed_over,
         )
     except OSError as error:
         raise ToolError(f"The fence could not be built: {error}") from error

@@ -3,13 +3,14 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from . import _probe
 from ._bwrap import Bubblewrap
 from ._docker import IMAGE, Docker
 from ._fences import Fence
+from ._hosts import Hosts
 from ._landlocked import Landlocked
 from ._layers import landlock_abi
 from ._seatbelt import BINARY, Seatbelt
@@ -30,29 +31,36 @@ _FIXES = {
 - use Linux 6.12 or newer with Landlock (`lsm=...,landlock` on the kernel's command line).""",
     "darwin": "To fix it, see that /usr/bin/sandbox-exec is there and works.",
 }
+_NO_GATE = "can't keep a program to some hosts (allow_hosts), only bubblewrap can"
 _NO_FIX = "There is no fence for this system; run ai-battle on Linux or macOS, or in WSL 2."
 _WITHOUT = "To run code without a fence all the same, set `sandbox: none` and give --allow-unsandboxed."
 
 
-def choose(level: Level = "auto", allow_unsandboxed: bool = False) -> Sandbox:
+def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterable[str] = ()) -> Sandbox:
     """`strict` takes only a fence with nothing missing, `docker` that one; `none` is none, and needs the second key.
 
-    Raises `NoFence`, which says why nothing works here and what to do about it.
+    With `hosts`, it is one that can keep programs to them. Raises `NoFence`, which says why nothing works here and what
+    to do about it, and `ConfigError` for what is no host.
     """
-    if level == "none":
-        if not allow_unsandboxed:
-            raise NoFence("`sandbox: none` runs code that models write without a fence; add --allow-unsandboxed too.")
-        return Sandbox(Unfenced())
-    if level == "docker":
-        return _docker()
+    found = Hosts(hosts)
+    if level in ("none", "docker"):
+        if found:
+            raise NoFence(f"`sandbox: {level}` {_NO_GATE}; use `auto`, or take allow_hosts out.")
+        return _docker() if level == "docker" else _unfenced(allow_unsandboxed)
     reasons = []
     for fence, binary in _candidates():
         reason = _incomplete(fence) if level == "strict" else ""
-        reason = reason or _probe.why_not(fence, binary)
+        reason = reason or (_NO_GATE if found and not fence.own_network else "") or _probe.why_not(fence, binary)
         if not reason:
-            return Sandbox(fence)
+            return Sandbox(fence, found)
         reasons.append(f"- {fence.name}: {reason}")
     raise NoFence("\n".join(("Code can't be run safely on this machine.", *reasons, *_lacking(), *_ways_out())))
+
+
+def _unfenced(allow_unsandboxed: bool) -> Sandbox:
+    if not allow_unsandboxed:
+        raise NoFence("`sandbox: none` runs code that models write without a fence; add --allow-unsandboxed too.")
+    return Sandbox(Unfenced())
 
 
 def _docker() -> Sandbox:

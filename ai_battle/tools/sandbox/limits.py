@@ -32,10 +32,14 @@ class SandboxLimits:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`killed_because` names the limit that ended the program; then `exit_code` is that of a killed one, -9."""
+    """`killed_because` names the limit that ended the program; then `exit_code` is that of a killed one, -9.
+
+    `network` says what was reached, and what was refused, of the hosts that it may reach.
+    """
 
     stdout: str
     stderr: str
     exit_code: int
     killed_because: KilledBecause
     seconds: float
+    network: tuple[str, ...] = ()

@@ -8,21 +8,27 @@ from typing import Any
 
 from ...core.errors import ToolError
 from ._fences import Fence, Inside, Site
+from ._gate import Gate
+from ._hosts import Hosts
 from ._interpreters import SUFFIX, Interpreter, interpreter
 from ._protected import Protected
 from ._session import supervise
+from .fence._way_out import PORT
 from .fence.orders import Orders
 from .limits import Outcome, Program, SandboxLimits
 
 _DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
+_PROXY, _INSIDE = f"http://127.0.0.1:{PORT}", ("localhost", "127.0.0.1", "::1")
 _RESERVED = 2 << 30  # threads and allocators reserve far more addresses than they use memory
 
 
 class Sandbox:
     """One kind of fence; any number of programs may run behind it, also at once."""
 
-    def __init__(self, fence: Fence) -> None:
+    def __init__(self, fence: Fence, hosts: Hosts | None = None) -> None:
+        """`hosts` are what programs may reach, by a proxy that the fence must be able to lead them to; else none."""
         self._fence = fence
+        self._hosts = hosts
 
     @property
     def name(self) -> str:
@@ -43,17 +49,35 @@ class Sandbox:
         runner = interpreter(program.language)
         workspace = _checked(workspace)
         with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as scratch:
-            site = Site(workspace, Path(scratch), f"main{SUFFIX[program.language]}", runner.folders)
+            name = f"main{SUFFIX[program.language]}"
+            site = Site(workspace, Path(scratch), name, runner.folders, reaches=bool(self._hosts))
             _write(site, program.code)
             orders = _orders(self._fence, self._fence.inside(site), runner, limits)
             orders.folder, orders.seconds = str(workspace), program.timeout
             orders.environment["HOME"] = str(workspace)
             protected = Protected(workspace)
             try:
-                answer = await supervise(self._fence, site, orders)
+                answer, network = await self._supervised(site, orders)
             finally:
                 protected.restore()
-        return _outcome(answer)
+        return _outcome(answer, network)
+
+    async def _supervised(self, site: Site, orders: Orders) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+        if not self._hosts:
+            return await supervise(self._fence, site, orders), ()
+        gate = Gate(self._hosts)
+        async with gate.open() as descriptor:
+            orders.gate = descriptor
+            orders.environment |= _way_out(self._hosts)
+            answer = await supervise(self._fence, site, orders)
+        return answer, tuple(map(str, gate.visits))
+
+
+def _way_out(hosts: Hosts) -> dict[str, str]:
+    """What programs look at: a proxy for all but the program's own servers."""
+    inside = ",".join(name for name in _INSIDE if not hosts.name(name))
+    said = {"http_proxy": _PROXY, "https_proxy": _PROXY, "all_proxy": _PROXY, "no_proxy": inside}
+    return {**said, **{name.upper(): value for name, value in said.items()}, "NODE_USE_ENV_PROXY": "1"}
 
 
 def _checked(workspace: Path) -> Path:
@@ -79,6 +103,7 @@ def _orders(fence: Fence, inside: Inside, runner: Interpreter, limits: SandboxLi
         writable=list(inside.writable),
         devices=[*_DEVICES, *inside.devices],
         shared_memory=inside.shared_memory,
+        gate=-1,
         measured=list(inside.measured),
         calls=fence.calls,
         alone=fence.alone,
@@ -94,11 +119,12 @@ def _orders(fence: Fence, inside: Inside, runner: Interpreter, limits: SandboxLi
     )
 
 
-def _outcome(answer: Mapping[str, Any]) -> Outcome:
+def _outcome(answer: Mapping[str, Any], network: tuple[str, ...]) -> Outcome:
     return Outcome(
         stdout=answer["stdout"].decode(errors="replace"),
         stderr=answer["stderr"].decode(errors="replace"),
         exit_code=os.waitstatus_to_exitcode(answer["status"]) if answer["status"] is not None else -9,
         killed_because=answer["killed_because"],
         seconds=answer["seconds"],
+        network=network,
     )

@@ -74,7 +74,7 @@ def _limit(orders: Orders) -> None:
 def _restrict(orders: Orders, post: _socket.socket) -> None:
     _system.drop_capabilities()
     if orders.writable and _landlock.abi():
-        _landlock.restrict(orders.readable, orders.writable, orders.devices)
+        _landlock.restrict(orders.readable, orders.writable, orders.devices, tcp=not orders.alone)
     if orders.calls:
         listener = _system.restrict_calls(orders.calls)
         rights = listener.to_bytes(4, sys.byteorder)

@@ -33,11 +33,11 @@ def abi() -> int:
         return 0
 
 
-def restrict(read: Iterable[str], write: Iterable[str], devices: Iterable[str]) -> None:
-    """Paths that don't exist are passed over; what is not named can't be opened any more."""
+def restrict(read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, tcp: bool) -> None:
+    """Paths that don't exist are passed over; what is not named can't be opened any more. `tcp` closes that too."""
     version = abi()
     handled = _handled(version)
-    ruleset = _ruleset(version, handled)
+    ruleset = _ruleset(version, handled, _TCP if tcp else 0)
     for paths, access in ((read, _READ), (write, _READ | _CHANGE), (devices, _READ_FILE | _WRITE_FILE | _IOCTL_DEV)):
         for path in paths:
             _allow(ruleset, path, access & handled)
@@ -54,10 +54,10 @@ def _handled(version: int) -> int:
     return everything
 
 
-def _ruleset(version: int, handled: int) -> int:
+def _ruleset(version: int, handled: int, network: int) -> int:
     words = [handled]
     if version >= 4:
-        words.append(_TCP)
+        words.append(network)
     if version >= 6:
         words.append(_ABSTRACT_SOCKETS_AND_SIGNALS)
     attributes = b"".join(word.to_bytes(8, sys.byteorder) for word in words)

@@ -14,6 +14,7 @@ class Orders:
     calls: bytes  # a seccomp filter; empty: none
     alone: bool  # in namespaces of its own, where a count of processes counts nobody else's
     shared_memory: str  # the folder that stands for /dev/shm; empty: /dev/shm is the program's own already
+    gate: int  # a descriptor by which a socket for the proxy is sent; -1: there is none
     measured: list[str]  # folders in which the program may fill the disk
     seconds: float
     memory: int

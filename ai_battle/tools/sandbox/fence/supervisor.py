@@ -7,7 +7,7 @@ import os
 import select
 import time
 
-from . import _enter, _notices, _system, _tree
+from . import _enter, _notices, _system, _tree, _way_out
 from ._output import Output
 from ._watchdog import Watchdog
 from .orders import Orders
@@ -25,6 +25,8 @@ def main(orders: Orders) -> None:
     """
     _system.prctl(_system.SET_CHILD_SUBREAPER, 1)
     _system.prctl(_system.SET_DUMPABLE, 0)
+    if orders.gate >= 0:
+        _way_out.opened(orders.gate)
     started = time.monotonic()
     watchdog = Watchdog(orders)
     child = _start(orders)

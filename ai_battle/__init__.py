@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .collaboration._stuck.detector import StuckDetector
+    from .collaboration.boost import BoostLoop
     from .conversation import CollaborativeConversationManager, ConversationManager, Participant, RunResult
     from .core.client import BaseClient, ModelClient
     from .core.errors import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "collaboration._stuck.detector": ("StuckDetector",),
+    "collaboration.boost": ("BoostLoop",),
     "conversation": ("CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult"),
     "core.client": ("BaseClient", "ModelClient"),
     "core.errors": (
@@ -64,6 +66,7 @@ __all__ = [
     "AIBattleError",
     "BadReply",
     "BaseClient",
+    "BoostLoop",
     "BudgetExceeded",
     "CollaborativeConversationManager",
     "ConfigError",

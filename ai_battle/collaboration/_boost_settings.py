@@ -1,0 +1,99 @@
+"""What the environment says of the boost model: the variables `BOOST_*` and `ENABLE_BOOST_SUPPORT`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from urllib.parse import urlsplit
+
+from ..core.errors import ConfigError
+from ..core.plugins import near
+
+TIERS = ("BIG_MODEL", "MIDDLE_MODEL", "SMALL_MODEL")
+NONE = "NONE"
+TIMEOUT = 60.0
+_NEEDED = ("BOOST_BASE_URL", "BOOST_API_KEY", "BOOST_MODEL")
+
+
+@dataclass(frozen=True, slots=True)
+class BoostSettings:
+    """The boost model and for which `tiers` of models it plans. `template` is a path, a text, or empty.
+
+    `timeout` is the seconds that it has for all attempts at one request.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    model: str
+    tiers: tuple[str, ...] = ()
+    template: str = ""
+    timeout: float = TIMEOUT
+
+    def serves(self, tier: str) -> bool:
+        return tier in self.tiers
+
+    def __str__(self) -> str:
+        return f"boost model {self.model} at {_address(self.base_url)}, for {', '.join(self.tiers) or NONE}"
+
+
+def boost_settings(environment: Mapping[str, str]) -> BoostSettings | None:
+    """None where no boost model is configured; raises `ConfigError` for what is half said or wrong."""
+    said = {name: value.strip() for name, value in environment.items() if value.strip()}
+    tiers = _tiers(said.get("ENABLE_BOOST_SUPPORT", NONE))
+    missing = [name for name in _NEEDED if name not in said]
+    if missing and (tiers or len(missing) < len(_NEEDED)):
+        raise ConfigError(f"The boost model is half configured: {' and '.join(missing)} is not set.")
+    if missing:
+        return None
+    return BoostSettings(
+        _checked(said["BOOST_BASE_URL"]),
+        said["BOOST_API_KEY"],
+        said["BOOST_MODEL"],
+        tiers,
+        environment.get("BOOST_WRAPPER_TEMPLATE", ""),
+        _seconds(said.get("BOOST_TIMEOUT", "")),
+    )
+
+
+def status(settings: BoostSettings | None) -> str:
+    """One line for people, without the key."""
+    return str(settings) if settings else f"boost mode is not configured ({', '.join(_NEEDED)} are not set)"
+
+
+def _tiers(said: str) -> tuple[str, ...]:
+    names = [name.strip().upper() for name in said.split(",") if name.strip()]
+    for name in names:
+        if name not in (*TIERS, NONE):
+            raise ConfigError(f"ENABLE_BOOST_SUPPORT has no {name!r}{near(name, [*TIERS, NONE])}")
+    if NONE in names and len(set(names)) > 1:
+        raise ConfigError(f"ENABLE_BOOST_SUPPORT is {said!r}: {NONE} stands alone.")
+    return tuple(tier for tier in TIERS if tier in names)
+
+
+def _checked(base_url: str) -> str:
+    problem = ConfigError(f"BOOST_BASE_URL is no address: write it as 'https://host/v1', not {_address(base_url)!r}.")
+    try:
+        parts = urlsplit(base_url)
+        _ = parts.port
+    except ValueError as error:
+        raise problem from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise problem
+    return base_url.rstrip("/")
+
+
+def _address(base_url: str) -> str:
+    """Without a name and password before the host."""
+    before, at, behind = base_url.rpartition("@")
+    return f"{before.partition('//')[0]}//{behind}" if at and "//" in before else base_url
+
+
+def _seconds(said: str) -> float:
+    if not said:
+        return TIMEOUT
+    try:
+        seconds = float(said)
+    except ValueError:
+        seconds = 0.0
+    if not (isfinite(seconds) and seconds > 0):
+        raise ConfigError(f"BOOST_TIMEOUT is seconds, more than 0, not {said!r}.")
+    return seconds

@@ -1,0 +1,145 @@
+"""What the environment says of the boost model."""
+
+from pathlib import Path
+
+import pytest
+
+from ai_battle.collaboration._boost_settings import BoostSettings, boost_settings, status
+from ai_battle.collaboration._boost_template import template_of
+from ai_battle.core.errors import ConfigError
+
+KEY = "sk-a-secret"
+WHOLE = {"BOOST_BASE_URL": "https://api.example.org/v1", "BOOST_API_KEY": KEY, "BOOST_MODEL": "large-1"}
+
+
+def configured(**more: str) -> BoostSettings:
+    settings = boost_settings({**WHOLE, **more})
+    assert settings
+    return settings
+
+
+def test_s1_1_a_configured_boost_model_is_checked_and_its_status_told() -> None:
+    """S1.1, at the level of the settings: the server prints `status` beside its mappings."""
+    settings = configured(ENABLE_BOOST_SUPPORT="BIG_MODEL,SMALL_MODEL", BOOST_TIMEOUT="12.5")
+
+    assert settings == BoostSettings(
+        "https://api.example.org/v1", KEY, "large-1", ("BIG_MODEL", "SMALL_MODEL"), "", 12.5
+    )
+    assert status(settings) == "boost model large-1 at https://api.example.org/v1, for BIG_MODEL, SMALL_MODEL"
+
+
+@pytest.mark.parametrize("environment", [{}, {"BOOST_MODEL": "  "}, {"ENABLE_BOOST_SUPPORT": "none"}, {"PATH": "/bin"}])
+def test_s1_2_without_configuration_there_is_no_boost_and_that_is_told(environment: dict[str, str]) -> None:
+    """S1.2, at the level of the settings: nothing is raised, so a server starts, and `status` says so."""
+    assert boost_settings(environment) is None
+    assert "not configured" in status(None)
+
+
+@pytest.mark.parametrize(
+    ("said", "served"),
+    [
+        ("NONE", ()),
+        ("", ()),
+        ("BIG_MODEL", ("BIG_MODEL",)),
+        ("small_model , big_model,", ("BIG_MODEL", "SMALL_MODEL")),
+        ("BIG_MODEL,MIDDLE_MODEL,SMALL_MODEL", ("BIG_MODEL", "MIDDLE_MODEL", "SMALL_MODEL")),
+    ],
+)
+def test_s1_3_a_tier_that_is_not_named_goes_without_boost(said: str, served: tuple[str, ...]) -> None:
+    """S1.3, at the level of the settings: `serves` tells a route whether to put the loop around its model."""
+    settings = configured(ENABLE_BOOST_SUPPORT=said)
+    assert settings.tiers == served
+    assert [tier for tier in ("BIG_MODEL", "MIDDLE_MODEL", "SMALL_MODEL") if settings.serves(tier)] == list(served)
+
+
+@pytest.mark.parametrize("missing", WHOLE)
+def test_a_partial_set_names_what_is_missing(missing: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{missing} is not set") as caught:
+        boost_settings({name: value for name, value in WHOLE.items() if name != missing})
+    assert KEY not in str(caught.value)
+
+
+def test_boost_for_a_tier_without_a_boost_model_names_all_that_is_missing() -> None:
+    with pytest.raises(ConfigError, match="BOOST_BASE_URL and BOOST_API_KEY and BOOST_MODEL"):
+        boost_settings({"ENABLE_BOOST_SUPPORT": "BIG_MODEL"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("ENABLE_BOOST_SUPPORT", "BIG_MODELS", "did you mean 'BIG_MODEL'"),
+        ("ENABLE_BOOST_SUPPORT", "NONE,BIG_MODEL", "NONE stands alone"),
+        ("BOOST_TIMEOUT", "soon", "BOOST_TIMEOUT .* 'soon'"),
+        ("BOOST_TIMEOUT", "0", "more than 0"),
+        ("BOOST_TIMEOUT", "nan", "more than 0"),
+        ("BOOST_TIMEOUT", "inf", "more than 0"),
+        ("BOOST_BASE_URL", "api.example.org", "BOOST_BASE_URL is no address"),
+        ("BOOST_BASE_URL", "ftp://example.org", "BOOST_BASE_URL is no address"),
+        ("BOOST_BASE_URL", "http://", "BOOST_BASE_URL is no address"),
+        ("BOOST_BASE_URL", "http://[::1", "BOOST_BASE_URL is no address"),
+        ("BOOST_BASE_URL", "http://host:port/", "BOOST_BASE_URL is no address"),
+    ],
+)
+def test_a_wrong_value_is_named_with_the_way_out(name: str, value: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        boost_settings({**WHOLE, name: value})
+
+
+def test_no_key_is_ever_shown() -> None:
+    settings = configured(BOOST_BASE_URL="https://me:hunter2@api.example.org/v1")
+    assert all(KEY not in shown for shown in (repr(settings), str(settings), status(settings)))
+    assert "hunter2" not in f"{settings} {settings!r}"
+
+
+def test_the_environment_is_left_as_it_is() -> None:
+    environment = {**WHOLE, "BOOST_MODEL": " large-1 "}
+    boost_settings(environment)
+    assert environment["BOOST_MODEL"] == " large-1 "
+
+
+def test_a_template_is_filled_in_one_go() -> None:
+    """What is inserted is never looked at again; other dollars and braces are text."""
+    text = 'Loop $loop, {loop_count}.\n$request {"json": {x}} $requests $$ ${HOME} {tools}\n$tools{previous_attempts}'
+    filled = template_of(text).filled(loop="1", request="$tools {tools_text}", tools="T", previous_attempts="$loop")
+
+    assert filled == 'Loop 1, 1.\n$tools {tools_text} {"json": {x}} $requests $$ ${HOME} {tools}\nT$loop'
+
+
+@pytest.mark.parametrize("place", ["$request", "{user_request}"])
+def test_a_template_is_a_text_or_a_path(place: str, tmp_path: Path) -> None:
+    text = f"Plan: {place}"
+    (tmp_path / "wrapper.md").write_text(text, encoding="utf-8")
+
+    assert template_of(text).filled(request="R") == "Plan: R"
+    assert template_of(str(tmp_path / "wrapper.md")).filled(request="R") == "Plan: R"
+
+
+def test_the_packaged_template_has_all_places() -> None:
+    values = {"loop": "(L)", "previous_attempts": "(P)", "request": "(R)", "tools": "(T)"}
+    filled = template_of("").filled(**values)
+    assert all(value in filled for value in values.values())
+    assert all(word in filled for word in ("FORMAT 1", "SUMMARY:", "FORMAT 2", "ANALYSIS:", "GUIDANCE:", "FORMAT 3"))
+
+
+@pytest.mark.parametrize("text", ["Plan for\n$tools", "Plan {tools_text}", "Plan\n$requests", "Plan\n{request}"])
+def test_a_template_without_a_place_for_the_request_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"BOOST_WRAPPER_TEMPLATE has no place for the request; write \$request"):
+        template_of(text)
+
+
+def test_a_file_without_a_place_for_the_request_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wrapper.md").write_text("Plan.", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"wrapper\.md\) has no place for the request"):
+        template_of(str(tmp_path / "wrapper.md"))
+
+
+@pytest.mark.parametrize("stated", ["no/such/file.md", "Just plan.", "nul\0", "x" * 5000, "~nobody-at-all/x.md"])
+def test_what_is_neither_a_text_nor_a_file_is_said_to_be(stated: str) -> None:
+    with pytest.raises(ConfigError, match="no file that can be read"):
+        template_of(stated)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "wrapper.md").write_bytes(b"\xff\xfe$request")
+    with pytest.raises(ConfigError, match="no file that can be read"):
+        template_of(str(tmp_path / "wrapper.md"))

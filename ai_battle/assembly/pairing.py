@@ -12,7 +12,6 @@ from ..config.collaboration import HelperSettings, Pair
 from ..config.discussion import Discussion
 from ..core.client import ModelClient
 from ..providers._voice import Voice
-from ..tools.client import ToolCapableClient
 from ..tools.offering import Offering
 from ..tools.outfit import Outfit
 from . import pairs, strategies
@@ -36,9 +35,7 @@ class Workshop:
         alone = model.client
         for pair in placed:
             model = self._paired(name, model, pair)
-        if model.client is not alone and isinstance(alone, ToolCapableClient):
-            return replace(model, client=Offering(model.client, alone.manager.registry))
-        return model
+        return model if model.client is alone else replace(model, client=Offering(model.client, alone))
 
     def helpers(self, name: str, placed: Placed) -> dict[str, Model]:
         """The models of a pair beside the participant's own, by their names in the journal; raises `ConfigError`."""
@@ -67,7 +64,7 @@ class Workshop:
         if not self.outfit:
             return model
         spec = self.said.models[name].model_copy(update={"capabilities": settings.capabilities})
-        return with_tools(name, model, self.outfit, spec)
+        return with_tools(voice, model, self.outfit, spec)
 
     def _terms(self, name: str, pair: Pair) -> dict[str, Any]:
         spent = self.spent.setdefault(name, Spent())

@@ -16,6 +16,7 @@ from ..tools.approval import Ask, Consent, Person
 from ..tools.base import Tool
 from ..tools.client import ToolCapableClient
 from ..tools.limits import RunBudget
+from ..tools.offering import Offering
 from . import inputs
 from .helped import Cost
 from .journal import Durability
@@ -98,11 +99,12 @@ class Brought(Casting):
 
     def _helped(self, participant: Participant) -> Participant:
         """Clients that are made for a pair live as long as the program: nobody else knows of them."""
+        client = participant.client
         for pair in self.pairs:
             if pair.helps(participant):
                 helper, _ = self.client(pair.secondary)
-                participant = replace(participant, client=pair.made(participant.client, helper))
-        return participant
+                client = Offering(pair.made(client, helper), participant.client)
+        return replace(participant, client=client)
 
     def _equipped(self, participant: Participant, budget: RunBudget, person: Person) -> Participant:
         """Each with a registry of its own."""

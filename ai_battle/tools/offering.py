@@ -4,21 +4,24 @@ from dataclasses import replace
 
 from ..core.client import ModelClient
 from ..core.events import Emit, ignore
-from ..core.exchange import ModelRequest, ModelResponse
-from .registry import ToolRegistry
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 
 
 class Offering(ModelClient):
-    """`client`, with the tools of `registry` in each request, as they are at that moment."""
+    """`client`, with what `inner` offers in each request, as it is at that moment."""
 
-    def __init__(self, client: ModelClient, registry: ToolRegistry) -> None:
+    def __init__(self, client: ModelClient, inner: ModelClient) -> None:
         self.client = client
-        self.registry = registry
+        self.inner = inner
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        return self.inner.offered
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if request.tool_choice == "none" or request.tools:
             return await self.client.complete(request, emit)
-        return await self.client.complete(replace(request, tools=self.registry.specs), emit)
+        return await self.client.complete(replace(request, tools=self.offered), emit)
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -11,9 +11,9 @@ import pytest
 from ai_battle import CollaborativeConversationManager, RunResult
 from ai_battle.conversation.journal import read
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import EventLog, Warned
+from ai_battle.core.events import EventLog, ToolCalled, ToolReturned, Warned
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
-from ai_battle.testing import FakeProviders, fault
+from ai_battle.testing import FakeProviders, call, fault
 
 STUCK = "I do not know. " * 40
 LOCAL = {"type": "ollama/phi4"}
@@ -223,3 +223,28 @@ async def test_a_direct_turn_of_an_unknown_model_says_so(fakes: FakeProviders) -
 
     with pytest.raises(ConfigError, match="gtp"):
         await manager.run_conversation_turn_collaborative("Which?", "gtp-4o", "ai-ai", "assistant")
+
+
+async def test_a_helper_is_told_of_the_tools_and_the_small_model_has_them(fakes: FakeProviders) -> None:
+    """The helper gets them as text and no `tools` of its own; the small model calls one with its help."""
+    fakes.ollama.says(STUCK, call("calculator", expression="3 + 4"), "The number is seven.")
+    fakes.openai.says("Add three and four with the calculator.")
+
+    result, log = await played(discussion({}, tools=["calculator"]))
+
+    advice = fakes.openai.questions[0].body
+    assert result.messages[-2].text == "The number is seven."
+    assert [event.call.arguments for event in of(ToolCalled, log)] == [{"expression": "3 + 4"}]
+    assert "calculator" in json.dumps(advice["messages"])
+    assert "tools" not in advice
+
+
+async def test_a_model_that_takes_over_has_the_tools(fakes: FakeProviders) -> None:
+    fakes.ollama.says(STUCK)
+    fakes.openai.says(call("calculator", expression="3 + 4"), "The number is seven.")
+
+    result, log = await played(discussion({"strategy": "takeover"}, tools=["calculator"]))
+
+    assert result.messages[-2].text == "The number is seven."
+    assert len(of(ToolReturned, log)) == 1
+    assert len(fakes.openai.questions) == 2

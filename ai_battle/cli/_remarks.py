@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Container
+from dataclasses import replace
 from functools import singledispatch
 
 from ai_battle.core.events import (
@@ -41,14 +42,20 @@ def is_wanted(event: object, notify_on: Container[str]) -> bool:
 
 
 class Remarks:
-    """The lines of one run: that of a call also says who allowed it."""
+    """The lines of one run: that of a call also says who allowed it, and no reason is told twice in a row."""
 
     def __init__(self) -> None:
         self._allowed: dict[str, str] = {}
+        self._reason = ""
 
     def line(self, event: object) -> str:
-        if isinstance(event, ToolDecided) and event.decision == "allowed":
-            self._allowed[event.call.id] = decided(event)
+        match event:
+            case AttemptFailed(reason=reason):
+                self._reason = reason
+            case TurnFailed(error=error) if self._reason and error.startswith(self._reason):
+                event = replace(event, error=error.removeprefix(self._reason).strip(" ()"))
+            case ToolDecided(call=call, decision="allowed"):
+                self._allowed[call.id] = decided(event)
         words = self._allowed.pop(event.call.id, "") if isinstance(event, ToolCalled) else ""
         return f"{remark(event)} {words}".rstrip()
 
@@ -78,7 +85,7 @@ def _(event: Retrying) -> str:
 @remark.register
 def _(event: TurnFailed) -> str:
     then = "the turn is skipped" if event.policy == "skip" else "the run stops"
-    return f"✗ {event.speaker} gave no answer ({then}): {event.error}"
+    return f"✗ {event.speaker} gave no answer ({then}){f': {event.error}' if event.error else ''}"
 
 
 @remark.register

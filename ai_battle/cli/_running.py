@@ -80,7 +80,7 @@ def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     if showing.as_json:
         click.echo(json.dumps(document(result), indent=2, ensure_ascii=False))
     else:
-        print_summary(result)
+        print_summary(result, showing)
     return exit_code(result.status)
 
 
@@ -161,18 +161,28 @@ def _close(screen: LiveView | PlainLines | None) -> None:
         screen.close()
 
 
-def print_summary(result: RunResult) -> None:
+def print_summary(result: RunResult, showing: Showing) -> None:
+    """A failure is told on stderr, but not once more where it stands already: on the same terminal."""
     how = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}[
         result.status
     ]
-    reason = one_line(result.stop_reason, 500)
+    is_told = result.status == "failed" and not showing.quiet and _one_place()
+    reason = "" if is_told else f" ({one_line(result.stop_reason, 500)})"
     spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
-    click.echo(f"{how} ({reason}) after {result.turns} turns: {spent}.", err=result.status == "failed")
+    click.echo(f"{how}{reason} after {result.turns} turns: {spent}.", err=result.status == "failed")
     if result.help:
         click.echo(helping.told(result.help), err=result.status == "failed")
     if result.status == "failed":
         click.echo(f"To go on when that is mended: ai-battle resume {result.run_dir}", err=True)
     click.echo(str(result.run_dir))
+
+
+def _one_place() -> bool:
+    """Whether stdout and stderr are the same terminal or file."""
+    try:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def document(result: RunResult) -> dict[str, Any]:

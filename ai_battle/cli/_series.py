@@ -91,7 +91,7 @@ class Series:
             return INTERRUPTED
         self._ended.append(_Ended(run, result, time.monotonic() - begun))
         if not self.showing.quiet and not self.showing.as_json:
-            print_summary(result)
+            print_summary(result, self.showing)
         return exit_code(result.status)
 
     async def _discuss(self, run: Planned, emit: Emit) -> RunResult:

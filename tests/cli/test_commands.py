@@ -1,12 +1,14 @@
 """What people type, what they read, and the exit code."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from ai_battle.testing import FakeProviders, fault
+from tests.scenarios import terminal
 
 from .conftest import Run
 
@@ -211,6 +213,25 @@ class TestBadInput:
             assert "ai-battle resume here" in outcome.err
             assert "test-key" not in outcome.out + outcome.err + Path("here/journal.jsonl").read_text()
             assert ai_battle("resume", "here").code == 0
+
+    @pytest.mark.parametrize(("into", "times"), [(subprocess.STDOUT, 1), (subprocess.PIPE, 2)], ids=["one", "two"])
+    def test_why_it_failed_is_told_once_in_each_place(
+        self, pair: Path, monkeypatch: pytest.MonkeyPatch, into: int, times: int
+    ) -> None:
+        """On one terminal once; where stdout and stderr go apart, each tells it."""
+        with FakeProviders.in_thread() as fakes:
+            for name, value in fakes.environment.items():
+                monkeypatch.setenv(name, value)
+            fakes.openai.says(fault("http_401"))
+            done = subprocess.run(
+                terminal.command("run", pair), stdout=subprocess.PIPE, stderr=into, text=True, check=False
+            )
+
+        assert done.returncode == 1
+        said = done.stdout + (done.stderr or "")
+        assert said.count("Is OPENAI_API_KEY right?") == times
+        assert "✗ Ann gave no answer (the run stops)\n" in said
+        assert "To go on when that is mended: ai-battle resume" in said
 
     def test_a_misspelt_option_is_a_usage_error(self, ai_battle: Run, scripted: Path) -> None:
         outcome = ai_battle("run", scripted, "--truns", 3)

@@ -104,6 +104,22 @@ async def test_a_turn_without_an_answer_says_why_and_what_follows() -> None:
     )
 
 
+async def test_the_reason_of_a_failure_is_told_once_and_what_came_of_it_after_that() -> None:
+    failed = AttemptFailed("phi4", 2, "no route", 0.2)
+    for make in (LiveView, PlainLines):
+        out = io.StringIO()
+        await heard_by(make(out, Look()), failed, TurnFailed(1, 1, "Ann", "no route (2 attempts)", "skip"))
+        seen = out.getvalue()
+        assert seen.count("no route") == 1
+        assert "attempt 2 failed: no route" in seen
+        assert "Ann gave no answer (the turn is skipped): 2 attempts" in seen
+
+
+async def test_another_reason_than_that_of_the_last_attempt_is_told_as_well() -> None:
+    seen = await written(AttemptFailed("phi4", 1, "no route", 0.2), TurnFailed(1, 1, "Ann", "too late", "stop"))
+    assert "Ann gave no answer (the run stops): too late" in seen
+
+
 async def test_an_answer_that_was_cut_is_marked() -> None:
     assert "cut: the answer reached its length limit" in await shown(finished("and then", stop="length"))
 

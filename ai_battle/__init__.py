@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .collaboration._stuck.detector import StuckDetector
     from .collaboration.boost import BoostLoop
+    from .collaboration.rescue import ModelCollaborationProtocol
     from .conversation import CollaborativeConversationManager, ConversationManager, Participant, RunResult
     from .core.client import BaseClient, ModelClient
     from .core.errors import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _HOME = {
     "collaboration._stuck.detector": ("StuckDetector",),
     "collaboration.boost": ("BoostLoop",),
+    "collaboration.rescue": ("ModelCollaborationProtocol",),
     "conversation": ("CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult"),
     "core.client": ("BaseClient", "ModelClient"),
     "core.errors": (
@@ -77,6 +79,7 @@ __all__ = [
     "JournalError",
     "Message",
     "ModelClient",
+    "ModelCollaborationProtocol",
     "ModelRequest",
     "ModelResponse",
     "Participant",

@@ -166,6 +166,24 @@ class TestResults:
         assert statuses == ["done", "failed", "done"]
         assert "ai-battle resume all/human-ai-2" in outcome.err
 
+    def test_what_ended_is_reported_though_a_later_run_can_not_begin(self, ai_battle: Run, scripted: Path) -> None:
+        """Somebody takes its directory away from it meanwhile: here a tool of the first run."""
+        (scripted.parent / "take.py").write_text(
+            "from pathlib import Path\nfrom ai_battle import tool\n\n\n"
+            "@tool\ndef take() -> dict[str, bool]:\n"
+            '    """Takes the place of the second run."""\n'
+            f"    Path({str(scripted.parent / 'all/ai-ai-2')!r}).write_text('taken')\n"
+            "    return {'taken': True}\n"
+        )
+        written = SCRIPTED.replace("[one]", "[{call: {tool: take}}, one]")
+        scripted.write_text(f"{written}  tools: {{enabled: true, paths: [take.py]}}\n")
+        outcome = ai_battle("run", scripted, "--repeat", 3, "--trust", "--out", "all", "--json")
+
+        assert outcome.code == 2
+        assert modes_and_repeats(outcome.out) == [("ai-ai", 1)]
+        assert "all/ai-ai-2 is a file" in outcome.err
+        assert "Not started: ai-ai-3." in outcome.err
+
 
 class TestCost:
     def test_max_cost_holds_for_all_runs_together(self, ai_battle: Run, pair: FakeProviders) -> None:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
+from ..core.errors import EmptyAnswer, ProviderError, Refused
 from ..core.events import Warned
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
+from ..core.messages import assistant
 from ._cutting import Watched, Watches
 from ._drafts import Draft
 from ._helping import Turn
@@ -28,15 +29,16 @@ class Judges(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An attempt and what the detector makes of it."""
+    """An attempt and what the detector makes of it; `silence` is the error of one that brought no answer at all."""
 
     draft: Draft
     judged: Assessment
+    silence: ProviderError | None = None
 
     @property
-    def rank(self) -> tuple[bool, bool, float]:
-        """By quality; what is not whole, or fails a hard check, comes after all others."""
-        return not self.draft.cut, not self.judged.at_once, self.judged.quality
+    def rank(self) -> tuple[bool, bool, bool, float]:
+        """By quality; what fails a hard check comes after all others, and then what is not whole, or nothing."""
+        return not self.silence, not self.draft.cut, not self.judged.at_once, self.judged.quality
 
 
 class Trying:
@@ -83,10 +85,16 @@ class Trying:
             await self.turn.emit(Warned(f"Another attempt failed, so the one before it stands: {error}"))
 
     async def accept(self) -> ModelResponse:
-        """The best attempt; where all were cut short, one that is not."""
+        """The best attempt; where all were cut short, one that is not. Raises what kept the model from answering."""
         if self.best.draft.cut:
             await self._attempt(self.request, self._primary)
+        if self.best.silence:
+            raise self.best.silence
         return await self.turn.accept(self.best.draft)
+
+    async def drop(self, reason: str = "") -> None:
+        """Gives the best attempt up for an answer of somebody else."""
+        await self._drop(self.best, reason)
 
     @property
     def _worth_another(self) -> bool:
@@ -100,12 +108,22 @@ class Trying:
 
     async def _attempt(self, request: ModelRequest, client: ModelClient) -> None:
         self.attempts += 1
-        draft = await self.turn.draft(client, request)
-        judged = self._judged(draft)
+        tried = await self._tried(request, client)
+        judged = tried.judged
         if judged.stuck:
             found = StuckFound(judged.quality, judged.gain, judged.reason, judged.signals, self.attempts)
             await self.turn.emit(found)
-        await self._keep(Tried(draft, judged))
+        await self._keep(tried)
+
+    async def _tried(self, request: ModelRequest, client: ModelClient) -> Tried:
+        try:
+            draft = await self.turn.draft(client, request)
+        except (EmptyAnswer, Refused) as error:
+            nothing = Draft(ModelResponse(assistant(error.partial), usage=NOTHING_USED), NOTHING_USED)
+            return Tried(nothing, _hopeless("silence", str(error)), error)
+        if draft.cut:
+            return Tried(draft, _hopeless("cut_short", draft.cut))
+        return Tried(draft, self._detector.assess_response(self.request, draft.response))
 
     @property
     def _watched(self) -> ModelClient:
@@ -114,15 +132,19 @@ class Trying:
             return Watched(self._primary, self._detector)
         return self._primary
 
-    def _judged(self, draft: Draft) -> Assessment:
-        if draft.cut:
-            return Assessment(0.0, 1.0, True, {"cut_short": 1.0}, draft.cut, at_once=True)
-        return self._detector.assess_response(self.request, draft.response)
-
     async def _keep(self, tried: Tried) -> None:
         """The better one of this attempt and the best so far; of equals the later one."""
         worse, self._best = self._best, tried
         if worse and worse.rank > tried.rank:
             worse, self._best = tried, worse
         if worse:
-            await self.turn.drop(worse.draft, worse.judged.reason or "another attempt was better")
+            await self._drop(worse)
+
+    async def _drop(self, tried: Tried, reason: str = "") -> None:
+        """Where nothing came, nothing is dropped."""
+        if not tried.silence:
+            await self.turn.drop(tried.draft, reason or tried.judged.reason or "another attempt was better")
+
+
+def _hopeless(signal: str, reason: str) -> Assessment:
+    return Assessment(0.0, 1.0, True, {signal: 1.0}, reason, at_once=True)

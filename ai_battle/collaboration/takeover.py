@@ -25,7 +25,7 @@ async def answer_in_place(own: Trying, helper: ModelClient) -> Draft | None:
     """The helper's answer, with the best own one dropped for it."""
     answer = await own.turn.ask(helper, in_its_place(own.case, own.turn.helping.sees), own.case.reason)
     if answer:
-        await own.turn.drop(own.best.draft, own.case.reason)
+        await own.drop()
     return answer
 
 

@@ -76,6 +76,10 @@ class BadReply(ProviderError):
     """The answer can't be taken for one: cut off, malformed, empty, or not from a model API."""
 
 
+class EmptyAnswer(BadReply):
+    """The model has answered, and said nothing."""
+
+
 class Refused(ProviderError):
     """The model or its provider declined to answer; `partial` is what it said instead."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.errors import BadReply, ProviderError, Refused
+from ..core.errors import EmptyAnswer, ProviderError, Refused
 from ..core.exchange import ModelResponse
 from ..core.messages import Message, Part, Text, Thinking
 
@@ -23,8 +23,8 @@ def says_something(message: Message) -> bool:
     return any(map(_is_said, message.parts)) or _has(CONTENT, message.extra)
 
 
-def empty(after: str = "no text, no tool call") -> BadReply:
-    return BadReply(f"The answer is empty: {after}.", again="once")
+def empty(after: str = "no text, no tool call") -> EmptyAnswer:
+    return EmptyAnswer(f"The answer is empty: {after}.", again="once")
 
 
 def _silence(response: ModelResponse, reason: str) -> ProviderError:
@@ -38,13 +38,13 @@ def _silence(response: ModelResponse, reason: str) -> ProviderError:
     return empty("the model thought, and then said nothing") if response.message.thinking else empty()
 
 
-def _used_up(response: ModelResponse) -> BadReply:
+def _used_up(response: ModelResponse) -> EmptyAnswer:
     """Asked again with the same limit, the model would only be cut again."""
     tokens = response.usage.output_tokens
     limit = f"the limit of {tokens} tokens" if tokens else "the token limit"
     thought = response.message.thinking or response.usage.reasoning_tokens
     cause = f"thinking used up {limit}" if thought else f"{limit} was reached before the first word"
-    return BadReply(f"The answer is empty: {cause}. Raise max_tokens or lower reasoning.")
+    return EmptyAnswer(f"The answer is empty: {cause}. Raise max_tokens or lower reasoning.")
 
 
 def _is_said(part: Part) -> bool:

@@ -11,9 +11,10 @@ from ai_battle.assembly import Patience, create_client
 from ai_battle.collaboration._helping import Helping
 from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import EmptyAnswer
 from ai_battle.core.exchange import ModelResponse
-from ai_battle.core.helping import HelpFailed
-from ai_battle.testing import FakeProvider, FakeProviders, fault, reply
+from ai_battle.core.helping import DraftDropped, HelpFailed, StuckFound
+from ai_battle.testing import FakeProvider, FakeProviders, Reply, fault, reply
 
 from .acting import ADVICE, GOOD, POOR, STRATEGIES, Heard, Judge, asked, same
 
@@ -137,3 +138,36 @@ async def test_cancelling_hangs_up_on_the_helper(strategy: str, fakes: FakeProvi
 
     assert (len(helper.questions), helper.open_requests) == (1, 0)
     assert len(fakes.ollama.questions) == 1
+
+
+@pytest.mark.parametrize("silence", [reply(""), reply("", thinking="Hm."), reply("", stop="length")])
+async def test_a_model_that_says_nothing_is_helped(strategy: str, fakes: FakeProviders, silence: Reply) -> None:
+    """To the client an empty answer is an error; where somebody can help it is the clearest case for help."""
+    fakes.ollama.says(silence, GOOD)
+    fakes.openai.says(ADVICE)
+    response, heard = await answered(pair(strategy, fakes.openai))
+
+    assert response.text == CALLS[strategy][2]
+    assert [found.signals for found in heard.of(StuckFound)] == [{"silence": 1.0}]
+    assert heard.of(DraftDropped) == []
+
+
+async def test_a_model_that_refuses_without_a_word_is_helped(strategy: str, fakes: FakeProviders) -> None:
+    fakes.anthropic.says(reply("", stop="refusal"), GOOD)
+    fakes.openai.says(ADVICE)
+    small = create_client(LARGE["anthropic"], patience=ONCE)
+    helper = create_client(LARGE["openai"], patience=ONCE)
+    response, _ = await answered(STRATEGIES[strategy](small, helper, stuck_detector=Judge()))
+    assert response.text == CALLS[strategy][2]
+
+
+async def test_a_model_that_says_nothing_and_is_not_helped_is_an_error(strategy: str, fakes: FakeProviders) -> None:
+    fakes.ollama.always(reply(""))
+    fakes.openai.always(fault(500))
+    client = pair(strategy, fakes.openai)
+    with pytest.raises(EmptyAnswer, match="The answer is empty"):
+        await client.complete(asked(), heard := Heard())
+    await client.aclose()
+
+    assert heard.text == ""
+    assert (len(fakes.ollama.questions), len(fakes.openai.questions)) == (1, 1)

@@ -14,6 +14,7 @@ from ai_battle.wire.genai import usage_to_json
 from ._money import dollars, tokens
 from ._plain import plain
 from ._series import Planned, in_turn
+from ._tools_shown import described
 
 
 def show_forecast(loaded: Loaded, series: Sequence[Planned], *, as_json: bool) -> None:
@@ -53,6 +54,8 @@ def _show(expected: Iterable[Expected]) -> None:
         for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
             if text:
                 click.echo(f"  {role}: {plain(text)}".replace("\n", "\n    "))
+        for tool in described(one.request.tools):
+            click.echo(f"  tool: {tool}".replace("\n", "\n    "))
         click.echo(f"  expected: {one.turns} turns, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
 
 

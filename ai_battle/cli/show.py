@@ -46,10 +46,15 @@ def _turn_to_json(turn: "Turn") -> dict[str, Any]:
 
 
 def _request_to_json(request: "ModelRequest") -> dict[str, Any]:
+    from ai_battle.conversation._records import specs_to_json
     from ai_battle.wire.genai import message_to_json
 
-    messages = [message_to_json(message) for message in request.messages]
-    return {"system": request.system, "messages": messages, "options": dict(request.options)}
+    return {
+        "system": request.system,
+        "messages": [message_to_json(message) for message in request.messages],
+        "tools": specs_to_json(request.tools),
+        "options": dict(request.options),
+    }
 
 
 def _show_turn(turn: "Turn") -> None:
@@ -80,9 +85,13 @@ def _show_answer(turn: "Turn") -> None:
 
 def _show_request(request: "ModelRequest") -> None:
     from ._plain import plain
+    from ._tools_shown import described
 
     for name, value in request.options.items():
         click.echo(f"{name}: {value}")
+    if request.tools:
+        click.secho("\ntools", fg="cyan")
+        click.echo("\n".join(described(request.tools)))
     parts = (("system", request.system), *((message.role, _shown(message)) for message in request.messages))
     for role, text in parts:
         if text:

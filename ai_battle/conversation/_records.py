@@ -93,7 +93,7 @@ def _messages_from_json(messages: Any) -> tuple[Message, ...]:
     return tuple(message_from_json(message) for message in messages)
 
 
-def _specs_to_json(specs: tuple[ToolSpec, ...]) -> Any:
+def specs_to_json(specs: tuple[ToolSpec, ...]) -> list[Record]:
     return [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
 
 
@@ -104,7 +104,7 @@ def _specs_from_json(specs: Any) -> tuple[ToolSpec, ...]:
 _CONVERTED: Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     Message: (message_to_json, message_from_json),
     tuple[Message, ...]: (_messages_to_json, _messages_from_json),
-    tuple[ToolSpec, ...]: (_specs_to_json, _specs_from_json),
+    tuple[ToolSpec, ...]: (specs_to_json, _specs_from_json),
     Usage: (usage_to_json, usage_from_json),
     ToolCall: (part_to_json, part_from_json),
     ToolResult: (part_to_json, part_from_json),

@@ -4,8 +4,10 @@ from pathlib import Path
 
 from ..core.errors import ConfigError
 from ..core.events import TurnFailed, TurnFinished
-from ..core.exchange import ModelRequest
+from ..core.exchange import ModelRequest, ToolSpec
 from ..core.plugins import near
+from ..core.tooling import ToolsOffered
+from ..tools.client import offering
 from ._reading import read
 from .participant import Participant
 from .plan import Plan
@@ -60,13 +62,16 @@ def recorded(run_dir: Path, number: int) -> Turn:
 
 
 def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
-    """What was sent for a recorded turn, built again from what came before it."""
+    """What was sent first for a recorded turn, built again from what came before it, with the tools as they were."""
     state = State(plan)
+    tools: tuple[ToolSpec, ...] = ()
     for _, event in read(run_dir):
         if event == turn:
             break
+        if isinstance(event, ToolsOffered) and event.speaker == turn.speaker:
+            tools = event.tools
         state.apply(event)
-    return request_for(plan, state, step_of(plan, state, turn))
+    return offering(request_for(plan, state, step_of(plan, state, turn)), tools)
 
 
 def _round_began(plan: Plan, state: State) -> int:

@@ -1,17 +1,23 @@
 """What a run would send first, and about what it would cost: found out without calling a model."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..assembly import Model
 from ..config import Loaded
 from ..config.mask import Mask
-from ..core.events import PromptGiven
-from ..core.exchange import ModelRequest, Usage
+from ..core.events import PromptGiven, ignore
+from ..core.exchange import ModelRequest, ToolSpec, Usage
 from ..core.messages import Message, Part, Text
+from ..core.texts import each_text
 from ..core.tokens import estimate_request
+from ..tools.client import offering
 from ..wire.genai import message_to_json, usage_to_json
+from ._records import specs_to_json
 from .casting import Cast, FromFile
 from .person import keyboard
 from .plan import Plan
@@ -38,6 +44,7 @@ class Expected:
             "model": self.model,
             "system": self.request.system,
             "messages": [message_to_json(message) for message in self.request.messages],
+            "tools": specs_to_json(self.request.tools),
             "options": dict(self.request.options),
             "turns": self.turns,
             "usage": usage_to_json(self.usage),
@@ -47,19 +54,34 @@ class Expected:
 def forecast(loaded: Loaded) -> list[Expected]:
     """By participant; answers are taken to be as long as `max_tokens` allows, at most `USUAL_ANSWER` tokens.
 
-    Models are made as for a run, so that what would keep it from starting is found: raises `ConfigError`. The requests
-    are for people to look at: what came from the environment is named in them, not shown.
+    Models and tools are made as for a run, so that what would keep it from starting is found: raises `ConfigError`;
+    servers of tools are started, and stopped again. The requests are for people to look at: what came from the
+    environment is named in them, not shown.
     """
     cast = FromFile.of(loaded, keyboard).cast({})
     mask = Mask(loaded.secret_names)
+    asyncio.run(_equip(cast))
     return [replace(expected, request=_masked(expected.request, mask)) for expected in _expected(cast)]
+
+
+async def _equip(cast: Cast) -> None:
+    with TemporaryDirectory() as run_dir:
+        try:
+            await cast.assembled.equip(Path(run_dir), ignore)
+        finally:
+            await cast.assembled.aclose()
 
 
 def _masked(request: ModelRequest, mask: Mask) -> ModelRequest:
     messages = (
         replace(message, parts=tuple(_masked_part(p, mask) for p in message.parts)) for message in request.messages
     )
-    return replace(request, system=mask.text(request.system), messages=tuple(messages))
+    tools = tuple(_masked_tool(tool, mask) for tool in request.tools)
+    return replace(request, system=mask.text(request.system), messages=tuple(messages), tools=tools)
+
+
+def _masked_tool(tool: ToolSpec, mask: Mask) -> ToolSpec:
+    return replace(tool, description=mask.text(tool.description), schema=each_text(tool.schema, mask.text))
 
 
 def _masked_part(part: Part, mask: Mask) -> Part:
@@ -75,6 +97,8 @@ def _expected(cast: Cast) -> Iterator[Expected]:
             continue
         messages = _first_messages(plan, participant.name)
         request = ModelRequest(messages, system_prompt(plan, participant), options=participant.parameters)
+        if outfit := cast.assembled.outfit:
+            request = offering(request, outfit.offered(participant.name))
         turns = plan.turns if participant in plan.regulars else 1
         usage = _usage(model, estimate_request(request), answers * len(plan.regulars), turns)
         yield Expected(participant.name, str(model.name), request, turns, usage)

@@ -33,7 +33,7 @@ class Answering:
         return replace(
             self._request,
             messages=(*self._request.messages, *self.steps, *asides),
-            system=_joined(self._request.system, prompt("data")),
+            system=_joined(self._request.system, prompt("data") if specs or self.steps else ""),
             tools=specs,
             tool_choice="auto" if self.steps or asides or not specs else self._request.tool_choice,
         )

@@ -149,5 +149,10 @@ class _Turn:
         return sum(len(result.text) for result in results) > self._limits.summarize_threshold
 
 
+def offering(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+    """What a model with these tools is asked first."""
+    return Answering(request).offering(tools) if tools else request
+
+
 def _registry(tools: Iterable[Tool]) -> ToolRegistry:
     return tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)

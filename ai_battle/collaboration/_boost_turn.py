@@ -107,6 +107,7 @@ class BoostTurn:
         """The best that the auxiliary model has said; if it has said nothing, what it answers without guidance."""
         best = max(reversed(self._answers), key=_worth, default=None)
         if not best:
+            await self._turn.failed("no reply of the boost model led to an answer: it was in none of the formats")
             return await self.directly()
         return await self._accept(best, Aloud(self._emit))
 

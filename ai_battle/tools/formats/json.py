@@ -1,4 +1,4 @@
-"""`tool_format: json`: a call is a block of JSON with `{"name": ..., "arguments": {...}}`."""
+"""`tool_format: json`: a call is a line of JSON, `{"name": ..., "arguments": {...}}`."""
 
 import json
 from collections.abc import Iterable
@@ -9,9 +9,8 @@ from .describing import instruction
 
 
 def describe(tools: Iterable[ToolSpec]) -> str:
-    return instruction("json_block", tools)
+    return instruction("json_line", tools)
 
 
 def write(call: ToolCall) -> str:
-    said = json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False, default=str)
-    return f"```json\n{said}\n```"
+    return json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False, default=str)

@@ -11,25 +11,35 @@ class Aloud:
     """Says text as the answer, and can take it back."""
 
     def __init__(self, emit: Emit) -> None:
-        self.said = ""
+        self._said: list[str] = []
         self._emit = emit
+
+    @property
+    def has_said(self) -> bool:
+        return bool(self._said)
 
     async def say(self, text: str) -> None:
         if text:
-            self.said += text
+            self._said.append(text)
             await self._emit(TextDelta(text))
 
     async def finish(self, text: str) -> None:
         """Says what is missing of `text`; where something else was said, that is taken back first."""
-        if not text.startswith(self.said):
+        said = "".join(self._said)
+        if not text.startswith(said):
             await self.take_back("the answer became another one")
-        await self.say(text[len(self.said) :])
+            said = ""
+        await self.say(text[len(said) :])
+
+    def forget(self) -> None:
+        """Listeners know that what was said is no answer."""
+        self._said.clear()
 
     async def take_back(self, reason: str) -> None:
-        """Has listeners forget what was said, where they don't know yet that the attempt failed."""
-        if self.said:
-            await self._emit(AttemptFailed("boost", 1, reason, 0.0, partial=self.said))
-            self.said = ""
+        """Lets listeners know that what was said is no answer, where they don't."""
+        if self._said:
+            await self._emit(AttemptFailed("boost", 1, reason, 0.0, partial="".join(self._said)))
+            self.forget()
 
 
 class Planner(ModelClient):
@@ -56,12 +66,11 @@ class _Reading:
         if isinstance(event, AttemptFailed):
             self._reader = Reader()
             if self._aloud:
-                self._aloud.said = ""
+                self._aloud.forget()
         if self._aloud and isinstance(event, TextDelta):
             self._reader.feed(event.text)
-            settled = self._reader.settled()
-            await self._aloud.say(settled)
-            if self._aloud.said:
+            await self._aloud.say(self._reader.settled())
+            if self._aloud.has_said:
                 return
         await self._emit(event)
 
@@ -84,7 +93,8 @@ class Executing:
         await self.cost(event)
         match event:
             case AttemptFailed():
-                self.called, self.aloud.said = False, ""
+                self.called = False
+                self.aloud.forget()
                 self._draft.clear()
             case ToolCallDelta() | ToolCalled():
                 self.called = True

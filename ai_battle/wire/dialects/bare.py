@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from .body import broken, broken_value, from_value, read_object_for
-from .fences import is_answered
+from .fences import is_answer
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece, issue
@@ -20,8 +20,9 @@ _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z")
-_SENTENCE = re.compile(r"[^\W\d_]{2,} ")
-_ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+[ ,]")
+_SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
+_ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
+_CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
 _WINDOW = 160
 _UNDECIDED = 120
 
@@ -52,10 +53,9 @@ def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
 
 def _unless_mentioned(source: Source, piece: Piece) -> Piece:
     """A call in the middle of a sentence is spoken of, not made."""
-    label = source.before(piece.start, 40)
-    before = label.rstrip(" `[\"'(*{")
+    before = source.before(piece.start, 40).rstrip(" `[\"'(*{")
     spoken_of = before and before[-1].isalnum() and not _LEADS_ON.search(before)
-    if not (spoken_of or is_answered(label) or before.endswith("&gt;") or _goes_on(source, piece, before)):
+    if not (spoken_of or is_answer(source, piece.start) or before.endswith("&gt;") or _goes_on(source, piece, before)):
         return piece
     return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)])
 
@@ -68,8 +68,9 @@ def _goes_on(source: Source, piece: Piece, before: str) -> bool:
 def _stands_alone(source: Source, start: int, end: int) -> bool:
     """`name()` in a sentence is how people write of a function; alone on its line, or in a list, it is a call."""
     before = source.before(start, 300).strip(" \t`(\"'*-")
-    begins = not before or before.endswith(");")
-    return before.startswith("[") or (begins and _LINE_REST.match(source.text, end) is not None)
+    begins = not before or _CALL_BEFORE.fullmatch(before) is not None
+    listed = before.startswith("[") and before.count("[") > before.count("]")
+    return listed or (begins and _LINE_REST.match(source.text, end) is not None)
 
 
 def read_brace(source: Source, at: int, tools: Offered, since: int) -> Piece | None:

@@ -12,6 +12,7 @@ _GLUED = re.compile(
     re.IGNORECASE,
 )
 _FENCED_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
+_WINDOW = 2_000
 _RUN = re.compile(r"`+|~+")
 _INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
 _LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
@@ -56,12 +57,16 @@ READABLE = frozenset(
 )
 
 
+_PROGRAMS = frozenset({"python", "py", "python3"})
+
+
 @dataclass(frozen=True, slots=True)
 class Fence:
     marks: str
     language: str
     inside: int
     """Where the content begins."""
+    indent: int = 0
     shown: bool = False
     """Whether it is set off as a quotation: indented as code is, or announced as the answer of a tool."""
 
@@ -83,7 +88,7 @@ def fence_at(source: Source, at: int) -> Fence | None:
     if not found:
         return None
     shown = _is_set_off(source, at)
-    return Fence(found["marks"], (found["language"] or "").lower(), found.end(), shown)
+    return Fence(found["marks"], (found["language"] or "").lower(), found.end(), len(before), shown)
 
 
 def _is_set_off(source: Source, at: int) -> bool:
@@ -91,7 +96,7 @@ def _is_set_off(source: Source, at: int) -> bool:
     above = source.text[max(0, at - len(indent) - 300) : at - len(indent)].rstrip(" \t")
     line = above.rstrip().rsplit("\n", 1)[-1]
     indented = indent.startswith(("    ", "\t")) and not indent.strip() and above.endswith("\n\n")
-    return (indented and not _LISTED.match(line)) or is_answered(line) or is_answered(indent)
+    return (indented and not _LISTED.match(line)) or is_answer(source, at)
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
@@ -102,8 +107,21 @@ def holds_fences(source: Source, fence: Fence) -> bool:
     return close is not None and _FENCED_LINE.search(source.text, fence.inside, close.start()) is not None
 
 
-def is_answered(label: str) -> bool:
-    """Whether what follows these words is what a tool returned."""
+def is_within_code(source: Source, fence: Fence, at: int) -> bool:
+    """Whether it stands in a function, a loop or the like of a program: that is no call to be made now."""
+    if fence.language not in _PROGRAMS:
+        return False
+    above = source.text[max(fence.inside, at - _WINDOW) : at - len(source.before(at, _WINDOW))]
+    outer = [line for line in above.splitlines() if line[fence.indent : fence.indent + 1].strip()]
+    indented = not source.before(at, _WINDOW)[fence.indent : fence.indent + 1].strip()
+    return bool(indented and outer and outer[-1].rstrip().endswith(":"))
+
+
+def is_answer(source: Source, at: int) -> bool:
+    """Whether the words before it, on its line or else above it, say that it is what a tool returned."""
+    before = source.before(at, 60).rstrip(" \t`[\"'(*")
+    start = at - len(source.before(at, 60))
+    label = before or source.text[max(0, start - 120) : start].rstrip().rsplit("\n", 1)[-1]
     return _ANSWERED.search(label) is not None
 
 

@@ -17,7 +17,8 @@ _ACTION = re.compile(r"Action\**\s*:\**[ \t]*")
 _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
 _INPUT = re.compile(r"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**Action[ _]Input\**\s*:\**[ \t]*")
 _OBJECT = re.compile(r"\s*(?:`+\w*\s*)?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
-_REST = re.compile(r"(?:\s*`{3,}(?=\s|$))?(?:\s*Observation\s*:[\s\S]*)?")
+_UNDECIDED = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
+_REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?(?:\s*Observation\s*:[\s\S]*)?")
 _MARKS = re.compile(r"\s*`*\w*\s*\Z")
 _UNCLOSED = re.compile(r"([`\"']).*(?<!\1)|[`\"']|[{\[<].*")
 _NOTHING = frozenset({"", "none", "null", "n/a"})
@@ -32,7 +33,8 @@ def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
         return None
     piece = _announced(source, announced.end(), tools)
     if piece is None or not piece.is_call:
-        return None
+        undecided = _UNDECIDED.match(source.text, announced.end())
+        return Piece(at, announced.end(), cut=True) if undecided else None
     rest = _REST.match(source.text, piece.end)
     return Piece(at, rest.end() if rest else piece.end, piece.calls, piece.issues, piece.cut)
 

@@ -10,7 +10,7 @@ from .bare import read_brace, read_bracket, read_parenthesis
 from .block import read_block
 from .body import attempt, read_bodies, read_object_for
 from .elements import read_elements, tagged
-from .fences import CALLING, READABLE, Fence, fence_at, holds_fences, inline_code_end, run_end
+from .fences import CALLING, READABLE, Fence, fence_at, holds_fences, inline_code_end, is_within_code, run_end
 from .harmony import read_message
 from .names import Offered
 from .react import read_action
@@ -32,7 +32,7 @@ _ELEMENT = re.compile(
 )
 _NOT_OURS = re.compile(
     r"<[|｜]?(?P<tag>tool_responses?|tool_results?|tool_outputs?|function_results?|function_response|tools|available_tools"
-    r"|tool▁outputs▁begin|observation|example|documentation)[|｜]?>"
+    r"|tool▁outputs?▁begin|observation|example|documentation)[|｜]?>"
 )
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
 _OBJECT = re.compile(r"\s*(?=\{)")
@@ -91,7 +91,7 @@ class Scanner:
 
     def _not_ours(self, found: re.Match[str]) -> Piece:
         """Definitions of tools, and results that are quoted or invented."""
-        close = self.source.find(re.compile(rf"</{found['tag']}>|<tool▁outputs▁end>"), found.end())
+        close = self.source.find(re.compile(rf"</{found['tag']}>|<[|｜]tool▁outputs?▁end[|｜]>"), found.end())
         return Piece(found.start(), close.end() if close else found.end())
 
     def _message(self, found: re.Match[str]) -> Piece | None:
@@ -149,7 +149,10 @@ class Scanner:
         return bool(self.source.text[start:at].strip())
 
     def _parenthesis(self, at: int) -> Piece | None:
-        return None if self._thinks else read_parenthesis(self.source, at, self.tools)
+        piece = None if self._thinks else read_parenthesis(self.source, at, self.tools)
+        if piece and piece.calls and self._fence and is_within_code(self.source, self._fence, piece.start):
+            return Piece(piece.start, piece.end)
+        return piece
 
     def _marks(self, at: int) -> Piece | None:
         """A fence or inline code opens or closes."""
@@ -169,6 +172,9 @@ class Scanner:
 
     def _within(self, outer: Fence, inner: Fence | None, at: int, end: int) -> Piece:
         """Marks in a fenced block: they show another block, or close this one."""
+        if inner and inner.language in CALLING and outer.language in CALLING:
+            self._fence = None
+            return self._opened(at, inner)
         if inner and inner.language and not self.tools.known(inner.language):
             return self._shown(at, inner)
         if self.source.text[at:end].startswith(outer.marks):

@@ -141,7 +141,8 @@ class Series:
             table.add_column(heading, overflow="fold")
         for ended in self._ended:
             table.add_row(*_cells(ended))
-        click.echo()
+        if not self.showing.quiet:
+            click.echo()
         show_table(table)
         used = self._used.usage
         click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")

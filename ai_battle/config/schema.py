@@ -1,5 +1,6 @@
 """The schema of a discussion file: `discussion`, and what stands beside it."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
@@ -32,6 +33,10 @@ class Provider(Section):
         if not isinstance(written, dict):
             return written
         return {key: value if key in cls.model_fields else free(value) for key, value in written.items()}
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Nobody knows which options of a plug-in are secret."""
+        return [(name, value) for name, value in super().__repr_args__() if name in type(self).model_fields]
 
 
 class Price(Section):

@@ -7,6 +7,7 @@ from math import exp, sqrt
 Row = Mapping[str, float]
 ROUNDS = 25
 CLOSE = 1e-7
+FAR = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +18,9 @@ class Weights:
     features: Mapping[str, tuple[float, float, float]] = field(hash=False)
 
     def score(self, row: Row) -> float:
-        """The logarithm of the odds; a feature that is missing counts as its mean."""
+        """The logarithm of the odds; a feature that is missing counts as its mean, one far out as if it were nearer."""
         return self.bias + sum(
-            weight * (row.get(name, mean) - mean) / deviation
+            weight * min(max((row.get(name, mean) - mean) / deviation, -FAR), FAR)
             for name, (mean, deviation, weight) in self.features.items()
         )
 

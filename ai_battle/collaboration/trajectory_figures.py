@@ -1,0 +1,126 @@
+"""What watching tool trajectories brings, measured: `python -m ai_battle.collaboration.trajectory_figures DIR`.
+
+DIR holds `intercode-sql.*.jsonl.gz`: recorded trajectories of a small and a large model. With `--write` the weights
+are learned anew on all of them. Each figure is of weights that were learned on other questions.
+"""
+
+import gzip
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from ..signals.trouble import Step, in_trouble, troubles
+from ._logistic import Weights, fit
+from ._measures import auroc
+from ._trajectory import FIRST_TURN, HAND_OVER
+
+FOLDS = 5
+SOURCE = "princeton-nlp/intercode (MIT), SQL: gpt-3.5-turbo, helped by gpt-4"
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What the small model did, and whether it and the large one got there."""
+
+    prompt: str
+    steps: tuple[Step, ...]
+    small: float
+    large: float
+
+    @cached_property
+    def moments(self) -> dict[int, dict[str, float]]:
+        """What is measured after each turn at which it could be handed over."""
+        turns = range(FIRST_TURN, len(self.steps))
+        return {turn: troubles(self.steps[:turn], self.prompt) for turn in turns}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """`auroc` at the third turn among those that go on; the rest with handing over: quality, small turns, share."""
+
+    auroc: float
+    rule_precision: float
+    rule_recall: float
+    quality: float
+    small_quality: float
+    large_quality: float
+    small_turns: float
+    handed_over: float
+
+
+def read(folder: Path) -> list[Trajectory]:
+    found = sorted(folder.glob("intercode-sql.*.jsonl.gz"))
+    if not found:
+        raise SystemExit(f"{folder} has no file intercode-sql.*.jsonl.gz")
+    with gzip.open(found[0], "rt", encoding="utf-8") as lines:
+        return [_trajectory(json.loads(line)) for line in lines]
+
+
+def learned(trajectories: Sequence[Trajectory]) -> Weights:
+    """From every beginning of three turns or more that did not end there."""
+    moments = [(measured, 1 - each.small) for each in trajectories for measured in each.moments.values()]
+    return fit([features for features, _ in moments], [label for _, label in moments])
+
+
+def measure(trajectories: Sequence[Trajectory], above: float = HAND_OVER) -> Figures:
+    scored = list(_scored(trajectories))
+    going_on = [(each, scores) for each, scores in scored if scores]
+    wrong = [not each.small for each, _ in going_on]
+    flagged = [bool(in_trouble(each.steps[:FIRST_TURN])) for each, _ in going_on]
+    hits = sum(flag and bad for flag, bad in zip(flagged, wrong, strict=True))
+    ends = [(each, next((t for t, score in scores.items() if score > above), None)) for each, scores in scored]
+    count, turns = len(scored), sum(len(each.steps) for each, _ in scored)
+    return Figures(
+        auroc=auroc([scores[FIRST_TURN] for _, scores in going_on], wrong),
+        rule_precision=hits / sum(flagged),
+        rule_recall=hits / sum(wrong),
+        quality=sum(each.small if end is None else each.large for each, end in ends) / count,
+        small_quality=sum(each.small for each, _ in ends) / count,
+        large_quality=sum(each.large for each, _ in ends) / count,
+        small_turns=sum(end or len(each.steps) for each, end in ends) / turns,
+        handed_over=sum(end is not None for _, end in ends) / count,
+    )
+
+
+def _scored(trajectories: Sequence[Trajectory]) -> Iterator[tuple[Trajectory, Mapping[int, float]]]:
+    """Each with its probability to fail after each turn, by weights of the other folds."""
+    fold = [Random(place).randrange(FOLDS) for place in range(len(trajectories))]  # noqa: S311
+    for held in range(FOLDS):
+        weights = learned([each for each, of in zip(trajectories, fold, strict=True) if of != held])
+        for each, of in zip(trajectories, fold, strict=True):
+            if of == held:
+                yield each, {turn: weights.probability(measured) for turn, measured in each.moments.items()}
+
+
+def _trajectory(row: Mapping[str, Any]) -> Trajectory:
+    steps = tuple(Step(s["action"], s["observation"], not s["valid"]) for s in row["small_steps"])
+    return Trajectory(row["prompt"], steps, float(row["small_correct"]), float(row["large_correct"]))
+
+
+def _write(weights: Weights) -> None:
+    said = {
+        "source": SOURCE,
+        "bias": round(weights.bias, 4),
+        "features": {name: [round(value, 4) for value in values] for name, values in weights.features.items()},
+    }
+    target = Path(str(files(__package__).joinpath("_trajectory.json")))
+    target.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str]) -> None:
+    folder = Path(next((each for each in arguments if not each.startswith("-")), "."))
+    trajectories = read(folder)
+    for name, value in asdict(measure(trajectories)).items():
+        print(f"{name:16} {value:.3f}")
+    if "--write" in arguments:
+        _write(learned(trajectories))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

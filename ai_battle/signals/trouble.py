@@ -1,0 +1,97 @@
+"""Whether a model that works with tools is getting anywhere: its calls, what they returned, and how alike they are."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import log1p
+
+NEWEST = 20
+LONGEST = 8_000
+_WORD = re.compile(r"\w+")
+_VARIES = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|\b0x[0-9a-f]+\b|\d+")
+_FAILED = re.compile(
+    r"\s*(?:\{\s*[\"']?error[\"']?\s*:|(?:\w*error|exception|traceback|fatal|failed|failure)\b)", re.IGNORECASE
+)
+_FRAME = " \t\r\n[]{}()\"',."
+_NOTHING = frozenset(("", "null", "none", "nil", "no result", "no results", "no results found", "not found", "empty"))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call as text, and what came back."""
+
+    call: str
+    result: str
+    is_error: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.is_error or bool(_FAILED.match(self.result))
+
+    @property
+    def brought_something(self) -> bool:
+        return not self.failed and self.result[:LONGEST].strip(_FRAME).casefold() not in _NOTHING
+
+
+def in_trouble(steps: Sequence[Step]) -> str:
+    """Why help is due: a call repeated, two errors in a row, or the same error twice; empty when nothing is wrong."""
+    steps = steps[-NEWEST:]
+    calls = [words(step.call) for step in steps]
+    if len(set(calls)) < len(calls):
+        return "a call was repeated"
+    if any(before.failed and after.failed for before, after in pairwise(steps)):
+        return "two calls in a row failed"
+    if same_errors(steps):
+        return "the same error came twice"
+    return ""
+
+
+def troubles(steps: Sequence[Step], prompt: str = "") -> dict[str, float]:
+    """Measures of the newest steps, each larger or smaller by how stuck it is; empty without any step.
+
+    `alike` is how much a call has in common with an earlier one, `ungrounded` the share of the last call's words that
+    neither the prompt nor any result has shown, `length` the mean logarithm of the calls' lengths, `asked` the
+    logarithm of how many different words the prompt has.
+    """
+    if not steps:
+        return {}
+    steps = steps[-NEWEST:]
+    last = steps[-1]
+    return {
+        "turns": float(len(steps)),
+        "nothing_yet": float(not any(step.brought_something for step in steps)),
+        "nothing_now": float(not last.brought_something),
+        "two_errors": float(last.failed and len(steps) > 1 and steps[-2].failed),
+        "same_error": float(same_errors(steps)),
+        "repeated": float(len({words(step.call) for step in steps}) < len(steps)),
+        "alike": max(_likenesses(steps), default=0.0),
+        "ungrounded": _ungrounded(steps, prompt),
+        "asked": log1p(len(set(words(prompt)))),
+        "length": sum(log1p(len(step.call)) for step in steps) / len(steps),
+    }
+
+
+def same_errors(steps: Sequence[Step]) -> int:
+    """How many errors were there before, whatever numbers and names stand in them."""
+    errors = [_VARIES.sub("#", step.result[:LONGEST].casefold()).strip() for step in steps if step.failed]
+    return len(errors) - len(set(errors))
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(text[:LONGEST].casefold()))
+
+
+def _likenesses(steps: Sequence[Step]) -> Iterator[float]:
+    """Of each two calls: the share of their words that both have."""
+    for one, other in combinations([frozenset(words(step.call)) for step in steps], 2):
+        yield len(one & other) / max(1, len(one | other))
+
+
+def _ungrounded(steps: Sequence[Step], prompt: str) -> float:
+    shown = set(words(prompt))
+    for step in steps[:-1]:
+        if not step.failed:
+            shown.update(words(step.result))
+    said = set(words(steps[-1].call))
+    return len(said - shown) / max(1, len(said))

@@ -1,0 +1,82 @@
+"""Steps of a model that works with tools: when it is in trouble, and what is measured of it."""
+
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_battle.signals.trouble import Step, in_trouble, same_errors, troubles
+
+LOOK = Step("SELECT * FROM players", "[('Ann', 3), ('Bo', 5)]")
+NO_TABLE = Step("SELECT * FROM result", "Error executing query: Table 'poker.result' doesn't exist")
+OTHER_TABLE = Step("SELECT name FROM results", "Error executing query: Table 'poker.results' doesn't exist")
+EMPTY = Step("SELECT 1 WHERE 0", "[]")
+TEXTS = st.text(max_size=60)
+STEPS = st.lists(st.builds(Step, TEXTS, TEXTS, st.booleans()), max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ([LOOK, EMPTY], ""),
+        ([LOOK, NO_TABLE, LOOK], "a call was repeated"),
+        ([LOOK, Step("select  *  from PLAYERS", "[]")], "a call was repeated"),
+        ([NO_TABLE, OTHER_TABLE], "two calls in a row failed"),
+        ([NO_TABLE, LOOK, OTHER_TABLE], "the same error came twice"),
+        ([NO_TABLE, LOOK, Step("DROP x", "Error: you may not")], ""),
+        ([], ""),
+    ],
+)
+def test_what_counts_as_trouble(steps: list[Step], why: str) -> None:
+    assert in_trouble(steps) == why
+
+
+@pytest.mark.parametrize(
+    "result",
+    ['{"error": "no such file"}', "Traceback (most recent call last):", "ValueError: x", "Error: y", "FATAL disk full"],
+)
+def test_a_result_that_reads_like_an_error_is_one(result: str) -> None:
+    assert Step("call", result).failed
+
+
+@pytest.mark.parametrize("result", ["", "[]", "{}", "None", "null", "[()]", "No results found.", "[(None,)]"])
+def test_a_result_may_bring_nothing_without_being_an_error(result: str) -> None:
+    assert not Step("call", result).failed
+    assert not Step("call", result).brought_something
+
+
+@pytest.mark.parametrize("result", ["0", "[(0,)]", "errors are rare here", "The answer", '{"error_rate": 0.1}'])
+def test_a_result_that_says_something_is_neither(result: str) -> None:
+    assert Step("call", result).brought_something
+
+
+def test_errors_are_the_same_whatever_names_and_numbers_stand_in_them() -> None:
+    assert same_errors([NO_TABLE, LOOK, OTHER_TABLE, Step("x", "Error: other")]) == 1
+
+
+def test_measures_tell_a_model_that_gropes_from_one_that_finds() -> None:
+    gropes = troubles([NO_TABLE, OTHER_TABLE, NO_TABLE], "Which players are there?")
+    finds = troubles([Step("SHOW TABLES", "[('players',)]"), LOOK], "Which players are there?")
+    assert (gropes["nothing_yet"], finds["nothing_yet"]) == (1, 0)
+    assert gropes["alike"] == 1 > finds["alike"]
+    assert gropes["ungrounded"] > finds["ungrounded"]
+    assert (gropes["two_errors"], gropes["same_error"], gropes["repeated"]) == (1, 2, 1)
+    assert troubles([]) == {}
+
+
+@given(STEPS, TEXTS)
+def test_no_trajectory_is_too_odd(steps: list[Step], prompt: str) -> None:
+    in_trouble(steps)
+    found = troubles(steps, prompt)
+    assert all(isinstance(value, float) for value in found.values())
+    assert bool(found) == bool(steps)
+
+
+def test_long_trajectories_of_long_texts_take_no_time() -> None:
+    """Only the newest steps and the beginnings of texts are looked at."""
+    steps = [Step(f"call {n} " + "x " * 100_000, "'" * 200_000 + "{" * 200_000 + "x") for n in range(200)]
+    started = perf_counter()
+    in_trouble(steps)
+    troubles(steps, "word " * 100_000)
+    assert perf_counter() - started < 2

@@ -19,7 +19,10 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
+    """More of the reasoning; its `signature` comes when it is over, where its provider signs it."""
+
     text: str
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,7 @@ class StreamReader:
                 return self._add_arguments(growing, needed(delta, "partial_json", str))
             case "signature_delta":
                 growing.block["signature"] = delta["signature"]
+                return ThinkingDelta("", delta["signature"])
             case "citations_delta":
                 growing.block["citations"] = [*(growing.block.get("citations") or ()), delta["citation"]]
         return None

@@ -126,6 +126,7 @@ def test_a_stream_of_everything_is_put_together() -> None:
     assert events == [
         ThinkingDelta("Let me "),
         ThinkingDelta("think."),
+        ThinkingDelta("", "EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
         TextDelta("Okay."),
         ToolCallDelta(0, "toolu_1", "get_weather"),
         ToolCallDelta(0, arguments='{"location": "San'),

@@ -1,6 +1,8 @@
 """The ready configurations: each is known to editors, validates, and runs to its end against fake providers."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from ai_battle.testing import FakeProvider, FakeProviders
 FOLDER = Path(__file__).parent.parent / "configs"
 CONFIGS = sorted(FOLDER.glob("*.yaml"))
 WITH_A_PERSON = "with-you"
+SERVER = "mcp-server-time"
 SCHEMA_LINE = "# yaml-language-server: $schema=../ai_battle/config/schemas/discussion.json"
 
 every_config = pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
@@ -25,6 +28,7 @@ every_config = pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     with FakeProviders.in_thread() as fakes:
         for name, value in fakes.environment.items():
             monkeypatch.setenv(name, value)
@@ -33,6 +37,11 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvi
 
 def events(run_dir: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (run_dir / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def require_server(config: Path) -> None:
+    if SERVER in config.read_text(encoding="utf-8") and not shutil.which(SERVER):
+        pytest.skip(f"{SERVER} is not installed")
 
 
 def asked(fake: FakeProvider) -> list[str]:
@@ -68,6 +77,7 @@ def test_it_is_known_by_its_name(config: Path) -> None:
 
 @pytest.mark.parametrize("config", [c for c in CONFIGS if c.stem != WITH_A_PERSON], ids=lambda path: path.stem)
 def test_it_runs_to_its_end(config: Path, fakes: FakeProviders) -> None:
+    require_server(config)
     discussion = yaml.safe_load(config.read_text(encoding="utf-8"))["discussion"]
     scripted = [name for name, model in discussion["models"].items() if "pace" in model]
 
@@ -78,6 +88,7 @@ def test_it_runs_to_its_end(config: Path, fakes: FakeProviders) -> None:
             "--out",
             "here",
             "--quiet",
+            "--trust",
             *(f"--set=discussion.models.{name}.pace=0" for name in scripted),
         ]
     )

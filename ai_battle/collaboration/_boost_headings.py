@@ -15,6 +15,7 @@ _FORMATS: dict[int, Kind] = {1: "summary", 2: "guidance", 3: "other"}
 _NUMERALS = {"一": 1, "二": 2, "三": 3}
 
 _STRENGTHS = ("also", "meant", "own")
+Parts = Mapping[str, str]
 
 
 def folded(text: str) -> str:
@@ -79,61 +80,71 @@ class Heading:
 def heading(line: str) -> Heading | None:
     """The heading that a line is; `line` is its first `WIDTH` characters at most."""
     found = _HEADING.match(line)
-    if not found or not (found["label"] or found["format"]):
+    parts = found.groupdict("") if found else {}
+    if not (meant := _meant(parts)):
         return None
-    meant = _meant(found)
-    if meant is None or bool(found["bracket"]) != bool(found["unbracket"]):
+    rest, shouted = _rest(parts), (parts["label"] or parts["format"]).isupper()
+    if not _is_set_off(parts, rest, strong=meant[1] > 0, shouted=shouted):
         return None
-    shouted = (found["label"] or found["format"]).isupper()
-    rest, bold = _rest(found)
-    if not _is_set_off(found, meant[1], rest, bold=bold, shouted=shouted):
+    letters = "A" if shouted else "a"
+    dress = f"{parts['hashes'].strip()}{'*' * bool(_opening(parts))}{parts['bracket']}{letters}"
+    return Heading(*meant, dress, rest, 0 if parts["format"] else _number(parts["number"]), shouted)
+
+
+def _meant(parts: Parts) -> tuple[Kind, int] | None:
+    if bool(parts["bracket"]) != bool(parts["unbracket"]):
         return None
-    dress = f"{(found['hashes'] or '').strip()}{'*' * bold}{found['bracket'] or ''}{'A' if shouted else 'a'}"
-    return Heading(*meant, dress, rest, 0 if found["format"] else _number(found), shouted)
+    if not parts["label"]:
+        return _meant_by_number(parts)
+    label = folded(parts["label"])
+    if parts["format"] and label == "other":
+        return "other", 0
+    return WORDS.get(label) or WORDS.get(_TO_WHOM.sub("", label))
 
 
-def _meant(found: re.Match[str]) -> tuple[Kind, int] | None:
-    if found["label"]:
-        label = folded(found["label"])
-        if found["format"] and label == "other":
-            return "other", 0
-        return WORDS.get(label) or WORDS.get(_TO_WHOM.sub("", label))
-    ended = found["dot"].strip() or found["mark"] or found["before"] or not found["rest"].strip()
-    kind = _FORMATS.get(_number(found))
-    return (kind, 0) if kind and ended and found["format"].strip().casefold() in ("format", "格式") else None
+def _meant_by_number(parts: Parts) -> tuple[Kind, int] | None:
+    """A bare "FORMAT 1", when something ends it."""
+    kind = _FORMATS.get(_number(parts["number"]))
+    is_format = parts["format"].strip().casefold() in ("format", "格式")
+    ended = any((parts["dot"].strip(), parts["mark"], parts["before"], not parts["rest"].strip()))
+    return (kind, 0) if kind and is_format and ended else None
 
 
-def _number(found: re.Match[str]) -> int:
-    number = found["number"]
-    if not number:
-        return 0
-    return _NUMERALS.get(number) or int(unicodedata.digit(number[0]) if len(number) == 1 else int(number))
+def _number(written: str) -> int:
+    if written.isdecimal():
+        return int(written)
+    return _NUMERALS.get(written) or int(unicodedata.digit(written or "0"))
 
 
-def _rest(found: re.Match[str]) -> tuple[str, bool]:
-    """What stands behind the heading, and whether that is in bold; marks of its own it keeps."""
-    opened, rest = found["inner"] or (found["outer"] if not found["close"] else None), found["rest"]
-    before, after = found["before"] or "", found["after"] or ""
-    if found["hashes"] and not rest.strip(" \t#\r"):
+def _opening(parts: Parts) -> str:
+    """What has the heading in bold, or in italics."""
+    return parts["inner"] or ("" if parts["close"] else parts["outer"])
+
+
+def _rest(parts: Parts) -> str:
+    """What stands behind the heading; marks that don't belong to the heading belong to it."""
+    opening, before, after, rest = _opening(parts), parts["before"], parts["after"], parts["rest"]
+    if parts["hashes"] and not rest.strip(" \t#\r"):
         rest = ""
-    if not opened:
-        return before + after + rest, False
+    if not opening:
+        return before + after + rest
     if before:
-        return after + rest, True
-    if after or not rest.strip():
-        return rest, True
-    return opened + rest.lstrip(), True
+        return after + rest
+    return rest if after or not rest.strip() else opening + rest.lstrip()
 
 
-def _is_set_off(found: re.Match[str], strength: int, rest: str, *, bold: bool, shouted: bool) -> bool:
+def _is_set_off(parts: Parts, rest: str, *, strong: bool, shouted: bool) -> bool:
     """Whether it stands out from its text as a heading does."""
-    alone = not rest.strip()
-    closed = bold and bool(found["before"] or found["after"] or alone)
-    marked = bool(found["hashes"] or found["rule"] or found["bracket"]) or closed
-    if found["mark"] in (":", "\uff1a") or not found["label"]:
+    if parts["mark"] in (":", "\uff1a") or not parts["label"]:
         return True
-    if found["mark"]:
-        return alone or marked or shouted
+    enclosed, alone = _is_enclosed(parts), not rest.strip()
+    marked = enclosed or bool(parts["hashes"] + parts["rule"])
+    if parts["mark"]:
+        return marked or shouted or alone
     if alone:
-        return marked or strength > 0
-    return (closed or bool(found["bracket"])) and strength > 0 and rest[0].isspace()
+        return marked or strong
+    return enclosed and strong and rest[0].isspace()
+
+
+def _is_enclosed(parts: Parts) -> bool:
+    return bool(parts["bracket"] or (_opening(parts) and parts["before"] + parts["after"]))

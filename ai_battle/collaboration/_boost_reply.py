@@ -1,7 +1,6 @@
 """What a planning model's reply is: the answer itself, guidance for the model that has the tools, or neither."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ._boost_headings import WIDTH, Heading, Kind, folded, heading
@@ -91,15 +90,20 @@ class _Section:
 
     def yields_to(self, found: Heading) -> bool:
         """Whether a heading ends this section, rather than being a line of it."""
-        if self.heading is None:
-            return self._is_no_item(found)
-        if found.kind == self.kind:
+        if self.heading and found.kind == self.kind:
             return self.blank
+        return self._is_ended_by(found) and self._is_no_item(found)
+
+    def _is_ended_by(self, found: Heading) -> bool:
+        """An answer may have sections of its own, and a word that begins a paragraph makes no section of it."""
+        if self.heading is None:
+            return True
         if self.kind == "summary" and self.is_certain:
-            alike = found.dress == self.heading.dress or (self.blank and found.shouted)
-            return found.strength == 2 and alike and self._is_no_item(found)
-        weak = found.strength == 0 and (self.kind == "guidance" or found.kind != "guidance")
-        return not weak and self._is_no_item(found)
+            return found.strength == 2 and self._is_alike(found, self.heading)
+        return found.strength > 0 or (self.kind != "guidance" and found.kind == "guidance")
+
+    def _is_alike(self, found: Heading, heading: Heading) -> bool:
+        return found.dress == heading.dress or (self.blank and found.shouted)
 
     def _is_no_item(self, found: Heading) -> bool:
         """A number makes a heading where headings are numbered; elsewhere it makes an item of a list."""
@@ -135,13 +139,17 @@ class Reader:
         """What the reply is."""
         self._read(self._thoughts.rest())
         self._end_line()
-        sections = self._sections
-        if summary := _joined((s for s in sections if s.kind == "summary" and s.is_certain), _BLANKS):
+        if summary := self._said("summary", _BLANKS, certain=True):
             return Summary(summary)
-        if guidance := _joined((s for s in sections if s.kind == "guidance"), _BLANKS):
-            return Guidance(guidance, _joined((s for s in sections if s.kind == "analysis"), _BLANKS))
-        summary = _joined(s for s in sections if s.kind == "summary")
+        if guidance := self._said("guidance", _BLANKS):
+            return Guidance(guidance, self._said("analysis", _BLANKS))
+        summary = self._said("summary")
         return Summary(summary) if summary else Other("".join(self._all))
+
+    def _said(self, kind: Kind, blanks: frozenset[str] = frozenset(), *, certain: bool = False) -> str:
+        sections = (s for s in self._sections if s.kind == kind and s.is_certain >= certain)
+        texts = ("".join(section.pieces).strip() for section in sections)
+        return "\n\n".join(text for text in texts if not _is_void(text, blanks))
 
     def _read(self, text: str) -> None:
         first, *others = text.split("\n")
@@ -225,11 +233,6 @@ class _Settled:
         said = text.rstrip()
         self._held = [text[len(said) :]]
         return said
-
-
-def _joined(sections: Iterable[_Section], blanks: frozenset[str] = frozenset()) -> str:
-    texts = ("".join(section.pieces).strip() for section in sections)
-    return "\n\n".join(text for text in texts if not _is_void(text, blanks))
 
 
 def _is_void(text: str, blanks: frozenset[str]) -> bool:

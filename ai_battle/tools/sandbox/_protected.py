@@ -3,12 +3,16 @@
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 PROTECTED = (".git", ".vscode", ".mcp.json", ".envrc")
-_RUNS_CODE_IN_GIT = ("config", "config.worktree", "hooks", "commondir", "info", "worktrees")
+# What work in a repository changes and git never runs; all else in one is put back, hooks and settings above all.
+_HISTORY = frozenset((
+    "COMMIT_EDITMSG", "FETCH_HEAD", "HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "ORIG_HEAD", "annex", "index",
+    "lfs", "logs", "modules", "objects", "packed-refs", "refs",
+))  # fmt: skip
 _NEW_REPOSITORY = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 
 # Nothing, the target of a link, a file's bytes and mode, or a folder's content.
@@ -19,27 +23,51 @@ class Protected:
     """Looks at the workspace when it is made; `restore` is for when no process of the program is left."""
 
     def __init__(self, workspace: Path) -> None:
-        self._had_repository = _is_folder(workspace / ".git")
         self._repository = workspace / ".git"
+        self._had_repository = _is_folder(self._repository)
         names = [name for name in PROTECTED if name != ".git" or not self._had_repository]
         self._before = {workspace / name: _picture(workspace / name) for name in names}
-        if self._had_repository:
-            self._before |= {self._repository / name: _picture(self._repository / name) for name in _RUNS_CODE_IN_GIT}
+        self._repositories = _repositories(self._repository)
+        for repository in self._repositories:
+            self._before |= {path: _picture(path) for path in _settings(repository)}
 
     def restore(self) -> None:
-        if self._had_repository:
-            _make_folder(self._repository)
-        elif _is_folder(self._repository) and self._before[self._repository] is None:
+        for repository in self._repositories:
+            _make_folder(repository)
+        if not self._had_repository and self._before[self._repository] is None:
             self._disarm_new_repository()
+        for repository in _repositories(self._repository):
+            if repository not in self._repositories:
+                _remove(repository)
+            else:
+                self._before |= dict.fromkeys(set(_settings(repository)) - set(self._before))
         for path, picture in self._before.items():
             if _picture(path) != picture:
                 _put(path, picture)
 
     def _disarm_new_repository(self) -> None:
         """A program may well make a repository; its hooks and settings would run at the user's next git command."""
-        del self._before[self._repository]
-        self._before |= dict.fromkeys((self._repository / name for name in _RUNS_CODE_IN_GIT), None)
-        self._before[self._repository / "config"] = _NEW_REPOSITORY, 0o644
+        if _is_folder(self._repository):
+            del self._before[self._repository]
+            self._repositories = [self._repository]
+            self._before[self._repository / "config"] = _NEW_REPOSITORY, 0o644
+
+
+def _repositories(found: Path) -> list[Path]:
+    """It, and those of its submodules, which have theirs inside it."""
+    if not _is_folder(found):
+        return []
+    if not os.path.lexists(found / "HEAD") and found.name != ".git":
+        return [inner for child in _children(found) for inner in _repositories(child)]
+    return [found, *(inner for child in _children(found / "modules") for inner in _repositories(child))]
+
+
+def _children(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if _is_folder(folder) else []
+
+
+def _settings(repository: Path) -> Iterator[Path]:
+    return (path for path in repository.iterdir() if path.name not in _HISTORY)
 
 
 def _is_folder(path: Path) -> bool:

@@ -80,3 +80,31 @@ def test_a_new_repository_elsewhere_is_taken_away(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: ../elsewhere\n")
     protected.restore()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rebase_that_the_program_has_begun_is_taken_away(workspace: Path) -> None:
+    """Its list of steps may have commands in it, which git runs to go on."""
+    protected = Protected(workspace)
+    (workspace / ".git" / "rebase-merge").mkdir()
+    (workspace / ".git" / "rebase-merge" / "git-rebase-todo").write_text("exec trap\n")
+    (workspace / ".git" / "refs" / "heads").mkdir(parents=True)
+    (workspace / ".git" / "index").write_text("work")
+    protected.restore()
+    assert sorted(path.name for path in (workspace / ".git").iterdir()) == ["config", "hooks", "index", "refs"]
+
+
+def test_hooks_of_submodules_are_put_back_and_new_ones_taken_away(workspace: Path) -> None:
+    inner = workspace / ".git" / "modules" / "libs" / "inner"
+    (inner / "hooks").mkdir(parents=True)
+    (inner / "HEAD").write_text("ref: refs/heads/main\n")
+    (inner / "config").write_text("[core]\n")
+    protected = Protected(workspace)
+    (inner / "hooks" / "post-checkout").write_text("trap")
+    (inner / "config").write_text("trap")
+    added = workspace / ".git" / "modules" / "added"
+    (added / "hooks").mkdir(parents=True)
+    (added / "HEAD").write_text("ref: refs/heads/main\n")
+    protected.restore()
+    assert list((inner / "hooks").iterdir()) == []
+    assert (inner / "config").read_text() == "[core]\n"
+    assert not added.exists()

@@ -43,7 +43,9 @@ class Call:
 
     def memory(self, address: int, size: int) -> bytes:
         with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as file:
-            return os.pread(file.fileno(), size, address)
+            if found := os.pread(file.fileno(), size, address) if address else b"":
+                return found
+        raise OSError(errno.EFAULT, "nothing is there")
 
     def text(self, index: int) -> str:
         """A path; memory is read up to the end of its page, the next one may not be there."""
@@ -86,7 +88,8 @@ def done(call: Call, orders: Orders) -> Favour:
 def _found(call: Call, where: tuple[int | None, int | None, int | None], orders: Orders) -> int:
     """A descriptor of the file that is meant, when it is one of the program's own."""
     at, path, flags = where
-    name = call.text(path) if path is not None and call.arguments[path] else ""
+    of_the_descriptor = path is None or (call.number == _UTIMENSAT and not call.arguments[path])
+    name = "" if path is None or of_the_descriptor else call.text(path)
     no_follow = flags == -1 or (flags is not None and call.small(flags) & _NO_FOLLOW)
     return _own(_place(call, at, name), orders, os.O_NOFOLLOW if no_follow and name else 0)
 

@@ -36,6 +36,8 @@ def answer_one(listener: int, orders: Orders) -> bool:
         _reply(listener, call, favour)
     except OSError as error:
         _send(listener, _ANSWER.pack(call, 0, -(error.errno or errno.EPERM), 0))
+    except (OverflowError, ValueError, struct.error):  # an address, a length or a time that can't be
+        _send(listener, _ANSWER.pack(call, 0, -errno.EFAULT, 0))
     return True
 
 

@@ -72,6 +72,13 @@ class _Run:
                 self._poll.register(descriptor, select.POLLIN)
 
     def watch(self, started: float) -> None:
+        """Whatever happens, nobody is left."""
+        try:
+            self._watch(started)
+        finally:
+            self._end()
+
+    def _watch(self, started: float) -> None:
         looked, deadline = started, started + self._orders.seconds
         linger = deadline
         while not self.verdict and time.monotonic() < linger and (self._streams or self.status is None):
@@ -85,7 +92,6 @@ class _Run:
                 looked = time.monotonic()
         if not self.verdict and self.status is None:
             self.verdict = "time"
-        self._end()
 
     def _listen(self, seconds: float) -> None:
         for descriptor, events in self._poll.poll(seconds * 1000):

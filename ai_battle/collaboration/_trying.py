@@ -11,12 +11,11 @@ from ..core.helping import StuckFound
 from ..core.messages import assistant
 from ._cutting import Watched, Watches
 from ._drafts import Draft
+from ._fitting import misfits
 from ._helping import Turn
 from ._prompts import filled
 from ._seeing import Case, told, with_note
 from ._stuck.assessment import Assessment
-
-REPAIRABLE = frozenset({"invalid_call", "invalid_json"})
 
 
 class Judges(Protocol):
@@ -29,11 +28,15 @@ class Judges(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An attempt and what the detector makes of it; `silence` is the error of one that brought no answer at all."""
+    """An attempt and what the detector makes of it.
+
+    `silence` is the error of one that brought no answer at all, `misfit` what is wrong with the form of one that did.
+    """
 
     draft: Draft
     judged: Assessment
     silence: ProviderError | None = None
+    misfit: str = ""
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
@@ -69,9 +72,12 @@ class Trying:
         return Case(self.request, self.best.draft.response, self.best.judged.reason)
 
     async def alone(self) -> None:
-        """Tries until an answer is good enough, `max_retries` times at most, and not again where that can't help."""
+        """Tries until an answer is good enough, `max_retries` times at most, and not again where that can't help.
+
+        An answer of a wrong form goes back once in any case.
+        """
         await self._attempt(self.request, self._watched)
-        if self.best.judged.signals.keys() & REPAIRABLE:
+        if self.best.misfit:
             await self.again(self._objecting())
         while self._worth_another:
             await self.again(self._objecting())
@@ -123,6 +129,8 @@ class Trying:
             return Tried(nothing, _hopeless("silence", str(error)), error)
         if draft.cut:
             return Tried(draft, _hopeless("cut_short", draft.cut))
+        if misfit := misfits(self.request, draft.response):
+            return Tried(draft, _hopeless("misfit", misfit), misfit=misfit)
         return Tried(draft, self._detector.assess_response(self.request, draft.response))
 
     @property

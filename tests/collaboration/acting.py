@@ -30,7 +30,7 @@ _QUALITY = re.compile(r"\[q=([\d.]+)]")
 
 
 class Judge:
-    """Finds the quality of an answer in it: `[q=0.4]`; without one it is good. `[loop]` and `[broken]` fail checks."""
+    """Finds the quality of an answer in it: `[q=0.4]`; without one it is good. `[loop]` fails a check."""
 
     def __init__(self, max_retries: int = 1) -> None:
         self.max_retries = max_retries
@@ -40,8 +40,6 @@ class Judge:
         self.judged.append((request, response))
         if "[loop]" in response.text:
             return Assessment(0.0, 1.0, True, {"loop": 1.0}, "It goes round in circles.", at_once=True)
-        if "[broken]" in response.text:
-            return Assessment(0.0, 1.0, True, {"invalid_json": 1.0}, "It is no JSON.", at_once=True)
         found = _QUALITY.search(response.text)
         quality = float(found[1]) if found else 1.0
         return Assessment(quality, 1 - quality, quality < 0.7, {"said": quality}, "It says so itself.")

@@ -11,12 +11,18 @@ from ai_battle.core import plugins
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import DraftDelta, TextDelta, ToolCallDelta, Warned
-from ai_battle.core.exchange import ModelResponse
+from ai_battle.core.exchange import ModelResponse, ToolSpec
 from ai_battle.core.helping import DraftDropped, HelpAsked, StuckFound
 from ai_battle.core.messages import ToolCall
 from ai_battle.testing import call
 
 from .acting import ADVICE, GOOD, POOR, Heard, Judge, Model, asked, large, model
+
+ADD = ToolSpec(
+    "add",
+    "Adds two numbers.",
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]},
+)
 
 
 async def rescued(small: Model, big: Model, max_retries: int = 1) -> tuple[ModelResponse, Heard]:
@@ -102,15 +108,44 @@ async def test_a_failed_hard_check_is_helped_at_once() -> None:
     assert heard.story == ["StuckFound", "HelpAsked", "DraftDropped"]
 
 
-async def test_what_can_be_repaired_goes_back_to_the_small_model_once() -> None:
-    small, big = model("{[broken]", GOOD), large(ADVICE)
-    response, _ = await rescued(small, big)
-    assert (response.text, small.calls, big.calls) == (GOOD, 2, 0)
-    assert "It is no JSON." in small.last
+@pytest.mark.parametrize(
+    ("wrong", "objection"),
+    [
+        (call("add", a="two", b=2), "The arguments of add do not fit: a"),
+        (call("add", a=2), "missing"),
+        (call("ad", a=2, b=2), "There is no tool 'ad'; did you mean 'add'?"),
+        (ToolCall("add", {}, malformed='{"a": 2,'), 'The arguments of add are no JSON object: {"a": 2,'),
+    ],
+    ids=["a wrong type", "one missing", "no such tool", "no JSON"],
+)
+async def test_a_call_that_does_not_fit_goes_back_to_the_small_model_once(wrong: ToolCall, objection: str) -> None:
+    right = call("add", a=2, b=2)
+    small, big = model(wrong, right), large(ADVICE)
+    client = ModelCollaborationProtocol(small.client, big.client, Judge())
+    response = await client.complete(asked(tools=(ADD,)))
+    assert (response.tool_calls[0].arguments, small.calls, big.calls) == ({"a": 2, "b": 2}, 2, 0)
+    assert objection in small.last
 
-    small, big = model("{[broken]", "{{[broken]", GOOD), large(ADVICE)
-    response, _ = await rescued(small, big, max_retries=3)
-    assert (response.text, small.calls, big.calls) == (GOOD, 3, 1)
+    small, big = model(wrong, wrong, right), large(ADVICE)
+    client = ModelCollaborationProtocol(small.client, big.client, Judge(max_retries=3))
+    response = await client.complete(asked(tools=(ADD,)))
+    assert (response.tool_calls[0].arguments, small.calls, big.calls) == ({"a": 2, "b": 2}, 3, 1)
+    assert objection in big.last
+
+
+@pytest.mark.parametrize(
+    ("wrong", "objection"),
+    [("The sum is 4.", "The answer is no JSON"), ('{"sum": "four"}', "The JSON does not fit its schema: answer.sum")],
+    ids=["no JSON", "another form"],
+)
+async def test_json_that_does_not_fit_goes_back_to_the_small_model_once(wrong: str, objection: str) -> None:
+    right = '```json\n{"sum": 4}\n```'
+    schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+    small, big = model(wrong, right), large(ADVICE)
+    client = ModelCollaborationProtocol(small.client, big.client, Judge())
+    response = await client.complete(asked(output_schema=schema))
+    assert (response.text, small.calls, big.calls) == (right, 2, 0)
+    assert objection in small.last
 
 
 async def test_no_draft_is_heard_as_an_answer_and_the_answer_is_heard_once() -> None:

@@ -23,10 +23,7 @@ from ._helping import Helping, Turn
 SECONDS = 60.0
 """What the boost model has for all its attempts at one request, where nothing else is said."""
 
-NO_FORMAT = (
-    "It had neither a SUMMARY nor a GUIDANCE section. A section begins with its heading, on a line of its own and "
-    "outside of code fences."
-)
+NO_FORMAT = "It has neither a SUMMARY nor a GUIDANCE section."
 NO_TOOL = "The auxiliary model was given this guidance and called no tool."
 MUST_CALL = "The request demands that a tool is called, so a SUMMARY can't be its answer."
 

@@ -12,6 +12,8 @@ from ..core.helping import DraftDropped, HelpAsked, HelpSummed, Role
 Cost = Callable[[Usage], float | None]
 """What a usage would cost on some model, in dollars; None where its price is unknown."""
 
+_ANSWERING: tuple[Role, ...] = ("helper", "boost")
+
 
 @dataclass(slots=True)
 class _Row:
@@ -103,11 +105,11 @@ def _count(row: _Row, event: ModelReplied) -> None:
 
 
 def _answered_by(rows: Mapping[Role, _Row]) -> Usage:
-    """The usage of the answer itself: the participant's own, or where that was dropped, the helper's."""
+    """The usage of the answer itself: the participant's own, or where it has none that counts, the helper's."""
     own = rows.get("own")
     if own and own.calls > own.dropped:
         return own.kept
-    return rows["helper"].kept if "helper" in rows else UNKNOWN_USAGE
+    return next((rows[role].kept for role in _ANSWERING if role in rows), UNKNOWN_USAGE)
 
 
 def _said(participant: str, role: str, calls: int, usage: Usage, seconds: float) -> Mapping[str, Any]:

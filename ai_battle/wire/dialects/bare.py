@@ -52,7 +52,9 @@ def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
 
 
 def _unless_mentioned(source: Source, piece: Piece) -> Piece:
-    """A call in the middle of a sentence is spoken of, not made."""
+    """A call in the middle of a sentence is spoken of, not made; so is one that a tool returned."""
+    if not piece.calls:
+        return piece
     before = source.before(piece.start, 40).rstrip(" `[\"'(*{")
     spoken_of = before and before[-1].isalnum() and not _LEADS_ON.search(before)
     if not (spoken_of or is_answer(source, piece.start) or before.endswith("&gt;") or _goes_on(source, piece, before)):

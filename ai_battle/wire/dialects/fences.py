@@ -87,16 +87,14 @@ def fence_at(source: Source, at: int) -> Fence | None:
         found = found if announced and not before.endswith(('"', "'", "“", "(")) else None
     if not found:
         return None
-    shown = _is_set_off(source, at)
+    shown = _is_set_off(text[max(0, at - len(before) - 300) : at - len(before)], before)
     return Fence(found["marks"], (found["language"] or "").lower(), found.end(), len(before), shown)
 
 
-def _is_set_off(source: Source, at: int) -> bool:
-    indent = source.before(at, 60)
-    above = source.text[max(0, at - len(indent) - 300) : at - len(indent)].rstrip(" \t")
+def _is_set_off(above: str, before: str) -> bool:
     line = above.rstrip().rsplit("\n", 1)[-1]
-    indented = indent.startswith(("    ", "\t")) and not indent.strip() and above.endswith("\n\n")
-    return (indented and not _LISTED.match(line)) or is_answer(source, at)
+    indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
+    return (indented and not _LISTED.match(line)) or _ANSWERED.search(before.strip() or line) is not None
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
@@ -119,9 +117,8 @@ def is_within_code(source: Source, fence: Fence, at: int) -> bool:
 
 def is_answer(source: Source, at: int) -> bool:
     """Whether the words before it, on its line or else above it, say that it is what a tool returned."""
-    before = source.before(at, 60).rstrip(" \t`[\"'(*")
-    start = at - len(source.before(at, 60))
-    label = before or source.text[max(0, start - 120) : start].rstrip().rsplit("\n", 1)[-1]
+    before = source.before(at, 60)
+    label = before.rstrip(" \t`[\"'(*") or source.text[max(0, at - 180) : at - len(before)].rstrip().rsplit("\n", 1)[-1]
     return _ANSWERED.search(label) is not None
 
 

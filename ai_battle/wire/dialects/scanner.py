@@ -37,6 +37,7 @@ _NOT_OURS = re.compile(
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
 _OBJECT = re.compile(r"\s*(?=\{)")
 _TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>")
+_NEXT = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")
 _CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
 
 
@@ -172,9 +173,6 @@ class Scanner:
 
     def _within(self, outer: Fence, inner: Fence | None, at: int, end: int) -> Piece:
         """Marks in a fenced block: they show another block, or close this one."""
-        if inner and inner.language in CALLING and outer.language in CALLING:
-            self._fence = None
-            return self._opened(at, inner)
         if inner and inner.language and not self.tools.known(inner.language):
             return self._shown(at, inner)
         if self.source.text[at:end].startswith(outer.marks):
@@ -198,7 +196,7 @@ class Scanner:
         """A block that is there for calls, with the marks that close it, however many they are."""
         piece = read_block(self.source, at, fence, self.tools)
         closing = _CLOSING.match(self.source.text, piece.end) if piece.is_call else None
-        if closing:
+        if closing or (piece.calls and _NEXT.match(self.source.text, piece.end)):
             self._fence = None
         end = closing.end() if closing else piece.end
         return replace(piece, end=end, cut=piece.cut or not piece.calls)

@@ -65,19 +65,10 @@ def _limit(orders: Orders) -> None:
         limits[resource.RLIMIT_AS] = orders.address_space
     if orders.alone:
         limits[resource.RLIMIT_NPROC] = orders.tasks
-    else:
-        _be_first_to_go()
     for kind, wanted in limits.items():
         allowed = resource.getrlimit(kind)[1]
         value = wanted if allowed == resource.RLIM_INFINITY else min(wanted, allowed)
         resource.setrlimit(kind, (value, value))
-
-
-def _be_first_to_go() -> None:
-    """When the machine runs out of memory: without a namespace that ends with it, the supervisor is needed."""
-    if _system.LINUX:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("900")
 
 
 def _restrict(orders: Orders, post: _socket.socket) -> None:

@@ -24,10 +24,16 @@ def notes_on(discussion: Discussion) -> Iterator[str]:
 
 def _on_tools(discussion: Discussion) -> Iterator[str]:
     tools = discussion.tools
-    if not tools or not tools.enabled:
-        for key in ("sandbox", "workspace", "allow_hosts"):
-            if key in discussion.model_fields_set:
-                yield f"discussion.{key}: has no effect without tools"
+    if tools and tools.enabled:
+        if tools.tool_format and tools.calling in ("native", "json"):
+            yield f"discussion.tools.tool_format: has no effect with 'calling: {tools.calling}'"
+        return
+    for key in ("sandbox", "workspace", "allow_hosts"):
+        if key in discussion.model_fields_set:
+            yield f"discussion.{key}: has no effect without tools"
+    for name, participant in discussion.models.items():
+        if "approval" in participant.model_fields_set:
+            yield f"discussion.models.{name}.approval: has no effect without tools"
 
 
 def _on_participant(participant: ParticipantSettings) -> Iterator[str]:

@@ -67,7 +67,9 @@ class Runner(Section):
     summarize_threshold: Positive = Field(
         default=4000, description="Results longer than this many characters are summed up."
     )
-    backoff_seconds: Amount = Field(default=0.1, description="Pause before a failed tool is tried again.")
+    backoff_seconds: Amount = Field(
+        default=0.1, description="Seconds before the second round of calls; twice as long before each one after it."
+    )
 
 
 class Tools(Section):

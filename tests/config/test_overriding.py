@@ -47,6 +47,16 @@ def test_new_settings_and_entries_of_lists_can_be_reached(loaded: Load) -> None:
     assert [entry.say for entry in models["Bob"].script] == ["un", "deux"]
 
 
+def test_a_key_beside_a_plain_list_of_tools_leaves_the_list_as_it_is(loaded: Load) -> None:
+    overrides = ("tools.workspace=./work", "tools.approval.default=ask", "tools.registry.0=current_time")
+    tools = loaded(f"{SMALL}  tools: [calculator]\n", None, overrides).file.discussion.tools
+
+    assert tools
+    assert (tools.workspace, tools.approval.default) == ("./work", "ask")
+    assert [entry.name for entry in tools.registry] == ["current_time"]
+    assert loaded(f"{SMALL}  tools: [calculator]\n", None, ("tools.0=current_time",)).file.discussion.tools
+
+
 def test_an_empty_value_takes_a_setting_away(loaded: Load) -> None:
     assert loaded(f"{SMALL}  turns: 9\n", None, ("turns=",)).file.discussion.turns == 3
 

@@ -8,8 +8,11 @@ import pytest
 
 from ai_battle.conversation import ConversationManager
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import EventLog, ToolCalled, TurnFinished
+from ai_battle.core.events import EventLog, ToolCalled, TurnFinished, Warned
+from ai_battle.core.messages import ToolCall
+from ai_battle.core.tooling import ToolDecided
 from ai_battle.testing import FakeProviders, call
+from ai_battle.tools.approval import Answer
 
 DICE = '''
 from ai_battle import tool
@@ -102,6 +105,58 @@ async def test_an_outcome_is_asked_for_without_tools(fakes: FakeProviders) -> No
     last = max((*fakes.openai.questions, *fakes.anthropic.questions), key=lambda question: question.time)
     assert "Say what came of it." in last.raw.decode()
     assert "tools" not in last.body
+
+
+async def test_a_program_can_be_asked_about_the_calls_that_the_file_wants_somebody_to_be_asked_about(
+    fakes: FakeProviders,
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    async def approve(call: ToolCall, participant: str) -> Answer:
+        asked.append((participant, call.name))
+        return Answer(call.name != "current_time", reason="it is late")
+
+    tools = {"registry": ["calculator", "current_time"], "approval": {"ask": ["current_time"]}}
+    ann = {"approval": {"ask": ["calculator"]}}
+    fakes.openai.says(call("calculator", expression="6 * 7"), call("current_time"), "It is 42, and late.")
+    fakes.anthropic.says(call("calculator", expression="6 * 8"), "48.")
+    turns, log, _ = await played(discussion(tools, ann=ann), approve=approve)
+
+    assert asked == [("ann", "calculator"), ("ann", "current_time")]
+    decided = [(e.speaker, e.call.name, e.decision, e.by) for e in log.events if isinstance(e, ToolDecided)]
+    assert decided == [
+        ("ann", "calculator", "allowed", "person"),
+        ("ann", "current_time", "denied", "person"),
+        ("bob", "calculator", "allowed", "policy"),
+    ]
+    assert "it is late" in turns[0].steps[3].tool_results[0].text
+
+
+async def test_what_approval_says_of_a_tool_that_nobody_has_is_told(fakes: FakeProviders, here: Path) -> None:
+    (here / "dice.py").write_text(DICE)
+    tools = {"paths": ["dice.py"], "approval": {"deny": ["rol"], "ask": ["calculator"]}}
+    _, log, _ = await played(discussion(tools | {"registry": [{"name": "calculator", "enabled": False}]}))
+    warned = [event.message for event in log.events if isinstance(event, Warned)]
+    assert warned == ["approval names 'rol', and there is no such tool; did you mean 'roll'?"]
+
+
+async def test_a_form_for_calls_in_text_has_no_effect_where_there_are_none(fakes: FakeProviders) -> None:
+    tools = {"registry": ["calculator"], "tool_format": "xml"}
+    _, silent, _ = await played(discussion(tools))
+    _, log, _ = await played(discussion(tools | {"calling": "native"}))
+    assert not [event for event in silent.events if isinstance(event, Warned)]
+    [warned] = [event.message for event in log.events if isinstance(event, Warned)]
+    assert warned == "discussion.tools.tool_format: has no effect with 'calling: native'"
+
+
+async def test_a_model_is_told_of_the_form_that_the_file_names(fakes: FakeProviders) -> None:
+    said = '<function_calls>\n<invoke name="calculator">\n<parameter name="expression">6*7</parameter>\n</invoke>\n'
+    fakes.openai.says(said + "</function_calls>", "It is 42.")
+    turns, _, _ = await played(discussion({"registry": ["calculator"], "calling": "text", "tool_format": "xml"}))
+    assert turns[0].message.text == "It is 42."
+    first, second = fakes.openai.questions
+    assert "<invoke name=" in first.raw.decode().replace('\\"', '"')
+    assert '<invoke name="calculator">' in second.body["messages"][-2]["content"]
 
 
 @pytest.mark.parametrize(

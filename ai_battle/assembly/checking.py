@@ -11,6 +11,8 @@ from ..tools import loading as tool_files
 from ..tools import outfit as tool_outfit
 from . import pairs, sections
 from .models import Speaking, participant, require_local
+from .pairing import Workshop
+from .pairs import Placed
 from .surroundings import NO_TAPES, Surroundings, Tapes
 
 
@@ -59,18 +61,39 @@ def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
 
 
 def _of_pairs(said: Discussion, around: Surroundings) -> Iterator[Problem]:
-    wrong = tuple(pairs.problems(said, around))
-    yield from wrong
-    known_wrong = {problem.path for problem in wrong}
+    wrong = [*pairs.problems(said, around)]
     for placed in pairs.placed(said, around):
-        for steps, helper in pairs.helpers_of(placed.pair):
-            path = (*placed.path, *steps)
-            if path in known_wrong:
-                continue
-            try:
-                _try_out(helper.type, pairs.settings(helper, said), around, local_only=said.local_only)
-            except ConfigError as error:
-                yield Problem(path, str(error))
+        known = {problem.path for problem in wrong}
+        wrong += [each for each in _of_helpers(placed, said, around) if each.path not in known]
+    yield from wrong
+    if not wrong:
+        yield from _of_strategies(said, around)
+
+
+def _of_helpers(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
+    for steps, helper in pairs.helpers_of(placed.pair):
+        try:
+            _try_out(helper.type, pairs.settings(helper, said), around, local_only=said.local_only)
+        except ConfigError as error:
+            yield Problem((*placed.path, *steps), str(error))
+
+
+def _of_strategies(said: Discussion, around: Surroundings) -> Iterator[Problem]:
+    """What only a strategy knows of its options, by making it; not of code that the file names."""
+    for placed in pairs.placed(said, around):
+        if "." in placed.pair.strategy or _names_code(placed, said, around):
+            continue
+        name = placed.helped[0]
+        try:
+            Workshop(said, around).pair_up(name, participant(name, said.models[name], around), (placed,))
+        except ConfigError as error:
+            yield Problem((*placed.path, "strategy"), str(error))
+
+
+def _names_code(placed: Placed, said: Discussion, around: Surroundings) -> bool:
+    types = (pairs.settings(helper, said).type for _, helper in pairs.helpers_of(placed.pair))
+    providers = (parse(type_, around.providers).provider for type_ in (*types, said.models[placed.helped[0]].type))
+    return any("." in provider for provider in providers)
 
 
 def _try_out(name: str, spec: Speaking, around: Surroundings, *, local_only: bool) -> None:

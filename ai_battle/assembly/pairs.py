@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..config import Problem
-from ..config.collaboration import HelperSettings, Pair
+from ..config.collaboration import Help, HelperSettings, Pair
 from ..config.discussion import Discussion
 from ..config.problems import Path
 from ..core.errors import ConfigError
@@ -41,7 +41,7 @@ def of(name: str, pairs: tuple[Placed, ...]) -> tuple[Placed, ...]:
     return tuple(pair for pair in pairs if name in pair.helped)
 
 
-def helpers_of(pair: Pair) -> Iterator[tuple[Path, HelperSettings]]:
+def helpers_of(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
     """The models of a pair beside the primary, and where each stands in it."""
     yield from secondaries(pair)
     if pair.judge:
@@ -51,7 +51,7 @@ def helpers_of(pair: Pair) -> Iterator[tuple[Path, HelperSettings]]:
             yield (key, index), helper
 
 
-def secondaries(pair: Pair) -> Iterator[tuple[Path, HelperSettings]]:
+def secondaries(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
     """One alone is written without a list."""
     for index, helper in enumerate(pair.secondary):
         yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 
-from ..config.collaboration import Pair
+from ..config.collaboration import Help
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -13,7 +13,7 @@ from ..core.plugins import near
 STRATEGIES = "ai_battle.collaboration"
 JUDGING = ("threshold", "max_retries", "help_rate", "max_cost")
 HELPING = ("helper_timeout", "helper_sees", "limits")
-NO_OPTION = ("primary", "secondary", "strategy", "options")
+NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
 
 
 class Misused(Exception):
@@ -56,7 +56,7 @@ def clients_in(make: Callable[..., ModelClient]) -> Mapping[str, bool]:
     return {name: hint in lists for name, hint in wanted.items() if hint in (*lists, ModelClient, ModelClient | None)}
 
 
-def check(pair: Pair) -> None:
+def check(pair: Help) -> None:
     """Raises `ConfigError` for a strategy that is not there, and `Misused` for a key that does not go with it."""
     if "." in pair.strategy:
         return
@@ -73,7 +73,7 @@ def check(pair: Pair) -> None:
             raise Misused("options", f"{pair.strategy} has no option {key!r}{near(key, known)}")
 
 
-def written(pair: Pair) -> list[str]:
+def written(pair: Help) -> list[str]:
     return sorted(pair.model_fields_set - {*NO_OPTION})
 
 

@@ -53,10 +53,9 @@ class PairLimits(Section):
     per: Literal["turn", "run"] = Field(default="run", description="What the limits count over.")
 
 
-class Pair(Section):
-    """A model and the one that helps it."""
+class Help(Section):
+    """How a model is helped, and by whom."""
 
-    primary: Name = Field(description="A participant's name or a model type.", examples=["ollama-gemma3-1b"])
     secondary: Listed[Helper] = Field(
         default=(),
         description="The model that helps, or several: where one fails, the next stands in.",
@@ -78,6 +77,12 @@ class Pair(Section):
     )
     limits: PairLimits = Field(default=PairLimits(), description="Limits of the helper.")
     options: FreeMapping = Field(default={}, description="What a strategy of your own takes beside these.")
+
+
+class Pair(Help):
+    """A model and the one that helps it."""
+
+    primary: Name = Field(description="A participant's name or a model type.", examples=["ollama-gemma3-1b"])
 
 
 class Collaboration(Section):

@@ -112,3 +112,15 @@ def test_pairs_that_are_switched_off_are_not_looked_at() -> None:
     said["discussion"]["collaboration"]["enabled"] = False
 
     checked(said)
+
+
+def test_what_only_the_strategy_knows_to_be_wrong_is_told_before_the_run() -> None:
+    said = refused({"primary": "Ada", "strategy": "council", "peers": ["Bob"]})
+
+    assert "pairs[0].strategy: council takes two models or more in 'peers', not 1" in said
+
+
+def test_a_template_without_a_place_for_the_request_is_told_before_the_run() -> None:
+    pair = {"primary": "Ada", "strategy": "boost", "options": {"template": "Do it."}, **OTHER}
+
+    assert "pairs[0].strategy" in refused(pair)

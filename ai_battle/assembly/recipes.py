@@ -1,0 +1,85 @@
+"""A model and those that help it, to be put together as often as one is needed."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..collaboration._helping import Helping, HelpLimits, Spent
+from ..collaboration._pool import Pool
+from ..collaboration._stuck.detector import StuckDetector
+from ..config.collaboration import Help, HelperSettings
+from ..core.client import ModelClient
+from ..providers._voice import Voice
+from . import strategies
+from .models import Model, participant
+from .pairs import helpers_of
+from .surroundings import Surroundings
+
+PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
+
+Make = Callable[[str, HelperSettings], Model]
+"""A helper's model, by its name in the journal and its settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """`helpers` are named by their places in the file: "secondary", "peers.0"."""
+
+    model: Model
+    help: Help
+    helpers: Mapping[str, Model] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, voice: str, model: Model, help_: Help, make: Make) -> "Recipe":
+        """Raises `ConfigError` for a helper that can't be made."""
+        steps = ((".".join(map(str, steps)), settings) for steps, settings in helpers_of(help_))
+        return cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps})
+
+    @property
+    def large(self) -> Model | None:
+        """The secondary model; without one the last, as the dearest of several comes last."""
+        last = [*self.helpers.values()][-1:]
+        return self._first("secondary") or (last[0] if last else None)
+
+    def client(self, spent: Spent | None = None) -> ModelClient:
+        """With a detector and, without `spent`, with limits of its own; raises `ConfigError`."""
+        make = strategies.factory(self.help.strategy)
+        offered = {**self._plain(), **self._clients(), **self._terms(spent or Spent())}
+        taken = inspect.signature(make).parameters
+        options = {key: value for key, value in offered.items() if key in taken} | self.help.options
+        return make(self.model.client, self._secondary(), **options)
+
+    async def aclose(self) -> None:
+        for model in (self.model, *self.helpers.values()):
+            await model.client.aclose()
+
+    def _plain(self) -> dict[str, Any]:
+        return {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
+
+    def _clients(self) -> dict[str, Any]:
+        judge = self._first("judge")
+        several = {key: self._all(key) for key in ("models", "peers")}
+        found = {key: clients for key, clients in several.items() if clients}
+        return {**found, "judge": judge.client} if judge else found
+
+    def _terms(self, spent: Spent) -> dict[str, Any]:
+        limits = HelpLimits(**self.help.limits.model_dump())
+        helping = Helping(self.help.helper_timeout, self.help.helper_sees, limits, spent=spent)
+        return {"helping": helping, "stuck_detector": StuckDetector(self.help.threshold, self.help.max_retries)}
+
+    def _secondary(self) -> ModelClient | None:
+        helpers = self._all("secondary")
+        return Pool(helpers) if len(helpers) > 1 else next(iter(helpers), None)
+
+    def _all(self, key: str) -> tuple[ModelClient, ...]:
+        return tuple(model.client for name, model in self.helpers.items() if name.partition(".")[0] == key)
+
+    def _first(self, key: str) -> Model | None:
+        return next((model for name, model in self.helpers.items() if name.partition(".")[0] == key), None)
+
+
+def helper(voice: str, settings: HelperSettings, around: Surroundings) -> Model:
+    """A model under its own parameters; raises `ConfigError`."""
+    model = participant(voice, settings, around)
+    return replace(model, client=Voice(model.client, voice, model.options))

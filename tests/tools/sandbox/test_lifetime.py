@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -66,6 +67,42 @@ async def test_a_supervisor_that_dies_is_an_error_that_says_so(run: Run, workspa
     with pytest.raises(ToolError, match="ended without"):
         await task
     await _gone(workspace)
+
+
+_WEARS_OUT = """
+import ctypes, os, signal, socket, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+server = socket.socket(socket.AF_UNIX)
+server.bind("s")
+server.listen()
+watcher = libc.inotify_init()
+null = os.open("/dev/null", os.O_RDONLY)
+for _ in range(300):
+    for number in (-1, 999, null, watcher):
+        libc.connect(number, b"\\1\\0s\\0", 4)
+        libc.inotify_add_watch(number, b"nothing", 4095)
+    libc.inotify_add_watch(-1, b".", 4095)
+    os.close(os.open("/dev/shm/x", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+for _ in range(30):
+    if not (pid := os.fork()):
+        while True:
+            os.close(os.open("/dev/shm/x", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC))
+    time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)
+    os.wait()
+print("done")
+"""
+
+
+async def test_a_supervisor_does_not_run_out_of_descriptors(run: Run) -> None:
+    """It opens what it is asked about, and then could not see any more who is left."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    try:
+        outcome = await run(_WEARS_OUT, timeout=20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (outcome.stdout, outcome.exit_code) == ("done\n", 0), outcome.stderr
 
 
 def _parent(pid: int) -> int:

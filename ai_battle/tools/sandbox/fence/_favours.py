@@ -152,28 +152,36 @@ def _connect(call: Call, orders: Orders) -> Favour:
     if int.from_bytes(address[:2], "little") != _socket.AF_UNIX or not name:
         raise OSError(errno.EPERM, "not a socket of the program's own")
     target = _own(_place(call, None, name), orders, 0)
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, _system.descriptor_of(call.pid, call.small(0)))
-    waits = os.get_blocking(connection.fileno())
     try:
-        connection.setblocking(False)
-        connection.connect(f"/proc/self/fd/{target}")
+        _connect_to(target, _system.descriptor_of(call.pid, call.small(0)))
     finally:
-        os.set_blocking(connection.fileno(), waits)
-        connection.close()
         os.close(target)
     return Favour()
 
 
+def _connect_to(target: int, descriptor: int) -> None:
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor)
+    waits = os.get_blocking(descriptor)
+    try:
+        connection.setblocking(False)
+        connection.connect(f"/proc/self/fd/{target}")
+    finally:
+        os.set_blocking(descriptor, waits)
+        connection.close()
+
+
 def _watch(call: Call, orders: Orders) -> Favour:
     """A folder outside would tell the names of what changes in it."""
-    target = _own(_place(call, None, call.text(1)), orders, 0)
     watcher = _system.descriptor_of(call.pid, call.small(0))
     try:
-        path = f"/proc/self/fd/{target}".encode()
-        return Favour(value=_system.syscall(_WATCH, watcher, path, call.arguments[2] & ~_DONT_FOLLOW))
+        target = _own(_place(call, None, call.text(1)), orders, 0)
+        try:
+            path = f"/proc/self/fd/{target}".encode()
+            return Favour(value=_system.syscall(_WATCH, watcher, path, call.arguments[2] & 0xFFFFFFFF & ~_DONT_FOLLOW))
+        finally:
+            os.close(target)
     finally:
         os.close(watcher)
-        os.close(target)
 
 
 def _shared_memory(call: Call, orders: Orders) -> Favour:

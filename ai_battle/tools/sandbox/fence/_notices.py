@@ -48,8 +48,10 @@ def _reply(listener: int, call: int, favour: "_favours.Favour") -> None:
         _send(listener, _ANSWER.pack(call, favour.value, 0, 0))
     else:
         added = _ADDED.pack(call, 0, favour.descriptor, 0, _CLOSE_ON_EXEC if favour.close_on_exec else 0)
-        value = fcntl.ioctl(listener, _ADD_DESCRIPTOR, bytearray(added))
-        os.close(favour.descriptor)
+        try:
+            value = fcntl.ioctl(listener, _ADD_DESCRIPTOR, bytearray(added))
+        finally:
+            os.close(favour.descriptor)
         _send(listener, _ANSWER.pack(call, value, 0, 0))
 
 

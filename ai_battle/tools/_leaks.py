@@ -53,8 +53,12 @@ def _is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results
     flat = _flat(" ".join(returned))
     if not flat or all(_flat(text[span.start : span.end]) in flat for span in reading.spans):
         return bool(flat)
+    return bool(reading.calls) and _repeats(reading, returned, specs)
+
+
+def _repeats(reading: Reading, returned: list[str], specs: tuple[ToolSpec, ...]) -> bool:
     quoted = {call_key(call) for one in returned for call in read(one, specs).calls}
-    return bool(reading.calls) and quoted.issuperset(map(call_key, reading.calls))
+    return quoted.issuperset(map(call_key, reading.calls))
 
 
 def _flat(text: str) -> str:

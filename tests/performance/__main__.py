@@ -8,7 +8,7 @@ from contextlib import chdir
 from functools import partial
 from statistics import median
 
-from . import _bare, _dispatching, _memory, _ours, _sandboxed, _starting
+from . import _bare, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting
 from ._comparing import HEADER, Cost, compared, milliseconds, of_times
 from ._server import server
 from ._times import Times
@@ -87,6 +87,16 @@ def tools() -> None:
         )
 
 
+def dialects() -> None:
+    """The reader of tool calls: speed on ordinary answers; CPU for 1 MB of each hostile pattern, against 64 KB."""
+    texts = _dialects.answers()
+    print(f"{'answers in all dialects':44} {max(_dialects.speed(texts * 9) for _ in range(3)):8.2f} MB/s", flush=True)
+    for pattern in _dialects.HOSTILE:
+        sizes = (_dialects.LARGE, _dialects.SMALL)
+        large, small = (min(_dialects.milliseconds(pattern, size) for _ in range(2)) for size in sizes)
+        print(f"{pattern[:40]!r:44} {large:9.2f} ms {small:9.2f} ms   {large / small:5.2f}", flush=True)
+
+
 def sandbox() -> None:
     """Wall time of `print(1)` behind each fence, against a plain process."""
     for name, fence in _sandboxed.fences().items():
@@ -95,7 +105,8 @@ def sandbox() -> None:
 
 BOTH = (_ours.discussions, _bare.discussions)
 BENCHMARKS = {
-    work.__name__: work for work in (turns, growth, at_once, stream, first_token, imports, memory, tools, sandbox)
+    work.__name__: work
+    for work in (turns, growth, at_once, stream, first_token, imports, memory, tools, dialects, sandbox)
 }
 
 

@@ -8,6 +8,9 @@ from ...core.plugins import near
 
 Schema = Mapping[str, Any]
 TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+IN_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
+ALONE = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
 HOPS, DEPTH, NESTED = 20, 50, 3
 SHOWN = 60
 
@@ -19,13 +22,17 @@ def resolved(schema: Any, root: Schema) -> Schema:
     for _ in range(HOPS):
         if not isinstance(schema, Mapping):
             return {} if schema is not False else {"not": {}}
-        if not isinstance(target := schema.get("$ref"), str):
+        if not isinstance(schema.get("$ref"), str):
             return schema
-        beside = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = _found(target, root)
-        if beside and isinstance(schema, Mapping):
-            schema = {**schema, **beside}
+        schema = _followed(schema, root)
     return {}
+
+
+def _followed(schema: Schema, root: Schema) -> Any:
+    """What a reference leads to, together with what stands beside it."""
+    target = _found(schema["$ref"], root)
+    beside = {key: value for key, value in schema.items() if key != "$ref"}
+    return {**target, **beside} if beside and isinstance(target, Mapping) else target
 
 
 def schema_problems(schema: Any) -> list[str]:
@@ -39,7 +46,7 @@ def described(schema: Any, root: Schema, depth: int = 0) -> str:
         return "..."
     schema = resolved(schema, root)
     if isinstance(values := schema.get("enum"), list):
-        return " | ".join(shown(value) for value in values[:20]) + (" | ..." if len(values) > 20 else "")
+        return _described_values(values)
     if "const" in schema:
         return shown(schema["const"])
     for union in ("anyOf", "oneOf"):
@@ -65,6 +72,10 @@ def shown(value: Any) -> str:
     except (RecursionError, ValueError):
         return "something too large to show"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _described_values(values: list[Any]) -> str:
+    return " | ".join(map(shown, values[:20])) + (" | ..." if len(values) > 20 else "")
 
 
 def _described_type(schema: Schema, root: Schema, depth: int) -> str:
@@ -99,13 +110,18 @@ def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
         yield f"{place}: nested too deeply"
         return
     for key, value in schema.items():
-        inside = f"{at}.{key}" if at else str(key)
-        if key in KEYWORDS:
-            yield from KEYWORDS[key](value, inside)
-        for step, child in _children(key, value):
-            yield from _problems(child, f"{inside}{step}", root, depth + 1)
+        yield from _problems_of(key, value, at, root, depth)
     if _leads_nowhere(schema.get("$ref"), root):
         yield f"{place}: $ref {schema['$ref']!r} leads nowhere"
+
+
+def _problems_of(key: str, value: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
+    """Those of one keyword of the schema at `at`."""
+    inside = f"{at}.{key}" if at else str(key)
+    if key in KEYWORDS:
+        yield from KEYWORDS[key](value, inside)
+    for step, child in _children(key, value):
+        yield from _problems(child, f"{inside}{step}", root, depth + 1)
 
 
 def _leads_nowhere(reference: Any, root: Schema) -> bool:
@@ -114,13 +130,11 @@ def _leads_nowhere(reference: Any, root: Schema) -> bool:
 
 def _children(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The schemas inside a keyword's value."""
-    if key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
-        if isinstance(value, Mapping):
-            yield from ((f".{name}", child) for name, child in value.items())
-    elif key in ("anyOf", "oneOf", "allOf", "prefixItems") or (key == "items" and isinstance(value, list)):
-        if isinstance(value, list):
-            yield from ((f"[{number}]", child) for number, child in enumerate(value))
-    elif key in ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"):
+    if key in BY_NAME and isinstance(value, Mapping):
+        yield from ((f".{name}", child) for name, child in value.items())
+    elif key in IN_LISTS and isinstance(value, list):
+        yield from ((f"[{number}]", child) for number, child in enumerate(value))
+    elif key in ALONE:
         yield "", value
 
 

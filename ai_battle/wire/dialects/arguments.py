@@ -93,9 +93,9 @@ class _Work:
     def _typed(self, value: Any, schema: Schema, at: str) -> Any:
         types = _types(schema)
         if not types or any(has_type(value, name) for name in types):
-            return int(value) if isinstance(value, float) and "integer" in types and "number" not in types else value
+            return _whole(value, types)
         meant = converted(value, types)
-        if meant is NO_WORTH and "array" in types and value is not None:
+        if meant is NO_WORTH and "array" in types:
             meant = self._listed(value, schema)
         if meant is NO_WORTH:
             self.problems.append(f"{at or 'arguments'}: expected {described(schema, self.root)}, got {shown(value)}")
@@ -103,6 +103,8 @@ class _Work:
         return self._mended(value, meant, at)
 
     def _listed(self, value: Any, schema: Schema) -> Any:
+        if value is None:
+            return NO_WORTH
         listed = as_list(value)
         trial = self._trial()
         trial.value(listed, {key: item for key, item in schema.items() if key in ("items", "prefixItems")}, "")
@@ -165,9 +167,8 @@ class _Work:
     def _composed(self, value: Any, schema: Schema, at: str) -> Any:
         for part in schema.get("allOf", ()):
             value = self.value(value, part, at)
-        for union in ("anyOf", "oneOf"):
-            if union in schema:
-                value = self._one_of(value, schema[union], at)
+        for union in filter(schema.__contains__, ("anyOf", "oneOf")):
+            value = self._one_of(value, schema[union], at)
         if "not" in schema and self._fits(value, schema["not"]):
             self.problems.append(f"{at or 'arguments'}: {shown(value)} is not allowed")
         if "if" in schema:
@@ -210,6 +211,11 @@ class _Work:
 def _is_plainly_right(value: Any, schema: Schema) -> bool:
     """The usual case: one type, which it has, and no conditions."""
     return PLAIN.get(type(value)) == schema.get("type", "") and schema.keys() <= WORDS
+
+
+def _whole(value: Any, types: tuple[str, ...]) -> Any:
+    """5.0 where an integer is meant is 5."""
+    return int(value) if isinstance(value, float) and "integer" in types and "number" not in types else value
 
 
 def _types(schema: Schema) -> tuple[str, ...]:

@@ -28,18 +28,22 @@ def call_key(call: ToolCall, schema: Mapping[str, Any] = NO_SCHEMA) -> str:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    if depth > DEPTH:
-        return "..."
     match value:
-        case int() if value.bit_length() > BITS:
-            return hex(value)
-        case float() if value.is_integer() and abs(value) < EXACT:
-            return int(value)
+        case Mapping() | list() | tuple() if depth > DEPTH:
+            return "..."
         case Mapping():
             return {str(key): _plain(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
             return [_plain(item, depth + 1) for item in value]
+        case int() | float():
+            return _plain_number(value)
     return value
+
+
+def _plain_number(value: float) -> float | str:
+    if isinstance(value, int):
+        return hex(value) if value.bit_length() > BITS else value
+    return int(value) if value.is_integer() and abs(value) < EXACT else value
 
 
 def _filled(given: Mapping[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,18 +77,20 @@ class Fence:
 
 def fence_at(source: Source, at: int) -> Fence | None:
     """The fenced block that opens at `at`: at the start of a line, or where a language and a line break follow."""
-    text = source.text
-    before = source.before(at, 60)
-    if _INDENT.fullmatch(before):
-        found = _GLUED.match(text, at) or _FENCE.match(text, at)
-    else:
-        found = _FENCE.match(text, at)
-        announced = before.rstrip().endswith(":") or (found and found["language"])
-        found = found if announced and not before.endswith(('"', "'", "“", "(")) else None
+    text, before = source.text, source.before(at, 60)
+    found = _opening(text, at, before)
     if not found:
         return None
     shown = _is_set_off(text[max(0, at - len(before) - 300) : at - len(before)], before)
     return Fence(found["marks"], (found["language"] or "").lower(), found.end(), len(before), shown)
+
+
+def _opening(text: str, at: int, before: str) -> re.Match[str] | None:
+    if _INDENT.fullmatch(before):
+        return _GLUED.match(text, at) or _FENCE.match(text, at)
+    found = _FENCE.match(text, at)
+    announced = found and (found["language"] or before.rstrip().endswith(":"))
+    return found if announced and not before.endswith(('"', "'", "“", "(")) else None
 
 
 def _is_set_off(above: str, before: str) -> bool:

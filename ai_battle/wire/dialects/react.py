@@ -23,7 +23,6 @@ _MARKS = re.compile(r"\s*`*\w*\s*\Z")
 _UNCLOSED = re.compile(r"([`\"']).*(?<!\1)|[`\"']|[{\[<].*")
 _NOTHING = frozenset({"", "none", "null", "n/a"})
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=")
-_LINE = re.compile(r"[^\n]*")
 
 
 def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
@@ -51,18 +50,25 @@ def _announced(source: Source, at: int, tools: Offered) -> Piece | None:
 
 def _from_line(text: str, tool: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
     """Arguments that are no object: `city="Paris"`, or the text of the one parameter that there is."""
-    found = _LINE.match(text, at)
-    line = found.group().strip() if found else ""
+    line = _line(text, at)
+    end = at + len(line)
     if _ASSIGNMENT.match(line):
-        call, _ = read_call(f"({line})", tool, 0, tools)
-        return call, at + len(line)
+        return read_call(f"({line})", tool, 0, tools)[0], end
     names = tools.required(tool) or tuple(tools.properties(tool))
-    if line.lower() in _NOTHING and not (names and _MARKS.match(text, at + len(line))):
-        return ToolCall(tool, {}), at + len(line)
-    cut = not line or _UNCLOSED.fullmatch(line) is not None
-    if len(names) != 1 or cut:
-        raise Unreadable(at + len(line), cut=cut)
-    return ToolCall(tool, {names[0]: _unquoted(line, tools, tool, names[0])}), at + len(line)
+    if line.lower() in _NOTHING and not (names and _MARKS.match(text, end)):
+        return ToolCall(tool, {}), end
+    if len(names) != 1 or _is_cut(line):
+        raise Unreadable(end, cut=_is_cut(line))
+    return ToolCall(tool, {names[0]: _unquoted(line, tools, tool, names[0])}), end
+
+
+def _line(text: str, at: int) -> str:
+    end = text.find("\n", at)
+    return text[at : end if end >= 0 else len(text)].strip()
+
+
+def _is_cut(line: str) -> bool:
+    return not line or _UNCLOSED.fullmatch(line) is not None
 
 
 def _unquoted(line: str, tools: Offered, tool: str, name: str) -> Any:

@@ -89,16 +89,19 @@ def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall |
     named = next((key for key in NAMES if isinstance(value.get(key), str)), "")
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
-    given = next((key for key in ARGUMENTS if key in value), "")
-    name = tools.resolve(value[named]) if explicit else tools.known(value[named])
-    if name is None and (explicit or (given and not tools.open)):
-        raise Unknown(value[named])
+    given = next(filter(value.__contains__, ARGUMENTS), "")
+    name = _tool(value[named], tools, explicit=explicit, certain=explicit or bool(given))
     if name is None:
         return None
-    arguments = _mapping(value[given]) if given else _flat(value, named, name, tools)
-    if arguments is None or (not arguments and not (given or explicit) and tools.required(name)):
-        return None
-    return ToolCall(name, arguments, _id(value))
+    arguments = _mapping(value[given]) if given else _flat(value, named, name, tools, explicit=explicit)
+    return None if arguments is None else ToolCall(name, arguments, _id(value))
+
+
+def _tool(named: str, tools: Offered, *, explicit: bool, certain: bool) -> str | None:
+    name = tools.resolve(named) if explicit else tools.known(named)
+    if name is None and certain and (explicit or not tools.open):
+        raise Unknown(named)
+    return name
 
 
 def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
@@ -136,12 +139,13 @@ def _mapping(arguments: Any) -> dict[str, Any]:
     return arguments
 
 
-def _flat(value: dict[str, Any], named: str, name: str, tools: Offered) -> dict[str, Any] | None:
-    """Arguments that stand beside the name, if all of them are the tool's."""
+def _flat(value: dict[str, Any], named: str, name: str, tools: Offered, *, explicit: bool) -> dict[str, Any] | None:
+    """Arguments that stand beside the name, if all of them are the tool's, and it can do without those missing."""
     properties = tools.properties(name)
     beside = _BESIDE - properties.keys() | {named}
     rest = {key: item for key, item in value.items() if key not in beside}
-    return rest if rest.keys() <= properties.keys() else None
+    enough = rest or explicit or not tools.required(name)
+    return rest if enough and rest.keys() <= properties.keys() else None
 
 
 def _by_name(value: dict[str, Any], tools: Offered) -> list[ToolCall]:

@@ -26,10 +26,16 @@ def types_of(schema: Any) -> frozenset[str]:
         return frozenset((declared,))
     if isinstance(declared, list):
         return frozenset(filter(_is_text, declared))
+    return _types_of_options(schema) or _types_of_choices(_list(schema.get("enum")))
+
+
+def _types_of_options(schema: Mapping[str, Any]) -> frozenset[str]:
     options = [option for key in ("anyOf", "oneOf", "allOf") for option in _list(schema.get(key))]
-    found = frozenset[str]().union(*map(types_of, options))
-    choices = _list(schema.get("enum"))
-    return found or frozenset({"string"} if choices and all(map(_is_text, choices)) else ())
+    return frozenset[str]().union(*map(types_of, options))
+
+
+def _types_of_choices(choices: list[Any]) -> frozenset[str]:
+    return frozenset({"string"} if choices and all(map(_is_text, choices)) else ())
 
 
 def _list(value: Any) -> list[Any]:

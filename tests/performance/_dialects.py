@@ -1,0 +1,41 @@
+"""The reader of tool calls on hostile texts, and on ordinary answers in every dialect."""
+# ruff: noqa: E501
+
+import time
+
+from ai_battle import parse_tool_calls
+
+from ..wire.dialects.writers import AROUND, DIALECTS, OFFERED, SIMPLE, WRITTEN
+
+SMALL, LARGE = 64_000, 1_000_000
+HOSTILE = (
+    "`", "```tool\n", "```tool ", "```tool\n{\n", "```json\n{bad: json: }\n```\n", "{", "[", "[{", '{"a":', '"', '{"\\',
+    "<tool_call>", '<tool_call>{"name": "get_time", "arguments": {', "<think>", "[get_time(days=", "[get_time(" + "days=1, " * 9,
+    "get_time ", "get_time(", "<function=run_python><parameter=code>", 'Some {prose} with "quotes" (and more). ',
+    '<tool_call>{"name": "get_time", "arguments": {}}</tool_call>\n',
+)  # fmt: skip
+
+
+def answers() -> list[str]:
+    """Each dialect once with a small call and once with code, between sentences."""
+    return [
+        AROUND["around"].replace("%", write(calls))
+        for write in DIALECTS.values()
+        for calls in (SIMPLE[:2], WRITTEN[:1], WRITTEN[3:5])
+    ]
+
+
+def speed(texts: list[str]) -> float:
+    """Megabytes a second."""
+    started = time.process_time()
+    for text in texts:
+        parse_tool_calls(text, OFFERED)
+    return sum(len(text.encode()) for text in texts) / 1e6 / (time.process_time() - started)
+
+
+def milliseconds(pattern: str, size: int) -> float:
+    """CPU time for so many characters of a pattern, again and again."""
+    text = pattern * (size // len(pattern))
+    started = time.process_time()
+    parse_tool_calls(text, OFFERED)
+    return (time.process_time() - started) * 1e3

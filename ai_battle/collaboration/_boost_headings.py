@@ -12,7 +12,7 @@ WIDTH = 240
 """No heading is longer: only so much of a line decides whether it is one."""
 
 _FORMATS: dict[int, Kind] = {1: "summary", 2: "guidance", 3: "other"}
-_NUMERALS = {"一": 1, "二": 2, "三": 3}
+_NUMERALS = {"一": 1, "二": 2, "三": 3, "i": 1, "ii": 2, "iii": 3}
 
 _STRENGTHS = ("also", "meant", "own")
 Parts = Mapping[str, str]
@@ -40,7 +40,8 @@ _HEADING = re.compile(
     (?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?
     (?P<outer>\*{1,3}|_{1,3})?
     (?P<count>(?P<format>(?:format|section|part|option|teil|partie|parte|格式|部分)[ \t]*)?
-       \(?(?P<number>\d{1,2}|[一二三①②③④])(?P<dot>[ \t]?[.):\uff1a、\u2013—-]*)(?P<close>\*{1,3}|_{1,3})?[ \t]*)?
+       \(?(?P<number>\d{1,2}|[一二三①②③④]|i{1,3}(?=[.)]))
+       (?P<dot>[ \t]?[.):\uff1a、\u2013—-]*)(?P<close>\*{1,3}|_{1,3})?[ \t]*)?
     (?P<inner>\*{1,3}|_{1,3})?
     (?P<bracket>[\[【「])?
     (?P<label>[^\W\d_](?:[^\W\d_]|[\u0300-\u036f]|[ \t&'\u2019/]){0,59})?
@@ -113,7 +114,7 @@ def _meant_by_number(parts: Parts) -> tuple[Kind, int] | None:
 def _number(written: str) -> int:
     if written.isdecimal():
         return int(written)
-    return _NUMERALS.get(written) or int(unicodedata.digit(written or "0"))
+    return _NUMERALS.get(written.lower()) or int(unicodedata.digit(written or "0"))
 
 
 def _opening(parts: Parts) -> str:

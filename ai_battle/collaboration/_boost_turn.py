@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Literal
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
+from ..core.errors import CutShort, ProviderError
 from ..core.events import Emit, Event
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec
 from ..core.helping import BoostStep, HelpFailed
@@ -121,6 +121,8 @@ class BoostTurn:
         started = monotonic()
         planned = await self._turn.ask(planner, asked, why, "boost")
         self._seconds -= monotonic() - started
+        if planned and planned.cut and self._aloud.has_said:
+            raise CutShort(planned.cut, planned.text)
         if planned and (problem := _useless(planned.text)):
             await self._turn.failed(problem)
             await self._turn.drop(planned, problem)

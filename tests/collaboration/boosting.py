@@ -81,6 +81,7 @@ class Stage:
 
     fakes: FakeProviders
     helping: Helping = field(default_factory=Helping)
+    patience: Patience = ONCE
 
     @property
     def boost(self) -> FakeProvider:
@@ -101,9 +102,9 @@ class Stage:
 
     def clients(self) -> tuple[ModelClient, ModelClient]:
         url = self.fakes.environment["OPENAI_BASE_URL"]
-        boost = create_client("openai/gpt-4o", patience=ONCE, base_url=url, api_key="test-key")
+        boost = create_client("openai/gpt-4o", patience=self.patience, base_url=url, api_key="test-key")
         auxiliary = create_client(
-            "anthropic/claude-haiku-4-5", patience=ONCE, base_url=self.auxiliary.url, api_key="test-key"
+            "anthropic/claude-haiku-4-5", patience=self.patience, base_url=self.auxiliary.url, api_key="test-key"
         )
         return boost, auxiliary
 

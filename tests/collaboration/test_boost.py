@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from ai_battle.assembly import Patience
 from ai_battle.collaboration._helping import Helping, HelpLimits
 from ai_battle.collaboration.boost import BoostLoop, create
 from ai_battle.core.client import ModelClient
-from ai_battle.core.errors import ConfigError, ProviderError
+from ai_battle.core.errors import ConfigError, CutShort, ProviderError
 from ai_battle.core.events import AttemptFailed, DraftDelta, Event, ModelReplied, TextDelta, ToolCallDelta
 from ai_battle.core.exchange import NOTHING_USED, ModelRequest
 from ai_battle.core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed
@@ -357,6 +358,35 @@ async def test_the_journal_hears_each_round(stage: Stage) -> None:
     assert told.heard.of(BoostStep) == [BoostStep(0, "other", OTHER), BoostStep(1, "guidance", GUIDANCE)]
 
 
+async def test_a_listener_that_has_heard_enough_of_a_summary_ends_the_call(stage: Stage) -> None:
+    """It is the answer that is cut then, and no reason to plan once more."""
+    stage.says([reply(f"SUMMARY:\n{LONG}", pace=0.001)])
+    loop = BoostLoop(*stage.clients())
+
+    async def listen(event: Event) -> None:
+        if isinstance(event, TextDelta):
+            raise CutShort("enough", event.text)
+
+    with pytest.raises(CutShort, match="enough"):
+        await loop.complete(asked("What is it?", READ), listen)
+    await loop.aclose()
+    assert stage.calls == (1, 0)
+
+
+async def test_a_listener_that_has_heard_enough_of_the_auxiliary_model_ends_the_call(stage: Stage) -> None:
+    stage.says([GUIDANCE], [LONG])
+    loop = BoostLoop(*stage.clients())
+
+    async def listen(event: Event) -> None:
+        if isinstance(event, DraftDelta) and stage.auxiliary.questions:
+            raise CutShort("enough", event.text)
+
+    with pytest.raises(CutShort, match="enough"):
+        await loop.complete(asked("What is it?", READ), listen)
+    await loop.aclose()
+    assert stage.calls == (1, 1)
+
+
 # What fails
 
 
@@ -412,6 +442,20 @@ async def test_a_summary_that_takes_too_long_is_taken_back(stage: Stage) -> None
     assert LONG[:30] in failed.partial
     assert failed.reason == "no answer within 0.8 s"
     assert told.heard.text == told.text == "Directly."
+
+
+@pytest.mark.parametrize("broken", ["boost", "auxiliary"])
+async def test_what_broke_off_and_was_asked_again_is_heard_once(stage: Stage, broken: str) -> None:
+    """The provider's client tries again by itself: listeners forget the first attempt, and so does the loop."""
+    stage.patience = Patience(retries=1, seconds=10)
+    whole = reply(f"SUMMARY:\n{LONG}" if broken == "boost" else LONG, calls=[] if broken == "boost" else [READ_IT])
+    spoiled = [fault("close_mid_stream", reply=whole), whole]
+    stage.says(spoiled if broken == "boost" else [GUIDANCE], [] if broken == "boost" else spoiled)
+    told = await stage.ask(asked("Analyze the sales.", READ))
+
+    assert told.heard.of(AttemptFailed)
+    assert told.text.strip() == LONG.strip()
+    assert stage.calls == ((2, 0) if broken == "boost" else (1, 2))
 
 
 async def test_the_time_counts_over_all_attempts(stage: Stage) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import AsyncIterator
 from typing import TextIO
@@ -20,6 +19,7 @@ from ._question import question
 
 HINT = "  y yes · n no, n WHY tells the model why · always, never: for the whole run"
 PROMPT = "  y/n/always/never> "
+USUAL_WIDTH, WIDEST = 80, 120
 YES, NO, ALWAYS, NEVER = ("y", "yes"), ("n", "no"), ("a", "always"), ("never",)
 
 
@@ -74,8 +74,8 @@ class AtTerminal:
 
 async def _answered(call: ToolCall, participant: str, out: TextIO) -> Answer:
     """Asks until it is answered; the end of the input is a no. What was typed before the question is no answer."""
-    colour = "NO_COLOR" not in os.environ
-    width = min(shutil.get_terminal_size().columns, 120)
+    colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    width = min(os.get_terminal_size(out.fileno()).columns or USUAL_WIDTH, WIDEST)
     lines = (*question(call, participant, width, colour=colour), click.style(HINT, dim=True) if colour else HINT)
     out.write("\n" + "\n".join(lines) + "\n")
     _forget_what_was_typed()

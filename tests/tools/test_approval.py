@@ -14,6 +14,7 @@ from ai_battle.testing import ScriptedClient, call
 from ai_battle.tools.approval import Answer, Consent, Decision, Person, verdict
 from ai_battle.tools.base import Tool
 from ai_battle.tools.client import ToolCapableClient
+from ai_battle.tools.formats.text import TextTools
 from ai_battle.tools.limits import RunnerLimits
 from tests.tools.test_client import Recording
 
@@ -182,6 +183,20 @@ async def test_a_denied_tool_is_not_offered_and_a_call_of_it_is_refused_all_the_
     assert tool.calls == []
     assert decisions(events) == [("look", "denied", "policy")]
     assert "look may not be used in this discussion" in told(model)[0]
+
+
+async def test_a_call_of_a_denied_tool_that_stands_in_the_text_is_one_of_a_tool_that_there_is_not() -> None:
+    model = ScriptedClient('```tool\n{"tool": "look", "parameters": {}}\n```', "Done.")
+    consent = Consent("ann", (Approval(deny=("look",)),))
+    tools = [tool := Recording("look"), Recording("read")]
+    client = ToolCapableClient(TextTools(model), tools, QUICK, consent=consent)
+    response = await client.complete(REQUEST, log := EventLog())
+
+    assert "look(" not in model.requests[0].system
+    assert tool.calls == []
+    assert decisions(log.events) == []
+    assert "look" in model.requests[1].messages[-1].text
+    assert response.text == "Done."
 
 
 async def test_where_all_tools_are_denied_the_model_is_asked_without() -> None:

@@ -39,6 +39,7 @@ _HEADING = re.compile(
     (?P<rule>[=~-]{2,8}[ \t]*)?
     (?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?
     (?P<outer>\*{1,3}|_{1,3})?
+    (?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?
     (?P<count>(?P<format>(?:format|section|part|option|teil|partie|parte|格式|部分)[ \t]*)?
        \(?(?P<number>\d{1,2}|[一二三①②③④]|i{1,3}(?=[.)]))
        (?P<dot>[ \t]?[.):\uff1a、\u2013—-]*)(?P<close>\*{1,3}|_{1,3})?[ \t]*)?
@@ -53,9 +54,7 @@ _HEADING = re.compile(
     (?P<rest>.*)$""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_TO_WHOM = re.compile(
-    r" (?:for|to|an|fur|pour|para) (?:the |das |le |el )?(?:auxiliary|aux|hilfs|auxiliar)[a-z -]*$| section$"
-)
+_TO_WHOM = re.compile(r" (?:for|to|an|fur|pour|para|per) [a-z ]*(?:aux|ausil|hilf)[a-z -]*$| section$| ?/.*$")
 
 
 @dataclass(frozen=True, slots=True)

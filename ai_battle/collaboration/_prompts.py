@@ -8,6 +8,10 @@ from string import Template
 
 from ..core.messages import ToolCall
 
+SECTIONS = (
+    "instructions", "history", "prompt", "attempt", "tools", "done", "done_since", "advice", "criticism", "correction",
+)  # fmt: skip
+
 
 def filled(name: str, **values: str) -> str:
     """`prompts/<name>.md` with its places filled; what is filled in is not looked at again."""
@@ -15,11 +19,8 @@ def filled(name: str, **values: str) -> str:
 
 
 def marked(tag: str, text: str) -> str:
-    """The text between tags that nothing inside of it can close; nothing for no text."""
-    if not text.strip():
-        return ""
-    safe = re.sub(rf"<(?=\s*/\s*{tag})", "&lt;", text, flags=re.IGNORECASE)
-    return f"<{tag}>\n{safe.strip()}\n</{tag}>"
+    """The text between tags that nothing inside of it can close or open; nothing for no text."""
+    return f"<{tag}>\n{_tags(tag).sub('&lt;', text).strip()}\n</{tag}>" if text.strip() else ""
 
 
 def shortened(text: str, characters: int) -> str:
@@ -33,6 +34,12 @@ def shortened(text: str, characters: int) -> str:
 def arguments_text(call: ToolCall) -> str:
     """The arguments as JSON; those that were none, as they came."""
     return call.malformed or json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
+
+
+@cache
+def _tags(tag: str) -> re.Pattern[str]:
+    """Where such a tag, or that of another section, begins."""
+    return re.compile(rf"<(?=\s{{0,3}}/?\s{{0,3}}(?:{'|'.join((tag, *SECTIONS))})\b)", re.IGNORECASE)
 
 
 @cache

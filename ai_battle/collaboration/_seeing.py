@@ -15,7 +15,7 @@ from ._prompts import arguments_text, filled, marked, shortened
 HISTORY_TOKENS = 6_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
-UNSEEN = "It was judged not good enough."
+UNSEEN = "a check has found it poor."
 
 
 @dataclass(frozen=True, slots=True)

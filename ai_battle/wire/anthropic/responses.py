@@ -38,18 +38,26 @@ READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usag
 
 def encode_response(response: ModelResponse, model: str) -> bytes:
     """The answer under the name `model` that the client asked for."""
-    stop = "tool_calls" if response.tool_calls and response.stop == "end" else response.stop
+    reason, sequence = stop_of(response)
     body = {
         "id": f"msg_{uuid4().hex[:24]}",
         "type": "message",
         "role": "assistant",
         "model": model,
         "content": list(_said(response.message.parts)),
-        "stop_reason": STOP_REASONS[stop],
-        "stop_sequence": None,
+        "stop_reason": reason,
+        "stop_sequence": sequence,
         "usage": encode_usage(response.usage),
     }
     return dumps(body | own(WIRE, response.extra))
+
+
+def stop_of(response: ModelResponse) -> tuple[str, str | None]:
+    """The reason for the stop, and the stop sequence where it is known; several servers say `stop` with calls."""
+    sequence = own(WIRE, response.extra).get("stop_sequence") or _stop_string(response)
+    if response.stop in ("end", "stop_sequence") and response.tool_calls:
+        return "tool_use", None
+    return ("stop_sequence" if sequence and response.stop == "end" else STOP_REASONS[response.stop]), sequence
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
@@ -92,6 +100,13 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
         model=given(body, "model", ""),
         extra=kept(WIRE, body, READ),
     )
+
+
+def _stop_string(response: ModelResponse) -> str | None:
+    """vLLM and SGLang say which of the stop sequences it was, in a field of their own."""
+    choice = own("openai", response.extra).get("choice") or {}
+    found = choice.get("stop_reason") or choice.get("matched_stop")
+    return found if isinstance(found, str) else None
 
 
 def _said(parts: Iterable[Part]) -> Iterable[Block]:

@@ -58,13 +58,17 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
     for call, encoded in zip(message.tool_calls, body.get("tool_calls", ()), strict=True):
         encoded["function"]["arguments"] = call.malformed or encoded["function"]["arguments"]
     extra = own(response.extra)
-    reason = REASONS.get(response.stop, response.stop)
-    choice = {"index": 0, "message": {**body, "refusal": None}, "finish_reason": reason, "logprobs": None}
+    choice = {"index": 0, "message": {**body, "refusal": None}, "finish_reason": reason_of(response), "logprobs": None}
     if response.stop == "refusal":
         choice["message"] = {**body, "refusal": message.text}
     head = {"id": f"chatcmpl-{uuid4().hex}", "object": "chat.completion", "created": int(time.time()), "model": model}
     choices = [{**choice, **extra.pop("choice", {})}]
     return dumps({**head, "choices": choices, "usage": encode_usage(response.usage), **extra})
+
+
+def reason_of(response: ModelResponse) -> str:
+    reason = REASONS.get(response.stop, response.stop)
+    return "tool_calls" if reason == "stop" and response.tool_calls else reason
 
 
 def read_stop(reason: Any, message: Message) -> Stop:

@@ -74,6 +74,12 @@ class Tally:
         return first if alone and len(first) > 1 and 2 * len(first) >= self.voters else ()
 
     @property
+    def margin(self) -> int:
+        """How many votes the largest group is ahead of the next."""
+        first, *others = map(len, self.groups or ((),))
+        return first - max(others, default=0)
+
+    @property
     def share(self) -> float:
         """The share of the largest group; 0 for no votes."""
         return len(self.groups[0]) / self.voters if self.groups else 0.0

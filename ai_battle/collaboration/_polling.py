@@ -22,6 +22,7 @@ NOTHING_YET = ModelResponse(Message("assistant", ()))
 COMPARED = "a second opinion to compare with"
 ANOTHER = "another answer was served"
 SHOWN = 80
+AHEAD = 2
 
 
 class Doubts(Judges, Protocol):
@@ -73,6 +74,11 @@ class Poll:
         others = [other.ballot for other in self.voices if other is not voice]
         return weighed(voice.judged, voice.ballot, others)
 
+    @property
+    def open(self) -> bool:
+        """Whether one more voice could matter: they are divided, and the largest group is not two ahead."""
+        return self.divided and self.tally.margin < AHEAD
+
     async def hear(self, *answers: Coroutine[Any, Any, Draft | None]) -> None:
         """All at once; those that bring nothing have no voice."""
         for draft in await together(*answers):
@@ -92,7 +98,8 @@ class Poll:
         voice = self.leader or self.voices[0]
         if self.divided and not self.leader:
             return await self.doubt(f"no two agree: {', '.join(shown(each.ballot) for each in self.voices)}", helper)
-        if voice.judged.stuck and self.with_votes(voice).quality < self._detector.threshold:
+        judged = self.with_votes(voice)
+        if judged.at_once or (judged.stuck and judged.quality < self._detector.threshold):
             return await self.doubt(voice.judged.reason, helper)
         return await self.serve(voice)
 

@@ -17,8 +17,8 @@ MEASURED = ""
 class Council(ModelClient):
     """`primary` and `peers`, best each of another family; `secondary` answers where no answer leads.
 
-    `reserve` are asked one after the other, only where the first are not of one mind: a second look that costs a
-    small model and spares the large one. Answers that can't be compared leave the decision to the detector.
+    `reserve` are asked one after the other, until an answer is two votes ahead: a second look that costs a small
+    model and spares the large one. Answers that can't be compared leave the decision to the detector.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Council(ModelClient):
         poll = Poll(turn, request, self.detector)
         await poll.hear(turn.draft(self.primary, request), *(poll.peer(Quiet(peer)) for peer in self.peers))
         for another in self.reserve:
-            if not poll.divided:
+            if not poll.open:
                 break
             await poll.hear(poll.peer(another))
         return await poll.decide(self.secondary)

@@ -83,7 +83,8 @@ def test_what_leads_is_said_by_two_by_half_and_by_more_than_anything_else(votes:
 
 def test_share_and_entropy_say_how_divided_opinions_are() -> None:
     of_one_mind, divided = Tally.of([EIGHTEEN] * 3), Tally.of([EIGHTEEN, TWENTY, None])
-    assert (of_one_mind.share, of_one_mind.entropy) == (1, 0)
+    assert (of_one_mind.share, of_one_mind.entropy, of_one_mind.margin) == (1, 0, 3)
+    assert (divided.margin, Tally.of([EIGHTEEN, TWENTY, EIGHTEEN]).margin, Tally.of([]).margin) == (0, 1, 0)
     assert [divided.share, divided.entropy] == pytest.approx([1 / 3, 1])
 
 

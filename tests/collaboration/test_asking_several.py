@@ -26,6 +26,8 @@ USELESS: dict[str, Fault | Reply] = {
     "refuses": fault("refusal"),
     "says nothing": reply(""),
 }
+HARD_CHECKS = StuckDetector(threshold=0)
+"""Finds what is cut off, empty or a loop, and has no doubts about the rest."""
 CUT = reply("Let me see: 7 and 11 make", stop="length")
 
 
@@ -38,6 +40,7 @@ async def models() -> AsyncIterator[Models]:
 def of(models: Models, make: Callable[..., ModelClient], **options: Any) -> ModelClient:
     """The strategy over all four models."""
     small, second, third, large = map(models.client, models.all)
+    options.setdefault("stuck_detector", HARD_CHECKS)
     beside: dict[str, Any] = {"peer": {"peers": [second]}, "council": {"peers": [second, third]}, "vote": {}}
     name = make.__module__.rpartition(".")[2]
     if name == "cascade":
@@ -78,7 +81,7 @@ async def test_where_two_differ_the_large_model_answers(models: Models) -> None:
 
 async def test_without_a_large_model_the_likelier_answer_is_served(models: Models) -> None:
     models.small.says(CUT)
-    client = peer.create(models.client(models.small), peers=[models.client(models.peer)])
+    client = peer.create(models.client(models.small), peers=[models.client(models.peer)], stuck_detector=HARD_CHECKS)
     response = await client.complete(asked())
     await client.aclose()
     assert (response.text, models.calls) == ("The answer is 18.", (1, 1, 0, 0))
@@ -210,6 +213,7 @@ async def test_the_reserve_is_asked_only_where_opinions_are_divided(models: Mode
         *map(models.client, (models.small, models.large)),
         peers=[models.client(models.peer), models.client(models.third)],
         models=[reserve],
+        stuck_detector=HARD_CHECKS,
     )
     await client.complete(asked())
     assert (models.calls, len(reserve.requests)) == ((1, 1, 1, 0), 0)
@@ -287,7 +291,7 @@ async def test_samples_are_calls_of_their_own_with_seeds_and_a_temperature(model
 
 async def test_a_sample_that_fails_is_one_vote_less(models: Models) -> None:
     script = ScriptedClient("#### 18", {"fail": "rate_limited"}, "#### 18")
-    response = await vote.create(script, samples=3).complete(asked())
+    response = await vote.create(script, samples=3, stuck_detector=HARD_CHECKS).complete(asked())
     assert (response.text, len(script.requests)) == ("#### 18", 3)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ._helping import Helping, Turn
 from ._trying import Judges, Trying
 
@@ -35,6 +35,10 @@ class Paired(ModelClient):
         self.pair = pair
         self._strategy = strategy
         self._help = help
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        return self.pair.primary.offered
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         turn = Turn(self._strategy, self.pair.helping, emit)

@@ -3,7 +3,7 @@
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ._boost_reply import Guidance, Summary
 from ._boost_template import template_of
 from ._boost_turn import BoostTurn, Models
@@ -37,6 +37,10 @@ class BoostLoop(ModelClient):
         self.max_loops = max_loops
         self.helping = helping or Helping()
         self.template = template_of(template)
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        return self.auxiliary.offered
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         models = Models(self.boost, self.auxiliary, self.template, self.helping)

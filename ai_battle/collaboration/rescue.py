@@ -2,7 +2,7 @@
 
 from ..core.client import ModelClient
 from ..core.events import Emit, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ._helping import Helping
 from ._paired import Pair, Paired
 from ._prompts import filled, marked
@@ -42,6 +42,10 @@ class ModelCollaborationProtocol(ModelClient):
     @property
     def stuck_detector(self) -> Judges:
         return self._paired.pair.detector
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        return self._paired.offered
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         return await self._paired.complete(request, emit)

@@ -248,6 +248,15 @@ async def test_tools_that_only_the_auxiliary_model_has_are_known_to_the_loop(sta
     assert (told.text, file.read, stage.calls) == ("It rose.", ["a.txt"], (2, 3))
 
 
+async def test_tools_deep_inside_are_known_to_the_loop() -> None:
+    """Boost over rescue over boost over tools, and a request that names none."""
+    boost = ScriptedClient(SUMMARY)
+    inner = boosted(GUIDANCE)(with_tools(ScriptedClient()))
+    await BoostLoop(boost, rescued(inner)).generate_response("What is it?")
+
+    assert "read_file: Reads a file" in boost.requests[0].messages[-1].text
+
+
 async def test_a_template_of_ones_own_is_used(stage: Stage, tmp_path: Path) -> None:
     path = tmp_path / "wrapper.md"
     path.write_text('Loop {loop_count}. {"json": true} $HOME\n{user_request}\n{tools_text}', encoding="utf-8")

@@ -13,6 +13,7 @@ from ._helping import Sees
 from ._prompts import arguments_text, filled, marked, shortened
 
 HISTORY_TOKENS = 6_000
+ATTEMPT_TOKENS = 4_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
 UNSEEN = "a check has found it poor."
@@ -57,12 +58,12 @@ def _sections(case: Case, sees: Sees) -> Iterator[str]:
 
 def told(case: Case) -> str:
     """The attempt, with the calls and results on the way to it, marked as data."""
-    return marked("attempt", "\n\n".join(map(_told, (*case.attempt.steps, case.attempt.message))))
+    return marked("attempt", "\n\n".join(_newest((*case.attempt.steps, case.attempt.message), ATTEMPT_TOKENS)))
 
 
 def done(case: Case) -> str:
     """What the attempt has done with tools, marked as data; empty when it used none."""
-    return marked("done", "\n\n".join(map(_told, case.attempt.steps)))
+    return marked("done", "\n\n".join(_newest(case.attempt.steps, ATTEMPT_TOKENS)))
 
 
 def described(tools: Iterable[ToolSpec]) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_battle.collaboration._prompts import marked, shortened
-from ai_battle.collaboration._seeing import HISTORY_TOKENS, Case, advising, with_note
+from ai_battle.collaboration._seeing import HISTORY_TOKENS, Case, advising, done, told, with_note
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.core.tokens import estimate_request
@@ -35,6 +35,18 @@ def test_nothing_inside_opens_another_section(tag: str) -> None:
 
 def test_other_markup_stays_as_it_is() -> None:
     assert "<p>a < b</p>" in marked("prompt", "<p>a < b</p>")
+
+
+def test_of_an_attempt_with_many_tools_the_newest_are_shown() -> None:
+    result = Message("tool", (ToolResult(CALL, (Text("found it " * 1_000),)),))
+    steps = (Message("assistant", (Text("First."), CALL)), *[result, Message("assistant", (CALL,))] * 100)
+    case = Case(ModelRequest((user("Well?"),)), ModelResponse(assistant("It is there."), steps), "")
+
+    for text in (told(case), done(case)):
+        assert "assistant: First." in text
+        assert "messages left out" in text
+        assert len(text) < 20_000
+    assert "assistant: It is there." in told(case)
 
 
 @given(LONG, st.integers(2, 500))

@@ -62,13 +62,14 @@ class BoostTurn:
             await self._aloud.take_back(self._failure)
             await self._emit(BoostStep(loop, "fallback", self._failure))
             return None
-        reply = parse(planned.text)
+        reply, why = parse(planned.text), NO_FORMAT
         if isinstance(reply, Summary) and self._must_call:
-            reply = Other(planned.text)
+            reply, why = Other(planned.text), MUST_CALL
         await self._emit(BoostStep(loop, _OUTCOMES[type(reply)], planned.text))
         self._planned.append(planned)
         if isinstance(reply, Other):
-            await self._fail(planned, MUST_CALL if self._must_call else NO_FORMAT)
+            self._attempts.append(Attempt(planned.text, why))
+            await self._turn.drop(planned, why)
         return reply
 
     async def answer(self, summary: str) -> ModelResponse:
@@ -128,10 +129,6 @@ class BoostTurn:
             await self._turn.drop(planned, problem)
             return None
         return planned
-
-    async def _fail(self, planned: Draft, why: str) -> None:
-        self._attempts.append(Attempt(planned.text, why))
-        await self._turn.drop(planned, why)
 
     async def _run(self, request: ModelRequest, hearing: Executing) -> Draft | None:
         """What the auxiliary model answers; None when it fails and has answered before."""

@@ -185,11 +185,13 @@ async def test_where_no_tool_may_be_called_an_answer_in_text_is_final(stage: Sta
 
 
 async def test_a_request_that_demands_a_call_is_not_answered_with_a_summary(stage: Stage) -> None:
-    stage.says([f"SUMMARY: {LONG}", GUIDANCE], [reply(calls=[READ_IT])])
+    stage.says([f"SUMMARY: {LONG}", OTHER, GUIDANCE], [reply(calls=[READ_IT])])
     told = await stage.ask(asked("Read it.", READ, tool_choice="required"))
 
-    assert told.outcomes == ["other", "guidance"]
+    assert told.outcomes == ["other", "other", "guidance"]
     assert "demands that a tool is called" in stage.planned(1)
+    assert stage.planned(2).count("demands that a tool is called") == 1
+    assert stage.planned(2).count("neither a SUMMARY nor a GUIDANCE") == 1
     assert told.called[0].name == "read_file"
 
 

@@ -16,9 +16,9 @@ class Case(NamedTuple):
         return f"{self.language}: {self.name}"
 
 
-def cases(file: str) -> list[Case]:
+def cases(file: str, language: Language) -> list[Case]:
     _, *sections = (Path(__file__).parent / file).read_text(encoding="utf-8").split("\n=== ")
-    return [_case(section) for section in sections]
+    return [case for case in map(_case, sections) if case.language == language]
 
 
 def _case(section: str) -> Case:

@@ -1,24 +1,30 @@
 """Every case runs behind each fence that this machine can build."""
 
+import asyncio
 import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+from ai_battle.core.errors import ToolError
 from ai_battle.tools.sandbox import Outcome, Program, Sandbox, SandboxLimits
 from ai_battle.tools.sandbox._bwrap import Bubblewrap
 from ai_battle.tools.sandbox._fences import Fence
+from ai_battle.tools.sandbox._interpreters import SUFFIX
 from ai_battle.tools.sandbox._landlocked import Landlocked
 from ai_battle.tools.sandbox._layers import landlock_abi
 from ai_battle.tools.sandbox._probe import why_not
 from ai_battle.tools.sandbox.limits import Language
 
+from .cases import Case
+
 MIB = 1 << 20
+_AT_ONCE = 4  # most of them wait most of the time
 USUAL = SandboxLimits()
 TIGHT = SandboxLimits(
     memory=160 * MIB,
@@ -72,8 +78,8 @@ def survivors(workspace: Path) -> list[str]:
     return found
 
 
-@pytest.fixture
-def workspace() -> Iterator[Path]:
+@contextlib.contextmanager
+def a_workspace() -> Iterator[Path]:
     """As in a run directory, with things beside it that are nobody's business.
 
     Not in /tmp: behind bubblewrap there is another one, where programs may well write under the same names.
@@ -86,6 +92,40 @@ def workspace() -> Iterator[Path]:
         yield folder
 
 
+def aimed(code: str, workspace: Path) -> str:
+    return code.replace("WORKSPACE", str(workspace)).replace("OUTSIDE", str(workspace.parents[1]))
+
+
+async def found_wrong(cases: Iterable[Case], check: Callable[[Case, Path], Coroutine[None, None, None]]) -> list[str]:
+    """Runs several at once, each in a workspace of its own; what was not as it should be, with the name of the case."""
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(case: Case) -> str:
+        async with room:
+            with a_workspace() as workspace:
+                try:
+                    await check(case, workspace)
+                except (AssertionError, ToolError) as error:
+                    return f"{case}: {error}"
+        return ""
+
+    return [said for said in await asyncio.gather(*map(one, cases)) if said]
+
+
+@pytest.fixture(params=SUFFIX)
+def language(request: pytest.FixtureRequest) -> Language:
+    if request.param == "javascript" and not shutil.which("node"):
+        pytest.skip("node is not installed")
+    found: Language = request.param
+    return found
+
+
+@pytest.fixture
+def workspace() -> Iterator[Path]:
+    with a_workspace() as folder:
+        yield folder
+
+
 @pytest.fixture
 def run(sandbox: Sandbox, workspace: Path) -> Run:
     async def running(
@@ -93,7 +133,6 @@ def run(sandbox: Sandbox, workspace: Path) -> Run:
     ) -> Outcome:
         if language == "javascript" and not shutil.which("node"):
             pytest.skip("node is not installed")
-        code = code.replace("WORKSPACE", str(workspace)).replace("OUTSIDE", str(workspace.parents[1]))
-        return await sandbox.run(Program(language, code, timeout), workspace, limits)
+        return await sandbox.run(Program(language, aimed(code, workspace), timeout), workspace, limits)
 
     return running

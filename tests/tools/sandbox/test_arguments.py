@@ -11,6 +11,7 @@ from ai_battle.tools.sandbox._docker import Docker
 from ai_battle.tools.sandbox._fences import Site
 from ai_battle.tools.sandbox._landlocked import Landlocked
 
+BUBBLEWRAP, DOCKER = Bubblewrap("bwrap"), Docker("docker")
 NAMES = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=12)
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(lambda parts: "/" + "/".join(parts))
 SITES = st.builds(
@@ -38,7 +39,7 @@ def parsed(arguments: list[str]) -> list[tuple[str, ...]]:
 
 @given(SITES)
 def test_bubblewrap_is_told_to_make_only_the_workspace_writable(site: Site) -> None:
-    options = parsed(list(Bubblewrap("bwrap").around(site))[1:])
+    options = parsed(list(BUBBLEWRAP.around(site))[1:])
     assert [option for option in options if option[0] == "--bind"] == [("--bind", *2 * (str(site.workspace),))]
     assert {option[0] for option in options} >= {"--unshare-all", "--unshare-user", "--die-with-parent"}
     assert ("--remount-ro", "/") in options
@@ -47,7 +48,7 @@ def test_bubblewrap_is_told_to_make_only_the_workspace_writable(site: Site) -> N
 
 @given(SITES)
 def test_docker_is_told_to_make_only_the_workspace_writable(site: Site) -> None:
-    arguments = list(Docker("docker").around(site))
+    arguments = list(DOCKER.around(site))
     mounts = [value for option, value in pairwise(arguments) if option == "--mount"]
     assert len([mount for mount in mounts if not mount.endswith(",readonly")]) == 1
     assert "--read-only" in arguments

@@ -1,14 +1,18 @@
 """Programs that look, write or talk beyond the workspace get nothing, change nothing and reach nobody."""
 
 import contextlib
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ai_battle.tools.sandbox import Program, Sandbox
+from ai_battle.tools.sandbox.limits import Language
+
 from .cases import Case, cases
-from .conftest import Run, survivors
+from .conftest import aimed, found_wrong, survivors
 from .world import World, picture, socket_at, world
 
 _SECONDS = 15.0
@@ -27,37 +31,37 @@ def around() -> Iterator[World]:
         yield made
 
 
-@pytest.fixture
-def outside(workspace: Path) -> Iterator[Path]:
-    folder = workspace.parents[1]
-    (folder / "empty").mkdir()
+@contextlib.contextmanager
+def _sockets(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name, kind in (("host.sock", socket.SOCK_STREAM), ("datagrams.sock", socket.SOCK_DGRAM)):
             stack.enter_context(socket_at(folder / name, kind)).settimeout(0)
-        yield folder
+        yield
 
 
 def _arm(workspace: Path) -> None:
+    (workspace.parents[1] / "empty").mkdir()
     for name, content in _TRAPS.items():
         (workspace / name).parent.mkdir(exist_ok=True)
         (workspace / name).write_text(content)
 
 
-ATTACKS = [case for file in ("secrets.txt", "files.txt", "network.txt") for case in cases(file)]
+@pytest.mark.parametrize("file", ["secrets.txt", "files.txt", "network.txt"])
+async def test_attacks(file: str, language: Language, sandbox: Sandbox, around: World) -> None:
+    async def contained(case: Case, workspace: Path) -> None:
+        _arm(workspace)
+        outside = workspace.parents[1]
+        with _sockets(outside):
+            before = picture(outside, workspace)
+            code = aimed(around.put_into(case.code), workspace)
+            outcome = await sandbox.run(Program(language, code, _SECONDS), workspace)
+            said = outcome.stdout + outcome.stderr.replace(code, "")
+            assert not re.search("ESCAPED|SECRET|SyntaxError|NameError", said), said
+            assert outcome.killed_because == "", said
+            assert picture(outside, workspace) == before
+        assert survivors(workspace) == []
+        assert {name: (workspace / name).read_text() for name in _TRAPS} == _TRAPS
 
-
-@pytest.mark.parametrize("case", ATTACKS, ids=str)
-async def test_an_attack(case: Case, run: Run, around: World, outside: Path, workspace: Path) -> None:
-    _arm(workspace)
-    before, visits = picture(outside, workspace), around.visits
-    outcome = await run(around.put_into(case.code), case.language, timeout=_SECONDS)
-    said = outcome.stdout + outcome.stderr.replace(around.put_into(case.code), "")
-    assert "ESCAPED" not in said
-    assert "SECRET" not in said
-    assert outcome.killed_because == "", said
-    assert "SyntaxError" not in said
-    assert "NameError" not in said
-    assert picture(outside, workspace) == before
+    visits = around.visits
+    assert await found_wrong(cases(file, language), contained) == []
     assert around.visits == visits
-    assert survivors(workspace) == []
-    assert {name: (workspace / name).read_text() for name in _TRAPS} == _TRAPS

@@ -3,17 +3,20 @@
 import os
 from pathlib import Path
 
-import pytest
+from ai_battle.tools.sandbox import Program, Sandbox
+from ai_battle.tools.sandbox.limits import Language
 
 from .cases import Case, cases
-from .conftest import Run
+from .conftest import Run, aimed, found_wrong
 
 
-@pytest.mark.parametrize("case", cases("ordinary.txt"), ids=str)
-async def test_an_ordinary_program(case: Case, run: Run) -> None:
-    outcome = await run(case.code, case.language)
-    assert (outcome.stdout.strip(), outcome.stderr, outcome.exit_code) == (case.expected, "", 0)
-    assert outcome.killed_because == ""
+async def test_ordinary_programs(language: Language, sandbox: Sandbox) -> None:
+    async def works(case: Case, workspace: Path) -> None:
+        outcome = await sandbox.run(Program(language, aimed(case.code, workspace)), workspace)
+        assert (outcome.stdout.strip(), outcome.stderr, outcome.exit_code) == (case.expected, "", 0)
+        assert outcome.killed_because == ""
+
+    assert await found_wrong(cases("ordinary.txt", language), works) == []
 
 
 async def test_what_a_program_leaves_in_the_workspace_is_there_for_the_next(run: Run, workspace: Path) -> None:

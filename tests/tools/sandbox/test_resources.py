@@ -4,24 +4,25 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
-from ai_battle.tools.sandbox import Outcome
+from ai_battle.tools.sandbox import Outcome, Program, Sandbox
+from ai_battle.tools.sandbox.limits import Language
 
 from .cases import Case, cases
-from .conftest import TIGHT, Run, survivors
+from .conftest import TIGHT, Run, aimed, found_wrong, survivors
 
 
-@pytest.mark.parametrize("case", cases("resources.txt"), ids=str)
-async def test_a_program_that_takes_too_much(case: Case, run: Run, workspace: Path) -> None:
-    started = time.monotonic()
-    allowed = case.expected.split()
-    seconds = 0.8 if allowed == ["time"] else 4.0
-    outcome = await run(case.code, case.language, timeout=seconds, limits=TIGHT)
-    assert "ESCAPED" not in outcome.stdout
-    assert outcome.killed_because in allowed or (not outcome.killed_because and "-" in allowed), outcome
-    assert time.monotonic() - started < seconds + 5
-    assert survivors(workspace) == []
+async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox) -> None:
+    async def ends(case: Case, workspace: Path) -> None:
+        allowed = case.expected.split()
+        seconds = 0.8 if allowed == ["time"] else 4.0
+        started = time.monotonic()
+        outcome = await sandbox.run(Program(language, aimed(case.code, workspace), seconds), workspace, TIGHT)
+        assert "ESCAPED" not in outcome.stdout
+        assert outcome.killed_because in allowed or (not outcome.killed_because and "-" in allowed), outcome
+        assert time.monotonic() - started < seconds + 5
+        assert survivors(workspace) == []
+
+    assert await found_wrong(cases("resources.txt", language), ends) == []
 
 
 async def test_what_is_kept_of_endless_output_is_its_head_and_tail(run: Run) -> None:

@@ -17,7 +17,7 @@ from ai_battle.tools.approval import Answer
 from ._live import LiveView, PlainLines
 from ._question import question
 
-HINT = "  y yes · n no, n WHY tells the model why · always, never: for the whole run"
+HINTS = ("  y yes · n no, n WHY tells the model why", "  always, never: for the whole run")
 PROMPT = "  y/n/always/never> "
 USUAL_WIDTH, WIDEST = 80, 120
 YES, NO, ALWAYS, NEVER = ("y", "yes"), ("n", "no"), ("a", "always"), ("never",)
@@ -76,7 +76,8 @@ async def _answered(call: ToolCall, participant: str, out: TextIO) -> Answer:
     """Asks until it is answered; the end of the input is a no. What was typed before the question is no answer."""
     colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = min(os.get_terminal_size(out.fileno()).columns or USUAL_WIDTH, WIDEST)
-    lines = (*question(call, participant, width, colour=colour), click.style(HINT, dim=True) if colour else HINT)
+    hints = (click.style(hint, dim=True) if colour else hint for hint in HINTS)
+    lines = (*question(call, participant, width, colour=colour), *hints)
     out.write("\n" + "\n".join(lines) + "\n")
     _forget_what_was_typed()
     while True:

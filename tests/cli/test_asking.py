@@ -60,7 +60,7 @@ def test_a_call_waits_until_it_is_clearly_answered_and_then_runs(tmp_path: Path)
         "│ expression: 6 * 7",
         "╰ May Ann use calculator?",
     ]
-    assert lines[asked + 6 : asked + 9] == [
+    assert lines[asked + 7 : asked + 10] == [
         "  y/n/always/never> yes",
         '→ calculator(expression="6 * 7") allowed by a person',
         '← {"expression": "6 * 7", "result": 42} (0.0 s)',

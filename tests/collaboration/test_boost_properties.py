@@ -26,7 +26,8 @@ from .boosting import GUIDANCE, ONCE, OTHER, READ, SUMMARY, asked, text_of
 LONG = "SUMMARY:\n" + "A long answer with many words in it.\n" * 10
 PLANNED = st.sampled_from([
     SUMMARY, LONG, GUIDANCE, OTHER, "", " ", "ANALYSIS: only", "I'm sorry, but I can't help with that.",
-    call("invented"), {"fail": "unreachable"}, {"say": LONG, "fail": "cut"}, {"fail": "refused"}, {"think": "hm", "say": GUIDANCE},
+    call("invented"), {"fail": "unreachable"}, {"say": LONG, "fail": "cut"}, {"fail": "refused"},
+    {"think": "hm", "say": GUIDANCE},
 ])  # fmt: skip
 ANSWERED = st.sampled_from([
     "An answer.", "", "I searched the web: 12.", call("read_file", path="a"),
@@ -100,7 +101,7 @@ def agent_turn() -> ModelRequest:
     return ModelRequest(steps, "You are an agent.", (READ,))
 
 
-@pytest.mark.parametrize(("boost", "auxiliary"), permutations(TYPES, 2))
+@pytest.mark.parametrize(("boost", "auxiliary"), list(permutations(TYPES, 2)))
 async def test_it_works_between_any_two_apis(fakes: FakeProviders, boost: str, auxiliary: str) -> None:
     """In the midst of an agent's work: one gets all as text and no tools, the other the conversation as it was."""
     planning, executing = (fakes_of(fakes, name) for name in (boost, auxiliary))

@@ -1,0 +1,1 @@
+"""Any `ModelClient` behind an address: an Anthropic- and OpenAI-compatible server."""

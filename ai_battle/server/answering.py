@@ -1,0 +1,123 @@
+"""One request of a client, from its body to the last byte of the answer."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from ..core.client import ModelClient
+from ..core.errors import AIBattleError
+from ..core.events import Emit, Event
+from ..core.exchange import ModelResponse
+from .apis.api import Api, Asked
+from .routes import Route
+
+PING = 10.0
+FIRST_SIGN = 0.5
+EVENT_STREAM = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",
+}
+"""The last one keeps nginx from holding a stream back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that is understood, and who is to answer it. `headers` go with whatever is answered.
+
+    `tokens` is an estimate of what the request comes to.
+    """
+
+    api: Api
+    asked: Asked
+    route: Route
+    headers: Mapping[str, str] = field(default_factory=dict)
+    tokens: int = 0
+
+
+async def whole(call: Call, client: ModelClient, emit: Emit) -> tuple[bytes, ModelResponse]:
+    """The body of an answer that is sent when it is complete; raises what the client raises."""
+    response = await client.complete(call.asked.request, emit)
+    return call.api.encode(response, call.asked.model), response
+
+
+class Stream:
+    """An answer that is sent while it comes.
+
+    Nothing is sent before there is something to say: until then an error still has its own status. A route that has
+    to think first gives a sign of life early, and pings fill every silence.
+    """
+
+    def __init__(self, http: web.Request, call: Call, emit: Emit) -> None:
+        self.begun = False
+        self._http = http
+        self._call = call
+        self._emit = emit
+        self._writer = call.api.writer(call.asked.model, usage=call.asked.usage, input_tokens=call.tokens)
+        self._response = web.StreamResponse(headers={**call.headers, **EVENT_STREAM})
+        self._loop = asyncio.get_running_loop()
+        self._spoke = self._loop.time()
+        self._timer = self._loop.call_later(self._patience, self._watch)
+        self._pinging: asyncio.Task[None] | None = None
+
+    async def answer(self, client: ModelClient) -> ModelResponse:
+        """Raises what the client raises; what was sent until then stands."""
+        try:
+            response = await client.complete(self._call.asked.request, self._hear)
+        finally:
+            self._timer.cancel()
+        await self._send(self._writer.finish(response))
+        return response
+
+    async def fail(self, error: AIBattleError) -> None:
+        """Says in the stream that there will be no answer."""
+        await self._send(self._writer.fail(error))
+
+    async def end(self) -> web.StreamResponse:
+        await self._response.write_eof()
+        return self._response
+
+    async def aclose(self) -> None:
+        """Leaves nothing running, however the answer ended."""
+        self._timer.cancel()
+        if self._pinging:
+            self._pinging.cancel()
+            await asyncio.wait((self._pinging,))
+
+    @property
+    def _patience(self) -> float:
+        return PING if self.begun or self._call.route.is_direct else FIRST_SIGN
+
+    async def _hear(self, event: Event) -> None:
+        if data := self._writer.feed(event):
+            await self._send(data)
+        else:
+            await self._emit(event)
+
+    async def _send(self, data: bytes) -> None:
+        if self._pinging and not self._pinging.done():
+            await asyncio.wait((self._pinging,))
+        await self._write(data)
+
+    async def _write(self, data: bytes) -> None:
+        self._spoke = self._loop.time()
+        if not self.begun:
+            self.begun = True
+            await self._response.prepare(self._http)
+            data = self._writer.begin() + data
+        await self._response.write(data)
+
+    def _watch(self) -> None:
+        """Comes back when the present silence would be too long, so that a busy stream costs next to nothing."""
+        left = self._spoke + self._patience - self._loop.time()
+        if left <= 0:
+            left = PING
+            self._pinging = self._loop.create_task(self._ping())
+        self._timer = self._loop.call_later(left, self._watch)
+
+    async def _ping(self) -> None:
+        with suppress(ConnectionError):  # who answers is told of a client that has left by being cancelled
+            await self._write(self._writer.ping() if self.begun else b"")

@@ -2,29 +2,11 @@
 
 import re
 
+from ._claims import CLAIM, CONDITION, HEDGED
 from .words import sentences
 
 LONGEST = 300
 
-_TOOL = r"(?:tools?|functions?|(?:function |tool )?calls?|api|(?:web )?search(?:es)?|quer(?:y|ies)|scripts?|programs?)"
-_RESULT = r"(?:results?|outputs?|responses?)"
-_SOURCE = r"(?:the|these|this|my|your|running|calling)"
-_DONE = r"\bI(?:'ve| have)? (?:just |now |already )?"
-_CLAIMS = (
-    rf"\bhere (?:are|is) the (?:\w+ )?{_RESULT} (?:of|from) {_SOURCE}\b",
-    rf"\bhere (?:are|is) the {_RESULT}:$",
-    rf"\bthe {_RESULT} (?:of|from) {_SOURCE} (?:[\w`.:-]+ )?{_TOOL} (?:is|are|was|were)\b(?! (?:an?|returned|not)\b)",
-    rf"\b(?:the|my|this) (?:[\w`.:-]+ )?{_TOOL} (?:has |have |just )*(?:returned|reported|printed|found|gave|showed)\b",
-    rf"{_DONE}(?:called|executed|invoked|queried|ran|run|used) (?:[\w`'.:-]+ ){{0,4}}(?:`|code\b|tests\b|{_TOOL}\b)",
-    rf"{_DONE}(?:searched|googled|looked (?:it|this|that|them) up|looked up|fetched|retrieved)\b",
-    rf"{_DONE}(?:checked|opened|read) the (?:[\w`'./-]+ )?(?:files?|pages?|site|database|logs?|web)\b",
-    rf"\b(?:according to|based on) (?:the|my) (?:[\w`.:-]+ )?(?:{_TOOL} {_RESULT}|search),",
-)
-_CLAIM = re.compile("|".join(_CLAIMS), re.IGNORECASE)
-_HEDGED = re.compile(
-    r"\b(?:will|would|should|could|if|once|not|can't|cannot|examples?|apologi[sz]e|placeholder|assum\w+)\b",
-    re.IGNORECASE,
-)
 # A model that plays the other roles too: the tool's, or its own after the tool's.
 _ROLE = re.compile(
     r"<\|(?:im_start|start_header_id)\|>\s*(?:assistant|tool)|assistant<\|end_header_id\|>|^assistant\b"
@@ -34,7 +16,7 @@ _ROLE = re.compile(
 _LABELLED = re.compile(r"^\W*(?:output|result|response|observation)s?\W{0,4}: ?[^\s`<{]", re.IGNORECASE)
 _MARKS = re.compile(r"<\|[^|<>]*\|>|</?[a-z_?!][^<>]*>|```\w*|<!--|-->|\bassistant\b", re.IGNORECASE)
 _VALUE = re.compile(r"\d|\bis an? [a-z-]+ |\"[^\"]+\"|\b[A-Z][a-z]+ [A-Z][a-z]+\b")
-_STATES = re.compile(r"\b(?:is|are|was|were)\b(?!:)|: ?\$?\d[\d,.]{2}", re.IGNORECASE)
+_STATES = re.compile(r"\b(?:is|are|was|were|contains|departs|arrives|costs)\b(?!:)|: ?\$?\d[\d,.]{2}", re.IGNORECASE)
 # What explains the call, or plans the next one, states no result of it.
 _EXPLAINS = re.compile(
     r"\b(?:will|would|can|could|should|may|might|must|cannot|unable|if|please|let|let's|going to|needs?|needed|want)\b"
@@ -47,14 +29,31 @@ _EXPLAINS = re.compile(
 )
 
 
+_STATES_ELSEWHERE = re.compile(
+    r"\b(?:beträgt|betragen|ist|sind|es gibt|est|sont|il y a|es|son|hay|tiene)\b|[\u4e00-\u9fff](?:是|为|有|共)",
+    re.IGNORECASE,
+)
+_EXPLAINS_ELSEWHERE = re.compile(
+    r"\b(?:wird|kann|sobald|wenn|falls|sollte|aufruf|funktion|wie gewünscht|paramètres?|appel|fonction|sera|peut|si|dès"
+    r"|comme|parámetros?|llamada|función|será|puede|cuando|como)\b|参数|调用|函数|会|将|可以|如果|请",
+    re.IGNORECASE,
+)
+
+
 def claimed(text: str) -> str:
     """The sentence in which an answer without any call says what a tool returned; empty when there is none."""
-    return next((said[:LONGEST] for said in sentences(text) if _CLAIM.search(said) and not _HEDGED.search(said)), "")
+    return next((said[:LONGEST] for said in sentences(text) if _claims(said)), "")
+
+
+def _claims(said: str) -> bool:
+    """What stands before the claim, or in it, may take it back; a condition does so from anywhere."""
+    found = CLAIM.search(said, 0, 4 * LONGEST)
+    return found is not None and not HEDGED.search(said, 0, found.end()) and not CONDITION.search(said)
 
 
 def invented(after: str) -> str:
     """What stands behind a call in the same text and only its result could tell; empty when there is nothing such."""
-    if (role := _ROLE.search(after)) and (said := _words(after[role.end() :])) and not _HEDGED.search(said):
+    if (role := _ROLE.search(after)) and (said := _words(after[role.end() :])) and not HEDGED.search(said):
         return said
     plain = sentences(_MARKS.sub("\n", after))
     return claimed(after) or next((said[:LONGEST] for said in plain if _asserts(said)), "")
@@ -63,8 +62,16 @@ def invented(after: str) -> str:
 def _asserts(said: str) -> bool:
     if _LABELLED.match(said):
         return True
-    whole = _VALUE.search(said) and _STATES.search(said) and len(said.split()) > 3
-    return bool(whole) and not _EXPLAINS.search(said)
+    if _EXPLAINS.search(said):
+        return False
+    in_english = _VALUE.search(said) and _STATES.search(said) and len(said.split()) > 3
+    return bool(in_english) or _asserts_elsewhere(said)
+
+
+def _asserts_elsewhere(said: str) -> bool:
+    """In German, French, Spanish and Chinese."""
+    stated = re.search(r"\d", said) and _STATES_ELSEWHERE.search(said)
+    return bool(stated) and not _EXPLAINS_ELSEWHERE.search(said)
 
 
 def _words(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,6 +15,11 @@ from ai_battle.wire.dialects.reader import read
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "toolcalls" / "dev.jsonl"
 # Answers of models whose readers hold that they state the result of a call that nobody had run, by their row.
 INVENTED = frozenset((Path(__file__).parent / "invented.txt").read_text(encoding="utf-8").split())
+
+# Written for these tests, in five languages: claims without a call, what is invented behind one, and innocent answers.
+ANSWERS = [
+    json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+]
 
 CLAIMS = [
     "I searched the web for you and found three recent articles.",
@@ -66,6 +72,17 @@ def test_an_ordinary_answer_is_left_alone(text: str) -> None:
 )
 def test_what_only_a_result_could_tell_is_found_behind_a_call(after: str, said: str) -> None:
     assert invented(after) == said
+
+
+@pytest.mark.parametrize(
+    ("find", "guilty", "innocent"), [(claimed, "claimed", "plain"), (invented, "invented", "behind")], ids=str
+)
+def test_in_five_languages_four_of_five_are_found_with_two_false_alarms_in_a_hundred(
+    find: Callable[[str], str], guilty: str, innocent: str
+) -> None:
+    found = {kind: [bool(find(row["text"])) for row in ANSWERS if row["kind"] == kind] for kind in (guilty, innocent)}
+    assert sum(found[guilty]) / len(found[guilty]) >= 0.8
+    assert sum(found[innocent]) / len(found[innocent]) <= 0.02
 
 
 def test_it_takes_linear_time() -> None:

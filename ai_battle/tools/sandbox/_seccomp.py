@@ -37,7 +37,7 @@ _UNKNOWN = (
 # in a namespace. The supervisor makes them for the program where that is harmless.
 _METADATA = ("chmod", "fchmod", "fchmodat", "utimensat", "chown", "lchown", "fchown", "fchownat")
 # The same for sockets with a path, and for names in a /dev/shm that is everybody's.
-_NAMES = ("connect", "inotify_add_watch", "link", "linkat", "unlink", "unlinkat")
+_NAMES = ("bind", "connect", "inotify_add_watch", "link", "linkat", "unlink", "unlinkat")
 _OUTDATED = ("utime", "utimes", "futimesat")
 _ATTRIBUTES = (
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",

@@ -91,6 +91,7 @@ def test_a_call(name: str, arguments: tuple[int, ...], expected: int, machine: s
     ("name", "arguments", "alone", "beside"),
     [
         ("connect", (), ALLOW, NOTIFY),
+        ("bind", (), ALLOW, NOTIFY),
         ("unlinkat", (), ALLOW, NOTIFY),
         ("inotify_add_watch", (), ALLOW, NOTIFY),
         ("socketpair", (1, 2), ALLOW, REFUSED),

@@ -9,15 +9,16 @@ import _socket
 import errno
 import os
 import struct
+import sys
 import time
 
-from . import _system
+from . import _landlock, _system
 from .orders import Orders
 
 _X86 = os.uname().machine == "x86_64"
 _CHMOD, _FCHMOD, _FCHMODAT = (90, 91, 268) if _X86 else (-1, 52, 53)
 _CHOWN, _LCHOWN, _FCHOWN, _FCHOWNAT = (92, 94, 93, 260) if _X86 else (-1, -1, 55, 54)
-_UTIMENSAT, _CONNECT = (280, 42) if _X86 else (88, 203)
+_UTIMENSAT, _CONNECT, _BIND = (280, 42, 49) if _X86 else (88, 203, 200)
 _OPEN, _OPENAT = (2, 257) if _X86 else (-1, 56)
 _LINK, _LINKAT, _UNLINK, _UNLINKAT = (86, 265, 87, 263) if _X86 else (-1, 37, -1, 35)
 
@@ -78,11 +79,7 @@ def done(call: Call, orders: Orders) -> Favour:
         finally:
             os.close(descriptor)
         return Favour()
-    if call.number == _CONNECT:
-        return _connect(call, orders)
-    if call.number == _WATCH:
-        return _watch(call, orders)
-    return _shared_memory(call, orders)
+    return _OTHERS.get(call.number, _shared_memory)(call, orders)
 
 
 def _found(call: Call, where: tuple[int | None, int | None, int | None], orders: Orders) -> int:
@@ -145,13 +142,17 @@ def _change_times(call: Call, file: str) -> None:
     os.utime(file, ns=(accessed, modified))
 
 
-def _connect(call: Call, orders: Orders) -> Favour:
-    """To a socket that lies in the workspace; abstract ones lie nowhere, and are refused."""
+def _name(call: Call) -> str:
+    """Of a socket in the file system; abstract ones lie nowhere, and are refused."""
     address = call.memory(call.arguments[1], min(call.small(2), 110))
     name = os.fsdecode(address[2:].split(b"\0", 1)[0])
-    if int.from_bytes(address[:2], "little") != _socket.AF_UNIX or not name:
+    if int.from_bytes(address[:2], sys.byteorder) != _socket.AF_UNIX or not name:
         raise OSError(errno.EPERM, "not a socket of the program's own")
-    target = _own(_place(call, None, name), orders, 0)
+    return name
+
+
+def _connect(call: Call, orders: Orders) -> Favour:
+    target = _own(_place(call, None, _name(call)), orders, 0)
     try:
         _connect_to(target, _system.descriptor_of(call.pid, call.small(0)))
     finally:
@@ -168,6 +169,29 @@ def _connect_to(target: int, descriptor: int) -> None:
     finally:
         os.set_blocking(descriptor, waits)
         connection.close()
+
+
+def _bind(call: Call, orders: Orders) -> Favour:
+    """By a process that can't leave the program's folders either: what the path leads to may change at any time."""
+    name, descriptor = _name(call), _system.descriptor_of(call.pid, call.small(0))
+    try:
+        if not (helper := os.fork()):
+            os._exit(_bound(descriptor, name, f"/proc/{call.pid}/cwd", orders))
+        if error := os.waitstatus_to_exitcode(os.waitpid(helper, 0)[1]):
+            raise OSError(error if error > 0 else errno.EPERM, "not bound")
+    finally:
+        os.close(descriptor)
+    return Favour()
+
+
+def _bound(descriptor: int, name: str, folder: str, orders: Orders) -> int:
+    try:
+        os.chdir(folder)
+        _landlock.restrict((), orders.writable, (), tcp=True)
+        _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, descriptor).bind(name)
+    except OSError as error:
+        return error.errno or errno.EPERM
+    return 0
 
 
 def _watch(call: Call, orders: Orders) -> Favour:
@@ -215,4 +239,5 @@ _ON_FILES = {
     _FCHOWNAT: (_change_owner, 0, 1, 4),
     _UTIMENSAT: (_change_times, 0, 1, 3),
 }
+_OTHERS = {_CONNECT: _connect, _BIND: _bind, _WATCH: _watch}
 _NAMED = {_OPEN: (0,), _OPENAT: (1,), _LINK: (0, 1), _LINKAT: (1, 3), _UNLINK: (0,), _UNLINKAT: (1,)}

@@ -1,82 +1,39 @@
 """Loads a discussion: from a file, a dictionary or the name of a packaged one to a checked `Loaded`."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from ..core.errors import ConfigError
 from ._checks import check
-from ._compose import compose
-from ._environment import Expansion, with_dotenv
-from ._expanding import Expanding
 from ._files import missing_files
-from ._nodes import Node, Place, from_python, place_of
+from ._nodes import Node, from_python
 from ._notes import notes_on
 from ._overriding import appended, overridden
-from ._reading import read_text
 from ._rewriting import rewritten
-from ._words import problems_of
-from ._writing import written_back
-from .packaged import packaged, packaged_names
-from .problems import ConfigProblems, Problem, dotted
-from .problems import Path as KeyPath
+from .documents import Document, Kind, Origin, Reading, Source
+from .problems import Problem
 from .schema import DiscussionFile
 
-Source = str | os.PathLike[str] | Mapping[str, Any]
-Fault = tuple[Place, str]
+
+def _check(file: DiscussionFile) -> Iterable[Problem]:
+    return check(file.discussion)
+
+
+def _notes(file: DiscussionFile) -> Iterable[str]:
+    return notes_on(file.discussion)
+
+
+DISCUSSION = Kind("discussion", DiscussionFile, rewritten, _check, _notes)
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """What a configuration was read from, before it is checked."""
-
-    tree: Node
-    faults: list[Fault]
-    base: Path
-    name: str
-    shown: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A checked configuration; its `repr` shows nothing that came from the environment."""
-
-    file: DiscussionFile = field(repr=False)
-    base: Path
-    name: str
-    shown: str
-    notes: tuple[str, ...]
-    environment: Mapping[str, str] = field(repr=False)
-    """The environment with what `.env` adds to it."""
-    expansion: Expansion = field(repr=False)
-    tree: Node = field(repr=False)
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """Values that came from the environment; they must never be shown or stored."""
-        return frozenset(self.expansion.secret_names)
-
-    @property
-    def secret_names(self) -> Mapping[str, str]:
-        """Each of the `secrets` and the variable that it came from."""
-        return self.expansion.secret_names
-
-    def located(self, problem: Problem) -> str:
-        """The problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
-        return self.expansion.hide(_line(_fault(self.tree, problem), self.shown))
+class Loaded(Document[DiscussionFile]):
+    """A checked discussion."""
 
     def missing_files(self) -> list[Problem]:
         """The input files that are not there."""
         return list(missing_files(self.file.discussion, self.base))
-
-    def resolved(self) -> str:
-        """The configuration as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
-        return written_back(self.tree, self.expansion, self.base)
 
     def changed(self, *overrides: str) -> "Loaded":
         """The same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
@@ -89,7 +46,8 @@ class Loaded:
         return self._again(tree, (), also)
 
     def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = lambda loaded: ()) -> "Loaded":
-        again = _loaded(Origin(tree, [], self.base, self.name, self.shown), self.environment, overrides, also)
+        origin = Origin(tree, [], self.base, self.name, self.shown)
+        again = Reading(DISCUSSION, Loaded, also).checked(origin, self.environment, overrides)
         return replace(again, notes=tuple(dict.fromkeys((*self.notes, *again.notes))))
 
 
@@ -108,107 +66,4 @@ def load(
     `source` is a path, the name of a packaged configuration, or a dictionary. `overrides` are `path=value`. `base` is
     where relative paths start and `.env` is read; by default the folder of the file. `also` finds what else is wrong.
     """
-    origin = _origin(source, base)
-    variables = os.environ if environment is None else environment
-    if not isinstance(source, Mapping):
-        variables = with_dotenv(variables, origin.base)
-    return _loaded(origin, variables, overrides, also)
-
-
-def _loaded(
-    origin: Origin,
-    variables: Mapping[str, str],
-    overrides: Sequence[str],
-    also: Check = lambda loaded: (),
-) -> Loaded:
-    tree, notes = rewritten(overridden(origin.tree, overrides))
-    expansion = Expansion(variables)
-    expanding = Expanding(expansion)
-    file, problems = _validated(_expanded(tree, expanding, origin), tree)
-    if file is None:
-        raise _wrong(problems, expanding, tree, origin)
-    all_notes = tuple(map(expansion.hide, (*notes, *expanding.notes, *notes_on(file.discussion))))
-    loaded = Loaded(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree)
-    problems = [*problems, *_elsewhere(problems, [*check(file.discussion), *also(loaded)])]
-    if problems or expanding.problems or origin.faults:
-        raise _wrong(problems, expanding, tree, origin)
-    return loaded
-
-
-def _origin(source: Source, base: Path | None) -> Origin:
-    if isinstance(source, Mapping):
-        tree = from_python(source)
-        return Origin(tree, [], base or _base(tree, Path.cwd()), "discussion")
-    if "\n" in os.fspath(source):
-        raise ConfigError(
-            "this is YAML itself, not the path of a file; pass yaml.safe_load(text), or write it to a file"
-        )
-    path = Path(source)
-    if not os.path.exists(path) and (found := packaged(str(source))):
-        path = found
-    shown = str(path)
-    tree, faults = compose(read_text(path, shown, packaged_names()), shown)
-    return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
-
-
-def _base(tree: Node, folder: Path) -> Path:
-    named = tree.child("base_directory")
-    return folder / os.path.expanduser(named.value) if named and isinstance(named.value, str) else folder
-
-
-def _expanded(tree: Node, expanding: Expanding, origin: Origin) -> Any:
-    try:
-        return expanding.value(tree)
-    except ConfigError as error:
-        raise ConfigError(f"{origin.shown}: {error}") from None
-
-
-def _wrong(problems: list[Problem], expanding: Expanding, tree: Node, origin: Origin) -> ConfigProblems:
-    unset = {problem.path for problem in expanding.problems}
-    all_problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]
-    faults = sorted((*origin.faults, *(_fault(tree, problem) for problem in all_problems)), key=_order)
-    return ConfigProblems(expanding.expansion.hide(_line(fault, origin.shown)) for fault in faults)
-
-
-def _validated(values: Any, tree: Node) -> tuple[DiscussionFile | None, list[Problem]]:
-    """The file can often be read on without the keys that are wrong, so that all that is wrong is found at once."""
-    try:
-        return DiscussionFile.model_validate(values), []
-    except ValidationError as error:
-        problems = list(problems_of(error, DiscussionFile, tree))
-    for problem in problems:
-        _drop(problem.path, values)
-    try:
-        return DiscussionFile.model_validate(values), problems
-    except ValidationError:
-        return None, problems
-
-
-def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
-    """What was found beside no wrong key: there it may be that key's fault."""
-    sections = {problem.path[:-1] for problem in known}
-    return [problem for problem in found if not sections & {problem.path, problem.path[:-1]}]
-
-
-def _drop(path: KeyPath, values: Any) -> None:
-    """Takes a key away; steps that only the schema has are passed over."""
-    for step in path[:-1]:
-        with suppress(KeyError, IndexError, TypeError):
-            values = values[step]
-    if isinstance(values, dict):
-        values.pop(path[-1], None)
-
-
-def _fault(tree: Node, problem: Problem) -> Fault:
-    return place_of(tree, problem.path, problem.key), f"{dotted(problem.path)}: {problem.message}"
-
-
-def _line(fault: Fault, shown: str) -> str:
-    place, message = fault
-    if isinstance(place, tuple):
-        return f"{shown}:{place[0]}:{place[1]} {message}"
-    return f"{place} {message}".strip()
-
-
-def _order(fault: Fault) -> tuple[int, int]:
-    return fault[0] if isinstance(fault[0], tuple) else (0, 0)
+    return Reading(DISCUSSION, Loaded, also).read(source, environment, overrides, base)

@@ -69,6 +69,7 @@ class Discussion:
         return await self._finish(status, reason)
 
     async def _played(self) -> tuple[Status, str]:
+        await self._watch_limits()  # the process before may have ended right behind the turn that reached one
         await self._open()
         while not self._is_over():
             if self._plan.parallel:
@@ -205,8 +206,11 @@ class Discussion:
             await self._warn_of_unknown_price(result)
         else:
             await self._give_up(step, result)
+        await self._watch_limits()
+
+    async def _watch_limits(self) -> None:
         reached = None if self._state.limit else nearest(self._plan.limits, self._state.ledger)
-        if reached:
+        if reached and self._state.turn:
             await self._tell(reached)
 
     async def _warn_of_unknown_price(self, turn: TurnFinished) -> None:

@@ -70,5 +70,5 @@ def _shares(limits: Limits, ledger: Ledger) -> Iterator[BudgetReached]:
         yield BudgetReached("tokens", ledger.usage.total_tokens, limits.tokens)
     if limits.seconds is not None:
         yield BudgetReached("seconds", ledger.seconds, limits.seconds)
-    if limits.tool_calls is not None:
+    if limits.tool_calls:  # with none at all there is nothing to use up
         yield BudgetReached("tool_calls", ledger.tool_calls, limits.tool_calls)

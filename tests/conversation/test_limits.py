@@ -56,6 +56,27 @@ async def test_at_90_percent_one_wrap_up_turn_is_asked_for_and_the_run_ends(
     assert len(result.messages) == 11
 
 
+async def test_a_run_that_was_killed_right_behind_the_turn_that_reached_a_limit_wraps_up_all_the_same(
+    tmp_path: Path,
+) -> None:
+    await run(Limits(tokens=1000), tmp_path / "run")
+    journal = tmp_path / "run" / "journal.jsonl"
+    journal.write_text(journal.read_text().partition('"type":"budget_reached"')[0].rpartition("\n")[0] + "\n")
+
+    people = [Participant("ada", Costly()), Participant("bob", Costly())]
+    manager = ConversationManager(people, goal="Talk.", turns=50, limits=Limits(tokens=1000))
+    result = await manager.resume(tmp_path / "run", log := EventLog())
+
+    assert (result.status, result.stop_reason, result.turns) == ("limit", "tokens: 900 of 1000", 10)
+    assert [event.kind for event in log.events if isinstance(event, TurnFinished)] == ["wrap_up"]
+
+
+async def test_no_tool_calls_at_all_do_not_end_a_discussion(tmp_path: Path) -> None:
+    result, _, _ = await run(Limits(tool_calls=0), tmp_path / "run", stop={"max_messages": 4})
+
+    assert (result.status, result.turns) == ("done", 4)
+
+
 async def test_the_note_that_asks_to_wrap_up_stays_in_nobodys_memory(tmp_path: Path) -> None:
     result, _, _ = await run(Limits(tokens=1000), tmp_path / "run")
 

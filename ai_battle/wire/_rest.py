@@ -77,4 +77,5 @@ class _Rest:
 
 
 def _arguments(call: ToolCall) -> str:
-    return call.malformed or (dumps(call.arguments).decode() if call.arguments else "")
+    """Of a call without any too: clients of most APIs parse what they get."""
+    return call.malformed or dumps(call.arguments).decode()

@@ -1,0 +1,134 @@
+"""The shape that a client's body must have; what has another is told by its place: `messages[3].content[0].text`."""
+
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any, TypeAlias
+
+from ..core.errors import ConfigError
+
+Check: TypeAlias = Callable[[Any], None]
+
+
+class Misshapen(Exception):
+    """`where` is read from the innermost place to the outermost."""
+
+    def __init__(self, wanted: str) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+        self.where: list[str] = []
+
+
+def check(body: Any, shape: Check) -> None:
+    """Raises a `ConfigError` that names the place."""
+    try:
+        shape(body)
+    except Misshapen as wrong:
+        place = "".join(reversed(wrong.where)).removeprefix(".") or "The body"
+        raise ConfigError(f"{place} {wrong.wanted}.") from None
+
+
+def of(kind: type | tuple[type, ...], name: str) -> Check:
+    def checked(value: Any) -> None:
+        if not isinstance(value, kind):
+            raise Misshapen(f"must be {name}")
+
+    return checked
+
+
+text = of(str, "text")
+flag = of(bool, "true or false")
+object_ = of(dict, "an object")
+list_ = of(list, "a list")
+
+
+def number(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise Misshapen("must be a number")
+
+
+def positive(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Misshapen("must be a whole number above 0")
+
+
+def anything(value: Any) -> None:
+    """What is passed on as it came."""
+
+
+def list_of(inner: Check, at_least: int = 0) -> Check:
+    def checked(value: Any) -> None:
+        if not isinstance(value, list):
+            raise Misshapen("must be a list")
+        if len(value) < at_least:
+            raise Misshapen("must not be empty")
+        for index, item in enumerate(value):
+            _inside(inner, item, f"[{index}]")
+
+    return checked
+
+
+def fields(inner: Mapping[str, Check], *needed: str) -> Check:
+    """An object; fields that nothing is said about may be anything, and null is as good as missing."""
+
+    def checked(value: Any) -> None:
+        if not isinstance(value, dict):
+            raise Misshapen("must be an object")
+        for name in needed:
+            if value.get(name) is None:
+                _missing(name)
+        for name, field in value.items():
+            if field is not None and name in inner:
+                _inside(inner[name], field, f".{name}")
+
+    return checked
+
+
+def by_field(name: str, kinds: Mapping[str, Check], otherwise: str | None = None) -> Check:
+    """An object whose field says what kind it is, `otherwise` where it says nothing; unknown kinds may be anything."""
+
+    def checked(value: Any) -> None:
+        if not isinstance(value, dict):
+            raise Misshapen("must be an object")
+        kind = value.get(name, otherwise)
+        if kind is None:
+            _missing(name)
+        _inside(text, kind, f".{name}")
+        kinds.get(str(kind), anything)(value)
+
+    return checked
+
+
+def text_or(inner: Check, name: str) -> Check:
+    """Text, or what `inner` takes, which is called `name`."""
+
+    def checked(value: Any) -> None:
+        if isinstance(value, str):
+            return
+        if not isinstance(value, list | dict):
+            raise Misshapen(f"must be text or {name}")
+        inner(value)
+
+    return checked
+
+
+def one_of(*allowed: str) -> Check:
+    def checked(value: Any) -> None:
+        if not isinstance(value, str) or value not in allowed:
+            shown = f", not {value!r}" if isinstance(value, str) and len(value) < 80 else ""
+            raise Misshapen(f"must be one of {', '.join(allowed)}{shown}")
+
+    return checked
+
+
+def _inside(inner: Check, value: Any, place: str) -> None:
+    try:
+        inner(value)
+    except Misshapen as wrong:
+        wrong.where.append(place)
+        raise
+
+
+def _missing(name: str) -> None:
+    wrong = Misshapen("is missing")
+    wrong.where.append(f".{name}")
+    raise wrong

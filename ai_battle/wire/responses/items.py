@@ -1,0 +1,116 @@
+"""The items of a conversation, as a client of the Responses API sends them, as messages."""
+
+import mimetypes
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .._extra import kept
+from .._json import read_arguments
+from ..openai.parts import read_data_url
+from .tools import WIRE, flat_name
+
+ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+SIGNED = "signed:"  # before a signature of ours, in the place of reasoning that OpenAI has encrypted
+
+Calls = dict[str, ToolCall]
+Item = Mapping[str, Any]
+
+
+def decode_input(given: str | Iterable[Item]) -> list[Message]:
+    """What the assistant thinks, says and calls in a row is one message, and so are results of tools in a row.
+
+    Items of OpenAI's own tools are left out: nobody else can read them.
+    """
+    if isinstance(given, str):
+        return [Message("user", (Text(given),))]
+    messages: list[Message] = []
+    calls: Calls = {}
+    for item in given:
+        decode = _DECODERS.get(item.get("type") or "message")
+        message = decode(item, calls) if decode else None
+        if message is None:
+            continue
+        if messages and message.role in ("assistant", "tool") and messages[-1].role == message.role:
+            message = Message(message.role, messages.pop().parts + message.parts)
+        messages.append(message)
+    return messages
+
+
+def decode_content(content: Any) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    return tuple(part for item in content or () if (part := _decode_part(item)))
+
+
+def _message(item: Item, calls: Calls) -> Message:
+    return Message(ROLES[item["role"]], decode_content(item.get("content")))
+
+
+def _reasoning(item: Item, calls: Calls) -> Message:
+    """Its `signature` where one of ours went out in it; what OpenAI has encrypted stays in `extra`, untouched."""
+    texts = [part["text"] for field in ("summary", "content") for part in item.get(field) or ()]
+    encrypted: str = item.get("encrypted_content") or ""
+    if encrypted.startswith(SIGNED):
+        return Message("assistant", (Thinking("\n\n".join(texts), encrypted.removeprefix(SIGNED)),))
+    return Message("assistant", (Thinking("\n\n".join(texts), extra={WIRE: {"item": dict(item)}}),))
+
+
+def _function_call(item: Item, calls: Calls) -> Message:
+    arguments, malformed = read_arguments(item.get("arguments") or "")
+    return _called(item, calls, arguments, malformed)
+
+
+def _custom_call(item: Item, calls: Calls) -> Message:
+    return _called(item, calls, {"input": item.get("input") or ""}, "")
+
+
+def _called(item: Item, calls: Calls, arguments: Mapping[str, Any], malformed: str) -> Message:
+    name = flat_name(item["name"], item.get("namespace") or "")
+    call = calls[item["call_id"]] = ToolCall(name, arguments, item["call_id"], malformed)
+    return Message("assistant", (call,))
+
+
+def _output(item: Item, calls: Calls) -> Message:
+    id_ = item["call_id"]
+    shown = tuple(part for part in decode_content(item.get("output")) if isinstance(part, Text | Image))
+    return Message("tool", (ToolResult(calls.get(id_, ToolCall("", {}, id_)), shown),))
+
+
+def _decode_part(part: Item) -> Part | None:
+    match part["type"]:
+        case "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text":
+            return Text(part["text"])
+        case "refusal":
+            return Text(part["refusal"])
+        case "input_image" if part.get("image_url"):
+            return _image(part["image_url"], kept("openai", part, frozenset(("type", "image_url"))))
+        case "input_file" if part.get("file_data") or part.get("file_url"):
+            return _document(part)
+    return None
+
+
+def _image(url: str, extra: Mapping[str, Any]) -> Image:
+    if (read := read_data_url(url)) is not None:
+        return Image(*read, extra=extra)
+    return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
+
+
+def _document(part: Item) -> Document:
+    """`file_data` is a data URL, of some clients the bare base64."""
+    name, data = part.get("filename") or "", part.get("file_data") or ""
+    guessed = mimetypes.guess_type(name)[0] or "application/pdf"
+    if not data:
+        return Document(guessed, url=part["file_url"], name=name)
+    read = read_data_url(data) or read_data_url(f"data:{guessed};base64,{data}")
+    return Document(*(read or (guessed, b"")), name=name)
+
+
+_DECODERS: Mapping[str, Callable[[Item, Calls], Message]] = {
+    "message": _message,
+    "reasoning": _reasoning,
+    "function_call": _function_call,
+    "function_call_output": _output,
+    "custom_tool_call": _custom_call,
+    "custom_tool_call_output": _output,
+}

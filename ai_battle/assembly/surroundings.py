@@ -1,12 +1,13 @@
 """What models are made with: sections of the file, the environment, tapes and patience."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..config import Loaded
 from ..config.discussion import Timeouts
+from ..config.documents import Document
 from ..config.mask import Mask
 from ..providers._deadlines import Deadlines
 from ..providers._tape import Recorder, Tape
@@ -57,17 +58,24 @@ class Surroundings:
 
     @classmethod
     def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
-        file = loaded.file
         mask = Mask(loaded.secret_names)
+        return replace(
+            cls.beside(loaded, Patience.of(loaded.file.discussion.timeouts)),
+            starts=starts or {},
+            recorder=Recorder(Path(tapes.record), mask) if tapes.record else None,
+            tape=Tape.read(Path(tapes.replay), mask) if tapes.replay else None,
+        )
+
+    @classmethod
+    def beside(cls, document: Document[Any], patience: Patience) -> "Surroundings":
+        """What stands beside the main section of any kind of file."""
+        file = document.file
         return cls(
             providers={name: _written(section) for name, section in file.providers.items()},
             prices={name: _written(section) for name, section in file.prices.items()},
             context_windows=file.context_windows,
-            environment=loaded.environment,
-            patience=Patience.of(file.discussion.timeouts),
-            starts=starts or {},
-            recorder=Recorder(Path(tapes.record), mask) if tapes.record else None,
-            tape=Tape.read(Path(tapes.replay), mask) if tapes.replay else None,
+            environment=document.environment,
+            patience=patience,
         )
 
 

@@ -44,7 +44,8 @@ def _as_it_is(tree: Node) -> tuple[Node, tuple[str, ...]]:
     return tree, ()
 
 
-def _nothing(file: Any) -> Iterable[Any]:
+def nothing(document: Any) -> Iterable[Any]:
+    """What a check says that finds nothing."""
     return ()
 
 
@@ -58,8 +59,8 @@ class Kind(Generic[F]):
     name: str
     schema: type[F]
     rewritten: Callable[[Node], tuple[Node, Sequence[str]]] = _as_it_is
-    check: Callable[[F], Iterable[Problem]] = _nothing
-    notes: Callable[[F], Iterable[str]] = _nothing
+    check: Callable[[F], Iterable[Problem]] = nothing
+    notes: Callable[[F], Iterable[str]] = nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Reading(Generic[F, D]):
 
     kind: Kind[F]
     document: Callable[..., D]
-    also: Callable[[D], Iterable[Problem]] = _nothing
+    also: Callable[[D], Iterable[Problem]] = nothing
 
     def read(
         self, source: Source, environment: Mapping[str, str] | None, overrides: Sequence[str], base: Path | None

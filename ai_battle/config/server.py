@@ -1,0 +1,106 @@
+"""The schema of a server file: `server`, and how its models are reached."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ._values import AS_NUMBER, LARGE, TEXT, Amount, Count, Name, Positive, Seconds, Section, Short
+from .collaboration import Help, Helper
+from .documents import Document, Kind, Reading, Source, nothing
+from .problems import Problem
+from .schema import Price, Provider
+
+Port = Annotated[int, Field(ge=0, le=65535), AS_NUMBER]
+
+
+def _model(written: Any) -> Any:
+    return {"model": written} if isinstance(written, str) else written
+
+
+def _key(written: Any) -> Any:
+    return {"key": written} if isinstance(written, str) else written
+
+
+class RouteSettings(Help):
+    """A name that clients ask for: a model, or a model and those that help it; a plain string is short for a model."""
+
+    model: Helper = Field(description="The model that answers.", examples=["ollama/phi4"])
+    headers: dict[str, str] = Field(default={}, description="HTTP headers for its provider.", repr=False)
+
+
+class ServeKey(Section):
+    """What a client presents, and what may be spent with it; a plain string is short for `{key: ...}`."""
+
+    key: Name = Field(description="The key; better from the environment.", examples=["${TEAM_KEY}"], repr=False)
+    name: str = Field(default="", description="What the key is called in logs and metrics.", examples=["team"])
+    budget_usd: Amount | None = Field(default=None, description="Dollars that each worker lets it spend.")
+
+
+class Tiers(Section):
+    """Models for the names that carry a tier: opus, sonnet, haiku."""
+
+    big: Helper | None = Field(default=None, description="For names with opus; BIG_MODEL.")
+    middle: Helper | None = Field(default=None, description="For names with sonnet; MIDDLE_MODEL.")
+    small: Helper | None = Field(default=None, description="For names with haiku; SMALL_MODEL.")
+
+
+class ServerLimits(Section):
+    """What one worker takes on."""
+
+    body_mb: Annotated[float, Field(gt=0, le=1024), AS_NUMBER] = Field(default=32, description="The largest request.")
+    concurrent: Positive = Field(default=512, description="Requests that are answered at once.")
+    queue: Count = Field(default=512, description="Requests that wait for their turn; more get 529.")
+    header_seconds: Seconds = Field(default=10, description="For the head of a request.")
+    body_seconds: Seconds = Field(default=30, description="For the body of a request.")
+    connections: Positive = Field(default=4096, description="Open connections.")
+    max_tokens: Positive | None = Field(default=None, description="The longest answer that is asked for, in tokens.")
+
+
+class PlanCache(Section):
+    """Boost plans that are kept for equal requests."""
+
+    size: Annotated[int, Field(ge=0, le=LARGE), AS_NUMBER] = Field(default=0, description="How many; 0 keeps none.")
+    seconds: Seconds = Field(default=600, description="How long each is good for.")
+
+
+class Server(Section):
+    """Where it listens, who may ask, and what answers."""
+
+    host: str = Field(default="127.0.0.1", description="Address to listen on; a public one needs keys.")
+    port: Port = Field(default=8787, description="Port to listen on; 0 takes a free one.")
+    keys: tuple[Annotated[ServeKey, Short(_key, TEXT)], ...] = Field(default=(), description="What clients present.")
+    routes: dict[Name, Annotated[RouteSettings, Short(_model, TEXT)]] = Field(
+        default={}, description="What answers to which model name.", examples=[{"small+big": {"model": "ollama/phi4"}}]
+    )
+    tiers: Tiers = Field(default=Tiers(), description="Models by tier.")
+    request_timeout: Seconds = Field(default=600, description="Seconds that an answer may take.")
+    limits: ServerLimits = Field(default=ServerLimits(), description="What one worker takes on.")
+    plans: PlanCache = Field(default=PlanCache(), description="Cache of boost plans.")
+    log_content: bool = Field(default=False, description="Whether requests and answers go into the log.")
+
+
+class ServerFile(Section):
+    """A server, and how its models are reached."""
+
+    server: Server = Field(default=Server(), description="The server.")
+    providers: dict[Name, Provider] = Field(default={}, description="Addresses and keys by provider.")
+    prices: dict[Name, Price] = Field(
+        default={}, description="Prices by model type, where the built-in ones are wrong."
+    )
+    context_windows: dict[Name, Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER]] = Field(
+        default={}, description="Context sizes in tokens by model type."
+    )
+
+
+class LoadedServer(Document[ServerFile]):
+    """A checked server file."""
+
+
+def load_server(
+    source: Source,
+    environment: Mapping[str, str] | None = None,
+    also: Callable[[LoadedServer], Iterable[Problem]] = nothing,
+) -> LoadedServer:
+    """`also` finds what is wrong with its models. Raises `ConfigError` with all that is wrong."""
+    return Reading(Kind("server", ServerFile), LoadedServer, also).read(source, environment)

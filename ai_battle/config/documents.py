@@ -108,7 +108,11 @@ class Reading(Generic[F, D]):
     also: Callable[[D], Iterable[Problem]] = nothing
 
     def read(
-        self, source: Source, environment: Mapping[str, str] | None, overrides: Sequence[str], base: Path | None
+        self,
+        source: Source,
+        environment: Mapping[str, str] | None = None,
+        overrides: Sequence[str] = (),
+        base: Path | None = None,
     ) -> D:
         """Raises `ConfigError` with all that is wrong."""
         origin = origin_of(source, base, self.kind.name)

@@ -11,12 +11,12 @@ _LEAST = 60
 _WORD = re.compile(r"\w+")
 
 
-def looping_tail(text: str) -> int:
-    """The length of the block that a text ends in three times or more, `_LEAST` characters in all; 0: it does not."""
+def looping_tail(text: str, least: int = _LEAST) -> int:
+    """The length of the block that a text ends in three times or more, `least` characters in all; 0: it does not."""
     tail = text[-_TAIL:].rstrip()
     last = tail[-1:]
     for period in range(1, min(_PERIODS, len(tail) // 3) + 1):
-        if tail[-1 - period] == last and tail.endswith(tail[-period:] * max(3, -(-_LEAST // period))):
+        if tail[-1 - period] == last and tail.endswith(tail[-period:] * max(3, -(-least // period))):
             return period if _says_something(tail[-period:]) else 0
     return 0
 

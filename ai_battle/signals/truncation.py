@@ -11,7 +11,12 @@ def cut_off(text: str) -> bool:
     tail = text[-_TAIL:].rstrip()
     if not tail:
         return False
-    return text.count("```") % 2 == 1 or bool(_OPEN_END.search(tail)) or _is_open_json(text)
+    return bool(_OPEN_END.search(tail)) or _is_open_json(text) or _is_open_block(text)
+
+
+def _is_open_block(text: str) -> bool:
+    """Code begins and never ends; JSON whose last brace is there may do without its fence."""
+    return text.count("```") % 2 == 1 and not text.rstrip().endswith(("}", "]", "```"))
 
 
 def _is_open_json(text: str) -> bool:

@@ -4,30 +4,48 @@ from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ModelResponse
 from ...core.messages import Message
 from .assessment import NO_CONTEXT, Assessment, Context
-from .hard import WHY, hard_signals
+from .calibration import Calibration
+from .case import Case
+from .prefix import Prefix
+from .profile import shipped
+from .reasons import reason
+from .scoring import Score, measure, score, weights_of
 
 
 class StuckDetector:
     """Judges answers by checks on their text.
 
     `assess` keeps no memory. `is_stuck` counts the poor answers in a row, up to `max_retries`, so each participant of
-    each discussion has a detector of its own.
+    each discussion has a detector of its own. `threshold` is the quality below which an answer is poor; a
+    `calibration` or a `help_rate` (the share of answers that should get help) decides by the expected gain instead,
+    and then there is nothing to retry: `max_retries` is 1.
     """
 
-    def __init__(self, threshold: float = 0.7, max_retries: int = 3) -> None:
-        if not 0 <= threshold <= 1:
-            raise ConfigError(f"threshold is a quality from 0 to 1, not {threshold!r}.")
+    def __init__(
+        self,
+        threshold: float = 0.7,
+        max_retries: int = 3,
+        *,
+        help_rate: float | None = None,
+        calibration: Calibration | None = None,
+    ) -> None:
+        for name, share in (("threshold", threshold), ("help_rate", help_rate)):
+            if share is not None and not 0 <= share <= 1:
+                raise ConfigError(f"{name} is a share from 0 to 1, not {share!r}.")
         if max_retries < 1:
             raise ConfigError(f"max_retries counts attempts, from 1 on; it can't be {max_retries!r}.")
         self.threshold = threshold
-        self.max_retries = max_retries
+        self.calibration = calibration
+        self.help_rate = help_rate
+        self._weights = calibration.applied(shipped()) if calibration else shipped()
+        self.max_retries = max_retries if calibration is None and help_rate is None else 1
         self.retry_count = 0
 
     def is_stuck(self, response: str, prompt: str) -> bool:
         """A failed hard check at once; otherwise the `max_retries`th poor answer in a row."""
-        judged = self.assess(response, prompt)
-        self.retry_count = self.retry_count + 1 if judged.stuck else 0
-        if judged.at_once or self.retry_count >= self.max_retries:
+        found = self.assess(response, prompt)
+        self.retry_count = self.retry_count + 1 if found.stuck else 0
+        if found.at_once or self.retry_count >= self.max_retries:
             self.retry_count = 0
             return True
         return False
@@ -35,14 +53,27 @@ class StuckDetector:
     def assess(self, response: str, prompt: str, context: Context | ModelRequest | None = None) -> Assessment:
         """What is known about an answer to `prompt`; more when its context is given."""
         known = Context.of(context) if isinstance(context, ModelRequest) else context or NO_CONTEXT
-        failed = hard_signals(response, known)
-        if failed:
-            return Assessment(0.0, 1.0, True, failed, f"{WHY[next(iter(failed))]}.", at_once=True)
-        return Assessment(1.0, 0.0, False)
+        case = Case(response, prompt, known)
+        found = measure(case)
+        judged = score(found, case.family, self._weights)
+        stuck = bool(found.failed) or self._needs_help(judged, case)
+        why = reason(judged, weights_of(self._weights, case.family)) if stuck else ""
+        return Assessment(judged.quality, judged.gain, stuck, found.shown, why, bool(found.failed))
 
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment:
         """`assess` of a whole answer: the prompt is what the user said last."""
         return self.assess(response.text, asked(request.messages), Context.of(request, response))
+
+    def watch(self, request: ModelRequest) -> Prefix:
+        """Reads one answer to `request` while it comes."""
+        return Prefix(offers_tools=bool(request.tools))
+
+    def _needs_help(self, judged: Score, case: Case) -> bool:
+        if self.calibration is not None:
+            return judged.gain >= self.calibration.cut
+        if self.help_rate is not None:
+            return judged.gain >= self._weights.families[case.family].gain_of(self.help_rate)
+        return judged.quality < self.threshold
 
 
 def asked(messages: tuple[Message, ...]) -> str:

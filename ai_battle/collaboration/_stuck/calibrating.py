@@ -1,0 +1,255 @@
+"""Calibrates a detector on answers of one's own: by a help rate without any label, by labels with a target."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ...core.errors import ConfigError
+from ..measures import curve, interval, mean, pgr
+from .assessment import NO_CONTEXT, Context
+from .calibration import INTERCEPT, Calibration, Point
+from .case import Case
+from .family import Family
+from .profile import Head, Weights, shipped
+from .regression import Problem, fit
+from .scoring import Measured, Score, beside, measure, score
+
+LEAST, LEAST_LABELLED, REFITS = 20, 20, 50
+FOLDS = 5
+STRENGTH: Mapping[str, float] = {"failure": 8.0, "rescue": 15.0}
+INTERCEPT_STRENGTH, FIRM = 0.05, 1e6
+SURE = 1.96
+POINTS = 20
+NEVER = 1e9
+
+Kind = Literal["help_rate", "quality", "max_cost", "pgr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of one's own; `good` and `helper_good` are the qualities of this one and of the helper's, where known."""
+
+    prompt: str
+    response: str
+    good: float | None = None
+    helper_good: float | None = None
+    context: Context = NO_CONTEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to reach: a share of answers that get help, a mean quality, dollars for an answer, or a share of the
+    helper's advantage. Dollars need the prices of one answer of both models.
+    """
+
+    kind: Kind
+    value: float
+    own_price: float = 0.0
+    helper_price: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An answer as it was measured."""
+
+    family: Family
+    measured: Measured
+    small: float
+    large: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A calibration and what it was made of; `scores`, `small` and `large` are for drawing, in one order."""
+
+    calibration: Calibration
+    labels: int
+    refit: bool
+    helps: bool = True
+    note: str = ""
+    curve: tuple[Point, ...] = ()
+    scores: tuple[float, ...] = field(default=(), repr=False)
+    small: tuple[float, ...] = field(default=(), repr=False)
+    large: tuple[float, ...] = field(default=(), repr=False)
+    lengths: tuple[int, ...] = field(default=(), repr=False)
+
+
+def calibrate(answers: Sequence[Answer], target: Target, weights: Weights | None = None) -> Report:
+    """Raises `ConfigError` for data that can't tell what the target asks for."""
+    weights = weights or shipped()
+    labelled = [answer for answer in answers if answer.good is not None and answer.helper_good is not None]
+    if target.kind == "help_rate" and not labelled:
+        return _by_quantile(answers, target.value, weights)
+    _check(answers, labelled)
+    return _by_labels(labelled, target, weights)
+
+
+def fitted(samples: Sequence[Sample], weights: Weights) -> dict[Family, dict[str, dict[str, float]]]:
+    """The corrections of the families that have labels enough, by family and head; the prior are the shipped weights."""
+    families = dict.fromkeys(sample.family for sample in samples)
+    found = {family: [sample for sample in samples if sample.family == family] for family in families}
+    return {family: _corrections(of, weights) for family, of in found.items() if len(of) >= REFITS}
+
+
+def scores(
+    samples: Sequence[Sample], weights: Weights, corrections: Mapping[Family, Mapping[str, Mapping[str, float]]]
+) -> list[Score]:
+    own = Calibration(0.0, corrections=corrections).applied(weights)
+    return [score(sample.measured, sample.family, own) for sample in samples]
+
+
+def _corrections(samples: Sequence[Sample], weights: Weights) -> dict[str, dict[str, float]]:
+    profile = weights.families[samples[0].family]
+    wrong = [sample for sample in samples if sample.small <= 0.5]
+    failure = _correction(samples, [1 - s.small for s in samples], profile.failure, "failure", weights)
+    rescue = _correction(wrong, [s.large for s in wrong], profile.rescue, "rescue", weights)
+    return {"failure": failure, "rescue": rescue}
+
+
+def _correction(
+    samples: Sequence[Sample], labels: Sequence[float], head: Head, name: str, weights: Weights
+) -> dict[str, float]:
+    """What adds to a head: the most likely coefficients with the head's own as the prior, less these."""
+    profile = weights.families[samples[0].family] if samples else None
+    if profile is None or not 0 < mean(labels) < 1:
+        return {}
+    standard = [profile.standard(sample.measured.signals) for sample in samples]
+    offsets = [beside(sample.measured, weights.everywhere) if name == "failure" else 0.0 for sample in samples]
+    names = list(profile.spread)
+    columns = [[values.get(each, 0.0) for values in standard] for each in names]
+    prior = [head.weights.get(each, 0.0) for each in names]
+    problem = Problem(
+        [*columns, [1.0] * len(samples), offsets],
+        labels,
+        [*prior, head.intercept, 1.0],
+        [*[STRENGTH[name]] * len(names), INTERCEPT_STRENGTH, FIRM],
+        [1.0] * len(samples),
+    )
+    found = fit(problem)
+    corrections = {each: _short(value - expected) for each, value, expected in zip(names, found, prior, strict=False)}
+    return {**corrections, INTERCEPT: _short(found[len(names)] - head.intercept)}
+
+
+def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Report:
+    if len(answers) < LEAST:
+        raise ConfigError(f"{len(answers)} answers are too few to find a help rate with; at least {LEAST} are needed.")
+    found = [_sample(answer) for answer in answers]
+    gains = [_gain(each) for each in scores(found, weights, {})]
+    return Report(_cut_at(rate, gains, {}), 0, refit=False, scores=tuple(gains), lengths=_lengths(answers))
+
+
+def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> Report:
+    """The curve is drawn with scores of answers that the corrections have not seen."""
+    samples = [_sample(answer) for answer in labelled]
+    small, large = tuple(s.small for s in samples), tuple(s.large for s in samples)
+    corrections = fitted(samples, weights)
+    gains = _unseen(samples, weights) if corrections else [_gain(each) for each in scores(samples, weights, {})]
+    helps = mean(large) > mean(small)
+    points = tuple(_points(gains, small, large))
+    rate = _rate(target, gains, small, large) if helps else 0.0
+    own = [_gain(each) for each in scores(samples, weights, corrections)]
+    calibration = _cut_at(rate, own, corrections) if helps else Calibration(NEVER, corrections=corrections)
+    note = "" if helps else _no_use(mean(small), mean(large))
+    return Report(
+        calibration,
+        len(labelled),
+        bool(corrections),
+        helps,
+        note,
+        points,
+        tuple(gains),
+        small,
+        large,
+        _lengths(labelled),
+    )
+
+
+def _unseen(samples: Sequence[Sample], weights: Weights) -> list[float]:
+    gains = [0.0] * len(samples)
+    for fold in range(FOLDS):
+        others = [sample for place, sample in enumerate(samples) if place % FOLDS != fold]
+        own = scores(samples[fold::FOLDS], weights, fitted(others, weights))
+        gains[fold::FOLDS] = [_gain(each) for each in own]
+    return gains
+
+
+def _rate(target: Target, gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> float:
+    """The smallest share of help that reaches the target, as far as any does."""
+    match target.kind:
+        case "help_rate":
+            return target.value
+        case "max_cost":
+            if target.helper_price <= 0:
+                raise ConfigError("A target in dollars needs the price of one answer of the helper.")
+            return max(0.0, min(1.0, (target.value - target.own_price) / target.helper_price))
+        case "quality":
+            reached = curve(gains, small, large)
+        case "pgr":
+            reached = pgr(gains, small, large)
+    first = next((place for place, value in enumerate(reached) if value >= target.value), None)
+    best = max(range(len(reached)), key=lambda place: reached[place])
+    return (best if first is None else first) / len(gains)
+
+
+def _cut_at(
+    rate: float, gains: Sequence[float], corrections: Mapping[Family, Mapping[str, Mapping[str, float]]]
+) -> Calibration:
+    """The gain that this share of the answers has or exceeds."""
+    ordered = sorted(gains, reverse=True)
+    helped = round(rate * len(ordered))
+    cut = ordered[0] + 1e-6 if helped == 0 else ordered[helped - 1]
+    share = mean([float(gain >= cut) for gain in gains])
+    error = SURE * (rate * (1 - rate) / len(ordered)) ** 0.5
+    return Calibration(round(cut, 6) - 1e-6, round(share, 4), round(error, 4), corrections)
+
+
+def _points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:
+    reached = curve(gains, small, large)
+    found = []
+    for part in range(POINTS + 1):
+        share = part / POINTS
+        low, high = interval(lambda s, a, b, share=share: _at(curve(s, a, b), share), gains, small, large)  # type: ignore[misc]
+        found.append(Point(share, _at(reached, share), low, high))
+    return found
+
+
+def _at(reached: Sequence[float], share: float) -> float:
+    return reached[round(share * (len(reached) - 1))]
+
+
+def _gain(found: Score) -> float:
+    """An answer that fails a hard check gets help in any case, so it comes first."""
+    return found.gain + 1 if found.failed else found.gain
+
+
+def _sample(answer: Answer) -> Sample:
+    case = Case(answer.response, answer.prompt, answer.context)
+    return Sample(case.family, measure(case), answer.good or 0.0, answer.helper_good or 0.0)
+
+
+def _check(answers: Sequence[Answer], labelled: Sequence[Answer]) -> None:
+    if not labelled:
+        raise ConfigError(
+            f"None of the {len(answers)} answers says whether it and the helper's were right, which this target needs; "
+            "a help rate needs no labels."
+        )
+    if len(labelled) < LEAST_LABELLED:
+        raise ConfigError(f"{len(labelled)} answers with labels are too few; at least {LEAST_LABELLED} are needed.")
+    if len({(answer.good or 0.0) > 0.5 for answer in labelled}) < 2:
+        kind = "right" if (labelled[0].good or 0.0) > 0.5 else "wrong"
+        raise ConfigError(f"All {len(labelled)} answers are {kind}, so nothing tells good ones from bad ones.")
+
+
+def _no_use(small: float, large: float) -> str:
+    return (
+        f"The helper is right in {large:.1%} of these cases and the small model in {small:.1%}: "
+        "asking it brings nothing, so the cut lets no answer get help."
+    )
+
+
+def _lengths(answers: Sequence[Answer]) -> tuple[int, ...]:
+    return tuple(len(answer.response) for answer in answers)
+
+
+def _short(value: float) -> float:
+    return round(value, 4)

@@ -1,0 +1,93 @@
+"""An answer and what it answers, read once for all checks."""
+
+import re
+from functools import cached_property
+
+from ...core.messages import ToolCall
+from ...signals.arithmetic import Claim, claims
+from ...signals.final_answers import FinalAnswer, final_answer
+from ...signals.options import options
+from ...signals.quantities import facts, quantities, rounded, without_samples
+from ...wire.dialects import Reading, read
+from .assessment import Context
+from .family import FINAL_KIND, Family, family_of
+
+LONGEST = 20_000
+"""Characters of a text that are judged: of a longer one its beginning and its end."""
+
+_REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)
+_FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result|solution)"\s{0,8}:', re.IGNORECASE)
+
+
+class Case:
+    """`text` is the answer as far as it is judged; what is derived from it is made when it is first asked for."""
+
+    def __init__(self, response: str, prompt: str, context: Context) -> None:
+        self.whole = response
+        self.text = shortened(response)
+        self.prompt = shortened(prompt)
+        self.context = context
+
+    @cached_property
+    def family(self) -> Family:
+        return family_of(self.prompt, self.context)
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        return dict(options(self.prompt))
+
+    @cached_property
+    def working(self) -> str:
+        """What stands before the field of the final answer where the answer is JSON; else the whole text."""
+        begun = _REASONING.search(self.text[:400])
+        if not begun or not self.text.lstrip("` json\n\t").startswith("{"):
+            return self.text
+        fields = [field.start() for field in _FINAL_FIELD.finditer(self.text, begun.end())]
+        inside = self.text[begun.end() : fields[-1] if fields else len(self.text)]
+        return inside.replace("\\\\", "\0").replace("\\n", "\n").replace('\\"', '"').replace("\0", "\\")
+
+    @property
+    def is_split(self) -> bool:
+        """The final answer stands apart from the working."""
+        return self.working is not self.text
+
+    @cached_property
+    def final(self) -> FinalAnswer | None:
+        return final_answer(self.text, self.prompt, FINAL_KIND[self.family])
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        return claims(self.working)
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        return list(quantities(self.working))
+
+    @cached_property
+    def question(self) -> str:
+        """The prompt without samples of code and of the form that the answer should have."""
+        return without_samples(self.prompt)
+
+    @cached_property
+    def facts(self) -> list[float]:
+        return facts(self.prompt)
+
+    @cached_property
+    def prompt_numbers(self) -> set[float]:
+        return rounded(quantities(self.prompt))
+
+    @cached_property
+    def reading(self) -> Reading:
+        return read(self.text, self.context.tools)
+
+    @cached_property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Those of the answer itself, native or in its text."""
+        native = self.context.steps[-1].tool_calls if self.context.steps else ()
+        return native or self.reading.calls
+
+
+def shortened(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"

@@ -1,0 +1,142 @@
+"""Whether tool calls fit their schemas and the prompt, and whether one is made where it should be."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....core.exchange import ToolSpec
+from ....core.messages import ToolCall
+from ....signals.quantities import quantities, rounded, stands_among
+from ....signals.words import content_stems
+from ..case import Case
+from ._spelling import is_odd
+
+MANY = 3
+_NAME_PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.:/-]")
+_UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("string", "str"), (str,)),
+    **dict.fromkeys(("integer", "int"), (int,)),
+    **dict.fromkeys(("number", "float"), (int, float)),
+    **dict.fromkeys(("boolean", "bool"), (bool,)),
+    **dict.fromkeys(("array", "list", "tuple"), (list, tuple)),
+    **dict.fromkeys(("object", "dict"), (dict,)),
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found in all calls of an answer."""
+
+    unknown: int = 0
+    missing: int = 0
+    mistyped: int = 0
+    ungrounded: int = 0
+    left_out: int = 0
+    explained: set[str] = field(default_factory=set)
+    numbers: set[float] = field(default_factory=set)
+
+
+def check(case: Case) -> dict[str, float]:
+    tools = {tool.name: tool for tool in case.context.tools}
+    asked = _words(case.prompt)
+    if not case.calls:
+        return _of_no_call(case, tools, asked)
+    tally = Tally()
+    for call in case.calls:
+        _take(call, tools.get(call.name), case, tally)
+    unused = sum(fact not in tally.numbers for fact in rounded(case.facts))
+    return {
+        "unknown_parameter": float(tally.unknown > 0),
+        "missing_required": float(tally.missing > 0),
+        "wrong_type": float(tally.mistyped > 0),
+        "value_from_nowhere": float(tally.ungrounded > 0),
+        "named_but_left_out": float(tally.left_out > 0),
+        "number_not_passed_on": min(unused, MANY) / MANY,
+        "call_repeated_in_answer": float(len(set(map(_key, case.calls))) < len(case.calls)),
+        "placeholder": float(_UNFILLED.search(case.text) is not None),
+        "odd_spelling": float(is_odd(case)),
+        "prompt_not_served": len(asked - tally.explained) / max(1, len(asked)),
+        "name_not_asked_for": _mean(1 - _share(_words(call.name), asked) for call in case.calls),
+    }
+
+
+def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]) -> dict[str, float]:
+    """With results of tools at hand, an answer in words is what is wanted."""
+    if any(step.role == "tool" for step in case.context.steps):
+        return {}
+    best = max((_share(_words(name), asked) for name in tools), default=0.0)
+    return {"no_call_among_many": float(len(tools) > 1), "no_call_though_named": best}
+
+
+def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> None:
+    if tool is None or call.malformed:
+        tally.unknown += 1
+        return
+    properties = tool.schema.get("properties") or {}
+    required = tool.schema.get("required") or ()
+    tally.missing += sum(name not in call.arguments for name in required)
+    tally.explained |= _words(" ".join((tool.name, tool.description, *_described(properties))))
+    for name, value in call.arguments.items():
+        if name in properties:
+            _take_value(value, properties[name], case, tally)
+        elif not tool.schema.get("additionalProperties"):
+            tally.unknown += 1
+    asked = _words(case.prompt)
+    optional = (name for name in properties if name not in call.arguments and name not in required)
+    tally.left_out += sum(not asked.isdisjoint(_words(name)) for name in optional)
+
+
+def _take_value(value: Any, schema: Any, case: Case, tally: Tally) -> None:
+    kinds = _TYPES.get(str(schema.get("type")), ()) if isinstance(schema, Mapping) else ()
+    choices = schema.get("enum") or () if isinstance(schema, Mapping) else ()
+    wrong = bool(kinds) and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds))
+    tally.mistyped += wrong or bool(choices and not isinstance(value, list | dict) and value not in choices)
+    for leaf in _leaves(value):
+        tally.explained |= _words(str(leaf))
+        tally.numbers |= rounded(quantities(str(leaf)))
+        tally.ungrounded += not choices and not _is_grounded(leaf, case)
+
+
+def _is_grounded(leaf: Any, case: Case) -> bool:
+    """Whether something in the prompt supports a value: its number, or half of its words."""
+    if isinstance(leaf, bool) or leaf is None or leaf == "":
+        return True
+    if isinstance(leaf, int | float):
+        return stands_among(float(leaf), case.prompt_numbers)
+    words = _words(str(leaf))
+    return str(leaf).casefold() in case.prompt.casefold() or _share(words, _words(case.prompt)) >= 0.5
+
+
+def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
+    if isinstance(value, Mapping | list | tuple) and depth < 8:
+        for item in list(value.values() if isinstance(value, Mapping) else value)[:50]:
+            yield from _leaves(item, depth + 1)
+    else:
+        yield value
+
+
+def _described(properties: Mapping[str, Any]) -> Iterator[str]:
+    for name, schema in properties.items():
+        yield name
+        yield str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
+
+
+def _words(text: str) -> frozenset[str]:
+    """What a text or a name in code is about."""
+    return content_stems(_NAME_PARTS.sub(" ", text))
+
+
+def _share(of: frozenset[str], among: frozenset[str]) -> float:
+    return len(of & among) / max(1, len(of))
+
+
+def _mean(values: Iterator[float]) -> float:
+    known = list(values)
+    return sum(known) / max(1, len(known))
+
+
+def _key(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(call.arguments, sort_keys=True, default=str)}"

@@ -1,0 +1,25 @@
+"""Whether there is a final answer, how it is given, and what kind of number it is."""
+
+import re
+from fractions import Fraction
+
+from ....signals.numbers import numbers
+from ..case import Case
+
+_MARK = re.compile(r'####|\\boxed|"(?:final[ _]?)?answer"\s{0,8}:', re.IGNORECASE)
+
+
+def check(case: Case) -> dict[str, float]:
+    final = case.final
+    value = final_value(case)
+    return {
+        "no_final": float(final is None),
+        "final_unstated": float(final is None or not final.stated),
+        "final_unmarked": float(not _MARK.search(case.text)),
+        "final_fractional": float(value is not None and value.denominator != 1),
+    }
+
+
+def final_value(case: Case) -> Fraction | None:
+    """The final answer as a number, where it is one."""
+    return next(numbers(case.final.key), None) if case.final and case.final.kind == "number" else None

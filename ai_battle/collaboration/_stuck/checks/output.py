@@ -1,0 +1,97 @@
+"""A predicted output of a program: whether it can come out of it with this input, and how hard that is to say."""
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from ....signals.words import words
+from ..case import Case
+
+LONGEST = 6_000
+_PROGRAM = re.compile(r"\[PYTHON\]\s*\n([\s\S]*?)\[/PYTHON\]|```(?:python|py)?[ \t]*\n([\s\S]*?)```")
+_HOLE = re.compile(r"==\s*\?+|==\s*_+\s*$", re.MULTILINE)
+_LEAVES = 50
+
+
+def check(case: Case) -> dict[str, float]:
+    """Nothing where the prompt asks for no output of a program that it gives."""
+    found = _PROGRAM.search(case.prompt)
+    code = (found[1] or found[2])[:LONGEST] if found else ""
+    call = called(code) if _HOLE.search(code) else None
+    if call is None or case.final is None:
+        return {}
+    inputs = [value for node in call.args if (value := literal(ast.unparse(node))) is not None]
+    written = case.final.text.strip()
+    value = literal(written)
+    value = written if value is None and written != "None" else value
+    said = list(words(case.working))
+    return {
+        "output_is_input": float(any(type(given) is type(value) and given == value for given in inputs)),
+        "output_empty": float(value in ([], {}, "", ())),
+        "output_is_bool": float(isinstance(value, bool)),
+        "output_is_text": float(isinstance(value, str)),
+        "output_length": math.log1p(len(written)) / 5,
+        "output_from_nowhere": _from_nowhere(value, code),
+        "output_reorders": float(_reorders(value, inputs)),
+        "input_length": math.log1p(max((len(given) for given in inputs if isinstance(given, str)), default=0)) / 5,
+        "program_length": math.log1p(len(code)) / 5,
+        "program_branches": min(code.count("if "), 5) / 5,
+        "varied_words": len(set(said)) / max(1, len(said)),
+    }
+
+
+@lru_cache(maxsize=64)
+def called(code: str) -> ast.Call | None:
+    """The call whose result an assertion leaves open."""
+    tree = _parsed(_HOLE.sub("== 0", code))
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and isinstance(node.test.left, ast.Call):
+            return node.test.left
+    return None
+
+
+def literal(text: str) -> Any:
+    """The value that a literal stands for; None for what is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.literal_eval(text[:LONGEST].strip())
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _parsed(code: str) -> ast.AST | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _from_nowhere(value: Any, code: str) -> float:
+    """The share of its numbers and strings that the program and its input do not have."""
+    leaves = [leaf for leaf, _ in zip(_leaves(value), range(_LEAVES), strict=False)]
+    strange = sum(not isinstance(leaf, bool) and leaf is not None and str(leaf) not in code for leaf in leaves)
+    return strange / max(1, len(leaves))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(key)
+            yield from _leaves(item)
+    elif isinstance(value, list | tuple | set):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _reorders(value: Any, inputs: list[Any]) -> bool:
+    """A text made of exactly the letters of the input."""
+    return isinstance(value, str) and any(isinstance(given, str) and sorted(given) == sorted(value) for given in inputs)

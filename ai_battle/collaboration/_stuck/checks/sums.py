@@ -1,0 +1,25 @@
+"""Whether the sums of an answer hold, and where their numbers come from."""
+
+from ....signals.quantities import rounded, stands_among
+from ..case import Case
+
+CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 0.5, 5280.0}
+
+
+def check(case: Case) -> dict[str, float]:
+    wrong = sum(not claim.holds for claim in case.claims)
+    return {
+        "wrong_sums": float(wrong > 0),
+        "no_sums": float(not case.claims),
+        "numbers_from_nowhere": min(_from_nowhere(case), 3) / 3,
+    }
+
+
+def _from_nowhere(case: Case) -> int:
+    """Operands that neither the question nor an earlier sum gave."""
+    known = rounded(case.facts) | CONSTANTS
+    strange = 0
+    for claim in case.claims:
+        strange += sum(not stands_among(operand, known) for operand in claim.operands)
+        known |= rounded([claim.value, *claim.operands])
+    return strange

@@ -1,0 +1,130 @@
+"""The figures of the detector alone: `python -m ai_battle.collaboration._stuck.figures DATA_DIR`.
+
+What is said "without labels" leaves all answers of the tested small model out of what the weights are learned on;
+the weights of the families tool and chat are set by hand, so nothing of them is learned at all.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import ConfigError
+from ..measures import Measure, apgr, auroc, calibration_error, cpt, interval, mean
+from .calibrating import Sample, fitted
+from .calibration import Calibration
+from .family import FAMILIES
+from .hand import EVERYWHERE
+from .learn import LEARNED, learned, with_gains
+from .profile import Weights, shipped
+from .records import Pair, read_pairs
+from .scoring import Score, score
+
+FOLDS = 10
+THRESHOLD = 0.7
+HEADER = f"{'pair':36} {'auroc':>6} {'apgr':>6} {'cpt50':>6} {'cpt80':>6} {'help':>6} {'error':>6}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`help_rate` is the share of answers that are stuck at the defaults, `error` the expected calibration error."""
+
+    name: str
+    auroc: float
+    apgr: float
+    cpt50: float
+    cpt80: float
+    help_rate: float
+    error: float
+
+    def __str__(self) -> str:
+        figures = (self.auroc, self.apgr, self.cpt50, self.cpt80, self.help_rate, self.error)
+        return f"{self.name:36} " + " ".join(f"{figure:6.3f}" for figure in figures)
+
+
+def row(name: str, pair: Pair, scores: Sequence[Score]) -> Row:
+    qualities, gains = [found.quality for found in scores], [found.gain for found in scores]
+    wrong = [small <= 0.5 for small in pair.small]
+    return Row(
+        name,
+        auroc([-quality for quality in qualities], wrong),
+        apgr(gains, pair.small, pair.large),
+        cpt(gains, pair.small, pair.large, 0.5),
+        cpt(gains, pair.small, pair.large, 0.8),
+        mean([float(bool(found.failed) or found.quality < THRESHOLD) for found in scores]),
+        calibration_error(qualities, pair.small),
+    )
+
+
+def by_weights(pair: Pair, weights: Weights) -> list[Score]:
+    return [score(measured, pair.family, weights) for measured in pair.measured]
+
+
+def left_out(pair: Pair, pairs: Sequence[Pair]) -> Weights:
+    """Weights that have seen no answer of this small model."""
+    others = [other for other in pairs if other.family == pair.family and other.small_model != pair.small_model]
+    if pair.family not in LEARNED:
+        return shipped()
+    profile = with_gains(learned(others, pair.family), others)
+    return Weights({**shipped().families, pair.family: profile}, EVERYWHERE)
+
+
+def calibrated(pair: Pair, weights: Weights) -> list[Score]:
+    """Each tenth of the answers judged by a calibration on the labels of the others."""
+    found: list[Score] = [None] * len(pair.records)  # type: ignore[list-item]
+    for fold in range(FOLDS):
+        samples = [sample for place, sample in enumerate(_samples(pair)) if place % FOLDS != fold]
+        own = Calibration(0.0, corrections=fitted(samples, weights)).applied(weights)
+        for place in range(fold, len(pair.records), FOLDS):
+            found[place] = score(pair.measured[place], pair.family, own)
+    return found
+
+
+def _samples(pair: Pair) -> list[Sample]:
+    return [
+        Sample(pair.family, measured, record.small, record.large)
+        for measured, record in zip(pair.measured, pair.records, strict=True)
+    ]
+
+
+def tables(pairs: Sequence[Pair]) -> Iterator[str]:
+    ways: dict[str, Callable[[Pair], list[Score]]] = {
+        "without labels of the small model": lambda pair: by_weights(pair, left_out(pair, pairs)),
+        "as shipped": lambda pair: by_weights(pair, shipped()),
+        "calibrated on the pair's other labels": lambda pair: calibrated(pair, left_out(pair, pairs)),
+    }
+    for title, way in ways.items():
+        yield f"\n{title}\n{HEADER}"
+        rows = {pair: row(pair.name, pair, way(pair)) for pair in pairs}
+        yield from map(str, rows.values())
+        yield from (
+            str(_mean_of(family, [r for pair, r in rows.items() if pair.family == family])) for family in FAMILIES
+        )
+
+
+def _mean_of(family: str, rows: Sequence[Row]) -> Row:
+    columns = ("auroc", "apgr", "cpt50", "cpt80", "help_rate", "error")
+    return Row(f"= {family}", *(mean([getattr(each, column) for each in rows]) for column in columns))
+
+
+def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
+    """How sure the figures of one pair are."""
+    measures: dict[str, Measure] = {"apgr": apgr, "cpt80": lambda s, a, b: cpt(s, a, b, 0.8)}
+    for name, measure in measures.items():
+        low, high = interval(measure, [found.gain for found in scores], pair.small, pair.large)
+        yield f"{name} {low:.3f} to {high:.3f}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    if len(arguments) != 1:
+        raise ConfigError("One argument is needed: the folder with the recorded answers.")
+    pairs = read_pairs(Path(arguments[0]))
+    for line in tables(pairs):
+        print(line, flush=True)
+    for pair in pairs:
+        if pair.small_model == "mixtral-8x7b" and pair.family == "math":
+            print(f"\n{pair.name}, 95 %:", *intervals(pair, by_weights(pair, left_out(pair, pairs))), sep="\n  ")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,148 @@
+"""Learns the shipped weights: `python -m ai_battle.collaboration._stuck.learn DATA_DIR`.
+
+Only data whose licence allows it is learned on. What has none, or too little data, has weights set by hand.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ConfigError
+from ..measures import mean
+from .family import FAMILIES, Family
+from .hand import ASSUMED, BY_HAND, CHANCE, EVERYWHERE
+from .profile import FILE, Head, Profile, standard
+from .records import Pair, read_pairs
+from .regression import Problem, fit
+
+STRENGTH, RESCUE_STRENGTH, OFFSET_STRENGTH = 30.0, 100.0, 0.01
+ROWS, QUANTILES = 800, 20
+LICENSED = ("gsm8k", "math-l5", "crux", "mmlu-pro")
+LEARNED: Mapping[Family, tuple[str, ...]] = {
+    "math": (
+        "wrong_sums", "no_sums", "numbers_from_nowhere", "final_unstated", "final_unmarked", "final_fractional",
+        "final_not_in_working", "final_not_last_sum", "last_sum_uses_nothing", "fractional_results", "facts_unused",
+        "length", "question_length", "question_numbers", "question_compares", "question_percent", "ends_off_question",
+        "repeated_words", "self_correction",
+    ),
+    "mcq": (
+        "no_pick", "not_listed", "stem_length", "result_no_option", "pick_in_working", "other_in_working",
+        "pick_is_longest", "pick_is_late", "pick_number_absent", "no_sums", "wrong_sums", "facts_unused", "length",
+        "repeated_words", "ends_openly", "self_correction",
+    ),
+    "code": (
+        "output_from_nowhere", "output_is_input", "length", "input_length", "varied_words", "output_is_bool",
+        "output_is_text", "program_length", "output_length", "output_reorders", "output_empty", "program_branches",
+        "repeated_words", "self_correction",
+    ),
+}  # fmt: skip
+
+
+def learned(pairs: Sequence[Pair], family: Family) -> Profile:
+    """The profile of a family; each pair counts the same and has an offset of its own, so models are not compared."""
+    if family not in LEARNED:
+        return Profile.read(BY_HAND[family])
+    names = LEARNED[family]
+    spread = {name: _spread(name, pairs) for name in names}
+    failure = _head(pairs, spread, STRENGTH, rescue=False)
+    rescue = _head(pairs, spread, RESCUE_STRENGTH, rescue=True)
+    good = [1 - large for pair in pairs for small, large in zip(pair.small, pair.large, strict=True) if small > 0.5]
+    return Profile(spread, Head(ASSUMED[family], failure.weights), rescue, mean(good))
+
+
+def with_gains(profile: Profile, pairs: Sequence[Pair]) -> Profile:
+    """The profile with the quantiles of the gain in these pairs, each counted the same; those of chance"
+    " without any."""
+    standard = [profile.standard(signals) for pair in pairs for signals in _signals(pair)[:ROWS]]
+    gains = sorted(profile.gain(values, profile.quality(values)) for values in standard) or CHANCE
+    return replace(
+        profile, gains=tuple(gains[round(part / QUANTILES * (len(gains) - 1))] for part in range(QUANTILES + 1))
+    )
+
+
+def _spread(name: str, pairs: Sequence[Pair]) -> tuple[float, float]:
+    values = [signals[name] for pair in pairs for signals in _signals(pair) if name in signals]
+    centre = mean(values)
+    return centre, max(1e-3, mean([(value - centre) ** 2 for value in values]) ** 0.5)
+
+
+def _standard(signals: Mapping[str, float], name: str, width: tuple[float, float]) -> float:
+    return standard(signals[name], *width) if name in signals else 0.0
+
+
+def _signals(pair: Pair) -> list[Mapping[str, float]]:
+    return [found.signals for found in pair.measured]
+
+
+def _head(pairs: Sequence[Pair], spread: Mapping[str, tuple[float, float]], strength: float, *, rescue: bool) -> Head:
+    """Failure of all answers; or, of the wrong ones, whether the large model was right."""
+    chosen = [[place for place, small in enumerate(pair.small) if small <= 0.5 or not rescue] for pair in pairs]
+    columns = [
+        [
+            _standard(pair.measured[p].signals, name, width)
+            for pair, places in zip(pairs, chosen, strict=True)
+            for p in places
+        ]
+        for name, width in spread.items()
+    ]
+    offsets = [
+        [float(other is pair) for other, places in zip(pairs, chosen, strict=True) for _ in places] for pair in pairs
+    ]
+    labels = [
+        pair.large[p] if rescue else 1 - pair.small[p]
+        for pair, places in zip(pairs, chosen, strict=True)
+        for p in places
+    ]
+    weights = [ROWS / len(pair.records) for pair, places in zip(pairs, chosen, strict=True) for _ in places]
+    firm = [strength] * len(columns) + [OFFSET_STRENGTH] * len(offsets)
+    found = fit(Problem([*columns, *offsets], labels, [0.0] * len(firm), firm, weights))
+    return Head(mean(found[len(columns) :]), dict(zip(spread, found, strict=False)))
+
+
+def as_json(profile: Profile) -> dict[str, Any]:
+    return {
+        "spread": {name: [_short(value) for value in width] for name, width in profile.spread.items()},
+        "failure": _head_as_json(profile.failure),
+        "rescue": _head_as_json(profile.rescue),
+        "spoilt": _short(profile.spoilt),
+        "gains": [_short(gain) for gain in profile.gains],
+    }
+
+
+def _head_as_json(head: Head) -> dict[str, Any]:
+    weights = {name: _short(weight) for name, weight in head.weights.items()}
+    return {"intercept": _short(head.intercept), "weights": weights}
+
+
+def _short(value: float) -> float:
+    return round(value, 4)
+
+
+def shipped_file(folder: Path) -> str:
+    pairs = read_pairs(folder, *LICENSED)
+    families = {}
+    for family in FAMILIES:
+        own = [pair for pair in pairs if pair.family == family]
+        families[family] = {
+            "learned_on": [pair.name for pair in own] or "set by hand",
+            **as_json(with_gains(learned(own, family), own)),
+        }
+    about = (
+        "Weights of the stuck detector. Learned on answers published by lm-sys/RouteLLM (Apache-2.0),"
+        " WildEval/ZeroEval "
+        "(Apache-2.0) and TIGER-AI-Lab/MMLU-Pro (Apache-2.0); the families tool and chat are set by hand."
+    )
+    return json.dumps({"about": about, "everywhere": EVERYWHERE, "families": families}, indent=1) + "\n"
+
+
+def main(arguments: Sequence[str]) -> None:
+    if len(arguments) != 1:
+        raise ConfigError("One argument is needed: the folder with the recorded answers.")
+    Path(__file__).with_name(FILE).write_text(shipped_file(Path(arguments[0])), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,74 @@
+"""Reads an answer while it streams, and says when its end is not worth waiting for."""
+
+import re
+from collections import Counter
+
+from ...signals.looping import looping_tail
+from ...signals.wording import refuses
+
+LOOKS_EVERY = 400
+LOOP_FROM = 600
+LOOP_LEAST = 240
+REFUSAL_AT = (60, 240)
+RAMBLES_FROM = 1_600
+RAMBLES_RUNS = 120
+RAMBLES_SHARE = 0.75
+_WINDOW = 2_400
+_WORD = re.compile(r"\w+")
+
+
+class Prefix:
+    """`feed` takes what comes, in constant time per character however the text is cut.
+
+    It looks at a window at the end of the text, once in `LOOKS_EVERY` characters; a refusal is looked for once, when
+    the opening has come. The first reason stays.
+    """
+
+    def __init__(self, *, offers_tools: bool = False) -> None:
+        self.reason = ""
+        self.length = 0
+        self._offers_tools = offers_tools
+        self._opening = ""
+        self._opened = offers_tools
+        self._recent: list[str] = []
+        self._held = 0
+        self._since = 0
+
+    def feed(self, text: str) -> str:
+        """Why the answer is not worth its end, now that this came; empty while it may be."""
+        self.length += len(text)
+        if self.reason:
+            return self.reason
+        if not self._opened:
+            self.reason = self._open(text)
+        self._recent.append(text)
+        self._held += len(text)
+        self._since += len(text)
+        if self._since >= LOOKS_EVERY and not self.reason:
+            self._since = 0
+            self.reason = self._look()
+        return self.reason
+
+    def _open(self, text: str) -> str:
+        self._opening += text[: REFUSAL_AT[1]]
+        if len(self._opening) < REFUSAL_AT[1]:
+            return ""
+        self._opened = True
+        return "the model refuses" if refuses(self._opening[: REFUSAL_AT[1]]) else ""
+
+    def _look(self) -> str:
+        window = "".join(self._recent)[-_WINDOW:]
+        self._recent, self._held = [window], len(window)
+        if self.length >= LOOP_FROM and looping_tail(window, LOOP_LEAST):
+            return "the answer goes round in circles"
+        if self.length >= RAMBLES_FROM and _rambles(window):
+            return "the answer says the same again and again"
+        return ""
+
+
+def _rambles(window: str) -> bool:
+    """Nearly all runs of four words stood in the window before."""
+    said = _WORD.findall(window.casefold())
+    runs = Counter(zip(said, said[1:], said[2:], said[3:], strict=False))
+    total = runs.total()
+    return total >= RAMBLES_RUNS and 1 - len(runs) / total >= RAMBLES_SHARE

@@ -1,0 +1,85 @@
+"""The weights of the signals, one profile for each family of tasks."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Self
+
+from .family import FAMILIES, Family
+from .regression import probability
+
+FILE = "weights.json"
+NEAREST, FARTHEST = -2.0, 4.0
+"""Where signals end, in units of their spread: what is missing speaks less than what is there."""
+
+
+def standard(value: float, mean: float, spread: float) -> float:
+    return max(NEAREST, min(FARTHEST, (value - mean) / spread))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A logit: the intercept, and the weights of signals in units of their spread."""
+
+    intercept: float
+    weights: Mapping[str, float] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """`spread` has mean and standard deviation of each signal. `failure`: this answer is wrong; `rescue`: if so, a
+    helper is right; `spoilt` is how often a helper is wrong where this answer is right; `gains` are quantiles.
+    """
+
+    spread: Mapping[str, tuple[float, float]] = field(hash=False)
+    failure: Head
+    rescue: Head
+    spoilt: float
+    gains: tuple[float, ...] = ()
+
+    def gain_of(self, help_rate: float) -> float:
+        """The gain above which so many answers of those that were learned on lie."""
+        place = (1 - help_rate) * (len(self.gains) - 1)
+        below = min(int(place), len(self.gains) - 2)
+        return self.gains[below] + (place - below) * (self.gains[below + 1] - self.gains[below])
+
+    def standard(self, signals: Mapping[str, float]) -> dict[str, float]:
+        """Signals in units of their spread; what could not be measured says nothing."""
+        return {
+            name: standard(signals[name], mean, spread)
+            for name, (mean, spread) in self.spread.items()
+            if name in signals
+        }
+
+    def quality(self, standard: Mapping[str, float], beside: float = 0.0) -> float:
+        """How likely the answer is good; `beside` adds to the logit of its failure."""
+        return probability(-logit(self.failure, standard) - beside)
+
+    def gain(self, standard: Mapping[str, float], quality: float) -> float:
+        """How much more likely a helper is right than an answer of this quality."""
+        return (1 - quality) * probability(logit(self.rescue, standard)) - quality * self.spoilt
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Self:
+        spread = {name: (mean, width) for name, (mean, width) in data["spread"].items()}
+        return cls(spread, Head(**data["failure"]), Head(**data["rescue"]), data["spoilt"], tuple(data["gains"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """`everywhere` are weights on the failure logit of signals that no data of ours has enough of."""
+
+    families: Mapping[Family, Profile]
+    everywhere: Mapping[str, float]
+
+
+def logit(head: Head, standard: Mapping[str, float]) -> float:
+    return head.intercept + sum(weight * standard[name] for name, weight in head.weights.items() if name in standard)
+
+
+@cache
+def shipped() -> Weights:
+    data = json.loads(files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
+    return Weights({family: Profile.read(data["families"][family]) for family in FAMILIES}, data["everywhere"])

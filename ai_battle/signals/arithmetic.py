@@ -1,0 +1,184 @@
+"""Sums that a text writes out, such as "16 eggs - 7 eggs = 9 eggs", and whether they hold."""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ._sums import Token, value_of
+from .numbers import without_latex
+
+LONGEST = 20_000
+MOST_CLAIMS = 200
+_LONGEST_SIDE = 160
+
+_SIGNS = str.maketrans({"\u00d7": "*", "\u22c5": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-"})
+_LATEX = re.compile(r"\\(?:times|cdot|div|approx)\b|\\[()\[\]*]|\\\$")
+_COMMANDS = {"\\times": "*", "\\cdot": "*", "\\div": "/", "\\approx": "\u2248", "\\*": "*"}
+_ENDS = re.compile(r"[.!?:;,](?=\s|$)|\n+|<<|>>|[\"|]|=>|->|\bwhere\b")
+_EQUAL = re.compile(r"={1,3}|[~\u2248]|\bequals\b")
+_SIGN = re.compile(r"[-+*/^]|\b(?:[xX]|plus|minus|times|divided by|of)\b")
+_RESULT = re.compile(r"[\s$(\u20ac\u00a3-]*(?:approximately |about )?[$\u20ac\u00a3]?\.?\d")
+_TOKEN = re.compile(
+    r"(?P<number>(?<![\w.])(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))(?P<glued>[a-zA-Z_]?)"
+    r"|(?P<operator>\*\*|[-+*/^]|\b(?:[xX]|plus|minus|times|divided by|of)\b)"
+    r"|(?P<bracket>[()])"
+    r"|(?P<percent>%)"
+    r"|(?P<other>\b[^\W\d](?![^\W\d])|[^\W\d]{1,40}\(|[\\{}\[\]_!&#@<>\u221a\u2206\u03c0]|[\d.]+|\w*\d\w*)"
+    r"|(?P<word>[^\W\d_]+)"
+)
+_OPERATORS = {"x": "*", "X": "*", "**": "^", "plus": "+", "minus": "-", "times": "*", "divided by": "/", "of": "*"}
+_UNITS = 3
+_SMALL_MONEY = ("cent", "cents")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`operands` as they stand on the left; `value` is what the text says comes out, `true` what does.
+
+    `decimals` are those of the value as it is written; `loose` allows a factor of 100, where percent are in play.
+    """
+
+    operands: tuple[float, ...]
+    value: float
+    true: float
+    decimals: int = 0
+    loose: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """To the decimals that are written, or half a percent."""
+        worth = (1.0, 100.0, 0.01) if self.loose else (1.0,)
+        return any(self._is_near(self.true * factor) for factor in worth)
+
+    def _is_near(self, true: float) -> bool:
+        return abs(true - self.value) <= 0.5001 * 10.0**-self.decimals + abs(true) * 0.005
+
+
+def claims(text: str) -> tuple[Claim, ...]:
+    """The sums of numbers alone, in order; what has a letter for a number claims nothing that could be checked."""
+    if not _EQUAL.search(text):
+        return ()
+    plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), without_latex(text[-LONGEST:])).translate(_SIGNS)
+    found: list[Claim] = []
+    for line in _ENDS.split(plain):
+        if _EQUAL.search(line):
+            found.extend(_chained(line))
+            if len(found) >= MOST_CLAIMS:
+                break
+    return tuple(found)
+
+
+def _chained(line: str) -> Iterator[Claim]:
+    """a = b = c is two claims."""
+    sides = _EQUAL.split(line)
+    for left, right in itertools.pairwise(sides):
+        left = left[-_LONGEST_SIDE:]
+        if _RESULT.match(right) and _SIGN.search(left) and _ends_in_number(left):
+            claim = _claim(list(_tokens(left)), list(_tokens(right[:_LONGEST_SIDE])))
+            if claim:
+                yield claim
+
+
+def _ends_in_number(side: str) -> bool:
+    """The last words at most are its unit."""
+    return any(character.isdigit() for character in side[-30:])
+
+
+def _tokens(line: str) -> Iterator[Token]:
+    for match in _TOKEN.finditer(line):
+        kind = match.lastgroup or "other"
+        if kind in ("number", "glued"):
+            yield _number(match, line)
+        elif kind == "operator" and match.group() in ("x", "X", "of") and not _stands_between_numbers(match, line):
+            yield Token("word" if match.group() == "of" else "other", match.group())
+        else:
+            yield Token(kind, _OPERATORS.get(match.group(), match.group()))
+
+
+def _number(match: re.Match[str], line: str) -> Token:
+    times = match["glued"] in ("x", "X") and line[match.end() : match.end() + 1].isdigit()
+    if match["glued"] and not times:
+        return Token("other", match.group())
+    digits = match["number"].replace(",", "")
+    return Token("number", match["number"], float(digits), len(digits.partition(".")[2]))
+
+
+def _stands_between_numbers(match: re.Match[str], line: str) -> bool:
+    before = line[max(0, match.start() - 3) : match.start()].rstrip()[-1:]
+    after = line[match.end() : match.end() + 4].lstrip(" $(")[:1]
+    counted = before == "%" or (match.group() != "of" and (before.isdigit() or before == ")"))
+    return counted and after.isdigit()
+
+
+def _claim(left: list[Token], right: list[Token]) -> Claim | None:
+    left_sum, right_sum = _last_sum(left), _first_sum(right)
+    if not right_sum or not any(token.kind == "operator" for token in left_sum[1:]):
+        return None
+    loose = any(token.kind == "percent" or token.text in _SMALL_MONEY for token in (*left, *right))
+    claim = _stated(left_sum, right_sum, loose)
+    if claim and not claim.holds and left_sum[0].text == "-":  # a dash of a list
+        return _stated(left_sum[1:], right_sum, loose)
+    return claim
+
+
+def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
+    true, value = value_of(left), value_of(right)
+    if true is None or value is None:
+        return None
+    numbers = [token for token in right if token.kind == "number"]
+    operands = tuple(token.value for token in left if token.kind == "number")
+    whole = Claim(operands, value, true, numbers[0].decimals if len(numbers) == 1 else 2, loose)
+    # "8 * 12 = 96 + 4 = 100" goes on with its result.
+    first = Claim(operands, numbers[0].value, true, numbers[0].decimals, loose)
+    return first if first.holds and right[0].kind == "number" else whole
+
+
+def _first_sum(side: Sequence[Token]) -> list[Token]:
+    """Up to where the words begin again; nothing where it can't be told: "6 feet 2 inches", "17 remainder 2"."""
+    kept: list[Token] = []
+    words = 0
+    for token in side:
+        if token.kind == "word":
+            words += 1
+            continue
+        follows = kept and kept[-1].kind in ("number", "percent")
+        if token.kind == "other" or (token.kind == "number" and follows):
+            if words <= 1:
+                return []
+            break
+        if words and kept and kept[-1].kind in ("operator", "bracket") and kept[-1].text != ")":
+            break
+        kept.append(token)
+        words = 0
+    return _without_open_end(kept)
+
+
+def _without_open_end(kept: list[Token]) -> list[Token]:
+    while kept and kept[-1].kind in ("operator", "bracket") and kept[-1].text != ")":
+        kept.pop()
+    return kept
+
+
+def _last_sum(side: Sequence[Token]) -> list[Token]:
+    """Back to where two numbers stand without a sign between them; words behind a number are its unit."""
+    kept: list[Token] = []
+    words = 0
+    for token in reversed(side):
+        if token.kind == "word":
+            words += 1
+            continue
+        if token.kind == "other":
+            return [] if words <= 1 else _whole(kept)
+        if kept and (words > _UNITS or (token.kind in ("number", "percent") and kept[-1].kind == "number")):
+            return _whole(kept) if words else []
+        if words and kept and (token.kind == "operator" or kept[-1].text == "(" or token.text == ")"):
+            return _whole(kept)
+        words = 0
+        kept.append(token)
+    return _whole(kept) if not words or not kept or kept[-1].kind != "operator" else []
+
+
+def _whole(kept: list[Token]) -> list[Token]:
+    kept.reverse()
+    return kept if kept and (kept[0].kind != "operator" or kept[0].text == "-") else []

@@ -1,0 +1,108 @@
+"""What an answer says about itself: that it errs, that it does not know, that it won't."""
+
+import re
+
+LONGEST = 20_000
+_APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
+
+
+def _any(*alternatives: str) -> re.Pattern[str]:
+    return re.compile("|".join(alternatives))
+
+
+_CORRECTS = _any(
+    r"\b(?:wait|oops|hold on|scratch that|correction|on second thought|my mistake|my apologies)\b[,.:!\u2014-]",
+    r"\bactually,|\blet(?:'s| me| us) (?:re-?check|redo|reconsider|re-?examine|re-?evaluate|try again|start"
+    r" over|correct)",
+    r"\bi (?:made|have made|see) (?:a |an |my )?(?:mistake|error)|\bi (?:was|am) wrong\b|\bi misread\b",
+    r"\b(?:this|that|which)(?: result| answer)? (?:is|was|seems|can't be|cannot be) (?:not (?:right|correct"
+    r"|possible)|incorrect"
+    r"|wrong|impossible|right)\b|\bcontradict(?:s|ion)\b|\bdoes(?:n't| not) (?:make sense|match)\b",
+    r"\bmoment mal\b|\bich habe mich (?:geirrt|verrechnet|vertan)\b|\bdas stimmt (?:so )?nicht\b|\bkorrektur:",
+    r"\battendez\b|\bje me suis tromp|\bme equivoqu|\bespera,|\bmi sono sbagliat|\baspetta,|\bna verdade,",
+    r"\u7b49\u7b49|\u4e0d\u5bf9|\u6211\u9519\u4e86|\u66f4\u6b63|\u9593\u9055\u3048",
+)
+# One of these stands in whatever the pattern finds; looking for them costs a hundredth of it.
+_CORRECTION_WORDS = (
+    "wait oops hold\xa0on scratch correction second\xa0thought mistake apologies actually, recheck re-check"
+    " redo reconsider"
+    " reexamine re-examine reevaluate re-evaluate try\xa0again start\xa0over let\xa0me\xa0correct"
+    " let's\xa0correct error wrong"
+    " misread incorrect impossible not\xa0right not\xa0correct not\xa0possible n't\xa0be n't\xa0right"
+    " contradict make\xa0sense match"
+    " moment\xa0mal ich\xa0habe\xa0mich stimmt korrektur: attendez tromp equivoqu espera, sbagliat aspetta, verdade,"
+    " \u7b49\u7b49 \u4e0d\u5bf9 \u6211\u9519\u4e86 \u66f4\u6b63 \u9593\u9055\u3048"
+)
+_ADMITS = _any(
+    r"\b(?:i'm|i am|we are|we're) (?:not (?:really |quite |entirely |completely )?(?:sure|certain|able)"
+    r"|unsure|uncertain|unable"
+    r"|stuck|at a loss|incapable|confused)\b",
+    r"\bi (?:really |honestly |simply |just )?(?:do not|don't) (?:really |actually |even )?(?:know|understand"
+    r"|remember)\b",
+    r"\bi (?:can't|cannot|can not|could not|couldn't) (?:perform|do|solve|answer|determine|figure|find"
+    r"|complete|help|tell|say)\b",
+    r"\b(?:is|are|lies) (?:far )?(?:beyond|outside) (?:of )?my (?:\w+ )?(?:capabilit|abilit|knowledge"
+    r"|expertise|skill|reach)",
+    r"\bi have no (?:idea|clue)\b|\bi give up\b|\bnot within my (?:capabilit|abilit)|\bcan(?:not|'t) be"
+    r" (?:determined|answered)\b",
+    r"\bich (?:wei\u00df|weiss) (?:es |das |leider )?nicht\b|\bich bin (?:mir )?(?:nicht|un)\s?sicher\b|\bich"
+    r" kann (?:das|dies|es) nicht\b",
+    r"\bkeine ahnung\b|\bje ne (?:sais|peux|suis) pas\b|\bje ne suis pas (?:s\u00fbr|certain)|\bno (?:lo"
+    r" )?s\u00e9\b|\bno puedo\b",
+    r"\bno estoy segur|\bnon (?:lo )?so\b|\bnon sono sicur|\bnon posso\b|\bn\u00e3o (?:sei|posso|tenho certeza)",
+    r"\u6211\u4e0d\u77e5\u9053|\u6211\u4e0d\u786e\u5b9a|\u6211\u65e0\u6cd5"
+    r"|\u308f\u304b\u308a\u307e\u305b\u3093|\u5206\u304b\u308a\u307e\u305b\u3093",
+)
+_REFUSES = _any(
+    r"\bi(?:'m| am) (?:sorry|afraid),?(?: but)?(?: that)? i(?: can't| cannot| can not|'m| am| won't| do not| don't)",
+    r"\bi (?:must|have to|need to) (?:decline|refuse)\b|\bi (?:won't|will not) (?:be able to )?(?:help|assist"
+    r"|provide|answer)\b",
+    r"\bas an? (?:ai|artificial intelligence|(?:large )?language model)\b[^.]{0,40}\b(?:can't|cannot|not able"
+    r"|unable|don't|do not)\b",
+    r"\bi (?:can't|cannot) (?:assist|help|fulfil|comply|provide)\b|\bunable to (?:assist|help|comply|fulfil)\b",
+    r"\bes tut mir leid,?(?: aber)? ich kann\b|\bd\u00e9sol\u00e9e?,?(?: mais)? je ne (?:peux|suis)\b|\blo"
+    r" siento,?(?: pero)? no puedo\b",
+    r"\bmi dispiace,?(?: ma)? non posso\b|\bdesculpe,?(?: mas)? n\u00e3o posso\b|\u5f88\u62b1\u6b49"
+    r"|\u62b1\u6b49\uff0c|\u7533\u3057\u8a33",
+)
+# "It is not that I don't know", "don't say you are unable": what is denied, asked or quoted admits nothing.
+_NEGATES = re.compile(
+    r"n't|not|un(?:sure|able|certain)|stuck|loss|confused|incapable|beyond|outside|no |give up|decline|refuse"
+    r"|sorry|nicht|keine"
+    r"|leid| ne | pas| n[o\u00e3]o? |non |desculpe|[\u3040-\u9fff]"
+)
+_DENIED = re.compile(
+    r"(?:\bnot that|\bnever|\b(?:do not|don't|doesn't|didn't|cannot|can't) (?:say|think|believe|mean"
+    r"|claim)(?: that)?|\bno longer"
+    r"|\bif|\bwhen|\bwhether|\bunless|\bonce|\buntil|\bin case|[\"\u201c\u00ab])\s*$"
+)
+_OPENING, _SHORT = 160, 400
+_MARKS = tuple(mark.replace("\xa0", " ") for mark in _CORRECTION_WORDS.split(" "))
+
+
+def self_corrections(text: str) -> int:
+    """How often an answer takes back what it said."""
+    plain = _plain(text)
+    return sum(1 for _ in _CORRECTS.finditer(plain)) if any(mark in plain for mark in _MARKS) else 0
+
+
+def admits(text: str) -> bool:
+    """It says that it does not know or can't, where an answer would stand: at its start, or in a few words."""
+    return _says(_ADMITS, _plain(text))
+
+
+def refuses(text: str) -> bool:
+    """It says that it won't, where an answer would stand."""
+    return _says(_REFUSES, _plain(text))
+
+
+def _says(pattern: re.Pattern[str], plain: str) -> bool:
+    opening = plain if len(plain) <= _SHORT else plain[: _OPENING + 80]
+    if not _NEGATES.search(opening):
+        return False
+    found = (match for match in pattern.finditer(opening) if match.start() <= _OPENING or len(plain) <= _SHORT)
+    return any(not _DENIED.search(opening[max(0, match.start() - 40) : match.start()]) for match in found)
+
+
+def _plain(text: str) -> str:
+    return text[-LONGEST:].casefold().translate(_APOSTROPHES).strip()

@@ -24,14 +24,15 @@ class Watches(Protocol):
 
 
 class Watched(ModelClient):
-    """`client`, whose answers raise `CutShort` as soon as the detector gives them up."""
+    """`client`, whose answers raise `CutShort` as soon as the detector gives them up, as answers to `asked`."""
 
-    def __init__(self, client: ModelClient, detector: Watches) -> None:
+    def __init__(self, client: ModelClient, detector: Watches, asked: ModelRequest) -> None:
         self.client = client
         self.detector = detector
+        self.asked = asked
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        return await self.client.complete(request, _Scissors(lambda: self.detector.watch(request), emit))
+        return await self.client.complete(request, _Scissors(lambda: self.detector.watch(self.asked), emit))
 
 
 class _Scissors:

@@ -8,7 +8,7 @@ from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ..core.texts import each_text
 
@@ -25,6 +25,10 @@ class Redacting(ModelClient):
     def __init__(self, client: ModelClient, redact: Callable[[str], str]) -> None:
         self.client = client
         self.redact = redact
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        return self.client.offered
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         with foreign_code("The redaction failed, so nothing was sent", ConfigError):

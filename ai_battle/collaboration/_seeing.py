@@ -21,11 +21,15 @@ UNSEEN = "a check has found it poor."
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A request, what was answered to it, and why that is not good enough."""
+    """A request, what was answered to it, and why that is not good enough.
+
+    `tools` are those that the one who answered has beside the tools of the request.
+    """
 
     request: ModelRequest
     attempt: ModelResponse
     reason: str
+    tools: tuple[ToolSpec, ...] = ()
 
     @property
     def place(self) -> int:
@@ -53,7 +57,7 @@ def _sections(case: Case, sees: Sees) -> Iterator[str]:
         yield marked("done_since", "\n\n".join(_newest(messages[place + 1 :], HISTORY_TOKENS)))
     if sees != "prompt":
         yield told(case)
-    yield marked("tools", described(case.request.tools))
+    yield marked("tools", described(case.request.tools or case.tools))
 
 
 def told(case: Case) -> str:

@@ -1,6 +1,6 @@
 """The attempts of the model that answers itself: judged, and the best one kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..core.client import ModelClient
@@ -51,6 +51,7 @@ class Trying:
         self.turn = turn
         self.request = request
         self.attempts = 0
+        self._tools = () if request.tool_choice == "none" else request.tools or primary.offered
         self._primary = primary
         self._detector = detector
         self._best: Tried | None = None
@@ -69,7 +70,7 @@ class Trying:
     @property
     def case(self) -> Case:
         """What a helper may be told."""
-        return Case(self.request, self.best.draft.response, self.best.judged.reason)
+        return Case(self.request, self.best.draft.response, self.best.judged.reason, self._tools)
 
     async def alone(self) -> None:
         """Tries until an answer is good enough, `max_retries` times at most, and not again where that can't help.
@@ -131,13 +132,18 @@ class Trying:
             return Tried(draft, _hopeless("cut_short", draft.cut))
         if misfit := misfits(self.request, draft.response):
             return Tried(draft, _hopeless("misfit", misfit), misfit=misfit)
-        return Tried(draft, self._detector.assess_response(self.request, draft.response))
+        return Tried(draft, self._detector.assess_response(self._known, draft.response))
+
+    @property
+    def _known(self) -> ModelRequest:
+        """The request, with the tools that the model has of its own."""
+        return replace(self.request, tools=self._tools)
 
     @property
     def _watched(self) -> ModelClient:
         """The model, cut short where its answer is hopeless and somebody can help."""
         if isinstance(self._detector, Watches) and self.turn.may_ask:
-            return Watched(self._primary, self._detector)
+            return Watched(self._primary, self._detector, self._known)
         return self._primary
 
     async def _keep(self, tried: Tried) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..core.client import ModelClient
 from ..core.events import Emit, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import assistant
 from ._drafts import Draft
 from ._helping import Helping, Turn
@@ -56,6 +56,10 @@ class Ladder(ModelClient):
     def __init__(self, pair: Pair, standing: Standing) -> None:
         self.pair = pair
         self.standing = standing
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        return self.pair.primary.offered
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         turn = Turn("ladder", self.pair.helping, emit)

@@ -1,6 +1,7 @@
 """A draft that shows early that it comes to nothing is cut short, and the help starts at once."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from ai_battle.assembly import Patience, create_client
 from ai_battle.collaboration._helping import Helping, HelpLimits
+from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import DraftDelta, Emit, ModelReplied, Retrying, TextDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
@@ -150,6 +152,42 @@ async def test_each_round_of_a_model_with_tools_is_read_from_its_beginning() -> 
     tools = ToolCapableClient(small.client, [counter], RunnerLimits(backoff_seconds=0))
     response = await STRATEGIES["rescue"](tools, big.client, stuck_detector=Watching()).complete(asked())
     assert (response.text, big.calls) == ("wait: four", 0)
+
+
+def rambling() -> str:
+    """The same eight sentences in ever another order."""
+    chance = random.Random(1)
+    things = ("the tray", "the roll", "the baker", "the oven", "the flour", "the order", "the morning", "the price")
+    sentences = [f"Now let us think about {thing} and what it means for the sum. " for thing in things]
+    return "".join(chance.choice(sentences) for _ in range(200))
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        ("Let me count the trays again. " * 400, "goes round in circles"),
+        ("I'm sorry, but I can't help with that. " + "There are many reasons for it, as you know. " * 300, "refuses"),
+        (rambling(), "the same again and again"),
+    ],
+    ids=["it loops", "it refuses", "it rambles"],
+)
+async def test_the_real_detector_reads_along(says: str, reason: str) -> None:
+    small, big = model(says, "2 + 2 = 4. The answer is 4."), large(ADVICE)
+    client = STRATEGIES["takeover"](small.client, big.client, stuck_detector=StuckDetector())
+    response = await client.complete(asked(), heard := Heard())
+
+    assert response.text == ADVICE
+    [found] = heard.of(StuckFound)
+    assert reason in found.reason
+    [dropped] = heard.of(DraftDropped)
+    assert dropped.usage.output_tokens < len(says) / 3.6 / 3
+    assert dropped.saved_tokens > 0
+
+
+async def test_the_real_detector_lets_a_good_answer_come_to_its_end() -> None:
+    answer = " ".join(f"{n} and {n} are {2 * n}." for n in range(300)) + " The answer is 4."
+    client = STRATEGIES["rescue"](model(answer).client, large(ADVICE).client, stuck_detector=StuckDetector(0.0))
+    assert (await client.complete(asked())).text == answer
 
 
 @pytest.mark.parametrize(

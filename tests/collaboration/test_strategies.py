@@ -116,6 +116,20 @@ async def test_a_model_with_tools_is_rescued_with_its_tools() -> None:
     assert (small.calls, big.calls) == (3, 1)
 
 
+@pytest.mark.parametrize("name", STRATEGIES)
+async def test_a_helper_hears_of_the_tools_that_only_the_model_has(name: str) -> None:
+    """The request names none: they are those of a client inside. Who answers in its place is not given them."""
+    judge = Judge()
+    small, big = model(POOR, GOOD), large(ADVICE)
+    client = STRATEGIES[name](ToolCapableClient(small.client, [Clock()], QUICK), big.client, stuck_detector=judge)
+    await client.complete(asked("What time is it?"))
+
+    assert [spec.name for spec in client.offered] == ["clock"]
+    assert [spec.name for spec in judge.judged[0][0].tools] == ["clock"]
+    assert big.requests[0].tools == ()
+    assert ("clock: Says what time it is." in big.last) == (name != "takeover")
+
+
 async def test_a_helper_with_tools_gives_advice_without_them() -> None:
     clock = Clock()
     small, big = model(POOR, GOOD), large("Ask the clock.")

@@ -1,8 +1,6 @@
 """What a tool prints belongs to its result, not on the screen: streams that know who writes."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
@@ -31,16 +29,21 @@ class _Routed:
         return getattr(self.stream, name)
 
 
-@contextmanager
-def collected(limit: int) -> Iterator[HeadAndTail]:
+class collected:  # noqa: N801 - used like contextlib.redirect_stdout
     """What is printed in here, and in the tasks and threads that are started here; at most `limit` characters."""
-    kept = HeadAndTail(limit)
-    _route()
-    before = _sink.set(kept)
-    try:
-        yield kept
-    finally:
-        _sink.reset(before)
+
+    __slots__ = ("_before", "_kept")
+
+    def __init__(self, limit: int) -> None:
+        self._kept = HeadAndTail(limit)
+
+    def __enter__(self) -> HeadAndTail:
+        _route()
+        self._before = _sink.set(self._kept)
+        return self._kept
+
+    def __exit__(self, *raised: object) -> None:
+        _sink.reset(self._before)
         _restore()
 
 
@@ -48,9 +51,10 @@ def _route() -> None:
     global _users
     with _lock:
         _users += 1
-        for name in ("stdout", "stderr"):
-            if not isinstance(stream := getattr(sys, name), _Routed):
-                setattr(sys, name, _Routed(stream))
+        if not isinstance(sys.stdout, _Routed):
+            sys.stdout = _Routed(sys.stdout)
+        if not isinstance(sys.stderr, _Routed):
+            sys.stderr = _Routed(sys.stderr)
 
 
 def _restore() -> None:
@@ -58,6 +62,7 @@ def _restore() -> None:
     global _users
     with _lock:
         _users -= 1
-        for name in ("stdout", "stderr"):
-            if not _users and isinstance(stream := getattr(sys, name), _Routed):
-                setattr(sys, name, stream.stream)
+        if not _users and isinstance(sys.stdout, _Routed):
+            sys.stdout = sys.stdout.stream
+        if not _users and isinstance(sys.stderr, _Routed):
+            sys.stderr = sys.stderr.stream

@@ -12,7 +12,10 @@ from ._seeing import Case, done, with_note
 from ._stuck.detector import StuckDetector
 from ._trying import Judges, Trying
 
-MEASURED = ""
+MEASURED = (
+    "GSM8K, Mixtral-8x7B with GPT-4, 803 recorded answers: 76.8 % are right with 19 % of them taken over, "
+    "where the small model alone has 63.9 %, the large one 84.8 %, and taking over at random 67.8 %"
+)
 
 
 async def take_over(own: Trying, helper: ModelClient) -> ModelResponse:

@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import Any
 
 from ..core.errors import ConfigError, JournalError
-from ._lock import NAME as LOCK
+from ..core.locking import NAME as LOCK
 from ._reading import CONFIG, FILE
 from .progress import Progress
 

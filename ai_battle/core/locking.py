@@ -1,4 +1,4 @@
-"""One process per run directory: a lock that ends with its process, however that ends."""
+"""One process per directory of results: a lock that ends with its process, however that ends."""
 
 import os
 import socket
@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from ..core.errors import JournalError
+from .errors import JournalError
 
 if sys.platform == "win32":
     import msvcrt

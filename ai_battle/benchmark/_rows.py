@@ -1,0 +1,100 @@
+"""Tasks and samples as rows of a table, and back."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from ..core.exchange import ToolSpec, Usage
+from .sample import Sample, Score
+from .tasks import Recording, Task
+
+WIDTH = 20
+_HIDDEN = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+def dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def loaded(text: str) -> Any:
+    return json.loads(text)
+
+
+def of_task(task: Task) -> str:
+    """Without what it has not."""
+    said = {each.name: getattr(task, each.name) for each in fields(task)}
+    said["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
+    said["recorded"] = {role: asdict(answer) for role, answer in task.recorded.items()}
+    return dumped({name: value for name, value in said.items() if value})
+
+
+def to_task(text: str) -> Task:
+    said = loaded(text)
+    said["tools"] = tuple(ToolSpec(**tool) for tool in said.get("tools", ()))
+    said["options"] = tuple(said.get("options", ()))
+    said["recorded"] = {role: Recording(**answer) for role, answer in said.get("recorded", {}).items()}
+    return Task(**{"prompt": "", **said})
+
+
+def of_sample(sample: Sample) -> tuple[Any, ...]:
+    usage = sample.usage
+    return (
+        *sample.key,
+        sample.answer,
+        sample.score.value,
+        sample.score.why,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cost_usd,
+        sample.seconds,
+        sample.helped,
+        sample.quality,
+        sample.reason,
+        sample.small_answer,
+        sample.large_answer,
+        sample.small_score,
+        sample.large_score,
+        sample.error,
+        sample.spent_usd,
+        dumped(_more(sample)),
+    )
+
+
+def to_sample(row: tuple[Any, ...]) -> Sample:
+    (setting, task, repeat, answer, score, why, read, written, cost, seconds, helped, quality, reason, small, large,
+     small_score, large_score, error, spent, more) = row  # fmt: skip
+    said = loaded(more)
+    return Sample(
+        setting,
+        task,
+        repeat,
+        answer,
+        Score(score, why),
+        Usage(read, written, *said.get("tokens", (0, 0, 0)), cost),
+        seconds,
+        bool(helped),
+        Usage(*said["wasted"]) if "wasted" in said else Usage(cost_usd=0.0),
+        quality,
+        said.get("signals", {}),
+        reason,
+        small,
+        large,
+        error,
+        small_score,
+        large_score,
+        spent,
+    )
+
+
+def _more(sample: Sample) -> Mapping[str, Any]:
+    """What is mostly empty."""
+    more: dict[str, Any] = {}
+    tokens = [getattr(sample.usage, name) for name in _HIDDEN]
+    if any(tokens):
+        more["tokens"] = tokens
+    if sample.wasted != Usage(cost_usd=0.0):
+        more["wasted"] = [getattr(sample.wasted, each.name) for each in fields(Usage)]
+    if sample.signals:
+        more["signals"] = dict(sample.signals)
+    return more

@@ -1,0 +1,24 @@
+"""Datasets: one file for each format; the name in the suite is the name of the file."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..tasks import Task
+
+DATASETS = __name__
+
+
+class Dataset(Protocol):
+    """Made by `create(fields)` of its file: `fields` says which column holds what, `{prompt: question}`.
+
+    `scorer` is the one that fits the format; empty where nobody can know.
+    """
+
+    scorer: str
+
+    def fits(self, row: Mapping[str, Any]) -> bool:
+        """Whether the first row of a file looks like this format."""
+
+    def read(self, path: Path) -> Iterator[Task]:
+        """Raises `ConfigError` with the file and the line."""

@@ -1,0 +1,60 @@
+"""A sample: one setting's answer to one task, once, with its score and all that it took."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..core.exchange import NOTHING_USED, Usage
+
+
+class Key(NamedTuple):
+    """Which sample it is; `repeat` counts from 0."""
+
+    setting: str
+    task: str
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """From 0 to 1; `value` is None where no scorer could read the answer, which is not the same as wrong."""
+
+    value: float | None
+    why: str = ""
+
+
+UNSCORED = Score(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`error` says why there is no answer: the call failed, which is no wrong answer either.
+
+    `usage` is all that the sample took, `wasted` the part that no answer was made of. `quality`, `signals` and `reason`
+    are what the detector said of the first answer of the small model, `small_answer`; `large_answer` is the last of the
+    one that helped. Their scores are None where they were not scored. `spent_usd` is the part of the cost that was
+    really paid in this run: answers out of a recording or of the cache are not.
+    """
+
+    setting: str
+    task: str
+    repeat: int = 0
+    answer: str = ""
+    score: Score = UNSCORED
+    usage: Usage = NOTHING_USED
+    seconds: float = 0.0
+    helped: bool = False
+    wasted: Usage = NOTHING_USED
+    quality: float | None = None
+    signals: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    small_answer: str = ""
+    large_answer: str = ""
+    error: str = ""
+    small_score: float | None = None
+    large_score: float | None = None
+    spent_usd: float = 0.0
+
+    @property
+    def key(self) -> Key:
+        return Key(self.setting, self.task, self.repeat)

@@ -1,0 +1,28 @@
+"""Scorers: one file each; the name in the suite is the name of the file."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...core.messages import ToolCall
+from ..sample import Score
+from ..tasks import Task
+
+SCORERS = __name__
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a setting answered; `calls` are the tool calls of the answer and on the way to it."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+
+
+class Scorer(Protocol):
+    """Made by `create(**options)` of its file; what it calls (a sandbox, a model) is given to it as an option."""
+
+    def lacks(self, task: Task) -> str:
+        """What a task has not and this scorer needs, in words; empty where it can be scored."""
+
+    async def score(self, task: Task, answer: Answer) -> Score:
+        """Never raises for what an answer says."""

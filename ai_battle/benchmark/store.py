@@ -1,0 +1,172 @@
+"""The results of a benchmark: `results.sqlite`, where each sample is durable before it is called finished."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import JournalError
+from ..core.locking import RunLock
+from . import _rows
+from .sample import Key, Sample
+from .tasks import Task
+
+NAME = "results.sqlite"
+FORMAT = 1
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE settings (place INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, described TEXT NOT NULL);
+CREATE TABLE tasks (place INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, task TEXT NOT NULL);
+CREATE TABLE answers (key BLOB PRIMARY KEY, response TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE samples (
+    setting TEXT NOT NULL, task TEXT NOT NULL, repeat INTEGER NOT NULL, answer TEXT NOT NULL, score REAL,
+    why TEXT NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost_usd REAL,
+    seconds REAL NOT NULL, helped INTEGER NOT NULL, quality REAL, reason TEXT NOT NULL, small_answer TEXT NOT NULL,
+    large_answer TEXT NOT NULL, small_score REAL, large_score REAL, error TEXT NOT NULL, spent_usd REAL NOT NULL,
+    more TEXT NOT NULL, PRIMARY KEY (setting, task, repeat)
+) WITHOUT ROWID;
+"""
+
+
+class Store:
+    """One process writes; any number may read meanwhile. Raises `JournalError`."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection, lock: RunLock | None) -> None:
+        self.folder = folder
+        self._connection = connection
+        self._lock = lock
+
+    @classmethod
+    def create(cls, folder: Path) -> "Store":
+        """A new one; `folder` is made, and must not hold results already."""
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = RunLock(folder)
+        if (folder / NAME).exists():
+            lock.release()
+            raise JournalError(f"{folder} holds results already; go on with them (bench resume), or name another.")
+        store = cls(folder, _connected(folder / NAME), lock)
+        with store._writing():
+            store._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
+        return store
+
+    @classmethod
+    def open(cls, folder: Path, *, to_write: bool = False) -> "Store":
+        """One that is there already."""
+        if not (folder / NAME).is_file():
+            raise JournalError(f"{folder} holds no results: there is no {NAME} in it.")
+        lock = RunLock(folder) if to_write else None
+        store = cls(folder, _connected(folder / NAME), lock)
+        try:
+            store._check()
+        except JournalError:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        self._connection.close()
+        if self._lock:
+            self._lock.release()
+
+    def begin(self, tasks: Iterable[Task], settings: Mapping[str, Mapping[str, Any]]) -> None:
+        """Says what is going to be done, in its order."""
+        with self._writing():
+            self._connection.execute("BEGIN")
+            self._connection.executemany(
+                "INSERT INTO settings (name, described) VALUES (?, ?)",
+                ((name, _rows.dumped(described)) for name, described in settings.items()),
+            )
+            self._connection.executemany(
+                "INSERT INTO tasks (id, task) VALUES (?, ?)", ((task.id, _rows.of_task(task)) for task in tasks)
+            )
+            self._connection.execute("COMMIT")
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """All or none; when it returns, they are there even if the process is killed."""
+        places = ", ".join("?" * _rows.WIDTH)
+        with self._writing():
+            self._connection.execute("BEGIN")
+            self._connection.executemany(
+                f"INSERT OR REPLACE INTO samples VALUES ({places})",  # noqa: S608 - question marks
+                map(_rows.of_sample, samples),
+            )
+            self._connection.execute("COMMIT")
+
+    def set_fact(self, name: str, value: Any) -> None:
+        """A fact of the whole run: its name, its forecast, its spending."""
+        with self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, _rows.dumped(value)))
+
+    def fact(self, name: str, default: Any = None) -> Any:
+        found = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return _rows.loaded(found[0]) if found else default
+
+    def settings(self) -> dict[str, Mapping[str, Any]]:
+        """The settings by name, in their order: `{model, secondary, strategy, ...}` as they were multiplied out."""
+        rows = self._connection.execute("SELECT name, described FROM settings ORDER BY place")
+        return {name: _rows.loaded(described) for name, described in rows}
+
+    def tasks(self) -> Iterator[Task]:
+        for (task,) in self._connection.execute("SELECT task FROM tasks ORDER BY place"):
+            yield _rows.to_task(task)
+
+    def samples(self, setting: str = "") -> Iterator[Sample]:
+        """Those of one setting or of all, by setting, task and repeat."""
+        where, values = ("WHERE setting = ?", (setting,)) if setting else ("", ())
+        query = f"SELECT * FROM samples {where} ORDER BY setting, task, repeat"  # noqa: S608
+        return map(_rows.to_sample, self._connection.execute(query, values))
+
+    def finished(self, *, with_failed: bool = True) -> set[Key]:
+        where = "" if with_failed else "WHERE error = ''"
+        rows = self._connection.execute(f"SELECT setting, task, repeat FROM samples {where}")  # noqa: S608
+        return {Key(*row) for row in rows}
+
+    def spent(self) -> float:
+        """Dollars that the samples have really cost."""
+        total: float = self._connection.execute("SELECT TOTAL(spent_usd) FROM samples").fetchone()[0]
+        return total
+
+    def answer(self, key: bytes) -> str | None:
+        """What the cache holds for a request."""
+        found = self._connection.execute("SELECT response FROM answers WHERE key = ?", (key,)).fetchone()
+        return found[0] if found else None
+
+    def keep_answer(self, key: bytes, response: str) -> None:
+        with self._writing():
+            self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, response))
+
+    def _check(self) -> None:
+        try:
+            (found,) = self._connection.execute("PRAGMA user_version").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise JournalError(f"{self.folder / NAME} can't be read: {error}.") from error
+        if found > FORMAT:
+            raise JournalError(
+                f"{self.folder / NAME} is of a newer ai-battle (format {found}, this one reads {FORMAT}); update it."
+            )
+        if found < 1:
+            raise JournalError(f"{self.folder / NAME} is no file of results, or none that was begun; start anew.")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            raise JournalError(
+                f"{self.folder / NAME} can't be written: {error}. What is finished is kept; see that there is space, "
+                f"then go on with: ai-battle bench resume {self.folder}"
+            ) from error
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """A write-ahead log: what is committed outlives the process, and readers never wait."""
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.Error as error:
+        raise JournalError(f"{path} can't be opened: {error}.") from error
+    return connection

@@ -1,0 +1,24 @@
+"""`ai-battle serve`: models, pairs, boost loops and cascades behind an address."""
+
+import os
+
+import click
+
+
+@click.command("serve")
+@click.argument("config", default="", required=False)
+@click.option("--host", help="Address to listen on; a public one needs keys.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8787]")
+def command(config: str, host: str | None, port: int | None) -> None:
+    """Serve models as an Anthropic- and OpenAI-compatible server.
+
+    CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL say what
+    answers to names with opus, sonnet and haiku.
+    """
+    import asyncio
+
+    from ai_battle.server.running import Told, serve
+
+    over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    told = Told(config, os.environ, over)
+    asyncio.run(serve(told, told.plan(), lambda line: click.echo(line, err=True)))

@@ -1,0 +1,139 @@
+"""Routes out of settings: what answers to which name."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..assembly import strategies
+from ..assembly.models import Model
+from ..assembly.recipes import Recipe, helper
+from ..assembly.surroundings import Surroundings
+from ..collaboration._boost_settings import BoostSettings
+from ..config.collaboration import Help, HelperSettings
+from ..config.server import RouteSettings, Server
+from ..core.client import ModelClient
+from ..core.errors import ConfigError
+from ..providers._names import parse
+from .routes import Route, Routes
+
+WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
+LISTED = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
+VARIABLES = {"big": "BIG_MODEL", "middle": "MIDDLE_MODEL", "small": "SMALL_MODEL"}
+MOST = 256
+"""How many names of model types are remembered that clients came up with themselves."""
+
+
+@dataclass(slots=True)
+class Builder:
+    """Makes the routes of one configuration; `models` are all that were made on the way, to be closed some day."""
+
+    server: Server
+    around: Surroundings
+    boost: BoostSettings | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    models: list[Model] = field(default_factory=list)
+    _tiers: dict[str, Route] = field(default_factory=dict)
+    _others: dict[str, Route | None] = field(default_factory=dict)
+
+    def routes(self) -> Routes:
+        """Raises `ConfigError` for what can't be made, with the route's name."""
+        named = {name: self._named(name, settings) for name, settings in self.server.routes.items()}
+        self._tiers = {tier: self._tier(tier, settings) for tier, settings in self._models_of_tiers()}
+        listed = {LISTED[tier]: replace(route, name=LISTED[tier]) for tier, route in self._tiers.items()}
+        return Routes({**listed, **named}, self._other)
+
+    def _models_of_tiers(self) -> Iterator[tuple[str, HelperSettings]]:
+        """A tier without a model of its own has that of the next larger one."""
+        tiers, larger = self.server.tiers, None
+        for tier in ("big", "middle", "small"):
+            larger = getattr(tiers, tier) or larger
+            if larger:
+                yield tier, larger
+
+    def _named(self, name: str, settings: RouteSettings) -> Route:
+        try:
+            return self._route(name, settings)
+        except ConfigError as error:
+            raise ConfigError(f"server.routes.{name}: {error}") from error
+        except strategies.Misused as misused:
+            raise ConfigError(f"server.routes.{name}.{misused.key}: {misused.words}") from misused
+
+    def _route(self, name: str, settings: RouteSettings) -> Route:
+        model = self._model(name, settings.model, settings.headers)
+        if not settings.model_fields_set & Help.model_fields.keys():
+            return _direct(name, model)
+        strategies.check(settings)
+        recipe = Recipe.of(name, model, settings, lambda voice, helper_: self._model(voice, helper_, {}))
+        recipe.client()
+        names = (model.name, *(each.name for each in recipe.helpers.values()))
+        return Route(name, recipe.client, settings.strategy, tuple(map(str, names)))
+
+    def _tier(self, tier: str, settings: HelperSettings) -> Route:
+        try:
+            model = self._model(tier, self._of_gateway(settings), {})
+            if self.boost and self.boost.serves(VARIABLES[tier]):
+                return self._boosted(tier, model, self.boost)
+        except ConfigError as error:
+            raise ConfigError(f"{VARIABLES[tier]}: {error}") from error
+        return _direct(tier, model)
+
+    def _boosted(self, tier: str, model: Model, boost: BoostSettings) -> Route:
+        section = {"base_url": boost.base_url, "api_key": boost.api_key}
+        around = replace(self.around, providers={**self.around.providers, "openai": section})
+        planner = helper("boost", HelperSettings(type=f"openai/{boost.model}"), around)
+        self.models.append(planner)
+        help_ = Help.model_validate(
+            {"strategy": "boost", "helper_timeout": boost.timeout, "options": {"template": boost.template}}
+        )
+        recipe = Recipe(model, help_, {"secondary": planner})
+        recipe.client()
+        return Route(tier, recipe.client, "boost", (str(model.name), str(planner.name)))
+
+    def _of_gateway(self, settings: HelperSettings) -> HelperSettings:
+        """A bare name is a model of the OpenAI-compatible address, where there is one."""
+        address = (self.around.environment or {}).get("OPENAI_BASE_URL")
+        bare = "/" not in settings.type and ":" not in settings.type
+        return settings.model_copy(update={"type": f"openai/{settings.type}"}) if address and bare else settings
+
+    def _model(self, voice: str, settings: HelperSettings, headers: Mapping[str, str]) -> Model:
+        model = helper(voice, settings, self._with_headers(settings, headers))
+        self.models.append(model)
+        return model
+
+    def _with_headers(self, settings: HelperSettings, headers: Mapping[str, str]) -> Surroundings:
+        more = {**self.headers, **headers}
+        provider = parse(settings.type, self.around.providers).provider
+        if not more or provider in ("scripted", "gguf"):
+            return self.around
+        section = self.around.providers.get(provider, {})
+        section = {**section, "headers": {**section.get("headers", {}), **more}}
+        return replace(self.around, providers={**self.around.providers, provider: section})
+
+    def _other(self, name: str) -> Route | None:
+        """A name with a tier in it, or a model type that says its provider."""
+        tier = next((tier for word, tier in WORDS.items() if word in name.lower()), "")
+        if route := self._tiers.get(tier):
+            return route
+        if name not in self._others:
+            if len(self._others) >= MOST:
+                self._others.pop(next(iter(self._others)))
+            self._others[name] = self._by_type(name)
+        return self._others[name]
+
+    def _by_type(self, name: str) -> Route | None:
+        settings = HelperSettings(type=name)
+        try:
+            around = self._with_headers(settings, {})
+            return _direct(name, helper(name, settings, around)) if _says_provider(name) else None
+        except ConfigError:
+            return None
+
+
+def _says_provider(name: str) -> bool:
+    """Files of this machine and code are not for clients to name."""
+    provider = name.partition("/")[0].partition(":")[0]
+    return provider != name and provider not in ("gguf", "scripted", "replay") and "." not in provider
+
+
+def _direct(name: str, model: Model) -> Route:
+    client: ModelClient = model.client
+    return Route(name, lambda: client, models=(str(model.name),))

@@ -1,0 +1,137 @@
+"""Which model answers to which name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.core.errors import ConfigError
+from ai_battle.server.running import Told, described
+from ai_battle.testing import FakeProviders
+
+from .serving import asked, serving
+
+HELLO: dict[str, Any] = {"max_tokens": 64, "messages": [{"role": "user", "content": "Hello?"}]}
+STUCK = "I do not know. " * 40
+
+
+@pytest.fixture
+async def fakes() -> Any:
+    async with FakeProviders() as running:
+        yield running
+
+
+async def test_tiers_are_found_by_the_words_in_a_name(fakes: FakeProviders) -> None:
+    tiers = {"BIG_MODEL": "openai/large", "MIDDLE_MODEL": "ollama/phi4", "SMALL_MODEL": "openai/little"}
+    async with serving(fakes, **tiers) as address:
+        for name in ("claude-opus-4-1", "claude-3-5-sonnet-latest", "claude-3-haiku-20240307"):
+            status, answer = await asked(address, "/v1/messages", {"model": name, **HELLO})
+            assert (status, answer["model"]) == (200, name)
+
+    assert [request.body["model"] for request in fakes.openai.questions] == ["large", "little"]
+    assert [request.body["model"] for request in fakes.ollama.questions] == ["phi4"]
+
+
+async def test_a_tier_without_a_model_has_that_of_the_next_larger_one(fakes: FakeProviders) -> None:
+    async with serving(fakes, BIG_MODEL="large") as address:
+        status, _ = await asked(address, "/v1/messages", {"model": "claude-haiku-4", **HELLO})
+
+    assert status == 200
+    assert fakes.openai.questions[0].body["model"] == "large"
+
+
+async def test_a_type_that_names_its_provider_is_served_as_it_is(fakes: FakeProviders) -> None:
+    async with serving(fakes, BIG_MODEL="large") as address:
+        status, _ = await asked(address, "/v1/chat/completions", {"model": "ollama/gemma3:1b", **HELLO})
+
+    assert status == 200
+    assert fakes.ollama.questions[0].body["model"] == "gemma3:1b"
+
+
+async def test_a_name_that_nobody_answers_to_lists_the_others(fakes: FakeProviders) -> None:
+    async with serving(fakes, BIG_MODEL="large") as address:
+        status, answer = await asked(address, "/v1/messages", {"model": "claude-opsu", **HELLO})
+
+    assert (status, answer["error"]["type"]) == (404, "not_found_error")
+    assert "did you mean 'claude-opus'" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["gguf//etc/passwd", "scripted", "os.path/x", "replay"])
+async def test_clients_can_name_neither_files_nor_code(fakes: FakeProviders, name: str) -> None:
+    async with serving(fakes, BIG_MODEL="large") as address:
+        status, _ = await asked(address, "/v1/messages", {"model": name, **HELLO})
+
+    assert status == 404
+
+
+async def test_a_route_of_the_file_is_a_pair(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "pair.yaml"
+    file.write_text("server: {routes: {small+big: {model: ollama/phi4, secondary: openai/gpt-4o, max_retries: 1}}}")
+    fakes.ollama.says(STUCK, "The number is seven.")
+    fakes.openai.says("Count the dwarfs.")
+
+    async with serving(fakes, str(file)) as address:
+        status, answer = await asked(address, "/v1/messages", {"model": "small+big", **HELLO})
+
+    assert (status, answer["content"][0]["text"]) == (200, "The number is seven.")
+    assert len(fakes.openai.questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("server: {rutes: {}}", "server.rutes: unknown key; did you mean 'routes'?"),
+        ("server: {port: 70000}", "server.port: must be at most 65,535, not 70000"),
+        ("server: {routes: {a: {secondary: gpt-4o}}}", "server.routes.a.model: is missing"),
+        ("server: {routes: {a: {model: gtp-4o}}}", "server.routes.a: "),
+        (
+            "server: {routes: {a: {model: ollama/phi4, strategy: resuce}}}",
+            "there is no strategy 'resuce'; did you mean",
+        ),
+        ("server: {routes: {a: {model: ollama/phi4, strategy: rescue}}}", "server.routes.a.secondary: is missing"),
+        ("server: {host: 0.0.0.0, routes: {a: ollama/phi4}}", "0.0.0.0 can be reached from elsewhere"),
+        ("server: {}", "There is nothing to serve"),
+    ],
+)
+def test_a_file_that_can_not_be_served_says_why(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(text)
+
+    with pytest.raises(ConfigError) as caught:
+        Told(str(file), {}).plan()
+
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "value"), [("PORT", "many"), ("REQUEST_TIMEOUT", "-1"), ("MAX_TOKENS_LIMIT", "0")])
+def test_a_variable_that_is_wrong_is_named(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"The variable {name}"):
+        Told("", {"BIG_MODEL": "ollama/phi4", name: value}).plan()
+
+
+def test_the_file_wins_over_the_environment_and_the_command_line_over_both(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("server: {port: 1111, routes: {a: ollama/phi4}}")
+    environment = {"PORT": "2222", "REQUEST_TIMEOUT": "30"}
+
+    assert Told(str(file), environment).plan().server.port == 1111
+    assert Told(str(file), environment).plan().server.request_timeout == 30
+    assert Told(str(file), environment, {"port": 3333}).plan().server.port == 3333
+
+
+def test_what_is_served_is_told_at_the_start() -> None:
+    boost = {
+        "BOOST_BASE_URL": "http://127.0.0.1:9/v1",
+        "BOOST_API_KEY": "key-of-boost",
+        "BOOST_MODEL": "planner",
+        "ENABLE_BOOST_SUPPORT": "BIG_MODEL",
+    }
+    tiers = {"BIG_MODEL": "ollama/phi4", "SMALL_MODEL": "ollama/gemma3:1b"}
+
+    said = "\n".join(described(Told("", {**tiers, **boost}).plan(), "http://x"))
+    without = "\n".join(described(Told("", tiers).plan(), "http://x"))
+
+    assert "claude-opus    ollama/phi4, openai/planner  (boost)" in said
+    assert "claude-haiku   ollama/gemma3:1b\n" in said
+    assert "key-of-boost" not in said
+    assert "boost is not configured" in without

@@ -1,6 +1,5 @@
 """Cuts an answer short while it streams, when its beginning shows that it comes to nothing."""
 
-from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from ..core.client import ModelClient
@@ -18,9 +17,9 @@ class Watcher(Protocol):
 
 @runtime_checkable
 class Watches(Protocol):
-    """A detector that also judges the beginning of an answer."""
+    """A detector that also judges the beginning of an answer, or of the thinking before it."""
 
-    def watch(self, request: ModelRequest) -> Watcher: ...
+    def watch(self, request: ModelRequest, *, thinking: bool = False) -> Watcher: ...
 
 
 class Watched(ModelClient):
@@ -32,30 +31,48 @@ class Watched(ModelClient):
         self.asked = asked
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        return await self.client.complete(request, _Scissors(lambda: self.detector.watch(self.asked), emit))
+        return await self.client.complete(request, _Scissors(self.detector, self.asked, emit))
 
 
 class _Scissors:
-    """Watches each text from its first word: a draft, its repetition as the answer, and another attempt are three."""
+    """Watches each text from its first word: thinking, a draft and its repetition as the answer are three of them.
 
-    def __init__(self, watch: Callable[[], Watcher], emit: Emit) -> None:
-        self._watch = watch
+    Whatever else is heard between two texts makes them two: the next one is of another call.
+    """
+
+    def __init__(self, detector: Watches, asked: ModelRequest, emit: Emit) -> None:
+        self._detector = detector
+        self._asked = asked
         self._emit = emit
-        self._hears: type[Event] | None = None
+        self._read: dict[type[Event], _Read] = {}
 
     async def __call__(self, event: Event) -> None:
         await self._emit(event)
-        match event:
-            case TextDelta(text) | DraftDelta(text):
-                self._read(type(event), text)
-            case ThinkingDelta():
-                pass
-            case _:
-                self._hears = None
+        if not isinstance(event, TextDelta | DraftDelta | ThinkingDelta):
+            self._read.clear()
+        elif reason := self._reading(type(event)).feed(event.text):
+            thinking = self._reading(ThinkingDelta).text
+            raise CutShort(
+                reason, "" if isinstance(event, ThinkingDelta) else self._reading(type(event)).text, thinking
+            )
 
-    def _read(self, kind: type[Event], text: str) -> None:
-        if kind is not self._hears:
-            self._hears, self._watcher, self._said = kind, self._watch(), list[str]()
+    def _reading(self, kind: type[Event]) -> "_Read":
+        if kind not in self._read:
+            self._read[kind] = _Read(self._detector.watch(self._asked, thinking=kind is ThinkingDelta))
+        return self._read[kind]
+
+
+class _Read:
+    """What was read of one text."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._said: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self._said)
+
+    def feed(self, text: str) -> str:
         self._said.append(text)
-        if reason := self._watcher.feed(text):
-            raise CutShort(reason, "".join(self._said))
+        return self._watcher.feed(text)

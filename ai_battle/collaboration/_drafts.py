@@ -34,18 +34,18 @@ async def drafted(client: ModelClient, request: ModelRequest, heard: Heard, role
     try:
         response = await client.complete(request, heard)
     except CutShort as cut:
-        used = heard.usage if heard.replies else _estimated(request, cut.text)
+        used = heard.usage if heard.replies else _estimated(request, cut)
         response = ModelResponse(assistant(cut.text), stop="length", usage=used)
-        return Draft(response, heard.own if heard.replies else used, role, str(cut), _saved(request, cut.text))
+        return Draft(response, heard.own if heard.replies else used, role, str(cut), _saved(request, cut))
     return Draft(response, heard.own if heard.replies else response.usage, role)
 
 
-def _estimated(request: ModelRequest, text: str) -> Usage:
-    return Usage(estimate_request(request), estimate_text(text))
+def _estimated(request: ModelRequest, cut: CutShort) -> Usage:
+    return Usage(estimate_request(request), estimate_text(cut.thinking + cut.text))
 
 
-def _saved(request: ModelRequest, text: str) -> int:
+def _saved(request: ModelRequest, cut: CutShort) -> int:
     """What was left of `max_tokens`; without it, as much again: a guess."""
-    came = estimate_text(text)
+    came = estimate_text(cut.thinking + cut.text)
     most = request.options.get("max_tokens")
     return max(0, most - came) if isinstance(most, int) else came

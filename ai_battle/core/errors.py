@@ -26,11 +26,12 @@ class BudgetExceeded(AIBattleError):
 
 
 class CutShort(AIBattleError):
-    """Raised by a listener that has heard enough: the answer is not read to its end. `text` is what came of it."""
+    """Raised by a listener that has heard enough: the answer is not read to its end. What came is in it."""
 
-    def __init__(self, message: str, text: str = "") -> None:
+    def __init__(self, message: str, text: str = "", thinking: str = "") -> None:
         super().__init__(message)
         self.text = text
+        self.thinking = thinking
 
 
 class ProviderError(AIBattleError):

@@ -7,7 +7,7 @@ from ..core.client import ModelClient
 from ..core.errors import CutShort
 from ..core.events import Emit, ModelReplied, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
-from ..core.messages import assistant
+from ..core.messages import Message, Text, Thinking
 from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_request
 from ._prices import Price
 
@@ -32,7 +32,7 @@ class Metered(ModelClient):
         try:
             response = await self.client.complete(request, emit)
         except CutShort as cut:
-            part = ModelResponse(assistant(cut.text), stop="length")
+            part = ModelResponse(Message("assistant", (Thinking(cut.thinking), Text(cut.text))), stop="length")
             await self._told(request, part, perf_counter() - started, emit)
             raise
         return await self._told(request, response, perf_counter() - started, emit)

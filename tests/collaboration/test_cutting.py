@@ -46,7 +46,7 @@ class Patient:
 class Watching(Judge):
     """A judge that also reads along."""
 
-    def watch(self, request: ModelRequest) -> Patient:
+    def watch(self, request: ModelRequest, *, thinking: bool = False) -> Patient:
         return Patient()
 
 
@@ -86,6 +86,25 @@ async def test_what_was_paid_for_and_what_was_saved_is_told() -> None:
     assert dropped.usage.cost_usd
     assert 485 <= dropped.saved_tokens < 500
     assert same(heard.used(), response.usage)
+
+
+async def test_thinking_that_goes_nowhere_is_cut_short_too() -> None:
+    """It costs as much as an answer, and is none: the helper hears of an attempt without a word."""
+    small, big = model({"think": LOOP, "say": "Four."}, GOOD), large(ADVICE)
+    client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
+    response = await client.complete(asked(options={"max_tokens": 500}), heard := Heard())
+
+    assert (response.text, small.calls, big.calls) == (GOOD, 2, 1)
+    [dropped] = heard.of(DraftDropped)
+    assert dropped.usage.output_tokens > 200
+    assert dropped.saved_tokens < 300
+    assert "Hm, wait." not in big.last
+
+
+async def test_thinking_and_the_answer_after_it_are_read_apart() -> None:
+    small, big = model({"think": "wait, wait", "say": "wait: four"}), large(ADVICE)
+    client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
+    assert (await client.complete(asked())).text == "wait: four"
 
 
 async def test_without_a_limit_of_tokens_as_much_again_counts_as_saved() -> None:

@@ -29,7 +29,7 @@ class Brief:
 
 
 class BriefJudge(Judge):
-    def watch(self, request: ModelRequest) -> Brief:
+    def watch(self, request: ModelRequest, *, thinking: bool = False) -> Brief:
         return Brief()
 
 

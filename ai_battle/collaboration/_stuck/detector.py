@@ -64,9 +64,9 @@ class StuckDetector:
         """`assess` of a whole answer: the prompt is what the user said last."""
         return self.assess(response.text, asked(request.messages), Context.of(request, response))
 
-    def watch(self, request: ModelRequest) -> Prefix:
-        """Reads one answer to `request` while it comes."""
-        return Prefix(offers_tools=bool(request.tools))
+    def watch(self, request: ModelRequest, *, thinking: bool = False) -> Prefix:
+        """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""
+        return Prefix(offers_tools=thinking or bool(request.tools))
 
     def _needs_help(self, judged: Score, case: Case) -> bool:
         if self.calibration is not None:

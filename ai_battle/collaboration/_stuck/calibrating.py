@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...core.errors import ConfigError
-from ..measures import curve, interval, mean, pgr
+from ..measures import curve, interval, mean
 from .assessment import NO_CONTEXT, Context
-from .calibration import INTERCEPT, Calibration, Point
+from .calibration import BESIDE, INTERCEPT, Calibration, Point
 from .case import Case
 from .family import Family
 from .profile import Head, Weights, shipped
@@ -17,7 +17,7 @@ from .scoring import Measured, Score, beside, measure, score
 LEAST, LEAST_LABELLED, REFITS = 20, 20, 50
 FOLDS = 5
 STRENGTH: Mapping[str, float] = {"failure": 8.0, "rescue": 15.0}
-INTERCEPT_STRENGTH, FIRM = 0.05, 1e6
+INTERCEPT_STRENGTH, BESIDE_STRENGTH = 0.05, 4.0
 SURE = 1.96
 POINTS = 20
 NEVER = 1e9
@@ -27,7 +27,7 @@ Kind = Literal["help_rate", "quality", "max_cost", "pgr"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of one's own; `good` and `helper_good` are the qualities of this one and of the helper's, where known."""
+    """One answer of one's own; `good` and `helper_good` are the qualities of it and of the helper's, where known."""
 
     prompt: str
     response: str
@@ -85,7 +85,7 @@ def calibrate(answers: Sequence[Answer], target: Target, weights: Weights | None
 
 
 def fitted(samples: Sequence[Sample], weights: Weights) -> dict[Family, dict[str, dict[str, float]]]:
-    """The corrections of the families that have labels enough, by family and head; the prior are the shipped weights."""
+    """The corrections of the families that have labels enough, by family and head; the prior is what is shipped."""
     families = dict.fromkeys(sample.family for sample in samples)
     found = {family: [sample for sample in samples if sample.family == family] for family in families}
     return {family: _corrections(of, weights) for family, of in found.items() if len(of) >= REFITS}
@@ -121,13 +121,14 @@ def _correction(
     problem = Problem(
         [*columns, [1.0] * len(samples), offsets],
         labels,
-        [*prior, head.intercept, 1.0],
-        [*[STRENGTH[name]] * len(names), INTERCEPT_STRENGTH, FIRM],
+        [*prior, head.intercept, head.everywhere],
+        [*[STRENGTH[name]] * len(names), INTERCEPT_STRENGTH, BESIDE_STRENGTH],
         [1.0] * len(samples),
     )
     found = fit(problem)
     corrections = {each: _short(value - expected) for each, value, expected in zip(names, found, prior, strict=False)}
-    return {**corrections, INTERCEPT: _short(found[len(names)] - head.intercept)}
+    intercept, doubt = found[len(names) :]
+    return {**corrections, INTERCEPT: _short(intercept - head.intercept), BESIDE: _short(doubt - head.everywhere)}
 
 
 def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Report:
@@ -183,10 +184,11 @@ def _rate(target: Target, gains: Sequence[float], small: Sequence[float], large:
                 raise ConfigError("A target in dollars needs the price of one answer of the helper.")
             return max(0.0, min(1.0, (target.value - target.own_price) / target.helper_price))
         case "quality":
-            reached = curve(gains, small, large)
+            wanted = target.value
         case "pgr":
-            reached = pgr(gains, small, large)
-    first = next((place for place, value in enumerate(reached) if value >= target.value), None)
+            wanted = mean(small) + target.value * (mean(large) - mean(small))
+    reached = curve(gains, small, large)
+    first = next((place for place, value in enumerate(reached) if value >= wanted), None)
     best = max(range(len(reached)), key=lambda place: reached[place])
     return (best if first is None else first) / len(gains)
 

@@ -8,7 +8,9 @@ from ...core.errors import ConfigError
 from .family import FAMILIES, Family
 from .profile import Head, Profile, Weights
 
-INTERCEPT = "intercept"
+INTERCEPT, BESIDE = "intercept", "everywhere"
+"""Names of corrections that are no signals: of the intercept, and of what counts in every family."""
+
 Corrections = Mapping[str, float]
 
 
@@ -66,6 +68,7 @@ def _corrected(profile: Profile, corrections: Mapping[str, Corrections]) -> Prof
 
 
 def _added(head: Head, corrections: Corrections) -> Head:
-    names = {*head.weights, *corrections} - {INTERCEPT}
+    names = {*head.weights, *corrections} - {INTERCEPT, BESIDE}
     weights = {name: head.weights.get(name, 0.0) + corrections.get(name, 0.0) for name in sorted(names)}
-    return Head(head.intercept + corrections.get(INTERCEPT, 0.0), weights)
+    intercept, beside = (corrections.get(name, 0.0) for name in (INTERCEPT, BESIDE))
+    return Head(head.intercept + intercept, weights, head.everywhere + beside)

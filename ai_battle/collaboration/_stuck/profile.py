@@ -21,10 +21,11 @@ def standard(value: float, mean: float, spread: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A logit: the intercept, and the weights of signals in units of their spread."""
+    """A logit: its intercept, the weights of signals in units of their spread, and that of what counts everywhere."""
 
     intercept: float
     weights: Mapping[str, float] = field(hash=False)
+    everywhere: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Profile:
 
     def quality(self, standard: Mapping[str, float], beside: float = 0.0) -> float:
         """How likely the answer is good; `beside` adds to the logit of its failure."""
-        return probability(-logit(self.failure, standard) - beside)
+        return probability(-logit(self.failure, standard) - self.failure.everywhere * beside)
 
     def gain(self, standard: Mapping[str, float], quality: float) -> float:
         """How much more likely a helper is right than an answer of this quality."""

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ....core.exchange import ToolSpec
@@ -14,6 +15,8 @@ from ..case import Case
 from ._spelling import is_odd
 
 MANY = 3
+MEANT = 2
+"""Words that a prompt shares with the tools where it asks for one: fewer did none of 250 recorded tasks."""
 _NAME_PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.:/-]")
 _UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -68,7 +71,15 @@ def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]
     if any(step.role == "tool" for step in case.context.steps):
         return {}
     best = max((_share(_words(name), asked) for name in tools), default=0.0)
-    return {"no_call_among_many": float(len(tools) > 1), "no_call_though_named": best}
+    due = len(tools) > 1 and len(asked & _about(tools.values())) >= MEANT
+    return {"no_call_among_many": float(due), "no_call_though_named": best}
+
+
+def _about(tools: Iterable[ToolSpec]) -> frozenset[str]:
+    """What tools are for: in a discussion many turns have nothing to do with any."""
+    described = (_described(tool.schema.get("properties") or {}) for tool in tools)
+    names = (f"{tool.name} {tool.description}" for tool in tools)
+    return _words(" ".join((*names, *chain.from_iterable(described))))
 
 
 def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> None:

@@ -65,13 +65,14 @@ def to_sample(row: tuple[Any, ...]) -> Sample:
     (setting, task, repeat, answer, score, why, read, written, cost, seconds, helped, quality, reason, small, large,
      small_score, large_score, error, spent, more) = row  # fmt: skip
     said = loaded(more)
+    cached, stored, thought = said.get("tokens", (0, 0, 0))
     return Sample(
         setting,
         task,
         repeat,
         answer,
         Score(score, why),
-        Usage(read, written, *said.get("tokens", (0, 0, 0)), cost),
+        Usage(read, written, cached, stored, thought, cost),
         seconds,
         bool(helped),
         Usage(*said["wasted"]) if "wasted" in said else Usage(cost_usd=0.0),

@@ -17,10 +17,14 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """From 0 to 1; `value` is None where no scorer could read the answer, which is not the same as wrong."""
+    """From 0 to 1; `value` is None where no scorer could read the answer, which is not the same as wrong.
+
+    `cost_usd` is what scoring itself cost, where a model judged.
+    """
 
     value: float | None
     why: str = ""
+    cost_usd: float = 0.0
 
 
 UNSCORED = Score(None)

@@ -1,0 +1,64 @@
+"""BFCL (Berkeley Function-Calling Leaderboard): questions with functions, and the calls that are right."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ConfigError
+from ..tasks import Task
+from ._mapping import tools_of
+from ._reading import Row, json_rows
+
+POSSIBLE = "possible_answer"
+
+
+class Bfcl:
+    scorer = "tool_calls"
+
+    def fits(self, row: Mapping[str, Any]) -> bool:
+        return "question" in row and "function" in row
+
+    def read(self, path: Path) -> Iterator[Task]:
+        """The right calls stand in the row as `ground_truth`, or in a file of the same name in `possible_answer/`."""
+        beside = path.parent / POSSIBLE / path.name
+        answers = dict(_answers(beside)) if beside.is_file() else {}
+        for row in json_rows(path):
+            task = _task(row)
+            reference = task.reference or answers.get(task.id, "")
+            if not reference:
+                raise ConfigError(f"{row.place}: no ground_truth, neither here nor in {POSSIBLE}/{path.name}")
+            yield replace(task, reference=reference)
+
+
+def _answers(path: Path) -> Iterator[tuple[str, str]]:
+    for row in json_rows(path):
+        yield row.text("id"), row.text("ground_truth")
+
+
+def _task(row: Row) -> Task:
+    system, prompt = _asked(row)
+    functions = row.values.get("function")
+    tools = tools_of(functions if isinstance(functions, list) else [functions], row.place)
+    truth = row.values.get("ground_truth")
+    reference = json.dumps(truth, ensure_ascii=False) if truth is not None else ""
+    return Task(row.text("id"), prompt, reference, tools, system=system)
+
+
+def _asked(row: Row) -> tuple[str, str]:
+    """Of several turns the first: the others need its results."""
+    said = row.values.get("question")
+    while isinstance(said, list) and said and isinstance(said[0], list):
+        said = said[0]
+    if isinstance(said, str) and said:
+        return "", said
+    if not isinstance(said, list) or not all(isinstance(each, dict) for each in said):
+        raise ConfigError(f"{row.place}: the field 'question' is missing, or no list of messages")
+    by_role = [(each.get("role"), str(each.get("content", ""))) for each in said]
+    texts = ["\n\n".join(text for role, text in by_role if (role == "system") is wanted) for wanted in (True, False)]
+    return texts[0], texts[1]
+
+
+def create() -> Bfcl:
+    return Bfcl()

@@ -1,0 +1,33 @@
+"""GSM8K: `question`, and an `answer` whose last line is `#### 42`."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ConfigError
+from ..tasks import Task
+from ._reading import Row, json_rows
+
+MARK = "####"
+
+
+class Gsm8k:
+    scorer = "numeric"
+
+    def fits(self, row: Mapping[str, Any]) -> bool:
+        return "question" in row and MARK in str(row.get("answer", ""))
+
+    def read(self, path: Path) -> Iterator[Task]:
+        return map(_task, json_rows(path))
+
+
+def _task(row: Row) -> Task:
+    worked, mark, reference = row.text("answer").rpartition(MARK)
+    if not mark or not reference.strip():
+        raise ConfigError(f"{row.place}: the answer does not end in '{MARK} NUMBER'")
+    extra = {"worked": worked.strip()}
+    return Task(row.optional("id") or str(row.line), row.text("question"), reference.strip(), extra=extra)
+
+
+def create() -> Gsm8k:
+    return Gsm8k()

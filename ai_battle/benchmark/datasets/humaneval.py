@@ -1,0 +1,35 @@
+"""HumanEval: a function to be completed, and a program `check(candidate)` that tries it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..tasks import Task
+from ._reading import Row, json_rows
+
+ASK = "Complete this Python function. Answer with the whole program, in one code block.\n\n```python\n{}\n```"
+
+
+class HumanEval:
+    scorer = "python_tests"
+
+    def fits(self, row: Mapping[str, Any]) -> bool:
+        return {"prompt", "test", "entry_point"} <= row.keys()
+
+    def read(self, path: Path) -> Iterator[Task]:
+        return map(_task, json_rows(path))
+
+
+def _task(row: Row) -> Task:
+    begun, entry = row.text("prompt"), row.text("entry_point")
+    return Task(
+        row.text("task_id"),
+        ASK.format(begun.rstrip()),
+        row.optional("canonical_solution"),
+        tests=f"{row.text('test')}\n\ncheck({entry})\n",
+        extra={"begun": begun, "entry_point": entry},
+    )
+
+
+def create() -> HumanEval:
+    return HumanEval()

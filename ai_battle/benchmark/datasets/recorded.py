@@ -1,0 +1,52 @@
+"""Recorded answers: rows with `small_response` and `large_response`, and whether they are right."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ConfigError
+from ..tasks import Recording, Task
+from ._mapping import tools_of, with_options
+from ._reading import Row, as_text, json_rows
+
+ROLES = ("small", "large")
+_TAKEN = ("id", "prompt", "reference", "tools", "options")
+
+
+class Recorded:
+    scorer = "recorded"
+
+    def fits(self, row: Mapping[str, Any]) -> bool:
+        return all(f"{role}_response" in row for role in ROLES)
+
+    def read(self, path: Path) -> Iterator[Task]:
+        return map(_task, json_rows(path))
+
+
+def _task(row: Row) -> Task:
+    options = tuple(map(str, row.values.get("options") or ()))
+    mine = {*_TAKEN, *(key for key in row.values if key.startswith(("small_", "large_")))}
+    return Task(
+        row.text("id"),
+        with_options(row.text("prompt"), options),
+        row.optional("reference"),
+        tools_of(row.values.get("tools"), row.place),
+        options=options,
+        recorded={role: _answer(row, role) for role in ROLES},
+        extra={key: value for key, value in row.values.items() if key not in mine},
+    )
+
+
+def _answer(row: Row, role: str) -> Recording:
+    key = f"{role}_response"
+    if key not in row.values:
+        raise ConfigError(f"{row.place}: the field {key!r} is missing")
+    correct = row.values.get(f"{role}_correct")
+    if correct is not None and not (isinstance(correct, bool | int | float) and 0 <= correct <= 1):
+        raise ConfigError(f"{row.place}: {role}_correct is {correct!r}; it has to be true, false, or from 0 to 1")
+    worth = None if correct is None else float(correct)
+    return Recording(as_text(row.values[key]), worth, row.optional(f"{role}_model"))
+
+
+def create() -> Recorded:
+    return Recorded()

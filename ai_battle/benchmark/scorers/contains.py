@@ -1,0 +1,35 @@
+"""`contains`: the reference stands somewhere in the answer, without regard to case and space."""
+
+from ..sample import Score
+from ..tasks import Task
+from . import Answer
+from .exact import EMPTY
+
+
+class Contains:
+    """`separator` parts the reference into texts of which all have to be there."""
+
+    def __init__(self, separator: str) -> None:
+        self._separator = separator
+
+    def lacks(self, task: Task) -> str:
+        return "" if self._wanted(task) else "a reference"
+
+    async def score(self, task: Task, answer: Answer) -> Score:
+        if not answer.text.strip():
+            return EMPTY
+        said = _plain(answer.text)
+        missing = [text for text in self._wanted(task) if _plain(text) not in said]
+        return Score(0.0, f"{missing[0]!r} is not in it") if missing else Score(1.0)
+
+    def _wanted(self, task: Task) -> list[str]:
+        parts = task.reference.split(self._separator) if self._separator else [task.reference]
+        return [part for part in parts if part.strip()]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def create(separator: str = "") -> Contains:
+    return Contains(separator)

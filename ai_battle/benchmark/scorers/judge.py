@@ -1,0 +1,55 @@
+"""`judge`: another model grades the answer from 0 to 10; what it does not grade is unscored."""
+
+import re
+from pathlib import Path
+from string import Template
+
+from ...core.client import ModelClient
+from ...core.errors import ProviderError
+from ...core.exchange import ModelRequest
+from ...core.messages import user
+from ..sample import Score
+from ..tasks import Task
+from . import Answer
+from .exact import EMPTY
+
+MOST = 10
+LONGEST = 30_000
+PROMPT = Path(__file__).parent / "prompts" / "judge.md"
+_GRADE = re.compile(r"GRADE\W{1,8}(\d{1,2})(?:\.0)?(?:\s*/\s*10)?(?![\d.])")
+
+
+class Judge:
+    def __init__(self, model: ModelClient, prompt: str) -> None:
+        self._model = model
+        self._prompt = Template(prompt)
+
+    def lacks(self, task: Task) -> str:
+        return ""
+
+    async def score(self, task: Task, answer: Answer) -> Score:
+        if not answer.text.strip():
+            return EMPTY
+        try:
+            response = await self._model.complete(ModelRequest((user(self._asked(task, answer)),)))
+        except ProviderError as error:
+            return Score(None, f"the judge did not answer: {error}")
+        cost, grades = response.usage.cost_usd or 0.0, _GRADE.findall(response.text)
+        if not grades or int(grades[-1]) > MOST:
+            return Score(None, "the judge gave no grade", cost)
+        return Score(int(grades[-1]) / MOST, response.text.strip()[:500], cost)
+
+    def _asked(self, task: Task, answer: Answer) -> str:
+        reference = f"<reference>\n{task.reference}\n</reference>" if task.reference else ""
+        said = {"question": task.prompt, "reference": reference, "answer": _harmless(answer.text[:LONGEST])}
+        return self._prompt.safe_substitute(said)
+
+
+def _harmless(answer: str) -> str:
+    """An answer can't close the mark that it stands in."""
+    return re.sub(r"</?(answer|question|reference)>", r"[\1]", answer)
+
+
+def create(model: ModelClient, prompt: str = "") -> Judge:
+    """`prompt` is a template with the places $question, $reference and $answer, ending in the line `GRADE: 7`."""
+    return Judge(model, prompt or PROMPT.read_text(encoding="utf-8"))

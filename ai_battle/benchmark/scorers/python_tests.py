@@ -1,0 +1,63 @@
+"""`python_tests`: the program in the answer passes the tests of the task, behind the fence of this machine."""
+
+import asyncio
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from ...core.errors import ConfigError
+from ...tools.sandbox import Program, Sandbox
+from ..sample import Score
+from ..tasks import Task
+from . import Answer
+from ._reading import code_of
+
+LONGEST = 600.0
+AT_ONCE = max(1, os.cpu_count() or 1)
+_LAST = 200
+
+
+class PythonTests:
+    """Runs as many programs at once as there are processors."""
+
+    def __init__(self, sandbox: Sandbox, timeout: float) -> None:
+        self._sandbox = sandbox
+        self._timeout = timeout
+        self._free = asyncio.Semaphore(AT_ONCE)
+
+    def lacks(self, task: Task) -> str:
+        return "" if task.tests.strip() else "tests"
+
+    async def score(self, task: Task, answer: Answer) -> Score:
+        name = str(task.extra.get("entry_point", ""))
+        code = code_of(answer.text, name)
+        if not code.strip():
+            return Score(None, "no program in the answer")
+        if name and f"def {name}" not in code:
+            code = f"{task.extra.get('begun', '')}{code}"
+        async with self._free:
+            return await self._tried(code, task.tests)
+
+    async def _tried(self, code: str, tests: str) -> Score:
+        """Only a program that comes to its end has passed: one that leaves before its tests has not."""
+        token = secrets.token_hex(16)
+        program = Program("python", f"{code}\n\n{tests}\n\nprint({token!r})\n", self._timeout)
+        with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as workspace:
+            outcome = await self._sandbox.run(program, Path(workspace))
+        if outcome.exit_code == 0 and token in outcome.stdout[-_LAST:]:
+            return Score(1.0)
+        return Score(0.0, _why(outcome.killed_because, outcome.stderr))
+
+
+def _why(killed_because: str, stderr: str) -> str:
+    if killed_because:
+        return f"used too much {killed_because}"
+    last = stderr.strip().splitlines()[-1:]
+    return last[0][:_LAST] if last else "ended before its tests did"
+
+
+def create(sandbox: Sandbox, timeout: float = 10.0) -> PythonTests:
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST:
+        raise ConfigError(f"python_tests: timeout is in seconds, up to {LONGEST:g}, not {timeout!r}")
+    return PythonTests(sandbox, timeout)

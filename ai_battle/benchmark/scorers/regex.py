@@ -1,0 +1,81 @@
+"""`regex`: a pattern finds the answer; a group of it is compared with the reference."""
+
+import re
+from collections import deque
+from collections.abc import Sequence
+
+from ...core.errors import ConfigError
+from ..sample import Score
+from ..tasks import Task
+from . import Answer
+from .exact import EMPTY
+
+LONGEST = 20_000
+PATTERN, FORBIDDEN = "pattern", "forbidden"
+
+
+class Regex:
+    """Without a `pattern`, tasks bring their own: `pattern` and `forbidden`, each a text or a list of them.
+
+    All patterns have to be found, none that is forbidden.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = _compiled(pattern, "pattern") if pattern else None
+
+    def lacks(self, task: Task) -> str:
+        if self._pattern:
+            return "a reference" if self._pattern.groups and not task.reference else ""
+        wanted = [(key, text) for key in (PATTERN, FORBIDDEN) for text in _texts(task, key)]
+        if not wanted:
+            return f"a field {PATTERN!r}, and the scorer has no pattern of its own"
+        try:
+            for key, text in wanted:
+                _compiled(text, key)
+        except ConfigError as error:
+            return f"a readable one: {error}"
+        return ""
+
+    async def score(self, task: Task, answer: Answer) -> Score:
+        text = answer.text[-LONGEST:]
+        if not text.strip():
+            return EMPTY
+        return _compared(self._pattern, text, task) if self._pattern else _followed(text, task)
+
+
+def _compared(pattern: re.Pattern[str], text: str, task: Task) -> Score:
+    """The last that is found counts: answers come at the end."""
+    found = next(iter(deque(pattern.finditer(text), maxlen=1)), None)
+    if not pattern.groups:
+        return Score(float(found is not None))
+    said = next((group for group in found.groups() if group is not None), None) if found else None
+    if said is None:
+        return Score(None, "the pattern finds nothing")
+    return Score(float(said.strip().casefold() == task.reference.strip().casefold()), f"finds {said.strip()[:80]!r}")
+
+
+def _followed(text: str, task: Task) -> Score:
+    text = text.strip()
+    for wanted in _texts(task, PATTERN):
+        if not re.search(wanted, text):
+            return Score(0.0, f"/{wanted}/ is not found")
+    for forbidden in _texts(task, FORBIDDEN):
+        if re.search(forbidden, text):
+            return Score(0.0, f"/{forbidden}/ is found")
+    return Score(1.0)
+
+
+def _texts(task: Task, key: str) -> Sequence[str]:
+    said = task.extra.get(key) or ()
+    return [said] if isinstance(said, str) else list(map(str, said))
+
+
+def _compiled(pattern: str, what: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"regex: {what} {pattern!r} is no regular expression: {error}") from error
+
+
+def create(pattern: str = "") -> Regex:
+    return Regex(pattern)

@@ -1,0 +1,111 @@
+"""`tool_calls`: the calls of the answer are those of the reference, in any order.
+
+The reference is a list of `{name, arguments}`, or of BFCL's `{name: {argument: [values that will do]}}`, where the
+value `""` says that an argument may be left out. An empty list says that nothing is to be called.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ...core.messages import ToolCall
+from ...wire.dialects.arguments import fit
+from ...wire.dialects.canonical import canonical
+from ...wire.dialects.reader import parse_tool_calls
+from ..sample import Score
+from ..tasks import Task
+from . import Answer
+
+LEFT_OUT = ""
+Wanted = tuple[str, Callable[[Mapping[str, Any]], bool]]
+
+
+class ToolCalls:
+    def lacks(self, task: Task) -> str:
+        if not task.reference:
+            return "a reference: the calls that are right"
+        if _wanted(task) is None:
+            return "a reference that is a list of calls: [{name, arguments}]"
+        return "" if task.tools else "tools"
+
+    async def score(self, task: Task, answer: Answer) -> Score:
+        calls = answer.calls or parse_tool_calls(answer.text, task.tools)
+        wanted = _wanted(task) or []
+        if len(calls) != len(wanted):
+            return Score(0.0, f"{len(calls)} calls, right are {len(wanted)}")
+        missing = _without_match(calls, wanted, task)
+        return Score(0.0, f"no call fits {missing}") if missing else Score(1.0)
+
+
+def _without_match(calls: Sequence[ToolCall], wanted: Sequence[Wanted], task: Task) -> str:
+    """The name of a wanted call that no call fits, each being used once; empty when there is none."""
+    left = list(calls)
+    for name, accepts in wanted:
+        found = next((call for call in left if _fits(call, name, accepts, task)), None)
+        if found is None:
+            return name
+        left.remove(found)
+    return ""
+
+
+def _fits(call: ToolCall, name: str, accepts: Callable[[Mapping[str, Any]], bool], task: Task) -> bool:
+    if call.malformed or _plain(call.name) != _plain(name):
+        return False
+    tool = next((tool for tool in task.tools if _plain(tool.name) == _plain(name)), None)
+    return accepts(fit(call.arguments, tool.schema).arguments if tool else call.arguments)
+
+
+def _wanted(task: Task) -> list[Wanted] | None:
+    """None where the reference can't be read."""
+    try:
+        said = json.loads(task.reference)
+    except ValueError:
+        return None
+    each = [_call(one) for one in said] if isinstance(said, list) else [None]
+    return [one for one in each if one] if all(each) else None
+
+
+def _call(said: Any) -> Wanted | None:
+    if not isinstance(said, dict):
+        return None
+    if isinstance(said.get("name"), str):
+        right = said.get("arguments") or {}
+        return (said["name"], lambda given: _same(given, right)) if isinstance(right, dict) else None
+    (name, possible), *more = said.items() or [("", None)]
+    return None if more or not isinstance(possible, dict) else (name, lambda given: _possible(given, possible))
+
+
+def _possible(given: Mapping[str, Any], possible: Mapping[str, Iterable[Any]]) -> bool:
+    if not given.keys() <= possible.keys():
+        return False
+    for name, values in possible.items():
+        if name not in given:
+            if LEFT_OUT not in values:
+                return False
+        elif not any(_same(given[name], value) for value in values):
+            return False
+    return True
+
+
+def _same(given: Any, right: Any) -> bool:
+    """As BFCL compares: texts without regard to case, space and punctuation."""
+    if isinstance(given, str) and isinstance(right, str):
+        return _loose(given) == _loose(right)
+    if isinstance(given, list) and isinstance(right, list):
+        return len(given) == len(right) and all(map(_same, given, right))
+    if isinstance(given, dict) and isinstance(right, dict):
+        return given.keys() == right.keys() and all(_same(given[key], right[key]) for key in given)
+    return canonical(given) == canonical(right)
+
+
+def _loose(text: str) -> str:
+    return "".join(character for character in text.casefold() if character not in " ,./-_*^'\"")
+
+
+def _plain(name: str) -> str:
+    """APIs do not take all characters that names have."""
+    return "".join(character if character.isalnum() else "_" for character in name)
+
+
+def create() -> ToolCalls:
+    return ToolCalls()

@@ -1,0 +1,130 @@
+"""The schema of a benchmark suite: `benchmark`, and what stands beside it."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ._values import (
+    AS_NUMBER,
+    LARGE,
+    TEXT,
+    Amount,
+    Count,
+    Flag,
+    FreeMapping,
+    Listed,
+    Name,
+    Positive,
+    Seconds,
+    Section,
+    Short,
+)
+from .collaboration import Help, Helper
+from .discussion import Timeouts
+from .schema import Price, Provider
+from .tools import Sandbox
+
+MOST_AT_ONCE = 10_000
+
+
+def _scorer(written: Any) -> Any:
+    """`numeric` is short for its name; what stands beside the name are its options."""
+    if isinstance(written, str):
+        return {"name": written}
+    if not isinstance(written, dict) or "options" in written:
+        return written
+    beside = {key: value for key, value in written.items() if key != "name"}
+    return {key: written[key] for key in ("name",) if key in written} | {"options": beside}
+
+
+class ScorerSettings(Section):
+    """How answers are scored; what stands beside the name are options of this scorer."""
+
+    name: Name = Field(description="The scorer.", examples=["numeric", "exact", "python_tests"])
+    options: FreeMapping = Field(default={}, description="What the scorer takes.")
+
+
+AnyScorer = Annotated[ScorerSettings, Short(_scorer, {"anyOf": [TEXT, {"type": "object"}]})]
+
+
+class DatasetSettings(Section):
+    """Tasks out of a file."""
+
+    path: Name = Field(description="The file, relative to the suite.", examples=["tasks.jsonl"])
+    format: Name = Field(
+        default="auto", description="jsonl, gsm8k, humaneval, bfcl, csv, recorded; by default it is recognised."
+    )
+    name: str = Field(default="", description="What it is called in reports; by default the name of the file.")
+    fields: FreeMapping = Field(
+        default={}, description="Which column holds what.", examples=[{"prompt": "question", "reference": "answer"}]
+    )
+    limit: Positive | None = Field(default=None, description="How many tasks are drawn.", examples=[200])
+    seed: Count | None = Field(default=None, description="Draws them at random, always the same ones; else the first.")
+    scorers: Listed[AnyScorer] = Field(default=(), description="Scorers of these tasks, in place of those of all.")
+
+
+class SettingSettings(Help):
+    """One way of answering: a model, alone or helped, or a whole discussion."""
+
+    name: Name = Field(description="What it is called in reports.", examples=["small", "rescue"])
+    model: Helper | None = Field(
+        default=None, description="The model that answers.", examples=["ollama-gemma3-1b", "recorded/small"]
+    )
+    recorded: str = Field(
+        default="", description="Answers out of the dataset in place of a model: small, large.", examples=["small"]
+    )
+    discussion: str = Field(
+        default="", description="A discussion file that answers: each task is its goal.", examples=["debate.yaml"]
+    )
+    system: str = Field(default="", description="A system prompt for all tasks, before that of the task.")
+    grid: FreeMapping = Field(
+        default={},
+        description="Values that are multiplied out, by key.",
+        examples=[{"threshold": [0.5, 0.6, 0.7], "max_retries": [1, 2]}],
+    )
+
+
+class SuiteLimits(Section):
+    """What all samples together may use."""
+
+    cost_usd: Amount | None = Field(default=None, description="Dollars.", examples=[5])
+    seconds: Seconds | None = Field(default=None, description="Wall time.", examples=[3600])
+
+
+class Benchmark(Section):
+    """Settings that are compared on tasks."""
+
+    datasets: Listed[DatasetSettings] = Field(min_length=1, description="Where the tasks come from.")
+    scorers: Listed[AnyScorer] = Field(
+        default=(), description="How answers are scored: the first that can read an answer. By default as the format."
+    )
+    settings: Listed[SettingSettings] = Field(min_length=1, description="What is compared.")
+    repeats: Annotated[int, Field(ge=1, le=1000), AS_NUMBER] = Field(
+        default=1, description="How often each setting answers each task."
+    )
+    concurrency: Annotated[int, Field(ge=1, le=MOST_AT_ONCE), AS_NUMBER] = Field(
+        default=16, description="Samples at once, and the most calls at once to one provider."
+    )
+    limits: SuiteLimits = Field(default=SuiteLimits(), description="What a run may use.")
+    timeouts: Timeouts = Field(default=Timeouts(), description="Deadlines and retries of each call.")
+    cache: Flag = Field(
+        default=True, description="Asks the same only once for all settings; without effect when there are repeats."
+    )
+    executor: Name = Field(default="local", description="Where samples run: local, or ray.")
+    sandbox: Sandbox = Field(default="auto", description="The fence around code in answers.")
+
+
+class BenchmarkFile(Section):
+    """A benchmark, and how its models are reached."""
+
+    benchmark: Benchmark = Field(description="What is compared on what.")
+    providers: dict[Name, Provider] = Field(default={}, description="Addresses and keys by provider.")
+    prices: dict[Name, Price] = Field(
+        default={}, description="Prices by model type, where the built-in ones are wrong."
+    )
+    context_windows: dict[Name, Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER]] = Field(
+        default={}, description="Context sizes in tokens by model type."
+    )
+    base_directory: str = Field(
+        default="", description="Where relative paths start and .env is read; by default the folder of this file."
+    )

@@ -10,14 +10,13 @@ from typing import Any
 from ....core.exchange import ToolSpec
 from ....core.messages import ToolCall
 from ....signals.quantities import quantities, rounded, stands_among
-from ....signals.words import content_stems
+from ....signals.stems import name_stems, share
 from ..case import Case
 from ._spelling import is_odd
 
 MANY = 3
 MEANT = 2
 """Words that a prompt shares with the tools where it asks for one: fewer did none of 250 recorded tasks."""
-_NAME_PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.:/-]")
 _UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("string", "str"), (str,)),
@@ -44,7 +43,7 @@ class Tally:
 
 def check(case: Case) -> dict[str, float]:
     tools = {tool.name: tool for tool in case.context.tools}
-    asked = _words(case.prompt)
+    asked = name_stems(case.prompt)
     if not case.calls:
         return _of_no_call(case, tools, asked)
     tally = Tally()
@@ -62,7 +61,7 @@ def check(case: Case) -> dict[str, float]:
         "placeholder": float(_UNFILLED.search(case.text) is not None),
         "odd_spelling": float(is_odd(case)),
         "prompt_not_served": len(asked - tally.explained) / max(1, len(asked)),
-        "name_not_asked_for": _mean(1 - _share(_words(call.name), asked) for call in case.calls),
+        "name_not_asked_for": _mean(1 - share(name_stems(call.name), asked) for call in case.calls),
     }
 
 
@@ -70,7 +69,7 @@ def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]
     """With results of tools at hand, an answer in words is what is wanted."""
     if any(step.role == "tool" for step in case.context.steps):
         return {}
-    best = max((_share(_words(name), asked) for name in tools), default=0.0)
+    best = max((share(name_stems(name), asked) for name in tools), default=0.0)
     due = len(tools) > 1 and len(asked & _about(tools.values())) >= MEANT
     return {"no_call_among_many": float(due), "no_call_though_named": best}
 
@@ -79,7 +78,7 @@ def _about(tools: Iterable[ToolSpec]) -> frozenset[str]:
     """What tools are for: in a discussion many turns have nothing to do with any."""
     described = (_described(tool.schema.get("properties") or {}) for tool in tools)
     names = (f"{tool.name} {tool.description}" for tool in tools)
-    return _words(" ".join((*names, *chain.from_iterable(described))))
+    return name_stems(" ".join((*names, *chain.from_iterable(described))))
 
 
 def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> None:
@@ -89,15 +88,15 @@ def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> No
     properties = tool.schema.get("properties") or {}
     required = tool.schema.get("required") or ()
     tally.missing += sum(name not in call.arguments for name in required)
-    tally.explained |= _words(" ".join((tool.name, tool.description, *_described(properties))))
+    tally.explained |= name_stems(" ".join((tool.name, tool.description, *_described(properties))))
     for name, value in call.arguments.items():
         if name in properties:
             _take_value(value, properties[name], case, tally)
         elif not tool.schema.get("additionalProperties"):
             tally.unknown += 1
-    asked = _words(case.prompt)
+    asked = name_stems(case.prompt)
     optional = (name for name in properties if name not in call.arguments and name not in required)
-    tally.left_out += sum(not asked.isdisjoint(_words(name)) for name in optional)
+    tally.left_out += sum(not asked.isdisjoint(name_stems(name)) for name in optional)
 
 
 def _take_value(value: Any, schema: Any, case: Case, tally: Tally) -> None:
@@ -106,7 +105,7 @@ def _take_value(value: Any, schema: Any, case: Case, tally: Tally) -> None:
     wrong = bool(kinds) and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds))
     tally.mistyped += wrong or bool(choices and not isinstance(value, list | dict) and value not in choices)
     for leaf in _leaves(value):
-        tally.explained |= _words(str(leaf))
+        tally.explained |= name_stems(str(leaf))
         tally.numbers |= rounded(quantities(str(leaf)))
         tally.ungrounded += not choices and not _is_grounded(leaf, case)
 
@@ -117,8 +116,8 @@ def _is_grounded(leaf: Any, case: Case) -> bool:
         return True
     if isinstance(leaf, int | float):
         return stands_among(float(leaf), case.prompt_numbers)
-    words = _words(str(leaf))
-    return str(leaf).casefold() in case.prompt.casefold() or _share(words, _words(case.prompt)) >= 0.5
+    words = name_stems(str(leaf))
+    return str(leaf).casefold() in case.prompt.casefold() or share(words, name_stems(case.prompt)) >= 0.5
 
 
 def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -133,15 +132,6 @@ def _described(properties: Mapping[str, Any]) -> Iterator[str]:
     for name, schema in properties.items():
         yield name
         yield str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
-
-
-def _words(text: str) -> frozenset[str]:
-    """What a text or a name in code is about."""
-    return content_stems(_NAME_PARTS.sub(" ", text))
-
-
-def _share(of: frozenset[str], among: frozenset[str]) -> float:
-    return len(of & among) / max(1, len(of))
 
 
 def _mean(values: Iterator[float]) -> float:

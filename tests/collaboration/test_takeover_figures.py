@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle.collaboration import cutting_figures
 from ai_battle.collaboration._stuck.records import read_pairs
 from ai_battle.collaboration.takeover_figures import Row, main, row
 from ai_battle.core.errors import ConfigError
@@ -17,7 +18,7 @@ TOOL = {
     "description": "The factorial of a number.",
     "parameters": {"type": "dict", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
 }
-RIGHT, WRONG = "[factorial(number=5)]", "I'm sorry, I can't. I'm sorry, I can't. " * 20
+RIGHT, WRONG = "[factorial(number=5)]", "I'm sorry, I can't. I'm sorry, I can't. " * 60
 
 
 @pytest.fixture
@@ -66,3 +67,17 @@ def test_takeover_serves_better_answers_than_chance_would() -> None:
         found = row(pair, pairs)
         assert found.helped <= 0.4
         assert found.served >= found.random + 0.02
+
+
+def test_what_reading_along_saves_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer that goes round in circles is given up long before its end, the others are read."""
+    [pair] = read_pairs(folder)
+    found = cutting_figures.row(pair)
+    assert (found.wrong_cut, found.wrong, found.right_cut, found.right) == (1, 2, 0, 2)
+    assert 20 < found.saved < len(WRONG) / 3.6
+
+    cutting_figures.main([str(folder)])
+    assert capsys.readouterr().out.splitlines()[1].split()[:7] == [
+        "bfcl.small.large",
+        *["1", "of", "2", "0", "of", "2"],
+    ]

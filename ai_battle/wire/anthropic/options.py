@@ -1,10 +1,10 @@
 """A request's options as fields of the Messages API, both ways, by model and by `anthropic-version`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from ...core.exchange import ModelRequest
+from ...core.exchange import ModelRequest, ToolSpec
 from .._extra import own
 from .._shape import number, present
 from .blocks import WIRE
@@ -71,10 +71,11 @@ def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
     return options | reasoning, extra
 
 
-def decode_tool_choice(choice: Mapping[str, Any] | None) -> str:
+def decode_tool_choice(choice: Mapping[str, Any] | None, tools: Iterable[ToolSpec] = ()) -> str:
+    """One that the API runs itself, and that is none of `tools` therefore, nobody else can be told to call."""
     match choice or {}:
         case {"type": "tool", "name": str(name)}:
-            return name
+            return name if any(tool.name == name for tool in tools) else "auto"
         case {"type": "any"}:
             return "required"
         case {"type": "none"}:

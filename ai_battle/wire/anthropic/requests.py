@@ -4,15 +4,16 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any, cast
 
-from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolResult
+from .._checks import check
 from .._errors import readable_request
 from .._extra import kept, own
 from .._json import dumps
 from .._turns import turns
 from .blocks import WIRE, Block, Calls, content_blocks, decode_block, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
+from .shape import REQUEST
 
 # Without the caller's own choices: the model and whether to stream.
 READ = frozenset({
@@ -51,7 +52,12 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """The request that a client sent; fields of this API alone go to `extra`. Raises `ConfigError`."""
+    """The request that a client sent; fields of this API alone go to `extra`.
+
+    Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
+    are; `paired` puts them right.
+    """
+    check(body, REQUEST)
     with readable_request("Messages"):
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
@@ -61,7 +67,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             tuple(_decode_messages(body["messages"])),
             system,
             tools,
-            decode_tool_choice(body.get("tool_choice")),
+            decode_tool_choice(body.get("tool_choice"), tools),
             ((body.get("output_config") or {}).get("format") or {}).get("schema"),
             options,
             extra={WIRE: extra} if extra else {},
@@ -135,13 +141,7 @@ def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]
     """Tool results, which the API puts into a user's turn, become messages of their own."""
     calls: Calls = {}
     for message in messages:
-        role = _role(message["role"])
+        role = cast(Role, message["role"])
         parts = [decode_block(block, calls) for block in content_blocks(message["content"])]
         for is_result, run in groupby(parts, lambda part: isinstance(part, ToolResult)):
             yield Message("tool" if is_result else role, tuple(run))
-
-
-def _role(role: str) -> Role:
-    if role not in ("user", "assistant", "system"):
-        raise ConfigError(f"A message has the role {role!r}; there is user, assistant and system.")
-    return cast(Role, role)

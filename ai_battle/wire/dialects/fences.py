@@ -86,7 +86,7 @@ def fence_at(source: Source, at: int) -> Fence | None:
 
 
 def _opening(text: str, at: int, before: str) -> re.Match[str] | None:
-    if _INDENT.fullmatch(before):
+    if not before or _INDENT.fullmatch(before):
         return _GLUED.match(text, at) or _FENCE.match(text, at)
     found = _FENCE.match(text, at)
     announced = found and (found["language"] or before.rstrip().endswith(":"))
@@ -96,7 +96,7 @@ def _opening(text: str, at: int, before: str) -> re.Match[str] | None:
 def _is_set_off(above: str, before: str) -> bool:
     line = above.rstrip().rsplit("\n", 1)[-1]
     indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
-    return (indented and not _LISTED.match(line)) or _ANSWERED.search(before.strip() or line) is not None
+    return (indented and not _LISTED.match(line)) or _ANSWERED.search((before.strip() or line)[-60:]) is not None
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:

@@ -161,6 +161,8 @@ class Scanner:
         end = run_end(text, at)
         if self._thinks:
             return Piece(at, end)
+        if self._fence and text[end : end + 1] in ("", "\n"):
+            return self._within(self._fence, None, at, end)
         fence = fence_at(source, at) if end - at > 2 else None
         if self._fence:
             return self._within(self._fence, fence, at, end)

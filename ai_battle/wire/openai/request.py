@@ -5,12 +5,14 @@ from typing import Any
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Message
+from .._checks import check
 from .._errors import readable_request
 from .._extra import NOTHING
 from .._json import dumps
 from .messages import decode_messages, encode_messages, encode_system
 from .parts import WIRE, kept, own
 from .quirks import USUAL, Quirks
+from .shape import REQUEST
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
 SAMPLING = frozenset(
@@ -38,7 +40,12 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, q
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """What a server receives; a system message that opens it is the system prompt. Raises `ConfigError`."""
+    """What a server receives; a system message that opens it is the system prompt.
+
+    Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
+    are; `paired` puts them right.
+    """
+    check(body, REQUEST)
     with readable_request("Chat Completions"):
         messages = decode_messages(body["messages"])
         system = messages.pop(0).text if messages and _is_system_prompt(messages[0]) else ""

@@ -9,7 +9,6 @@ from ...core.exchange import ModelRequest
 from .._checks import check
 from .._errors import readable_request
 from .._extra import NOTHING
-from ..pairing import paired
 from .items import decode_input
 from .shape import REQUEST
 from .tools import WIRE, decode_choice, decode_tools
@@ -43,7 +42,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         if form.get("type") == "json_object":
             extra["openai"] = {"response_format": {"type": "json_object"}}
         return ModelRequest(
-            paired(messages[len(leading) :]),
+            tuple(messages[len(leading) :]),
             "\n\n".join(filter(None, prompts)),
             tuple(tool for tool in tools if tool.name in names),
             choice,

@@ -141,7 +141,7 @@ rounds = st.builds(asked, seen, speakers).map(lambda message: [message]) | st.bu
 )
 
 
-@given(st.lists(rounds, max_size=4), words)
+@given(st.lists(rounds, min_size=1, max_size=4), words)
 def test_any_conversation_survives_the_wire(said: list[list[Message]], system: str) -> None:
     request = ModelRequest(tuple(message for group in said for message in group), system)
 
@@ -394,12 +394,13 @@ def test_what_clients_send_in_other_spellings_is_understood() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({}, "'messages'"),
-        ({"messages": 5}, "int"),
-        ({"messages": ["Hi"]}, "str"),
-        ({"messages": [{"role": "narrator", "content": "Hi"}]}, "role 'narrator'; there is system, user"),
-        ({"messages": [{"role": "user", "content": 5}]}, "int"),
-        ({"messages": [{"role": "assistant", "tool_calls": [{"id": "c"}]}]}, "'function'"),
+        ({}, "^messages is missing"),
+        ({"messages": 5}, "^messages must be a list"),
+        ({"messages": []}, "^messages must not be empty"),
+        ({"messages": ["Hi"]}, r"^messages\[0\] must be an object"),
+        ({"messages": [{"role": "narrator", "content": "Hi"}]}, r"^messages\[0\].role must be .*, not 'narrator'"),
+        ({"messages": [{"role": "user", "content": 5}]}, r"^messages\[0\].content must be text or a list of parts"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{"id": "c"}]}]}, r"tool_calls\[0\].function is missing"),
         ({"messages": [{"role": "user", "content": [BROKEN]}]}, "base64|characters"),
     ],
 )

@@ -1,0 +1,79 @@
+"""The shape that a request of the Messages API must have."""
+
+from .._checks import (
+    Check,
+    Misshapen,
+    anything,
+    by_field,
+    fields,
+    flag,
+    list_of,
+    number,
+    object_,
+    one_of,
+    positive,
+    text,
+    text_or,
+)
+
+
+def base64(value: object) -> None:
+    """Read in full it is later on; here, what reading it would trip over."""
+    text(value)
+    encoded = str(value)
+    if not encoded.isascii() or (len(encoded) % 4 and len("".join(encoded.split())) % 4):
+        raise Misshapen("must be base64")
+
+
+_TEXT = fields({"text": text}, "text")
+_FILE = by_field(
+    "type",
+    {
+        "base64": fields({"media_type": text, "data": base64}, "media_type", "data"),
+        "url": fields({"url": text}, "url"),
+        "text": fields({"data": text}, "data"),
+    },
+)
+_SHOWN = {
+    "text": _TEXT,
+    "image": fields({"source": _FILE}, "source"),
+    "document": fields({"source": _FILE, "title": text}, "source"),
+}
+_RETURNED = text_or(list_of(by_field("type", _SHOWN)), "a list of blocks")
+_BLOCKS: dict[str, Check] = {
+    **_SHOWN,
+    "thinking": fields({"thinking": text, "signature": text}, "thinking"),
+    "tool_use": fields({"id": text, "name": text, "input": text_or(object_, "an object")}, "id", "name"),
+    "tool_result": fields({"tool_use_id": text, "content": _RETURNED, "is_error": flag}, "tool_use_id"),
+}
+_CONTENT = text_or(list_of(by_field("type", _BLOCKS)), "a list of blocks")
+_MESSAGE = fields({"role": one_of("user", "assistant", "system"), "content": _CONTENT}, "role", "content")
+_TOOL = by_field(
+    "type",
+    {"custom": fields({"name": text, "description": text, "input_schema": object_}, "name", "input_schema")},
+    otherwise="custom",
+)
+_CHOICE = fields(
+    {"type": one_of("auto", "any", "tool", "none"), "name": text, "disable_parallel_tool_use": flag}, "type"
+)
+
+REQUEST = fields(
+    {
+        "model": text,
+        "messages": list_of(_MESSAGE, at_least=1),
+        "system": text_or(list_of(_TEXT), "a list of blocks"),
+        "tools": list_of(_TOOL),
+        "tool_choice": _CHOICE,
+        "max_tokens": positive,
+        "temperature": number,
+        "top_p": number,
+        "top_k": number,
+        "stop_sequences": list_of(text),
+        "stream": flag,
+        "metadata": object_,
+        "thinking": fields({"type": text, "budget_tokens": positive}, "type"),
+        "output_config": fields({"effort": text, "format": fields({"schema": object_})}),
+        "context_management": anything,
+    },
+    "messages",
+)

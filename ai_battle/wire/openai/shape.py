@@ -1,0 +1,101 @@
+"""The shape that a request of Chat Completions must have."""
+
+from .._checks import (
+    Misshapen,
+    by_field,
+    fields,
+    flag,
+    list_of,
+    number,
+    object_,
+    one_of,
+    positive,
+    text,
+    text_or,
+)
+
+_TEXT = fields({"text": text}, "text")
+_URL = text_or(fields({"url": text}, "url"), "an object")
+_PART = by_field(
+    "type",
+    {
+        "text": _TEXT,
+        "refusal": fields({"refusal": text}, "refusal"),
+        "image_url": fields({"image_url": _URL}, "image_url"),
+        "file": fields({"file": fields({"file_data": text, "filename": text, "file_id": text})}, "file"),
+    },
+)
+
+
+def _part(value: object) -> None:
+    """Some clients send words as they are among the parts."""
+    if not isinstance(value, str):
+        _PART(value)
+
+
+_CONTENT = text_or(list_of(_part), "a list of parts")
+_FUNCTION = fields({"name": text, "arguments": text_or(object_, "an object")}, "name")
+_CALL = by_field("type", {"function": fields({"id": text, "function": _FUNCTION}, "function")}, otherwise="function")
+_SAID = {"content": _CONTENT, "name": text}
+_ASKED = fields(_SAID, "content")
+_RETURNED = fields({"content": _CONTENT, "tool_call_id": text}, "tool_call_id")
+_THOUGHT = {"reasoning_content": text, "reasoning": text, "refusal": text}
+_MESSAGES = {
+    "system": _ASKED,
+    "developer": _ASKED,
+    "user": _ASKED,
+    "assistant": fields({**_SAID, **_THOUGHT, "tool_calls": list_of(_CALL)}),
+    "tool": _RETURNED,
+    "function": fields(_SAID),
+}
+_ROLES = one_of(*_MESSAGES)
+_BY_ROLE = by_field("role", _MESSAGES)
+_TOOL = by_field(
+    "type",
+    {
+        "function": fields(
+            {"function": fields({"name": text, "description": text, "parameters": object_}, "name")}, "function"
+        )
+    },
+    otherwise="function",
+)
+_NAMED = by_field("type", {"function": fields({"function": fields({"name": text}, "name")}, "function")})
+
+
+def _message(value: object) -> None:
+    fields({"role": _ROLES}, "role")(value)
+    _BY_ROLE(value)
+
+
+def _choice(value: object) -> None:
+    (one_of("auto", "none", "required") if isinstance(value, str) else _NAMED)(value)
+
+
+def _one(value: object) -> None:
+    if value != 1:
+        raise Misshapen("must be 1: there is one answer")
+
+
+REQUEST = fields(
+    {
+        "model": text,
+        "messages": list_of(_message, at_least=1),
+        "tools": list_of(_TOOL),
+        "tool_choice": _choice,
+        "max_tokens": positive,
+        "max_completion_tokens": positive,
+        "temperature": number,
+        "top_p": number,
+        "frequency_penalty": number,
+        "presence_penalty": number,
+        "n": _one,
+        "stop": text_or(list_of(text), "a list of texts"),
+        "stream": flag,
+        "stream_options": fields({"include_usage": flag}),
+        "parallel_tool_calls": flag,
+        "reasoning_effort": text,
+        "response_format": by_field("type", {"json_schema": fields({"json_schema": fields({"schema": object_})})}),
+        "logit_bias": object_,
+    },
+    "messages",
+)

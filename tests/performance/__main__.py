@@ -79,11 +79,11 @@ def memory() -> None:
 
 def tools() -> None:
     """Wall time of one call of a trivial tool, and of eight at once, against calling its function."""
-    for number in (1, 8):
+    for name, number in ((name, number) for name in _dispatching.TOOLS for number in (1, 8)):
         compared(
-            f"wall, tool calls at once: {number}",
-            partial(_dispatching.dispatched, number),
-            partial(_dispatching.direct, number),
+            f"wall, calls of {name} at once: {number}",
+            partial(_dispatching.dispatched, name, number),
+            partial(_dispatching.direct, name, number),
         )
 
 

@@ -5,7 +5,7 @@ import gc
 import time
 from typing import Any
 
-from ai_battle import Tool, ToolManager, ToolRegistry
+from ai_battle import Tool, ToolManager, ToolRegistry, tool
 from ai_battle.core.messages import ToolCall
 
 TIMES = 500
@@ -23,20 +23,26 @@ class Adds(Tool):
         return {"sum": parameters["a"] + parameters["b"]}
 
 
-TOOL = Adds()
-MANAGER = ToolManager(ToolRegistry([TOOL]))
+@tool
+def plus(a: int, b: int = 1) -> dict[str, int]:
+    """Adds two numbers, in a thread, as all functions that are not asynchronous."""
+    return {"sum": a + b}
 
 
-def dispatched(at_once: int = 1) -> float:
+TOOLS: dict[str, Tool] = {"add": Adds(), "plus": plus}
+MANAGER = ToolManager(ToolRegistry(TOOLS.values()))
+
+
+def dispatched(name: str = "add", at_once: int = 1) -> float:
     """Milliseconds that so many calls take together."""
-    calls = [ToolCall("add", {"a": number}) for number in range(at_once)]
+    calls = [ToolCall(name, {"a": number}) for number in range(at_once)]
     return _milliseconds(lambda: asyncio.gather(*map(MANAGER.run, calls)) if at_once > 1 else MANAGER.run(calls[0]))
 
 
-def direct(at_once: int = 1) -> float:
+def direct(name: str = "add", at_once: int = 1) -> float:
     """The same without anything around the tool."""
-    given = [{"a": number, "b": 1} for number in range(at_once)]
-    return _milliseconds(lambda: asyncio.gather(*map(TOOL.execute, given)) if at_once > 1 else TOOL.execute(given[0]))
+    given, execute = [{"a": number, "b": 1} for number in range(at_once)], TOOLS[name].execute
+    return _milliseconds(lambda: asyncio.gather(*map(execute, given)) if at_once > 1 else execute(given[0]))
 
 
 def _milliseconds(work: Any) -> float:

@@ -1,21 +1,24 @@
 """One request of a client, from its body to the last byte of the answer."""
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from aiohttp import web
 
 from ..core.client import ModelClient
-from ..core.errors import AIBattleError
-from ..core.events import Emit, Event
+from ..core.errors import AIBattleError, ProviderError
+from ..core.events import AttemptFailed, Event
 from ..core.exchange import ModelResponse
 from .apis.api import Api, Asked
+from .refusing import BrokenOff, Left, said
 from .routes import Route
+from .tally import Tally
 
 PING = 10.0
 FIRST_SIGN = 0.5
+STUCK = 30.0
+"""Seconds after which a client that takes nothing of what is sent is taken for one that has left."""
 EVENT_STREAM = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
@@ -26,21 +29,18 @@ EVENT_STREAM = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that is understood, and who is to answer it. `headers` go with whatever is answered.
-
-    `tokens` is an estimate of what the request comes to.
-    """
+    """A request that is understood, who is to answer it, and who counts. `tokens` is an estimate of its length."""
 
     api: Api
     asked: Asked
     route: Route
-    headers: Mapping[str, str] = field(default_factory=dict)
+    tally: Tally
     tokens: int = 0
 
 
-async def whole(call: Call, client: ModelClient, emit: Emit) -> tuple[bytes, ModelResponse]:
+async def whole(call: Call, client: ModelClient) -> tuple[bytes, ModelResponse]:
     """The body of an answer that is sent when it is complete; raises what the client raises."""
-    response = await client.complete(call.asked.request, emit)
+    response = await client.complete(call.asked.request, call.tally)
     return call.api.encode(response, call.asked.model), response
 
 
@@ -51,32 +51,31 @@ class Stream:
     to think first gives a sign of life early, and pings fill every silence.
     """
 
-    def __init__(self, http: web.Request, call: Call, emit: Emit) -> None:
+    def __init__(self, http: web.Request, call: Call) -> None:
         self.begun = False
         self._http = http
         self._call = call
-        self._emit = emit
+        self._tally = call.tally
         self._writer = call.api.writer(call.asked.model, usage=call.asked.usage, input_tokens=call.tokens)
-        self._response = web.StreamResponse(headers={**call.headers, **EVENT_STREAM})
+        self._response = web.StreamResponse()
         self._loop = asyncio.get_running_loop()
         self._spoke = self._loop.time()
+        self._writing = False
         self._timer = self._loop.call_later(self._patience, self._watch)
         self._pinging: asyncio.Task[None] | None = None
 
     async def answer(self, client: ModelClient) -> ModelResponse:
-        """Raises what the client raises; what was sent until then stands."""
-        try:
-            response = await client.complete(self._call.asked.request, self._hear)
-        finally:
-            self._timer.cancel()
+        """Raises what the client raises, `BrokenOff` and `Left`; what was sent until then stands."""
+        response = await client.complete(self._call.asked.request, self._hear)
         await self._send(self._writer.finish(response))
         return response
 
     async def fail(self, error: AIBattleError) -> None:
         """Says in the stream that there will be no answer."""
-        await self._send(self._writer.fail(error))
+        await self._send(self._writer.fail(said(error)))
 
     async def end(self) -> web.StreamResponse:
+        self._writing = True
         await self._response.write_eof()
         return self._response
 
@@ -94,8 +93,12 @@ class Stream:
     async def _hear(self, event: Event) -> None:
         if data := self._writer.feed(event):
             await self._send(data)
-        else:
-            await self._emit(event)
+            if self._tally.first_token is None:
+                self._tally.heard()
+            return
+        await self._tally(event)
+        if isinstance(event, AttemptFailed) and self._tally.first_token is not None:
+            raise BrokenOff(ProviderError(event.reason, status=event.status, request_id=event.request_id))
 
     async def _send(self, data: bytes) -> None:
         if self._pinging and not self._pinging.done():
@@ -104,20 +107,30 @@ class Stream:
 
     async def _write(self, data: bytes) -> None:
         self._spoke = self._loop.time()
-        if not self.begun:
-            self.begun = True
-            await self._response.prepare(self._http)
-            data = self._writer.begin() + data
-        await self._response.write(data)
+        self._writing = True
+        try:
+            if not self.begun:
+                self.begun = True
+                self._response.headers.update({**self._tally.early, **EVENT_STREAM})
+                await self._response.prepare(self._http)
+                data = self._writer.begin() + data
+            await self._response.write(data)
+        except ConnectionError as error:
+            raise Left("The client has left.") from error
+        self._writing = False
 
     def _watch(self) -> None:
         """Comes back when the present silence would be too long, so that a busy stream costs next to nothing."""
-        left = self._spoke + self._patience - self._loop.time()
+        now = self._loop.time()
+        left = self._spoke + self._patience - now
         if left <= 0:
             left = PING
-            self._pinging = self._loop.create_task(self._ping())
+            if not self._writing:
+                self._pinging = self._loop.create_task(self._ping())
+            elif now - self._spoke >= STUCK and self._http.transport:
+                self._http.transport.abort()
         self._timer = self._loop.call_later(left, self._watch)
 
     async def _ping(self) -> None:
-        with suppress(ConnectionError):  # who answers is told of a client that has left by being cancelled
+        with suppress(Left):  # who answers is told of a client that has left by being cancelled
             await self._write(self._writer.ping() if self.begun else b"")

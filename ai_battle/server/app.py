@@ -1,104 +1,148 @@
 """The server as an aiohttp application: its addresses, and what happens to a request."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeAlias
-from uuid import uuid4
 
 from aiohttp import web
 from pydantic_core import from_json
 
 from ..core.borders import foreign_code
-from ..core.errors import AIBattleError, ConfigError, ProviderError
-from ..core.events import ignore
+from ..core.errors import AIBattleError, ConfigError
+from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
-from ..wire.failures import Failure, failure
-from . import listing
+from ..providers.anthropic import HEADERS
+from . import listing, operating
+from .admission import body_of
 from .answering import Call, Stream, whole
-from .apis import chat, messages
-from .apis.api import Api
-from .routes import NoRoute
+from .apis import chat, messages, responses
+from .apis.api import Api, Asked
+from .refusing import Crashed, Denied, Left, headers_of, said
 from .served import Served
+from .tally import Tally
 
 JSON = "application/json"
 BYTES_PER_TOKEN = 4
+PASSED_ON = ("anthropic-beta",)
+GUARDED = foreign_code("The server failed", Crashed)
+APIS: Mapping[str, Api] = {
+    "/v1/messages": messages.API,
+    "/v1/chat/completions": chat.API,
+    "/v1/responses": responses.API,
+}
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Answers: TypeAlias = Callable[[Served, Api, web.Request, Tally], Awaitable[web.StreamResponse]]
 
 
 def create_app(served: Served) -> web.Application:
     """Serve it with `handler_cancellation=True`: a client that leaves cancels what was done for it."""
-    app = web.Application(client_max_size=served.bounds.body)
-    for path, api in (("/v1/messages", messages.API), ("/v1/chat/completions", chat.API)):
-        app.router.add_post(path, _answering(served, api))
-    app.router.add_post("/v1/messages/count_tokens", _counting)
-    app.router.add_get("/v1/models", _listing(served))
-    app.router.add_get("/healthz", _healthy)
-    app.router.add_route("HEAD", "/", _healthy)
+    app = web.Application()
+    for path, api in APIS.items():
+        app.router.add_post(path, _accounted(served, api, _answered))
+    app.router.add_post("/v1/messages/count_tokens", _accounted(served, messages.API, _counted))
+    for prefix in ("", "/v1"):
+        app.router.add_get(f"{prefix}/models", _accounted(served, chat.API, _listed))
+    operating.add_to(app, served)
+    app.router.add_route("*", "/{path:.*}", _nowhere)
     return app
 
 
-def _answering(served: Served, api: Api) -> Handler:
+def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
+    """Whatever becomes of a request, its client is told in the shape of the API, and it is counted."""
+
     async def handle(http: web.Request) -> web.StreamResponse:
-        headers = {"x-request-id": (request_id := f"req_{uuid4().hex[:24]}"), "request-id": request_id}
+        tally = Tally(api.name)
         try:
-            with foreign_code("The server failed", ProviderError):
-                return await _answered(served, api, http, headers)
+            with GUARDED:
+                tally.holder = served.keys.holder(http.headers)
+                return await answers(served, api, http, tally)
         except AIBattleError as error:
-            return _refused(api, error, headers)
+            tally.failed(error)
+            return _refused(api, error, tally)
+        except asyncio.CancelledError:
+            tally.left()
+            raise
+        finally:
+            served.account(tally)
 
     return handle
 
 
-async def _answered(served: Served, api: Api, http: web.Request, headers: dict[str, str]) -> web.StreamResponse:
-    asked = api.decode(await _body(http))
-    async with served.route(asked.model) as route:
-        headers |= {"x-ai-battle-route": route.name}
-        if route.strategy:
-            headers["x-ai-battle-strategy"] = route.strategy
-        call = Call(api, asked, route, headers, (http.content_length or 0) // BYTES_PER_TOKEN)
-        if asked.stream:
-            return await _streamed(http, call)
-        body, _ = await whole(call, route.make(), ignore)
-        return web.Response(body=body, content_type=JSON, headers=headers)
+async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
+    served.budgets.check(tally.holder)
+    async with served.admission:
+        asked = api.decode(await _body(served, http, tally))
+        asked = replace(asked, request=_bounded(asked.request, served.bounds.max_tokens, http.headers))
+        tally.model, tally.stream = asked.model, asked.stream
+        async with served.route(asked.model) as route:
+            tally.route = route
+            call = Call(api, asked, route, tally, (http.content_length or 0) // BYTES_PER_TOKEN)
+            return await (_streamed if asked.stream else _whole)(served, http, call)
 
 
-async def _streamed(http: web.Request, call: Call) -> web.StreamResponse:
-    stream = Stream(http, call, ignore)
+async def _whole(served: Served, http: web.Request, call: Call) -> web.StreamResponse:
+    body, response = await whole(call, call.route.make())
+    if served.log_content:
+        call.tally.content["answer"] = response.text
+    return web.Response(body=body, content_type=JSON, headers=call.tally.headers)
+
+
+async def _streamed(served: Served, http: web.Request, call: Call) -> web.StreamResponse:
+    stream = Stream(http, call)
     try:
-        await stream.answer(call.route.make())
+        with GUARDED:
+            response = await stream.answer(call.route.make())
+        if served.log_content:
+            call.tally.content["answer"] = response.text
+    except Left:
+        call.tally.left()
     except AIBattleError as error:
         if not stream.begun:
             raise
-        await stream.fail(error)
+        call.tally.failed(error)
+        with suppress(Left):
+            await stream.fail(error)
     finally:
         await stream.aclose()
     return await stream.end()
 
 
-async def _healthy(http: web.Request) -> web.StreamResponse:
-    return web.json_response({"status": "ok"})
+def _bounded(request: ModelRequest, most: int | None, headers: Mapping[str, str]) -> ModelRequest:
+    """With no more tokens than there may be, and what the client tells the provider beside its body."""
+    if most and request.options.get("max_tokens", most + 1) > most:
+        request = replace(request, options={**request.options, "max_tokens": most})
+    if told := {name: headers[name] for name in PASSED_ON if name in headers}:
+        request = replace(request, extra={**request.extra, HEADERS: told})
+    return request
 
 
-async def _counting(http: web.Request) -> web.StreamResponse:
+async def _counted(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
     """An estimate, which costs no call."""
+    asked: Asked = api.decode({"max_tokens": 1, **await _body(served, http, tally)})
+    tokens = max(1, estimate_request(asked.request))
+    return web.json_response({"input_tokens": tokens}, headers=tally.ids)
+
+
+async def _listed(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
+    shape = listing.anthropic if "anthropic-version" in http.headers else listing.openai
+    return web.json_response(shape(served.routes), headers=tally.ids)
+
+
+async def _nowhere(http: web.Request) -> web.StreamResponse:
+    api = messages.API if http.path.startswith("/v1/messages") else chat.API
+    status, word = (405, "has another method") if http.path in APIS else (404, "is not here")
+    return _refused(api, Denied(status, f"{http.method} {http.path[:200]} {word}."), Tally(api.name))
+
+
+async def _body(served: Served, http: web.Request, tally: Tally) -> dict[str, Any]:
+    raw = await body_of(http, served.bounds)
+    if served.log_content:
+        tally.content["request"] = raw.decode(errors="replace")
     try:
-        asked = messages.decode({"max_tokens": 1, **await _body(http)})
-    except AIBattleError as error:
-        return _refused(messages.API, error, {"request-id": f"req_{uuid4().hex[:24]}"})
-    return web.json_response({"input_tokens": max(1, estimate_request(asked.request))})
-
-
-def _listing(served: Served) -> Handler:
-    async def handle(http: web.Request) -> web.StreamResponse:
-        shape = listing.anthropic if "anthropic-version" in http.headers else listing.openai
-        return web.json_response(shape(served.routes))
-
-    return handle
-
-
-async def _body(http: web.Request) -> dict[str, Any]:
-    try:
-        body = from_json(await http.read())
+        body = from_json(raw)
     except ValueError as error:
         raise ConfigError(f"The body is not JSON: {error}") from error
     if not isinstance(body, dict):
@@ -106,9 +150,9 @@ async def _body(http: web.Request) -> dict[str, Any]:
     return body
 
 
-def _refused(api: Api, error: AIBattleError, headers: dict[str, str]) -> web.Response:
-    said = Failure(404, str(error)) if isinstance(error, NoRoute) else failure(error)
-    body = api.error(said.status, said.message, said.kind, headers["request-id"])
-    wait = error.retry_after if isinstance(error, ProviderError) else None
-    again = {} if wait is None else {"retry-after": f"{wait:g}"}
-    return web.Response(status=said.status, body=body, content_type=JSON, headers={**headers, **again})
+def _refused(api: Api, error: AIBattleError, tally: Tally) -> web.Response:
+    failed = said(error)
+    body = api.error(failed.status, failed.message, failed.kind, tally.request_id)
+    return web.Response(
+        status=failed.status, body=body, content_type=JSON, headers={**tally.headers, **headers_of(error)}
+    )

@@ -32,20 +32,16 @@ class Writer(Protocol):
     def ping(self) -> bytes: ...
 
 
-class MakesWriters(Protocol):
-    def __call__(self, model: str, *, usage: bool, input_tokens: int) -> Writer: ...
-
-
 class EncodesErrors(Protocol):
     def __call__(self, status: int, message: str, kind: str = "", request_id: str = "") -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """`decode` raises `ConfigError`; `encode` is given the name of the model that the client asked for."""
+    """`decode` raises `ConfigError`; `writer` is given an estimate of the tokens that were sent."""
 
     name: str
     decode: Callable[[Mapping[str, Any]], Asked]
-    encode: Callable[[ModelResponse, str], bytes]
-    writer: MakesWriters
+    encode: Callable[[ModelResponse, Asked], bytes]
+    writer: Callable[[Asked, int], Writer]
     error: EncodesErrors

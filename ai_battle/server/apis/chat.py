@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.exchange import ModelResponse
 from ...wire import openai
 from ...wire.openai.errors import encode_error
 from ...wire.openai.writer import StreamWriter
@@ -16,4 +17,12 @@ def decode(body: Mapping[str, Any]) -> Asked:
     return Asked(openai.decode_request(body), model_of(body), flag(body, "stream"), usage)
 
 
-API = Api("chat", decode, openai.encode_response, StreamWriter, encode_error)
+def encode(response: ModelResponse, asked: Asked) -> bytes:
+    return openai.encode_response(response, asked.model)
+
+
+def writer(asked: Asked, tokens: int) -> StreamWriter:
+    return StreamWriter(asked.model, usage=asked.usage, input_tokens=tokens)
+
+
+API = Api("chat", decode, encode, writer, encode_error)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.exchange import ModelResponse
 from ...wire import anthropic
 from ...wire.anthropic.errors import encode_error
 from ...wire.anthropic.writer import StreamWriter
@@ -14,4 +15,12 @@ def decode(body: Mapping[str, Any]) -> Asked:
     return Asked(anthropic.decode_request(body), model_of(body), flag(body, "stream"))
 
 
-API = Api("messages", decode, anthropic.encode_response, StreamWriter, encode_error)
+def encode(response: ModelResponse, asked: Asked) -> bytes:
+    return anthropic.encode_response(response, asked.model)
+
+
+def writer(asked: Asked, tokens: int) -> StreamWriter:
+    return StreamWriter(asked.model, usage=asked.usage, input_tokens=tokens)
+
+
+API = Api("messages", decode, encode, writer, encode_error)

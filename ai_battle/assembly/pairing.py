@@ -29,7 +29,7 @@ class Workshop:
         """The model of a participant with the help that it gets; raises `ConfigError`."""
         alone = model.client
         for pair in placed:
-            recipe = Recipe.of(f"{name}/{pair.path[-1]}", model, pair.pair, self._model)
+            recipe = Recipe.of(f"{name}/{pair.path[-1]}", model, pair.pair, self._model, self.around.base)
             client = recipe.client(self.spent.setdefault(name, Spent()))
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=Offering(model.client, alone))

@@ -3,19 +3,21 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from ..collaboration._helping import Helping, HelpLimits, Spent
 from ..collaboration._pool import Pool
-from ..collaboration._stuck.detector import StuckDetector
 from ..config.collaboration import Help, HelperSettings
 from ..core.client import ModelClient
 from ..providers._voice import Voice
 from . import strategies
+from .detecting import detector
 from .models import Model, participant
 from .pairs import helpers_of
 from .surroundings import Surroundings
 
+HERE = Path()
 PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
 
 Make = Callable[[str, HelperSettings], Model]
@@ -24,17 +26,18 @@ Make = Callable[[str, HelperSettings], Model]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`helpers` are named by their places in the file: "secondary", "peers.0"."""
+    """`helpers` are named by their places in the file: "secondary", "peers.0"; its paths are relative to `base`."""
 
     model: Model
     help: Help
     helpers: Mapping[str, Model] = field(default_factory=dict)
+    base: Path = field(default_factory=Path)
 
     @classmethod
-    def of(cls, voice: str, model: Model, help_: Help, make: Make) -> "Recipe":
+    def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
         """Raises `ConfigError` for a helper that can't be made."""
         steps = ((".".join(map(str, steps)), settings) for steps, settings in helpers_of(help_))
-        return cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps})
+        return cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps}, base)
 
     @property
     def large(self) -> Model | None:
@@ -66,7 +69,7 @@ class Recipe:
     def _terms(self, spent: Spent) -> dict[str, Any]:
         limits = HelpLimits(**self.help.limits.model_dump())
         helping = Helping(self.help.helper_timeout, self.help.helper_sees, limits, spent=spent)
-        return {"helping": helping, "stuck_detector": StuckDetector(self.help.threshold, self.help.max_retries)}
+        return {"helping": helping, "stuck_detector": detector(self.help, self.large, self.base)}
 
     def _secondary(self) -> ModelClient | None:
         helpers = self._all("secondary")

@@ -11,7 +11,7 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 
 STRATEGIES = "ai_battle.collaboration"
-JUDGING = ("threshold", "max_retries", "help_rate", "max_cost")
+JUDGING = ("threshold", "max_retries", "help_rate", "max_cost", "calibration")
 HELPING = ("helper_timeout", "helper_sees", "limits")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
 

@@ -55,6 +55,7 @@ class Surroundings:
     starts: Mapping[str, int] = field(default_factory=dict)
     recorder: Recorder | None = None
     tape: Tape | None = None
+    base: Path = Path()
 
     @classmethod
     def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
@@ -76,6 +77,7 @@ class Surroundings:
             context_windows=file.context_windows,
             environment=document.environment,
             patience=patience,
+            base=document.base,
         )
 
 

@@ -8,12 +8,14 @@ from .participants import ParticipantSettings
 from .problems import Path, Problem
 from .tools import Approval, Tools
 
+DECIDING = ("threshold", "help_rate", "max_cost", "calibration")
 SAYING = {"say", "think", "call", "fail"}
 OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
 
 
 def check(discussion: Discussion) -> Iterator[Problem]:
     yield from _moderators(discussion)
+    yield from _one_decides(discussion)
     for name, participant in discussion.models.items():
         path = ("discussion", "models", name)
         yield from _script(participant, path)
@@ -23,6 +25,16 @@ def check(discussion: Discussion) -> Iterator[Problem]:
         yield from _approved_tools(discussion.tools.approval, discussion.tools, ("discussion", "tools", "approval"))
         yield from _registered_once(discussion.tools)
         yield from _mcp_servers(discussion.tools)
+
+
+def _one_decides(discussion: Discussion) -> Iterator[Problem]:
+    """What decides that a model is stuck: one of these."""
+    section = discussion.collaboration
+    for index, pair in enumerate(section.pairs if section else ()):
+        said = [key for key in DECIDING if key in pair.model_fields_set]
+        for key in said[1:]:
+            path = ("discussion", "collaboration", "pairs", index, key)
+            yield Problem(path, f"{said[0]} decides already when help is due; leave one of the two out")
 
 
 def _moderators(discussion: Discussion) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ._values import (
     AS_NUMBER,
@@ -17,6 +17,7 @@ from ._values import (
     Section,
     Share,
     Short,
+    free,
 )
 from .participants import Parameters, Script, ScriptRule
 
@@ -64,8 +65,15 @@ class Help(Section):
     strategy: Name = Field(default="rescue", description="How it helps.", examples=["rescue", "boost"])
     threshold: Share = Field(default=0.7, description="Answers of a lower quality count as stuck.")
     max_retries: Attempts = Field(default=3, description="The primary's own attempts in one turn.")
-    help_rate: Share | None = Field(default=None, description="The share of turns that should get help.")
-    max_cost: Amount | None = Field(default=None, description="Dollars that one rescue may cost.")
+    help_rate: Share | None = Field(
+        default=None, description="The share of turns that should get help; decides instead of the threshold."
+    )
+    max_cost: Amount | None = Field(
+        default=None, description="Dollars that help may cost per turn, on average; decides instead of the threshold."
+    )
+    calibration: Annotated[Any, BeforeValidator(free)] = Field(
+        default=None, description="What `ai-battle calibrate` prints, or the path of the file that it writes."
+    )
     models: Listed[Helper] = Field(default=(), description="Further models, for strategies with several.")
     peers: Listed[Helper] = Field(default=(), description="Models that answer beside the primary.")
     judge: Helper | None = Field(default=None, description="Model that judges answers.")

@@ -62,7 +62,9 @@ class Builder:
         if not settings.model_fields_set & Help.model_fields.keys():
             return _direct(name, model)
         strategies.check(settings)
-        recipe = Recipe.of(name, model, settings, lambda voice, helper_: self._model(voice, helper_, {}))
+        recipe = Recipe.of(
+            name, model, settings, lambda voice, helper_: self._model(voice, helper_, {}), self.around.base
+        )
         recipe.client()
         names = (model.name, *(each.name for each in recipe.helpers.values()))
         return Route(name, recipe.client, settings.strategy, tuple(map(str, names)))

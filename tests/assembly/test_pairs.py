@@ -124,3 +124,38 @@ def test_a_template_without_a_place_for_the_request_is_told_before_the_run() -> 
     pair = {"primary": "Ada", "strategy": "boost", "options": {"template": "Do it."}, **OTHER}
 
     assert "pairs[0].strategy" in refused(pair)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"threshold": 0.5, "help_rate": 0.2}, ".help_rate: threshold decides already when help is due"),
+        ({"help_rate": 0.2, "max_cost": 0.01}, ".max_cost: help_rate decides already when help is due"),
+        ({"help_rate": 1.2}, ".help_rate: must be at most 1, not 1.2"),
+        ({"calibration": "nowhere.json"}, ".strategy: The calibration "),
+        ({"calibration": {"cat": 1}}, ".strategy: The calibration has no number as its cut"),
+        ({"calibration": {"cut": 0.2, "corrections": {"maths": {}}}}, "has a family 'maths'"),
+    ],
+)
+def test_what_decides_that_help_is_due_is_one_thing_that_can_be_read(keys: dict[str, Any], message: str) -> None:
+    assert message in refused({"primary": "Ada", **OTHER, **keys})
+
+
+def test_dollars_without_a_price_are_refused() -> None:
+    unpriced = {"type": "openai/house-model"}
+    more = {"providers": {"openai": {"base_url": "http://127.0.0.1:9/v1", "api_key": "k"}}}
+    said = {**discussion({"primary": "Ada", "secondary": unpriced, "max_cost": 0.01}), **more}
+
+    with pytest.raises(ConfigError, match="max_cost needs a price, and openai/house-model has no known price"):
+        checked(said)
+
+
+def test_a_calibration_is_read_beside_the_file(tmp_path: Any) -> None:
+    (tmp_path / "own.json").write_text('{"cut": 0.25}')
+    file = tmp_path / "talk.yaml"
+    file.write_text(
+        "discussion: {goal: Talk., models: {Ada: {type: ollama/phi4}, Bob: {type: ollama/phi4}}, collaboration: "
+        "{pairs: [{primary: Ada, secondary: {type: scripted, script: [Yes.]}, calibration: own.json}]}}"
+    )
+
+    checked(file)

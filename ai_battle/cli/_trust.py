@@ -4,21 +4,29 @@ import hashlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ai_battle.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ai_battle.config import Loaded
+    from ai_battle.config.documents import Document
 
 
 def require_trust(loaded: "Loaded", *, given: bool) -> None:
-    """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
+    """For the code that a discussion names."""
     from ai_battle.assembly import named_code
 
-    modules = ", ".join(named_code(loaded))
+    require_trust_in(loaded, named_code(loaded), given=given)
+
+
+def require_trust_in(loaded: "Document[Any]", code: "Iterable[str]", *, given: bool) -> None:
+    """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
+    modules = ", ".join(code)
     digest = hashlib.sha256(loaded.resolved().encode()).hexdigest()
     if not modules or given or digest in _trusted():
         return

@@ -16,3 +16,13 @@ def packaged(name: str) -> Path | None:
 def packaged_names() -> list[str]:
     """All names that `packaged` knows."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+
+
+def packaged_suite(name: str) -> Path | None:
+    """The file of a packaged benchmark, by its name without `.yaml`."""
+    return _FOLDER / "benchmarks" / f"{name}.yaml" if name in packaged_suites() else None
+
+
+def packaged_suites() -> list[str]:
+    """All names that `packaged_suite` knows."""
+    return sorted(path.stem for path in (_FOLDER / "benchmarks").glob("*.yaml"))

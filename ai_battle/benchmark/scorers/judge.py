@@ -20,6 +20,8 @@ _GRADE = re.compile(r"GRADE\W{1,8}(\d{1,2})(?:\.0)?(?:\s*/\s*10)?(?![\d.])")
 
 
 class Judge:
+    costs = True
+
     def __init__(self, model: ModelClient, prompt: str) -> None:
         self._model = model
         self._prompt = Template(prompt)

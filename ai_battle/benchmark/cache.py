@@ -1,0 +1,120 @@
+"""Answers that were given before, by the whole request: what two settings ask alike is asked once."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from ..core.client import ModelClient
+from ..core.events import Emit, ModelReplied, TextDelta, ToolCallDelta, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..wire.dialects.canonical import canonical
+from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
+
+
+class Keeper(Protocol):
+    """Where answers are kept; the results are one."""
+
+    def answer(self, key: bytes) -> str | None: ...
+    def keep_answer(self, key: bytes, response: str) -> None: ...
+
+
+class Cache:
+    """One for all samples of a process: what is being asked is waited for."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._asking: dict[bytes, asyncio.Future[None]] = {}
+
+    async def turn(self, key: bytes) -> str | None:
+        """What is kept; None says that the caller is to ask, and to call `done` whatever comes of it."""
+        while (asking := self._asking.get(key)) is not None:
+            await asyncio.wait([asking])
+        if (found := self._keeper.answer(key)) is None:
+            self._asking[key] = asyncio.get_running_loop().create_future()
+        return found
+
+    def done(self, key: bytes, response: str = "") -> None:
+        try:
+            if response:
+                self._keeper.keep_answer(key, response)
+        finally:
+            self._asking.pop(key).set_result(None)
+
+
+class Cached(ModelClient):
+    """`identity` says which model it is, with all that it was made of; `saved_...` is what its hits have saved."""
+
+    def __init__(self, client: ModelClient, cache: Cache, identity: str) -> None:
+        self._client = client
+        self._cache = cache
+        self._identity = identity
+        self.saved_usd = 0.0
+        self.saved_seconds = 0.0
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        key = key_of(self._identity, request)
+        if found := await self._cache.turn(key):
+            return await self._again(found, emit)
+        written = ""
+        try:
+            begun = asyncio.get_running_loop().time()
+            response = await self._client.complete(request, emit)
+            written = _written(response, asyncio.get_running_loop().time() - begun)
+            return response
+        finally:
+            self._cache.done(key, written)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def _again(self, found: str, emit: Emit) -> ModelResponse:
+        said = json.loads(found)
+        response = _read(said)
+        if response.text:
+            await emit(TextDelta(response.text))
+        for index, call in enumerate(response.tool_calls):
+            await emit(ToolCallDelta(index, call.id, call.name, json.dumps(dict(call.arguments))))
+        await emit(ModelReplied(response.model, response.usage, said["seconds"], response.stop))
+        self.saved_usd += response.usage.cost_usd or 0.0
+        self.saved_seconds += said["seconds"]
+        return response
+
+
+def key_of(identity: str, request: ModelRequest) -> bytes:
+    """Of all that has an influence on the answer."""
+    asked = {
+        "model": identity,
+        "system": request.system,
+        "messages": [message_to_json(message) for message in request.messages],
+        "tools": [asdict(tool) for tool in request.tools],
+        "tool_choice": request.tool_choice,
+        "output_schema": request.output_schema,
+        "options": request.options,
+        "extra": request.extra,
+    }
+    return hashlib.sha256(canonical(asked).encode()).digest()
+
+
+def _written(response: ModelResponse, seconds: float) -> str:
+    said = {
+        "message": message_to_json(response.message),
+        "steps": [message_to_json(step) for step in response.steps],
+        "stop": response.stop,
+        "usage": usage_to_json(response.usage),
+        "model": response.model,
+        "seconds": seconds,
+    }
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _read(said: Mapping[str, Any]) -> ModelResponse:
+    return ModelResponse(
+        message_from_json(said["message"]),
+        tuple(message_from_json(step) for step in said["steps"]),
+        said["stop"],
+        usage_from_json(said["usage"]),
+        said["model"],
+    )

@@ -1,0 +1,169 @@
+"""What would go wrong with a suite, found before any money is spent."""
+
+from collections.abc import Iterator
+
+from ..assembly import strategies
+from ..assembly.models import Model, participant
+from ..assembly.pairs import helpers_of
+from ..config import Problem
+from ..config.collaboration import HelperSettings
+from ..config.problems import Path
+from ..core import plugins
+from ..core.errors import ConfigError
+from .drawing import AT, OF, name_of
+from .executors import EXECUTORS
+from .making import NO_TASK, made
+from .scoring import Means, judges, lacking
+from .settings import RECORDED, Setting
+from .suite import Suite
+
+FEW = 3
+
+
+def problems(suite: Suite, *, allow_unsandboxed: bool = False) -> Iterator[Problem]:
+    """Modules by their dotted names are not imported: they are trusted only when a suite is run."""
+    wrong = [each for setting in suite.settings for each in _of_setting(setting, suite)]
+    yield from dict.fromkeys(wrong)
+    if not wrong:
+        yield from _without_price(suite)
+    yield from _of_scorers(suite, Means(suite.around, suite.said.sandbox, allow_unsandboxed))
+    yield from _of_executor(suite)
+
+
+def named_code(suite: Suite) -> tuple[str, ...]:
+    """The modules that running the suite would import because it names them."""
+    named = [each.help.strategy for each in suite.settings if each.help]
+    named += [model.type.partition("/")[0] for each in suite.settings for model in each.models]
+    named += [scorer.name for scorers in suite.scorers.values() for scorer in scorers]
+    named += [written.format for written in suite.said.datasets]
+    return tuple(dict.fromkeys(name for name in named if "." in name and all(map(str.isidentifier, name.split(".")))))
+
+
+def _of_setting(setting: Setting, suite: Suite) -> Iterator[Problem]:
+    if setting.discussion:
+        path = suite.document.base / setting.discussion
+        if not path.is_file():
+            yield Problem((*setting.place, "discussion"), f"there is no file {path}")
+        if setting.model or setting.help:
+            yield Problem((*setting.place, "discussion"), "a discussion has its own models and pairs; say them there")
+        return
+    if setting.model is None:
+        yield Problem((*setting.place, "model"), "is missing: say which model answers, for example ollama/phi4")
+        return
+    wrong = [*_of_models(setting, suite), *_of_strategy(setting)]
+    yield from wrong or _of_making(setting, suite)
+
+
+def _of_models(setting: Setting, suite: Suite) -> Iterator[Problem]:
+    helpers = helpers_of(setting.help) if setting.help else ()
+    for steps, settings in [(("model",), setting.model), *helpers]:
+        if settings is not None and (words := _of_model(settings, suite)):
+            yield Problem((*setting.place, *steps), words)
+
+
+def _of_model(settings: HelperSettings, suite: Suite) -> str:
+    if settings.type.startswith(RECORDED):
+        role = settings.type.removeprefix(RECORDED)
+        lacks = [task.id for task in suite.tasks if role not in task.recorded]
+        return f"no answer of {role!r} is recorded for {_few(lacks)}" if lacks else ""
+    if "." in settings.type.partition("/")[0] and settings.type.partition("/")[0] not in suite.around.providers:
+        return ""
+    try:
+        participant("", settings, suite.around)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _of_strategy(setting: Setting) -> Iterator[Problem]:
+    if setting.help is None:
+        return
+    try:
+        strategies.check(setting.help)
+    except ConfigError as error:
+        yield Problem((*setting.place, "strategy"), str(error))
+    except strategies.Misused as misused:
+        if not (misused.key == "max_retries" and setting.is_recorded and "max_retries" not in (setting.written or {})):
+            yield Problem((*setting.place, misused.key), misused.words, key=misused.is_key)
+    if setting.is_recorded and setting.help.max_retries > 1:
+        yield Problem((*setting.place, "max_retries"), "a recorded model has one answer to each task: it can only be 1")
+
+
+def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
+    """What only the strategy itself knows of its options."""
+    if _names_code(setting):
+        return
+    try:
+        made(setting, NO_TASK, suite.around)
+    except ConfigError as error:
+        yield Problem((*setting.place, "strategy"), str(error))
+
+
+def _names_code(setting: Setting) -> bool:
+    types = [model.type.partition("/")[0] for model in setting.models]
+    return any("." in name for name in (*types, setting.help.strategy if setting.help else ""))
+
+
+def _without_price(suite: Suite) -> Iterator[Problem]:
+    """A limit of dollars can't be kept where nobody knows what a model costs."""
+    if suite.said.limits.cost_usd is None:
+        return
+    for name in sorted({str(model.name) for model in priced(suite) if model.price is None}):
+        words = f"can't be kept: the price of {name} is not known; add it: prices: {{{name}: {{input: 1, output: 2}}}}"
+        yield Problem(("benchmark", "limits", "cost_usd"), words)
+
+
+def priced(suite: Suite) -> Iterator[Model]:
+    """Every model that a run calls and that may cost something; recorded ones are not called."""
+    for setting in suite.settings:
+        for settings in setting.models:
+            if not settings.type.startswith(RECORDED):
+                yield participant("", settings, suite.around)
+    for scorers in suite.scorers.values():
+        yield from judges(scorers, suite.around)
+
+
+def _of_scorers(suite: Suite, means: Means) -> Iterator[Problem]:
+    for index, written in enumerate(suite.said.datasets):
+        name = name_of(written)
+        path = ("benchmark", "datasets", index, "scorers") if written.scorers else ("benchmark", "scorers")
+        if not suite.scorers[name]:
+            yield Problem(path, f"is missing: how are the answers to {name} scored? {_scorers()}")
+            continue
+        yield from _of_dataset(suite, name, path, means)
+
+
+def _of_dataset(suite: Suite, name: str, path: Path, means: Means) -> Iterator[Problem]:
+    scorers = {}
+    for number, scorer in enumerate(suite.scorers[name]):
+        if "." in scorer.name:
+            return
+        try:
+            scorers[scorer.name] = means.scorer(scorer)
+        except ConfigError as error:
+            yield Problem((*path, number), str(error))
+            return
+    lacking_some = [
+        (task, lacks) for task in suite.tasks if task.extra[OF] == name and (lacks := lacking(scorers, task))
+    ]
+    if lacking_some:
+        places = _few([f"task {task.extra[AT]} ({task.id})" for task, _ in lacking_some])
+        yield Problem(path, f"{lacking_some[0][1]}, which is missing in {name}: {places}")
+
+
+def _scorers() -> str:
+    return f"There is {', '.join(plugins.names('ai_battle.benchmark.scorers'))}."
+
+
+def _of_executor(suite: Suite) -> Iterator[Problem]:
+    if "." in suite.said.executor:
+        return
+    try:
+        plugins.factory(EXECUTORS, suite.said.executor)
+    except ConfigError as error:
+        yield Problem(("benchmark", "executor"), str(error))
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return ", ".join(names[:FEW]) + more

@@ -1,0 +1,82 @@
+"""Reads datasets: recognises their format, draws tasks, and finds what is wrong with them."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ..config.benchmark import DatasetSettings
+from ..core import plugins
+from ..core.errors import ConfigError
+from .datasets import DATASETS, Dataset
+from .datasets._reading import first_object
+from .tasks import Task
+
+IN_ORDER = ("recorded", "humaneval", "bfcl", "gsm8k", "jsonl")
+BY_SUFFIX = {".csv": "csv", ".tsv": "csv"}
+OF, AT, BY = "dataset", "place", "scorer"
+"""Where a task keeps the name of its dataset, its place in it, and the scorer that fits the format."""
+
+
+def dataset(written: DatasetSettings, base: Path) -> Dataset:
+    """By the format that is named, else by the file; raises `ConfigError`."""
+    name = written.format if written.format != "auto" else recognised(path_of(written, base))
+    options = {"fields": written.fields} if written.fields else {}
+    made: Dataset = plugins.create(DATASETS, name, **options)
+    return made
+
+
+def recognised(path: Path) -> str:
+    """The format of a file, by its first row; raises `ConfigError`."""
+    _require(path)
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if found := BY_SUFFIX.get(suffix):
+        return found
+    row = first_object(path)
+    if row is None:
+        return "jsonl"
+    return next(name for name in IN_ORDER if plugins.create(DATASETS, name).fits(row))
+
+
+def tasks_of(written: DatasetSettings, base: Path, found: Dataset) -> list[Task]:
+    """Those that are drawn, in the order of the file; raises `ConfigError` for what is wrong with any."""
+    path = path_of(written, base)
+    _require(path)
+    tasks = list(_told(written, found, path))
+    if not tasks:
+        raise ConfigError(f"{path.name} holds no tasks")
+    return _drawn(tasks, written)
+
+
+def name_of(written: DatasetSettings) -> str:
+    return written.name or Path(written.path).name.partition(".")[0]
+
+
+def path_of(written: DatasetSettings, base: Path) -> Path:
+    return base / Path(written.path).expanduser()
+
+
+def _told(written: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
+    """Each with its dataset; raises `ConfigError` for an id that comes twice."""
+    seen: dict[str, int] = {}
+    for number, task in enumerate(found.read(path), 1):
+        if task.id in seen:
+            raise ConfigError(f"{path.name}: the tasks {seen[task.id]} and {number} have the same id {task.id!r}")
+        seen[task.id] = number
+        yield replace(task, extra={**task.extra, OF: name_of(written), AT: number, BY: found.scorer})
+
+
+def _drawn(tasks: list[Task], written: DatasetSettings) -> list[Task]:
+    """The first, or with a seed some at random: more of them hold those of a smaller limit."""
+    if written.limit is None or written.limit >= len(tasks):
+        return tasks
+    if written.seed is None:
+        return tasks[: written.limit]
+    places = [*range(len(tasks))]
+    random.Random(written.seed).shuffle(places)  # noqa: S311 - a sample, not a secret
+    return [tasks[place] for place in sorted(places[: written.limit])]
+
+
+def _require(path: Path) -> None:
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}")

@@ -1,0 +1,61 @@
+"""`ray`: samples are tasks on a Ray cluster; this process hands them out and writes the results.
+
+`RAY_ADDRESS` says which cluster; without it, one is started on this machine. Answers are not shared between workers.
+"""
+
+import asyncio
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from ...core import plugins
+from ...core.errors import ProviderError
+from ..cache import Keeper
+from ..playing import Kit, Player
+from ..sample import Key, Sample
+from ..tasks import Task
+
+LOST = 3
+"""How many workers may be lost under one sample until it counts as failed."""
+
+
+class OnRay:
+    """`library` is the imported module `ray`."""
+
+    def __init__(self, library: Any, kit: Kit) -> None:
+        self._ray = library
+        library.init(ignore_reinit_error=True, log_to_driver=False)
+        self._kit = library.put(kit)
+        self._play = library.remote(_played).options(max_retries=LOST)
+
+    async def play(self, key: Key, task: Task) -> Sample:
+        """Ray itself plays a sample again whose worker is lost."""
+        try:
+            sample: Sample = await self._play.remote(self._kit, key, task)
+        except self._ray.exceptions.RayError as error:
+            lost = ProviderError(f"Its worker was lost {LOST + 1} times: {type(error).__name__}: {error}")
+            return Sample(*key, error=str(lost))
+        return sample
+
+    async def aclose(self) -> None:
+        self._ray.shutdown()
+
+
+async def _ask(kit: Kit, key: Key, task: Task) -> Sample:
+    return await Player(kit).play(key, task)
+
+
+def _played(kit: Kit, key: Key, task: Task) -> Sample:
+    return _runner().run(_ask(kit, key, task))
+
+
+@cache
+def _runner() -> asyncio.Runner:
+    """One event loop for a worker, so that its connections are used again."""
+    return asyncio.Runner()
+
+
+def create(kit: Kit, keeper: Keeper | None = None) -> OnRay:
+    """Raises `ConfigError` where Ray is not installed."""
+    around = replace(kit.around, environment=dict(kit.around.environment or {}))
+    return OnRay(plugins.optional("ray", "ray"), replace(kit, around=around))

@@ -1,0 +1,92 @@
+"""About what a benchmark will cost, from prices and the length of its prompts; no model is called."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..assembly.models import Model
+from ..config.collaboration import HelperSettings
+from ..core.exchange import Usage
+from ..core.tokens import estimate_text
+from .making import NO_TASK, model_of
+from .scoring import judges
+from .settings import RECORDED, Setting
+from .suite import Suite
+from .tasks import Task
+
+USUAL_ANSWER = 350
+"""Tokens of an answer when nothing is known of it."""
+
+LONG_ANSWER = 1024
+"""Tokens of an answer that is longer than usual, where no `max_tokens` bounds it."""
+
+AROUND = 20
+"""Tokens that every request has beside its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One sample of a setting in dollars: with usual answers and no help; with long answers that all need help.
+
+    None where a price is not known.
+    """
+
+    setting: str
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """`settings` are costs of single samples; `low` and `high` of all that are to be played. `unknown`: no price."""
+
+    samples: int
+    settings: tuple[Expected, ...]
+    low: float
+    high: float
+    unknown: tuple[str, ...] = ()
+
+
+def forecast(suite: Suite, left: int | None = None) -> Forecast:
+    """`left` is how many samples are to be played, all by default. What the cache will save is not known yet."""
+    samples = suite.samples if left is None else left
+    reads = _mean_prompt(suite.tasks)
+    graded = [model for scorers in suite.scorers.values() for model in judges(scorers, suite.around)]
+    judging = sum(_call(model, reads + USUAL_ANSWER) or 0.0 for model in graded)
+    expected = tuple(_expected(setting, suite, reads) for setting in suite.settings)
+    unknown = tuple(each.setting for each in expected if each.low is None)
+    each_samples = samples / max(1, len(expected))
+    low, high = (sum(getattr(each, side) or 0.0 for each in expected) * each_samples for side in ("low", "high"))
+    return Forecast(samples, expected, low + judging * samples, high + judging * samples, unknown)
+
+
+def _mean_prompt(tasks: Sequence[Task]) -> float:
+    sizes = [
+        estimate_text(task.system + task.prompt + "".join(str(tool.schema) for tool in task.tools)) for task in tasks
+    ]
+    return AROUND + sum(sizes) / max(1, len(sizes))
+
+
+def _expected(setting: Setting, suite: Suite, reads: float) -> Expected:
+    """Helpers read the attempt as well; for recorded models nothing is paid."""
+    if setting.model is None:
+        return Expected(setting.name, None, None)
+    own = (setting.help.max_retries + 1) if setting.help else 1
+    low = _cost(setting.model, suite, reads)
+    dear = [_cost(setting.model, suite, reads, long=True)]
+    dear += [_cost(each, suite, reads + LONG_ANSWER, long=True) for each in setting.models[1:]]
+    known = [cost for cost in dear if cost is not None]
+    if low is None or len(known) < len(dear):
+        return Expected(setting.name, None, None)
+    return Expected(setting.name, low, known[0] * own + sum(known[1:]))
+
+
+def _cost(settings: HelperSettings, suite: Suite, reads: float, *, long: bool = False) -> float | None:
+    if settings.type.startswith(RECORDED):
+        return 0.0
+    return _call(model_of("", settings, NO_TASK, suite.around), reads, long=long)
+
+
+def _call(model: Model, reads: float, *, long: bool = False) -> float | None:
+    stated = model.options.get("max_tokens")
+    written = int(stated or LONG_ANSWER) if long else min(int(stated or USUAL_ANSWER), USUAL_ANSWER)
+    return model.price.cost(Usage(int(reads), written)) if model.price else None

@@ -1,0 +1,97 @@
+"""What is heard while a sample is played: what it cost, who helped, and what each model said."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.client import ModelClient
+from ..core.events import Emit, Event, ModelReplied, ignore
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
+from ..core.helping import DraftDropped, HelpAsked, StuckFound
+from .cache import Cached
+from .lanes import InLane
+from .sample import Key, Sample
+from .settings import RECORDED
+
+
+class Heard:
+    """A listener for one sample. `small` is the first answer of the model that is helped, `large` the helper's last."""
+
+    def __init__(self) -> None:
+        self.small: ModelResponse | None = None
+        self.large: ModelResponse | None = None
+        self.quality: float | None = None
+        self.signals: Mapping[str, float] = {}
+        self.seconds = 0.0
+        self._usage = NOTHING_USED
+        self._wasted = NOTHING_USED
+        self._paid = 0.0
+        self._helped = False
+        self._reason = ""
+        self._lanes: list[InLane] = []
+        self._cached: list[Cached] = []
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case ModelReplied():
+                self._usage += event.usage
+                if not event.model.startswith(RECORDED):
+                    self._paid += event.usage.cost_usd or 0.0
+            case DraftDropped():
+                self._wasted += event.usage
+            case StuckFound() if self.quality is None:
+                self.quality, self.signals = event.quality, event.signals
+                self._reason = event.reason
+            case HelpAsked():
+                self._helped = True
+                self._reason = self._reason or event.reason
+
+    def lane(self, client: InLane) -> InLane:
+        self._lanes.append(client)
+        return client
+
+    def cached(self, client: Cached) -> Cached:
+        self._cached.append(client)
+        return client
+
+    def sample(self, key: Key, seconds: float, **rest: Any) -> Sample:
+        """Seconds are those of the models: not those in a queue, but those of answers out of the cache."""
+        waited = sum(lane.waited for lane in self._lanes)
+        saved = sum(cached.saved_seconds for cached in self._cached)
+        return Sample(
+            *key,
+            usage=self._usage,
+            wasted=self._wasted,
+            seconds=max(0.0, seconds - waited) + saved,
+            helped=self._helped,
+            quality=self.quality,
+            signals=self.signals,
+            reason=self._reason,
+            small_answer=self.small.text if self.small else "",
+            large_answer=self.large.text if self.large else "",
+            spent_usd=max(0.0, self._paid - sum(cached.saved_usd for cached in self._cached)),
+            **rest,
+        )
+
+
+class Part(ModelClient):
+    """A model of a setting: what it says is noted as that of the small or the large one."""
+
+    def __init__(self, client: ModelClient, heard: Heard, part: str) -> None:
+        self._client = client
+        self._heard = heard
+        self._part = part
+
+    @property
+    def offered(self) -> Any:
+        return self._client.offered
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        response = await self._client.complete(request, emit)
+        if self._part == "small" and self._heard.small is None:
+            self._heard.small = response
+        elif self._part == "large":
+            self._heard.large = response
+        return response
+
+    async def aclose(self) -> None:
+        await self._client.aclose()

@@ -1,0 +1,103 @@
+"""How many calls a provider gets at once: fewer after it asked to slow down, more again while it answers."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ..core.client import ModelClient
+from ..core.errors import RateLimited
+from ..core.events import AttemptFailed, Emit, Event, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+
+TOO_MANY = 429
+LEAST = 1.0
+
+
+class Lane:
+    """Additive increase, multiplicative decrease, as TCP does it (Jacobson, 1988); `most` is where it begins.
+
+    Calls that were under way together are slowed down for once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = float(most)
+        self.width = float(most)
+        self._running = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._slowed = 0
+        self._begun = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[int]:
+        """A place among those that run; its number tells `slow_down` when the call began."""
+        if self._running >= int(self.width) or self._waiting:
+            await self._wait()
+        else:
+            self._running += 1
+        self._begun += 1
+        try:
+            yield self._begun
+        finally:
+            self._running -= 1
+            self._let_in()
+
+    def answered(self) -> None:
+        """One more place for each round of answers."""
+        if self.width < self.most:
+            self.width = min(self.most, self.width + 1 / self.width)
+            self._let_in()
+
+    def slow_down(self, number: int) -> None:
+        """Half as many, unless this call began before the last time that this was said."""
+        if number > self._slowed:
+            self.width = max(LEAST, self.width / 2)
+            self._slowed = self._begun
+
+    async def _wait(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._running -= 1
+                self._let_in()
+            raise
+
+    def _let_in(self) -> None:
+        while self._waiting and self._running < int(self.width):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._running += 1
+                turn.set_result(None)
+
+
+class InLane(ModelClient):
+    """A client whose calls wait for their turn; `waited` is how long, in seconds."""
+
+    def __init__(self, client: ModelClient, lane: Lane) -> None:
+        self._client = client
+        self._lane = lane
+        self.waited = 0.0
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        asked = asyncio.get_running_loop().time()
+        async with self._lane.turn() as number:
+            self.waited += asyncio.get_running_loop().time() - asked
+
+            async def heard(event: Event) -> None:
+                if isinstance(event, AttemptFailed) and event.status == TOO_MANY:
+                    self._lane.slow_down(number)
+                await emit(event)
+
+            try:
+                response = await self._client.complete(request, heard)
+            except RateLimited:
+                self._lane.slow_down(number)
+                raise
+            self._lane.answered()
+            return response
+
+    async def aclose(self) -> None:
+        await self._client.aclose()

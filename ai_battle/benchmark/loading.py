@@ -1,0 +1,111 @@
+"""Loads a suite, checked before any money is spent."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..assembly.surroundings import Patience, Surroundings
+from ..config import Problem, Source
+from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
+from ..config.documents import Kind, Reading
+from ..config.packaged import packaged_suite
+from ..core.errors import ConfigError
+from . import checking
+from .drawing import BY, OF, dataset, name_of, tasks_of
+from .settings import Setting, Wrong, multiplied
+from .suite import Suite, SuiteFile
+from .tasks import Task
+
+SUITE = Kind("benchmark", BenchmarkFile)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How a suite is loaded: keys that are changed, the most tasks of each dataset, tasks that are known already."""
+
+    changes: Sequence[str] = ()
+    limit: int | None = None
+    tasks: tuple[Task, ...] | None = None
+    allow_unsandboxed: bool = False
+
+
+NO_WISHES = Wishes()
+
+
+def load(
+    source: Source,
+    wishes: Wishes = NO_WISHES,
+    environment: Mapping[str, str] | None = None,
+    base: Path | None = None,
+) -> Suite:
+    """`source` is a path, the name of a packaged suite, or a dictionary.
+
+    Raises `ConfigError` with all that is wrong.
+    """
+    found: list[Suite] = []
+
+    def look(document: SuiteFile) -> Iterable[Problem]:
+        drawing = _Drawing(document, wishes)
+        found.append(drawing.suite())
+        return drawing.problems or checking.problems(found[0], allow_unsandboxed=wishes.allow_unsandboxed)
+
+    Reading(SUITE, SuiteFile, look).read(_located(source), environment, wishes.changes, base)
+    return found[0]
+
+
+def _located(source: Source) -> Source:
+    """The name of a suite that comes with the package stands for its file."""
+    if isinstance(source, Mapping) or Path(source).exists():
+        return source
+    return packaged_suite(str(source)) or source
+
+
+class _Drawing:
+    """Tasks and settings of a file, and what is wrong with them."""
+
+    def __init__(self, document: SuiteFile, wishes: Wishes) -> None:
+        self._document = document
+        self._said = document.file.benchmark
+        self._wishes = wishes
+        self._scorers: dict[str, tuple[ScorerSettings, ...]] = {}
+        self.problems: list[Problem] = []
+        self._settings = self._multiplied()
+        self._tasks = tuple(self._all_tasks())
+
+    def suite(self) -> Suite:
+        around = Surroundings.beside(self._document, Patience.of(self._said.timeouts))
+        return Suite(self._tasks, self._settings, self._scorers, around, self._document)
+
+    def _multiplied(self) -> tuple[Setting, ...]:
+        try:
+            return tuple(multiplied(self._said.settings))
+        except Wrong as wrong:
+            self.problems.append(wrong.problem)
+            return ()
+
+    def _all_tasks(self) -> Iterator[Task]:
+        names: list[str] = []
+        for index, written in enumerate(self._said.datasets):
+            path, name = ("benchmark", "datasets", index, "path"), name_of(written)
+            if name in names:
+                self.problems.append(Problem(path, f"another dataset is called {name!r} too; give it a name"))
+            names.append(name)
+            try:
+                yield from self._tasks_of(written, name)
+            except ConfigError as error:
+                self.problems.append(Problem(path, str(error)))
+
+    def _tasks_of(self, written: DatasetSettings, name: str) -> Iterator[Task]:
+        if self._wishes.tasks is not None:
+            known = [task for task in self._wishes.tasks if task.extra[OF] == name]
+            self._scorers[name] = self._scorers_of(written, next((task.extra[BY] for task in known), ""))
+            yield from known
+            return
+        found = dataset(written, self._document.base)
+        self._scorers[name] = self._scorers_of(written, found.scorer)
+        for task in tasks_of(written, self._document.base, found)[: self._wishes.limit]:
+            yield replace(task, id=f"{name}/{task.id}") if len(self._said.datasets) > 1 else task
+
+    def _scorers_of(self, written: DatasetSettings, usual: str) -> tuple[ScorerSettings, ...]:
+        stated = written.scorers or self._said.scorers
+        return stated or ((ScorerSettings(name=usual),) if usual else ())

@@ -1,0 +1,114 @@
+"""From a suite to its results: begins them or goes on with them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..core import plugins
+from ..core.errors import ConfigError, JournalError
+from ..core.texts import each_text
+from .budget import Budget
+from .executors import EXECUTORS
+from .forecast import forecast
+from .loading import Wishes, load
+from .playing import Discuss, Kit
+from .runner import Ended, Progress, Runner
+from .scoring import Means
+from .settings import Setting
+from .store import Store
+from .suite import Suite
+
+SUITE_FILE = "suite.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a suite is run: who hears of its progress, what runs discussions, and whether failures are repeated."""
+
+    hear: Callable[[Progress], None] = lambda progress: None
+    discuss: Discuss | None = None
+    again: bool = False
+    allow_unsandboxed: bool = False
+
+
+NO_TERMS = Terms()
+
+
+def begin(suite: Suite, folder: Path) -> Store:
+    """New results, with all that is needed to go on with them; raises `JournalError`."""
+    store = Store.create(folder)
+    try:
+        hide = suite.document.expansion.hide
+        settings = {setting.name: each_text(described(setting), hide) for setting in suite.settings}
+        store.begin(suite.tasks, settings)
+        store.set_fact("name", suite.name)
+        store.set_fact("repeats", suite.said.repeats)
+        store.set_fact("forecast", asdict(forecast(suite)))
+        (folder / SUITE_FILE).write_text(suite.document.resolved(), encoding="utf-8")
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def reopened(folder: Path, wishes: Wishes) -> tuple[Suite, Store]:
+    """The suite of results as it was begun, and the results to go on with; raises `ConfigError`, `JournalError`."""
+    store = Store.open(folder, to_write=True)
+    try:
+        if not (folder / SUITE_FILE).is_file():
+            raise JournalError(f"{folder} was not begun: it has no {SUITE_FILE}. Remove it, and run the suite again.")
+        suite = load(str(folder / SUITE_FILE), replace(wishes, tasks=tuple(store.tasks())))
+        if [setting.name for setting in suite.settings] != [*store.settings()]:
+            raise ConfigError(f"{folder / SUITE_FILE} has other settings than the results; run it as a new benchmark.")
+    except BaseException:
+        store.close()
+        raise
+    return suite, store
+
+
+def run(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
+    """Plays what is lacking; the store stays open."""
+    return asyncio.run(play(suite, store, terms))
+
+
+async def play(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
+    kit = _kit(suite, terms)
+    keeper = store if suite.said.cache and suite.said.repeats == 1 and _asked_twice(suite) else None
+    executor = plugins.create(EXECUTORS, suite.said.executor, kit, keeper)
+    expected = {each.setting: each.high or 0.0 for each in forecast(suite).settings}
+    runner = Runner(suite, store, executor, Budget(suite.said.limits.cost_usd, expected), terms.hear)
+    try:
+        return await runner.run(again=terms.again)
+    finally:
+        await executor.aclose()
+
+
+def described(setting: Setting) -> Mapping[str, Any]:
+    """What a setting is made of, as the suite says it after multiplying out; models by their types."""
+    return {key: _by_type(value) for key, value in (setting.written or {}).items()}
+
+
+def _by_type(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_by_type(each) for each in value]
+    return value["type"] if isinstance(value, dict) and "type" in value else value
+
+
+def _kit(suite: Suite, terms: Terms) -> Kit:
+    return Kit(
+        {setting.name: setting for setting in suite.settings},
+        suite.scorers,
+        suite.around,
+        Means(suite.around, suite.said.sandbox, terms.allow_unsandboxed),
+        suite.said.concurrency,
+        terms.discuss,
+        str(suite.document.base),
+    )
+
+
+def _asked_twice(suite: Suite) -> bool:
+    """Whether two settings have a model in common: only then the cache has something to find."""
+    models = [{model.type for model in setting.models} for setting in suite.settings]
+    return sum(map(len, models)) > len(set().union(*models))

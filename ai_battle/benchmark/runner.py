@@ -1,0 +1,162 @@
+"""Runs a suite: samples at once, each durable when it is done, within limits, from where an earlier run stopped."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import Literal
+
+from .budget import Budget
+from .executors import Executor
+from .sample import Key, Sample
+from .store import Store
+from .suite import Suite
+from .tasks import Task
+
+GATHERED = 0.005
+"""Seconds that finished samples are gathered before they are written together."""
+
+Status = Literal["done", "limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. `left` is seconds, None while nobody can know; `failed` are samples without an answer.
+
+    `spent` is dollars of this and earlier runs, `to_come` what the rest will cost if it goes on like that.
+    """
+
+    finished: int
+    total: int
+    failed: int = 0
+    seconds: float = 0.0
+    left: float | None = None
+    spent: float = 0.0
+    to_come: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`reason` says which limit was reached; empty when all samples were played."""
+
+    status: Status
+    reason: str
+    progress: Progress
+
+
+class Runner:
+    """Plays what the results lack. `hear` is told how far it is, after each write; with `again`, failures are repeated.
+
+    Only what has been written counts as finished, so what is told is never lost.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        store: Store,
+        executor: Executor,
+        budget: Budget,
+        hear: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self._suite = suite
+        self._store = store
+        self._executor = executor
+        self._budget = budget
+        self._hear = hear
+        self._done: asyncio.Queue[Sample | None] = asyncio.Queue()
+        self._settled = asyncio.Event()
+        self._reason = ""
+        self._running = 0
+        self._failed = 0
+        self._played = 0
+        self._before = 0
+        self._begun = 0.0
+        self._paid_before = 0.0
+
+    async def run(self, *, again: bool = False) -> Ended:
+        """Raises `JournalError` when results can't be written; what runs then is given up."""
+        finished = self._store.finished(with_failed=not again)
+        self._before, self._begun = len(finished), monotonic()
+        self._paid_before = self._budget.spent = self._store.spent()
+        try:
+            await self._all(self._jobs(finished))
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        return Ended("limit" if self._reason else "done", self._reason, self._progress())
+
+    async def _all(self, jobs: Iterator[tuple[Key, Task]]) -> None:
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(self._write())
+            await asyncio.wait([group.create_task(self._play(jobs)) for _ in range(self._suite.said.concurrency)])
+            self._done.put_nowait(None)
+            await writing
+
+    def _jobs(self, finished: set[Key]) -> Iterator[tuple[Key, Task]]:
+        """All settings answer a task before the next one comes, so that they can be compared whenever a run ends."""
+        for repeat in range(self._suite.said.repeats):
+            for task in self._suite.tasks:
+                for setting in self._suite.settings:
+                    if (key := Key(setting.name, task.id, repeat)) not in finished:
+                        yield key, task
+
+    async def _play(self, jobs: Iterator[tuple[Key, Task]]) -> None:
+        while not self._reason and (job := next(jobs, None)):
+            key, task = job
+            if self._out_of_time() or (amount := await self._set_aside(key)) is None:
+                return
+            self._running += 1
+            try:
+                sample = await self._executor.play(key, task)
+            finally:
+                self._running -= 1
+            self._budget.settle(key.setting, amount, sample.spent_usd)
+            self._settled.set()
+            self._done.put_nowait(sample)
+
+    async def _set_aside(self, key: Key) -> float | None:
+        """Waits while samples that run hold money that they may not need; None when the limit is reached."""
+        while (amount := self._budget.set_aside(key.setting)) is None and not self._reason:
+            if not self._running:
+                self._reason = self._dollars(key.setting)
+                self._settled.set()
+                return None
+            self._settled.clear()
+            await self._settled.wait()
+        return amount
+
+    def _dollars(self, setting: str) -> str:
+        budget = self._budget
+        return (
+            f"the limit of ${budget.limit:g}: ${budget.spent:.4f} are spent, and the next sample of {setting!r} "
+            f"may cost ${budget.may_cost(setting):.4f}"
+        )
+
+    def _out_of_time(self) -> bool:
+        most = self._suite.said.limits.seconds
+        if most is not None and monotonic() - self._begun >= most:
+            self._reason = f"the limit of {most:g} seconds"
+        return bool(self._reason)
+
+    async def _write(self) -> None:
+        ended = False
+        while not ended:
+            gathered = [await self._done.get()]
+            if not self._done.empty() or self._running:
+                await asyncio.sleep(GATHERED)
+            while not self._done.empty():
+                gathered.append(self._done.get_nowait())
+            ended = None in gathered
+            if samples := [sample for sample in gathered if sample]:
+                self._store.add(samples)
+                self._played += len(samples)
+                self._failed += sum(bool(sample.error) for sample in samples)
+                self._hear(self._progress())
+
+    def _progress(self) -> Progress:
+        seconds, total = monotonic() - self._begun, self._suite.samples
+        finished = self._before + self._played
+        rest = total - finished
+        each = seconds / self._played if self._played else None
+        cost = (self._budget.spent - self._paid_before) / self._played if self._played else 0.0
+        left = each * rest if each is not None else None
+        return Progress(finished, total, self._failed, seconds, left, self._budget.spent, cost * rest)

@@ -1,0 +1,89 @@
+"""The scorers of a suite: made with what they need, and asked in their order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from inspect import signature
+from typing import Any, get_type_hints
+
+from ..assembly.models import participant
+from ..assembly.recipes import helper
+from ..assembly.surroundings import Surroundings
+from ..config.benchmark import ScorerSettings
+from ..config.collaboration import HelperSettings
+from ..core import plugins
+from ..core.client import ModelClient
+from ..core.errors import ConfigError
+from ..tools.sandbox import Level, Sandbox, choose
+from .sample import UNSCORED, Score
+from .scorers import SCORERS, Answer, Scorer
+from .tasks import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What scorers are made with: models, and the fence around code."""
+
+    surroundings: Surroundings
+    sandbox: Level = "auto"
+    allow_unsandboxed: bool = False
+
+    def scorer(self, written: ScorerSettings) -> Scorer:
+        """Raises `ConfigError` for one that is not there, for its options, and where it lacks what it needs."""
+        create = plugins.factory(SCORERS, written.name)
+        plugins.check_options(create, written.name, written.options)
+        options = {**written.options, **self._given(written, create)}
+        try:
+            signature(create).bind(**options)
+        except TypeError as error:
+            raise ConfigError(f"{written.name} can't be made of its options: {error}") from error
+        made: Scorer = create(**options)
+        return made
+
+    def _given(self, written: ScorerSettings, create: Any) -> dict[str, Any]:
+        hints = get_type_hints(create)
+        given: dict[str, Any] = {}
+        for name in signature(create).parameters:
+            if hints.get(name) is Sandbox:
+                given[name] = _fence(self.sandbox, self.allow_unsandboxed)
+            elif hints.get(name) is ModelClient:
+                given[name] = helper(written.name, judge_of(written, name), self.surroundings).client
+        return given
+
+
+def judge_of(written: ScorerSettings, name: str = "model") -> HelperSettings:
+    """The model that an option of a scorer names; raises `ConfigError`."""
+    said = written.options.get(name)
+    if not said:
+        raise ConfigError(f"{written.name} needs a model: write {{name: {written.name}, {name}: gpt-4o}}")
+    return HelperSettings(type=said) if isinstance(said, str) else HelperSettings.model_validate(said)
+
+
+def judges(written: Sequence[ScorerSettings], surroundings: Surroundings) -> list[Any]:
+    """The models that scorers call."""
+    calling = [each for each in written if each.options.get("model")]
+    return [participant(each.name, judge_of(each), surroundings) for each in calling]
+
+
+async def scored(scorers: Sequence[Scorer], task: Task, answer: Answer) -> Score:
+    """By the first that can read the answer; the reasons of all where none can, and what all cost."""
+    reasons, cost = [], 0.0
+    for scorer in scorers:
+        score = await scorer.score(task, answer)
+        cost += score.cost_usd
+        if score.value is not None:
+            return replace(score, cost_usd=cost)
+        reasons.append(score.why)
+    return replace(UNSCORED, why="; ".join(reasons), cost_usd=cost)
+
+
+def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:
+    """What a task has not that its scorers need; empty where one of them can do with what there is."""
+    lacks = {name: scorer.lacks(task) for name, scorer in scorers.items()}
+    return "" if not all(lacks.values()) else ", ".join(f"{name} needs {what}" for name, what in lacks.items())
+
+
+@cache
+def _fence(level: Level, allow_unsandboxed: bool) -> Sandbox:
+    """Found once for a process, by running one."""
+    return choose(level, allow_unsandboxed)

@@ -1,0 +1,126 @@
+"""Settings: ways of answering, multiplied out of the suite's list with names that say what differs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..config import Problem
+from ..config.benchmark import SettingSettings
+from ..config.collaboration import Help, HelperSettings
+from ..config.problems import Path
+from ..core.errors import ConfigError
+from ..core.plugins import near
+
+RECORDED = "recorded/"
+"""Begins the model type of an answer that the dataset brings: `recorded/small`."""
+
+MOST = 10_000
+PLACE: Path = ("benchmark", "settings")
+_OWN = ("name", "model", "recorded", "discussion", "system", "grid")
+_FIXED = ("name", "grid")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`model` is None for a whole discussion, `help` where the model is alone; `place` is where the suite says it."""
+
+    name: str
+    model: HelperSettings | None
+    help: Help | None = None
+    discussion: str = ""
+    system: str = ""
+    place: Path = ()
+    written: Mapping[str, Any] | None = None
+
+    @property
+    def models(self) -> tuple[HelperSettings, ...]:
+        """The model and all that help it."""
+        helpers: list[HelperSettings] = []
+        if self.help:
+            judge = [self.help.judge] if self.help.judge else []
+            helpers = [*self.help.secondary, *self.help.models, *self.help.peers, *judge]
+        return (*([self.model] if self.model else []), *helpers)
+
+    @property
+    def is_recorded(self) -> bool:
+        return bool(self.model and self.model.type.startswith(RECORDED))
+
+
+class Wrong(ConfigError):
+    """A setting that can't be; `problem` says where."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def multiplied(written: Sequence[SettingSettings]) -> Iterator[Setting]:
+    """All settings, those of a grid in the order of its keys; raises `Wrong`."""
+    seen: dict[str, Path] = {}
+    for index, settings in enumerate(written):
+        for setting in islice(_of(settings, (*PLACE, index)), MOST + 1):
+            if setting.name in seen:
+                raise Wrong(
+                    Problem((*PLACE, index, "name"), f"{setting.name!r} is the name of another setting already")
+                )
+            seen[setting.name] = setting.place
+            yield setting
+            if len(seen) > MOST:
+                raise Wrong(Problem((*PLACE, index, "grid"), f"makes more than {MOST:,} settings"))
+
+
+def _of(written: SettingSettings, place: Path) -> Iterator[Setting]:
+    if not written.grid:
+        yield _setting(written, written.name, place)
+        return
+    for key in written.grid:
+        _check_key(key, (*place, "grid", key))
+    values = [value if isinstance(value, list) else [value] for value in written.grid.values()]
+    for combination in product(*values):
+        chosen = dict(zip(written.grid, combination, strict=True))
+        yield _setting(_changed(written, chosen, place), _named(written.name, chosen), place)
+
+
+def _check_key(key: str, path: Path) -> None:
+    known = [name for name in SettingSettings.model_fields if name not in _FIXED]
+    if key not in known:
+        raise Wrong(Problem(path, f"there is no such key of a setting{near(key, known)}", key=True))
+
+
+def _named(name: str, chosen: Mapping[str, Any]) -> str:
+    return " ".join((name, *(f"{key}={_short(value)}" for key, value in chosen.items())))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value.get("type", "{...}"))
+    return "+".join(map(_short, value)) if isinstance(value, list) else str(value)
+
+
+def _changed(written: SettingSettings, chosen: Mapping[str, Any], place: Path) -> SettingSettings:
+    kept = {key: getattr(written, key) for key in written.model_fields_set if key != "grid"}
+    try:
+        return SettingSettings.model_validate({**kept, **chosen})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        key = str(wrong["loc"][0]) if wrong["loc"] else ""
+        raise Wrong(Problem((*place, "grid", key), f"{chosen.get(key)!r}: {wrong['msg']}")) from None
+
+
+def _setting(written: SettingSettings, name: str, place: Path) -> Setting:
+    model = written.model
+    if written.recorded:
+        model = HelperSettings(type=f"{RECORDED}{written.recorded}")
+    given = {key: getattr(written, key) for key in sorted(written.model_fields_set) if key not in _OWN}
+    help_ = Help.model_validate(_at_once(given, model)) if given else None
+    described = written.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
+    return Setting(name, model, help_, written.discussion, written.system, place, described)
+
+
+def _at_once(given: Mapping[str, Any], model: HelperSettings | None) -> Mapping[str, Any]:
+    """A recorded model has one answer to each task, so there is nothing to try again."""
+    alone = model is not None and model.type.startswith(RECORDED)
+    return {**given, "max_retries": 1} if alone and "max_retries" not in given else given

@@ -8,7 +8,6 @@ import anthropic as anthropic_sdk
 import openai as openai_sdk
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ai_battle.core.errors import ProviderError, RateLimited
 from ai_battle.core.events import Event

@@ -141,7 +141,22 @@ def _tool_result(block: Mapping[str, Any], calls: Calls) -> Part:
 
 
 def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image:
-    return part if isinstance(part, Text | Image) else Text("", extra=_whole(block))
+    """A result is texts and pictures; of all else other APIs get to see the words, this one what came."""
+    return part if isinstance(part, Text | Image) and not _is_whole(part) else Text(_words(block), extra=_whole(block))
+
+
+def _is_whole(part: Part) -> bool:
+    return "block" in own(WIRE, part.extra)
+
+
+def _words(block: Mapping[str, Any]) -> str:
+    """Of a document in text or of a search result."""
+    match block:
+        case {"source": {"type": "text", "data": str(text)}} | {"text": str(text)}:
+            return text
+        case {"source": {"type": "content", "content": content}} | {"content": content}:
+            return "\n".join(_words(inner) for inner in content_blocks(content) if isinstance(inner, Mapping))
+    return ""
 
 
 def content_blocks(content: Any) -> Iterable[Mapping[str, Any]]:

@@ -24,10 +24,17 @@ def is_refusal(part: Part) -> bool:
 
 
 def encode_content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
-    """Text alone is one string, which every server takes; all else is a list of parts."""
-    if all(isinstance(part, Text) and not part.extra for part in parts):
+    """Text alone is one string, which every server takes; all else is a list of parts.
+
+    What another API alone has a name for has no text here, and says nothing.
+    """
+    if all(isinstance(part, Text) and WIRE not in part.extra for part in parts):
         return joined_text(parts)
-    return [encode_part(part) for part in parts]
+    return [encode_part(part) for part in parts if not _is_foreign(part)]
+
+
+def _is_foreign(part: Part) -> bool:
+    return isinstance(part, Text) and not part.text and bool(part.extra) and WIRE not in part.extra
 
 
 def encode_part(part: Part) -> dict[str, Any]:

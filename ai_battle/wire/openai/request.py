@@ -16,8 +16,11 @@ from .shape import REQUEST
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
 SAMPLING = frozenset(
-    ("temperature", "top_p", "top_k", "min_p", "seed", "stop", "frequency_penalty", "presence_penalty")
-)
+    (
+        "temperature", "top_p", "top_k", "min_p", "seed", "stop", "frequency_penalty", "presence_penalty",
+        "parallel_tool_calls",
+    )
+)  # fmt: skip
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
@@ -28,11 +31,11 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, q
     if request.tools:
         head["tools"] = [_encode_tool(tool) for tool in request.tools]
         head |= _encode_choice(request.tool_choice)
-    if request.output_schema is not None:
-        head["response_format"] = _encode_format(request.output_schema)
+    else:
+        head.pop("parallel_tool_calls", None)  # which servers refuse then
     if stream:
         head |= {"stream": True, "stream_options": {"include_usage": True}} if quirks.usage else {"stream": True}
-    head |= own(request.extra)
+    head |= own(request.extra) | _encode_format(request)
     messages = encode_messages(request.messages, quirks)
     if request.system:
         messages = b",".join((encode_system(request.system), messages)) if messages else encode_system(request.system)
@@ -49,8 +52,9 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     with readable_request("Chat Completions"):
         messages = decode_messages(body["messages"])
         system = messages.pop(0).text if messages and _is_system_prompt(messages[0]) else ""
-        schema = _decode_format(body.get("response_format"))
-        known = KNOWN | {"response_format"} if schema is not None else KNOWN
+        form = body.get("response_format")
+        schema = _schema_in(form)
+        known = KNOWN | {"response_format"} if schema is not None and form == _format(schema) else KNOWN
         return ModelRequest(
             tuple(messages),
             system,
@@ -113,11 +117,19 @@ def _decode_choice(choice: Any) -> str:
             return "auto"
 
 
-def _encode_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _encode_format(request: ModelRequest) -> dict[str, Any]:
+    """As a client put it, where that says the same; a format without a schema is a matter of this API alone."""
+    came, schema = own(request.extra).get("response_format"), request.output_schema
+    if schema is None and _schema_in(came) is not None:
+        return {"response_format": {"type": "text"}}
+    return {} if schema is None or _schema_in(came) == schema else {"response_format": _format(schema)}
+
+
+def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": is_strict(schema)}}
 
 
-def _decode_format(form: Any) -> Mapping[str, Any] | None:
+def _schema_in(form: Any) -> Mapping[str, Any] | None:
     match form:
         case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
             return schema

@@ -100,7 +100,8 @@ EXAMPLES = {
             ToolSpec("f", extra={"openai": {"strict": True}}),
             ToolSpec("web_search", extra={"openai": {"type": "web_search", "size": "low"}}),
         ),
-        extra={"openai": {"logit_bias": {"50256": -100}, "user": "u1", "parallel_tool_calls": False}},
+        options={"parallel_tool_calls": False},
+        extra={"openai": {"logit_bias": {"50256": -100}, "user": "u1"}},
     ),
 }
 

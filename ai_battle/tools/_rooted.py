@@ -110,10 +110,7 @@ class Rooted:
 
 def parts(path: str, *, folder: bool = False) -> tuple[str, ...]:
     """The steps of a path that stays inside; raises `ToolError` for one that does not, or that names no file."""
-    if not isinstance(path, str) or len(path) > LONGEST or not _is_clean(path):
-        raise ToolError("The path must be text without NUL, of at most 4,000 characters.")
-    if OUTSIDE.match(path) or "\\" in path:
-        raise ToolError(f"{path!r:.200} is outside: paths start from the workspace, as in 'notes/plan.md', with '/'.")
+    _must_be_relative(path)
     steps = tuple(step for step in path.split("/") if step not in ("", "."))
     if ".." in steps:
         raise ToolError(f"{path!r:.200} is outside: '..' is not allowed; paths start from the workspace.")
@@ -122,6 +119,13 @@ def parts(path: str, *, folder: bool = False) -> tuple[str, ...]:
     if not steps and not folder:
         raise ToolError("A path of a file is needed, such as 'notes/plan.md'.")
     return steps
+
+
+def _must_be_relative(path: str) -> None:
+    if not isinstance(path, str) or len(path) > LONGEST or not _is_clean(path):
+        raise ToolError("The path must be text without NUL, of at most 4,000 characters.")
+    if OUTSIDE.match(path) or "\\" in path:
+        raise ToolError(f"{path!r:.200} is outside: paths start from the workspace, as in 'notes/plan.md', with '/'.")
 
 
 def kind_of(mode: int) -> Kind:

@@ -18,7 +18,7 @@ def printf(form: str | None, *values: Any) -> str | None:
 
 
 def _filled(place: re.Match[str], values: Iterator[Any]) -> str:
-    flags, width, precision, kind = place.groups()
+    flags, width, precision, kind = place.groups("")
     if max(int(width or 0), int(precision or 0)) > WIDEST or not kind:
         raise ValueError(f"a width of more than {WIDEST}, or a form that is not known: {place[0][:20]}")
     if kind == "%":
@@ -26,7 +26,7 @@ def _filled(place: re.Match[str], values: Iterator[Any]) -> str:
     value = _argument(next(values, None), kind)
     if "," in flags:
         return format(value, f"{width},{f'.{precision or 6}f' if kind in REAL else 'd'}")
-    return f"%{flags}{width}{'.' if precision else ''}{precision or ''}{kind}" % (value,)
+    return f"%{flags}{width}{precision and '.'}{precision}{kind}" % (value,)
 
 
 def _argument(value: Any, kind: str) -> Any:

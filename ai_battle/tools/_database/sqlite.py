@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -87,18 +87,22 @@ def _judge(writing: bool) -> Callable[..., int]:
     allowed = (*READING, *WRITING) if writing else READING
 
     def judge(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        match action:
-            case sqlite3.SQLITE_FUNCTION:
-                fine = (second or "").lower() not in FUNCTIONS_OUTSIDE
-            case sqlite3.SQLITE_PRAGMA:
-                fine = (first or "").lower() in PRAGMAS
-            case sqlite3.SQLITE_UPDATE if first == "sqlite_master":
-                fine = True  # how a table-valued function declares its columns; that table itself is never updated
-            case _:
-                fine = action in allowed
+        fine = _may(action, first or "", second or "", allowed)
         return sqlite3.SQLITE_OK if fine else sqlite3.SQLITE_DENY
 
     return judge
+
+
+def _may(action: int, first: str, second: str, allowed: Sequence[int]) -> bool:
+    match action:
+        case sqlite3.SQLITE_FUNCTION:
+            return second.lower() not in FUNCTIONS_OUTSIDE
+        case sqlite3.SQLITE_PRAGMA:
+            return first.lower() in PRAGMAS
+        case sqlite3.SQLITE_UPDATE if first == "sqlite_master":
+            return True  # how a table-valued function declares its columns; that table itself is never updated
+        case _:
+            return action in allowed
 
 
 def _clock(seconds: float) -> Callable[[], int]:

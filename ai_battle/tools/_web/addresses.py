@@ -50,9 +50,7 @@ def _why_not_v6(address: IPv6Address) -> str:
         return "this machine"
     if address.is_link_local:
         return "link-local"
-    if address not in PUBLIC_V6 or not address.is_global or any(address in network for network in NOT_PUBLIC):
-        return "not public"
-    return ""
+    return "" if address in PUBLIC_V6 and _is_global(address) else "not public"
 
 
 def _why_not_v4(address: IPv4Address) -> str:
@@ -62,6 +60,8 @@ def _why_not_v4(address: IPv4Address) -> str:
         return "link-local, as is cloud metadata"
     if address.is_private:
         return "a private network"
-    if not address.is_global or address.is_multicast or any(address in network for network in NOT_PUBLIC):
-        return "not public"
-    return ""
+    return "" if _is_global(address) and not address.is_multicast else "not public"
+
+
+def _is_global(address: IPv4Address | IPv6Address) -> bool:
+    return address.is_global and not any(address in network for network in NOT_PUBLIC)

@@ -23,7 +23,7 @@ AROUND = frozenset(
         "dialog", "script", "style",
     )
 )  # fmt: skip
-HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
+MARKS = {"li": "-"} | {f"h{level}": "#" * level for level in range(1, 7)}
 ENOUGH, MOST = 200, 300_000
 
 
@@ -100,8 +100,8 @@ class _Page:
         if name == "a":
             self._end_link()
             self.link = token.attributes.get("href", "") if opens and not self.hidden else ""
-        if name in ("td", "th") and opens:
-            self.line.append(" | " if self.line else "")
+        if name in ("td", "th"):
+            self.line.append(" | " if opens and self.line else "")
         if name in BLOCKS and name not in self.leave_out:
             self._block(name, opens)
 
@@ -116,10 +116,8 @@ class _Page:
         self._end_line()
         if name == "pre":
             self.verbatim = max(0, self.verbatim + (1 if opens else -1))
-        if opens and name == "li":
-            self.prefix = "- "
-        elif opens and name in HEADINGS:
-            self.prefix = f"{HEADINGS[name]} "
+        if opens and name in MARKS:
+            self.prefix = f"{MARKS[name]} "
         if name not in ("li", "tr", "br", "option") and not self.hidden:
             self.lines.append("")
 

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,24 +31,32 @@ def tokens(text: str) -> Iterator[Token]:
     """What is not closed (a comment, a tag, a script) ends the text, as it does for a browser."""
     here = 0
     while (tag := text.find("<", here)) >= 0:
-        if tag > here:
-            yield Token("text", content=unescaped(text[here:tag]))
-        name = NAME.match(text, tag + 1)
-        if name:
-            here = _tag_end(text, name.end())
-            token = Token("close" if name[1] else "open", name[2].lower(), text[name.end() : max(here - 1, name.end())])
-            yield token
-            if token.kind == "open" and token.name in RAW and here < len(text):
-                here, content = _raw(text, here, token.name)
-                yield Token("text", content=unescaped(content) if token.name in ("title", "textarea") else "")
-                yield Token("close", token.name)
+        yield from _words(text[here:tag])
+        if name := NAME.match(text, tag + 1):
+            here = yield from _tag(text, name)
         elif text.startswith(("<!", "<?", "</"), tag):
             here = _skipped(text, tag)
         else:
             yield Token("text", content="<")
             here = tag + 1
-    if here < len(text):
-        yield Token("text", content=unescaped(text[here:]))
+    yield from _words(text[here:])
+
+
+def _words(text: str) -> Iterator[Token]:
+    if text:
+        yield Token("text", content=unescaped(text))
+
+
+def _tag(text: str, name: re.Match[str]) -> Generator[Token, None, int]:
+    """Returns where it ends, with what stands in an element without markup inside."""
+    here = _tag_end(text, name.end())
+    token = Token("close" if name[1] else "open", name[2].lower(), text[name.end() : max(here - 1, name.end())])
+    yield token
+    if token.kind == "open" and token.name in RAW and here < len(text):
+        here, content = _raw(text, here, token.name)
+        yield Token("text", content=unescaped(content) if token.name in ("title", "textarea") else "")
+        yield Token("close", token.name)
+    return here
 
 
 def unescaped(text: str) -> str:

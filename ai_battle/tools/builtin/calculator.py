@@ -66,10 +66,14 @@ def _value(node: ast.expr, depth: int) -> Any:
         case ast.BinOp(left, op, right) | ast.Compare(left, [op], [right]) if type(op) in BETWEEN:
             return _bounded(BETWEEN[type(op)](_value(left, depth + 1), _value(right, depth + 1)))
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
-            return _bounded(FUNCTIONS[name](*(_value(one, depth + 1) for one in given)))
+            return _bounded(FUNCTIONS[name](*_values(given, depth + 1)))
         case ast.List(elts) | ast.Tuple(elts):
-            return [_value(one, depth + 1) for one in elts]
+            return _values(elts, depth + 1)
     raise ToolError(f"{ast.unparse(node)[:100]!r} is no arithmetic; there are {', '.join(sorted(FUNCTIONS))}.")
+
+
+def _values(nodes: list[ast.expr], depth: int) -> list[Any]:
+    return [_value(node, depth) for node in nodes]
 
 
 def _bounded(value: Any) -> Any:

@@ -53,9 +53,9 @@ class WebFetchTool(Tool):
             return await self._pdf(page)
         if kind in HTML:
             found = await in_thread(readable, _decoded(page)[:HTML_SIZE], page.url)
-            listed = [{"text": words[:200], "url": target} for words, target in found.links[:LINKS]]
-            return {"title": found.title, "text": found.text, **({"links": listed} if links else {})}
-        if (kind.startswith("text/") or kind in TEXTS or kind.endswith(("+json", "+xml"))) and b"\0" not in page.body:
+            listed = [{"text": words[:200], "url": target} for words, target in found.links[: LINKS * links]]
+            return {"title": found.title, "text": found.text} | ({"links": listed} if links else {})
+        if _is_text(kind) and b"\0" not in page.body:
             return {"text": _decoded(page)}
         raise ToolError(f"{page.url} is {kind}, which has no text to read.")
 
@@ -63,6 +63,10 @@ class WebFetchTool(Tool):
         if page.is_cut:
             raise ToolError(f"{page.url} is a PDF of more than {self.bounds.size >> 20} MB.")
         return await pdf_text(page.body, self.bounds.seconds)
+
+
+def _is_text(kind: str) -> bool:
+    return kind in TEXTS or kind.startswith("text/") or kind.endswith(("+json", "+xml"))
 
 
 def _decoded(page: Page) -> str:

@@ -112,18 +112,23 @@ class Gate:
     async def _connected(self, place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if not self.hosts.allows(place):
             raise Refused(403, "it is not in allow_hosts")
-        reason = "there is no such host"
+        refusal = Refused(502, "there is no such host")
         for address in await self.resolve(place):
-            # An address that is not public is one that the user has named itself: names can lead anywhere.
-            if found := "" if place.is_address else _why_not(address):
-                reason = f"it leads to {address} ({found})"
-                continue
             try:
-                async with asyncio.timeout(self.limits.connect_seconds):
-                    return await asyncio.open_connection(address, place.port, limit=_CHUNK)
-            except (OSError, TimeoutError) as error:
-                reason = f"no connection ({error or 'it did not answer in time'})"
-        raise Refused(502 if "connection" in reason or "such" in reason else 403, reason)
+                return await self._reached(place, address)
+            except Refused as reason:
+                refusal = reason
+        raise refusal
+
+    async def _reached(self, place: Place, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """An address that is not public is one that the user has named itself: names can lead anywhere."""
+        if not place.is_address and (found := _why_not(address)):
+            raise Refused(403, f"it leads to {address} ({found})")
+        try:
+            async with asyncio.timeout(self.limits.connect_seconds):
+                return await asyncio.open_connection(address, place.port, limit=_CHUNK)
+        except (OSError, TimeoutError) as error:
+            raise Refused(502, f"no connection ({error or 'it did not answer in time'})") from error
 
     async def _relayed(self, near: "_Wire", far: "_Wire", wish: Asked, visit: Traffic) -> None:
         if wish.head:

@@ -142,11 +142,17 @@ def _host(written: str) -> str:
 
 
 def _entries(written: str) -> Iterable[tuple[str, int]]:
-    text, below = (written[2:], "*.") if written.startswith("*.") else (written, "")
-    bare = f"[{text}]" if text.count(":") > 1 and not text.startswith("[") else text
-    found = _AUTHORITY.fullmatch(bare)
-    host = _host(found["host"]) if found else ""
-    port = int((found and found["port"]) or 0)
-    if not host or (below and Place(host, 1).is_address) or port > 65535:
+    below = "*." if written.startswith("*.") else ""
+    text = written.removeprefix(below)
+    try:
+        place = _place(f"[{text}]" if _is_bare_v6(text) else text, USUAL_PORTS[0])
+    except Refused:
+        place = Place("", 0)
+    if not place.host or (below and place.is_address):
         raise ConfigError(f"allow_hosts: {written!r} is no host; write example.org, *.example.org or example.org:8080")
-    return ((f"{below}{host}", number) for number in ((port,) if port else USUAL_PORTS))
+    ports = (place.port,) if re.search(r"[^:]:[0-9]+$", text) and not _is_bare_v6(text) else USUAL_PORTS
+    return [(f"{below}{place.host}", port) for port in ports]
+
+
+def _is_bare_v6(text: str) -> bool:
+    return text.count(":") > 1 and "[" not in text

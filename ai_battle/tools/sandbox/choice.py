@@ -49,8 +49,7 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterab
         return _docker() if level == "docker" else _unfenced(allow_unsandboxed)
     reasons = []
     for fence, binary in _candidates():
-        reason = _incomplete(fence) if level == "strict" else ""
-        reason = reason or (_NO_GATE if found and not fence.own_network else "") or _probe.why_not(fence, binary)
+        reason = _unfit(fence, strict=level == "strict", reaches=bool(found)) or _probe.why_not(fence, binary)
         if not reason:
             return Sandbox(fence, found)
         reasons.append(f"- {fence.name}: {reason}")
@@ -81,6 +80,12 @@ def _candidates() -> Iterator[tuple[Fence, str]]:
             yield Landlocked(), ""
     elif sys.platform == "darwin" and os.path.exists(BINARY):
         yield Seatbelt(), BINARY
+
+
+def _unfit(fence: Fence, *, strict: bool, reaches: bool) -> str:
+    if reaches and not fence.own_network:
+        return _NO_GATE
+    return _incomplete(fence) if strict else ""
 
 
 def _incomplete(fence: Fence) -> str:

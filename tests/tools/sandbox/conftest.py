@@ -24,7 +24,7 @@ from ai_battle.tools.sandbox.limits import Language
 from .cases import Case
 
 MIB = 1 << 20
-_AT_ONCE = 4  # most of them wait most of the time
+_AT_ONCE = 3  # most of them wait most of the time
 USUAL = SandboxLimits()
 TIGHT = SandboxLimits(
     memory=160 * MIB,

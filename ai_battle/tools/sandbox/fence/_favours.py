@@ -26,7 +26,7 @@ _WATCH = 254 if _X86 else 27
 
 _HERE, _NO_FOLLOW, _DONT_FOLLOW = -100, 0x100, 0x02000000
 _NOW, _OMIT = 0x3FFFFFFF, 0x3FFFFFFE
-_SHARED_MEMORY = "/dev/shm/"  # noqa: S108 - only as it is named
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - only as it is named
 _PATH_MAX = 4096
 
 
@@ -85,10 +85,14 @@ def done(call: Call, orders: Orders) -> Favour:
 def _found(call: Call, where: tuple[int | None, int | None, int | None], orders: Orders) -> int:
     """A descriptor of the file that is meant, when it is one of the program's own."""
     at, path, flags = where
-    of_the_descriptor = path is None or (call.number == _UTIMENSAT and not call.arguments[path])
-    name = "" if path is None or of_the_descriptor else call.text(path)
+    name = "" if path is None or _is_nameless(call, path) else call.text(path)
     no_follow = flags == -1 or (flags is not None and call.small(flags) & _NO_FOLLOW)
     return _own(_place(call, at, name), orders, os.O_NOFOLLOW if no_follow and name else 0)
+
+
+def _is_nameless(call: Call, path: int) -> bool:
+    """How futimens says that it means the descriptor itself."""
+    return call.number == _UTIMENSAT and not call.arguments[path]
 
 
 def _place(call: Call, at: int | None, name: str) -> str:
@@ -210,10 +214,12 @@ def _watch(call: Call, orders: Orders) -> Favour:
 
 def _shared_memory(call: Call, orders: Orders) -> Favour:
     """The names that sem_open and shm_open make; every other path is the kernel's and Landlock's affair."""
-    names = [call.text(index) for index in _NAMED[call.number]]
-    if not all(name.startswith(_SHARED_MEMORY) and "/" not in name[len(_SHARED_MEMORY) :] for name in names):
+    split = [os.path.split(call.text(index)) for index in _NAMED[call.number]]
+    if any(folder != _SHARED_MEMORY for folder, _ in split):
         return Favour(go_on=True)
-    paths = [os.path.join(orders.shared_memory, name[len(_SHARED_MEMORY) :]) for name in names]
+    if any(name in ("", ".", "..") for _, name in split):
+        raise OSError(errno.EISDIR, "no name")
+    paths = [os.path.join(orders.shared_memory, name) for _, name in split]
     if call.number in (_UNLINK, _UNLINKAT):
         os.unlink(paths[0])
     elif call.number in (_LINK, _LINKAT):

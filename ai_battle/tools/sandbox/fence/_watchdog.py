@@ -8,8 +8,10 @@ from . import _tree
 from .orders import Orders
 
 _BLOCK = 512
-_COUNT_EVERY = 10
+_RARELY = 1.0  # seconds
+_SHARE = 10  # of the time is for looking at files: one part in so many
 _COARSE_CLOCK = 0.02  # files are stamped by a clock that lags this much at the most
+_File = tuple[int, int]
 
 
 class Watchdog:
@@ -19,7 +21,8 @@ class Watchdog:
         self._orders = orders
         self._started = time.time() - _COARSE_CLOCK
         self._free = {folder: _free(folder) for folder in orders.measured}
-        self._looks = 0
+        self._left = orders.disk, orders.inodes
+        self._due = time.monotonic() + _RARELY
 
     def verdict(self) -> str:
         """What there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
@@ -33,41 +36,43 @@ class Watchdog:
         return "memory"
 
     def _storage(self, pids: list[int]) -> str:
-        """What is free on the disk is one call to find out, but others use the disk too: if it shrinks, look closer."""
-        for folder, (bytes_before, inodes_before) in self._free.items():
-            bytes_now, inodes_now = _free(folder)
-            if (
-                bytes_before - bytes_now <= self._orders.disk
-                and inodes_before - inodes_now <= self._orders.inodes
-                and not self._is_due_uncounted(inodes_now)
-            ):
-                continue
-            if found := self._written(pids):
-                return found
-            self._free[folder] = bytes_now, inodes_now
-        return ""
+        """What is free on the disk is one call to find out, but others use the disk too: if it shrinks, look closer.
 
-    def _is_due_uncounted(self, inodes_now: int) -> bool:
-        """Some file systems (btrfs) don't count their inodes: there the files are counted now and then."""
-        self._looks += 1
-        return not inodes_now and self._looks % _COUNT_EVERY == 0
-
-    def _written(self, pids: list[int]) -> str:
+        Now and then in any case: what others delete meanwhile hides what is written, and some file systems (btrfs)
+        don't count their inodes.
+        """
+        has_shrunk = self._has_shrunk()
+        if time.monotonic() < self._due and not has_shrunk:
+            return ""
+        began = time.process_time()
         try:
-            return self._tallied(sum(map(_unlinked, pids)))
-        except OSError:
-            return "disk"  # nested too deep to look at, or locked away: whoever hides what is written has written it
+            size, count = self._written(pids)
+        except OSError:  # nested too deep to look at, or locked away: whoever hides what is written has written it
+            self._due = time.monotonic() + _RARELY
+            return "disk" if has_shrunk else ""
+        self._free = {folder: _free(folder) for folder in self._orders.measured}
+        self._left = self._orders.disk - size, self._orders.inodes - count
+        self._due = time.monotonic() + max(_RARELY, _SHARE * (time.process_time() - began))
+        return "inodes" if self._left[1] < 0 else "disk" if self._left[0] < 0 else ""
 
-    def _tallied(self, size: int) -> str:
-        count = 0
+    def _has_shrunk(self) -> bool:
+        for folder, before in self._free.items():
+            now = _free(folder)
+            if before[0] - now[0] > self._left[0] or before[1] - now[1] > self._left[1]:
+                return True
+        return False
+
+    def _written(self, pids: list[int]) -> tuple[int, int]:
+        """Bytes and files since the program began; no more files are counted than there may be."""
+        size, count = _unlinked(pids), 0
         for folder in self._orders.measured:
             for status in _files(folder):
                 if status.st_ctime >= self._started:
                     count += 1
                     size += status.st_blocks * _BLOCK
                 if count > self._orders.inodes:
-                    return "inodes"
-        return "disk" if size > self._orders.disk else ""
+                    return size, count
+        return size, count
 
 
 def _free(folder: str) -> tuple[int, int]:
@@ -76,14 +81,16 @@ def _free(folder: str) -> tuple[int, int]:
 
 
 def _files(folder: str) -> Iterator[os.stat_result]:
-    waiting = [folder]
+    """On its own disk: what is mounted inside can't be written."""
+    waiting, device = [folder], os.stat(folder).st_dev
     while waiting:
         for entry in _entries(waiting.pop()):
             try:
-                yield entry.stat(follow_symlinks=False)
+                status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            if entry.is_dir(follow_symlinks=False):
+            yield status
+            if entry.is_dir(follow_symlinks=False) and status.st_dev == device:
                 waiting.append(entry.path)
 
 
@@ -95,27 +102,38 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
         return  # gone in the meantime
 
 
-def _unlinked(pid: int) -> int:
-    """Bytes on disk of files that have no name any more and are only open, or mapped, in this process."""
-    return _open_without_name(pid) + _mapped_without_name(pid)
+def _unlinked(pids: list[int]) -> int:
+    """Bytes on disk of files that have no name any more and are only open, or mapped, in these processes."""
+    sizes: dict[_File, int] = {}
+    for pid in pids:
+        for file, size in (*_open_without_name(pid).items(), *_mapped_without_name(pid).items()):
+            sizes[file] = max(size, sizes.get(file, 0))
+    return sum(sizes.values())
 
 
-def _open_without_name(pid: int) -> int:
-    size = 0
+def _open_without_name(pid: int) -> "dict[_File, int]":
+    found: dict[_File, int] = {}
     try:
         for name in os.listdir(f"/proc/{pid}/fd"):
             status = os.stat(f"/proc/{pid}/fd/{name}")
             if status.st_nlink == 0:
-                size += status.st_blocks * _BLOCK
+                found[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
     except (FileNotFoundError, ProcessLookupError):
         pass
-    return size
+    return found
 
 
-def _mapped_without_name(pid: int) -> int:
+def _mapped_without_name(pid: int) -> "dict[_File, int]":
+    """Memory that processes share looks like such a file, but is none."""
+    found: dict[_File, int] = {}
     try:
         with open(f"/proc/{pid}/maps", "rb") as file:
-            ranges = [line.split(b" ", 1)[0].split(b"-") for line in file if line.endswith(b"(deleted)\n")]
+            lines = [line for line in file if line.endswith(b"(deleted)\n") and b" /dev/zero " not in line]
     except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return sum(int(end, 16) - int(start, 16) for start, end in ranges)
+        return found
+    for line in lines:
+        place, _, _, device, inode, _ = line.split(None, 5)
+        start, end = (int(number, 16) for number in place.split(b"-"))
+        key = os.makedev(*(int(number, 16) for number in device.split(b":"))), int(inode)
+        found[key] = found.get(key, 0) + end - start
+    return found

@@ -79,19 +79,21 @@ class _Run:
             self._end()
 
     def _watch(self, started: float) -> None:
-        looked, deadline = started, started + self._orders.seconds
-        linger = deadline
-        while not self.verdict and time.monotonic() < linger and (self._streams or self.status is None):
+        looked, until = started, started + self._orders.seconds
+        while self._goes_on(until):
             was_running = self.status is None
-            self._listen(min(_POLL, max(0.0, linger - time.monotonic())))
+            self._listen(min(_POLL, max(0.0, until - time.monotonic())))
             if was_running and self.status is not None:
-                linger = min(deadline, time.monotonic() + _LINGER)
+                until = min(until, time.monotonic() + _LINGER)
             if time.monotonic() - looked >= _POLL:
                 self._bury()  # the dead count for nothing
                 self.verdict = self.verdict or self._watchdog.verdict()
                 looked = time.monotonic()
         if not self.verdict and self.status is None:
             self.verdict = "time"
+
+    def _goes_on(self, until: float) -> bool:
+        return not self.verdict and time.monotonic() < until and bool(self._streams or self.status is None)
 
     def _listen(self, seconds: float) -> None:
         for descriptor, events in self._poll.poll(seconds * 1000):

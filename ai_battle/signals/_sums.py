@@ -1,14 +1,15 @@
 """The value of a sum given as tokens."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LARGEST = 1e15
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "^": 3, "negative": 4}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
+    """A tuple, as thousands are made for one answer."""
+
     kind: str
     text: str
     value: float = 0.0

@@ -1,9 +1,9 @@
 """Sums that a text writes out, such as "16 eggs - 7 eggs = 9 eggs", and whether they hold."""
 
-import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ._sums import Token, value_of
 from .numbers import without_latex
@@ -15,19 +15,23 @@ _LONGEST_SIDE = 160
 _SIGNS = str.maketrans({"\u00d7": "*", "\u22c5": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-"})
 _LATEX = re.compile(r"\\(?:times|cdot|div|approx)\b|\\[()\[\]*]|\\\$")
 _COMMANDS = {"\\times": "*", "\\cdot": "*", "\\div": "/", "\\approx": "\u2248", "\\*": "*"}
-_ENDS = re.compile(r"[.!?:;,](?=\s|$)|\n+|<<|>>|[\"|]|=>|->|\bwhere\b")
+_ENDS = re.compile(r"[.!?:;,](?=\s|$)|[\n\"|]|<<|>>|=>|->|where ")
 _EQUAL = re.compile(r"={1,3}|[~\u2248]|\bequals\b")
 _SIGN = re.compile(r"[-+*/^]|\b(?:[xX]|plus|minus|times|divided by|of)\b")
+_DIGIT = re.compile(r"\d")
 _RESULT = re.compile(r"[\s$(\u20ac\u00a3-]*(?:approximately |about )?[$\u20ac\u00a3]?\.?\d")
 _TOKEN = re.compile(
-    r"(?P<number>(?<![\w.])(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))(?P<glued>[a-zA-Z_]?)"
-    r"|(?P<operator>\*\*|[-+*/^]|\b(?:[xX]|plus|minus|times|divided by|of)\b)"
+    r"[\s$\u20ac\u00a3,]+"
+    r"|(?P<word>[^\W\d_]{2,}(?![\w(]))"
+    r"|(?P<number>(?<![\w.])(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
+    r"(?P<glued>[a-zA-Z_]?)"
+    r"|(?P<operator>\*\*|[-+*/^]|\b[xX]\b)"
     r"|(?P<bracket>[()])"
     r"|(?P<percent>%)"
-    r"|(?P<other>\b[^\W\d](?![^\W\d])|[^\W\d]{1,40}\(|[\\{}\[\]_!&#@<>\u221a\u2206\u03c0]|[\d.]+|\w*\d\w*)"
-    r"|(?P<word>[^\W\d_]+)"
+    r"|(?P<other>[^\W\d_]{1,40}\(|[\\{}\[\]_!&#@<>\u221a\u2206\u03c0]|[\d.]+|\w+)"
 )
-_OPERATORS = {"x": "*", "X": "*", "**": "^", "plus": "+", "minus": "-", "times": "*", "divided by": "/", "of": "*"}
+_OPERATORS = {"x": "*", "X": "*", "**": "^"}
+_WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
 _UNITS = 3
 _SMALL_MONEY = ("cent", "cents")
 
@@ -59,6 +63,7 @@ def claims(text: str) -> tuple[Claim, ...]:
     """The sums of numbers alone, in order; what has a letter for a number claims nothing that could be checked."""
     if not _EQUAL.search(text):
         return ()
+    text = text.replace("divided by", "/") if "divided by" in text else text
     plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), without_latex(text[-LONGEST:])).translate(_SIGNS)
     found: list[Claim] = []
     for line in _ENDS.split(plain):
@@ -72,28 +77,35 @@ def claims(text: str) -> tuple[Claim, ...]:
 def _chained(line: str) -> Iterator[Claim]:
     """a = b = c is two claims."""
     sides = _EQUAL.split(line)
-    for left, right in itertools.pairwise(sides):
+    for left, right in pairwise(sides):
         left = left[-_LONGEST_SIDE:]
-        if _RESULT.match(right) and _SIGN.search(left) and _ends_in_number(left):
+        if _RESULT.match(right) and _SIGN.search(left) and _DIGIT.search(left[-30:]):
             claim = _claim(list(_tokens(left)), list(_tokens(right[:_LONGEST_SIDE])))
             if claim:
                 yield claim
 
 
-def _ends_in_number(side: str) -> bool:
-    """The last words at most are its unit."""
-    return any(character.isdigit() for character in side[-30:])
-
-
 def _tokens(line: str) -> Iterator[Token]:
     for match in _TOKEN.finditer(line):
-        kind = match.lastgroup or "other"
-        if kind in ("number", "glued"):
+        kind, written = match.lastgroup, match.group()
+        if kind is None:
+            continue
+        if kind == "glued":
             yield _number(match, line)
-        elif kind == "operator" and match.group() in ("x", "X", "of") and not _stands_between_numbers(match, line):
-            yield Token("word" if match.group() == "of" else "other", match.group())
+        elif kind == "word":
+            yield _operator(match, line, _WORDS) if written in _WORDS else Token("word", written)
+        elif kind == "operator":
+            yield _operator(match, line, _OPERATORS)
         else:
-            yield Token(kind, _OPERATORS.get(match.group(), match.group()))
+            yield Token(kind, written)
+
+
+def _operator(match: re.Match[str], line: str, signs: Mapping[str, str]) -> Token:
+    """A letter x is a sign between numbers alone, and so is "of" behind a percentage."""
+    written = match.group()
+    if written in ("x", "X", "of") and not _stands_between_numbers(match, line):
+        return Token("word" if written == "of" else "other", written)
+    return Token("operator", signs.get(written, written))
 
 
 def _number(match: re.Match[str], line: str) -> Token:

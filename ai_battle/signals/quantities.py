@@ -8,10 +8,33 @@ _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _LETTERS = re.compile(r"[a-z]+")
 _LONGEST_NUMBER = 30
 _WORDS = {
-    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60,
-    "hundred": 100, "thousand": 1000, "dozen": 12, "half": 2, "third": 3, "quarter": 4,
-    "twice": 2, "double": 2, "triple": 3, "thrice": 3,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "eleven": 11,
+    "twelve": 12,
+    "fifteen": 15,
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "hundred": 100,
+    "thousand": 1000,
+    "dozen": 12,
+    "half": 2,
+    "third": 3,
+    "quarter": 4,
+    "twice": 2,
+    "double": 2,
+    "triple": 3,
+    "thrice": 3,
 }
 _QUOTED_CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{0,400}`")
 
@@ -27,14 +50,10 @@ def quantities(text: str) -> Iterator[float]:
             yield float(_WORDS[word])
 
 
-def facts(prompt: str) -> list[float]:
-    """The numbers that a question gives, each once; those in samples of code or of a format are none."""
-    return list(dict.fromkeys(quantities(without_samples(prompt))))
-
-
 def without_samples(prompt: str) -> str:
     """A prompt without its code and without the form that it wants the answer to have."""
-    return _QUOTED_CODE.sub(" ", prompt[-LONGEST:])
+    prompt = prompt[-LONGEST:]
+    return _QUOTED_CODE.sub(" ", prompt) if "`" in prompt else prompt
 
 
 def stands_among(value: float, known: set[float]) -> bool:

@@ -1,6 +1,7 @@
 """What an answer says about itself: that it errs, that it does not know, that it won't."""
 
 import re
+from collections.abc import Iterator
 
 LONGEST = 20_000
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
@@ -76,32 +77,51 @@ _DENIED = re.compile(
     r"|claim)(?: that)?|\bno longer"
     r"|\bif|\bwhen|\bwhether|\bunless|\bonce|\buntil|\bin case|[\"\u201c\u00ab])\s*$"
 )
-_OPENING, _SHORT = 160, 400
+_OPENING, _BEYOND, _SHORT = 160, 80, 400
+_AROUND, _MOST = 40, 20
 _MARKS = tuple(mark.replace("\xa0", " ") for mark in _CORRECTION_WORDS.split(" "))
 
 
 def self_corrections(text: str) -> int:
     """How often an answer takes back what it said."""
     plain = _plain(text)
-    return sum(1 for _ in _CORRECTS.finditer(plain)) if any(mark in plain for mark in _MARKS) else 0
+    return len({start for mark in _MARKS if mark in plain for start in _near(mark, plain)})
+
+
+def _near(mark: str, plain: str) -> Iterator[int]:
+    """Where corrections begin that have a mark in them."""
+    place = plain.find(mark)
+    for _ in range(_MOST):
+        if place < 0:
+            return
+        if found := _CORRECTS.search(plain, max(0, place - _AROUND), place + _AROUND):
+            yield found.start()
+        place = plain.find(mark, place + len(mark))
 
 
 def admits(text: str) -> bool:
     """It says that it does not know or can't, where an answer would stand: at its start, or in a few words."""
-    return _says(_ADMITS, _plain(text))
+    return _says(_ADMITS, _opening(text))
 
 
 def refuses(text: str) -> bool:
     """It says that it won't, where an answer would stand."""
-    return _says(_REFUSES, _plain(text))
+    return _says(_REFUSES, _opening(text))
 
 
-def _says(pattern: re.Pattern[str], plain: str) -> bool:
-    opening = plain if len(plain) <= _SHORT else plain[: _OPENING + 80]
+def _says(pattern: re.Pattern[str], opening: str) -> bool:
     if not _NEGATES.search(opening):
         return False
-    found = (match for match in pattern.finditer(opening) if match.start() <= _OPENING or len(plain) <= _SHORT)
+    found = (
+        match for match in pattern.finditer(opening) if match.start() <= _OPENING or len(opening) != _OPENING + _BEYOND
+    )
     return any(not _DENIED.search(opening[max(0, match.start() - 40) : match.start()]) for match in found)
+
+
+def _opening(text: str) -> str:
+    """All of a short text; of a longer one its start."""
+    text = text.strip()
+    return _plain(text if len(text) <= _SHORT else text[: _OPENING + _BEYOND])
 
 
 def _plain(text: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...core.errors import ConfigError
-from ..measures import curve, interval, mean
+from ..measures import curve, intervals, mean
 from .assessment import NO_CONTEXT, Context
 from .calibration import BESIDE, INTERCEPT, Calibration, Point
 from .case import Case
@@ -206,13 +206,15 @@ def _cut_at(
 
 
 def _points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:
-    reached = curve(gains, small, large)
-    found = []
-    for part in range(POINTS + 1):
-        share = part / POINTS
-        low, high = interval(lambda s, a, b, share=share: _at(curve(s, a, b), share), gains, small, large)  # type: ignore[misc]
-        found.append(Point(share, _at(reached, share), low, high))
-    return found
+    shares = [part / POINTS for part in range(POINTS + 1)]
+
+    def sampled(scores: Sequence[float], own: Sequence[float], helper: Sequence[float]) -> list[float]:
+        reached = curve(scores, own, helper)
+        return [_at(reached, share) for share in shares]
+
+    bounds = intervals(sampled, gains, small, large)
+    quality = sampled(gains, small, large)
+    return [Point(share, value, *low_high) for share, value, low_high in zip(shares, quality, bounds, strict=True)]
 
 
 def _at(reached: Sequence[float], share: float) -> float:

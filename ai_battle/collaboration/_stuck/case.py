@@ -7,7 +7,7 @@ from ...core.messages import ToolCall
 from ...signals.arithmetic import Claim, claims
 from ...signals.final_answers import FinalAnswer, final_answer
 from ...signals.options import options
-from ...signals.quantities import facts, quantities, rounded, without_samples
+from ...signals.quantities import quantities, rounded, without_samples
 from ...wire.dialects import Reading, read
 from .assessment import Context
 from .family import FINAL_KIND, Family, family_of
@@ -30,7 +30,7 @@ class Case:
 
     @cached_property
     def family(self) -> Family:
-        return family_of(self.prompt, self.context)
+        return family_of(self.prompt, self.question, self.context)
 
     @cached_property
     def options(self) -> dict[str, str]:
@@ -45,6 +45,10 @@ class Case:
         fields = [field.start() for field in _FINAL_FIELD.finditer(self.text, begun.end())]
         inside = self.text[begun.end() : fields[-1] if fields else len(self.text)]
         return inside.replace("\\\\", "\0").replace("\\n", "\n").replace('\\"', '"').replace("\0", "\\")
+
+    @cached_property
+    def lowered(self) -> str:
+        return self.text.lower()
 
     @property
     def is_split(self) -> bool:
@@ -70,7 +74,7 @@ class Case:
 
     @cached_property
     def facts(self) -> list[float]:
-        return facts(self.prompt)
+        return list(dict.fromkeys(quantities(self.question)))
 
     @cached_property
     def prompt_numbers(self) -> set[float]:

@@ -5,7 +5,6 @@ from typing import Literal
 
 from ...signals.final_answers import Kind
 from ...signals.options import options
-from ...signals.quantities import without_samples
 from .assessment import Context
 
 Family = Literal["tool", "mcq", "code", "math", "chat"]
@@ -18,18 +17,16 @@ _CODE = re.compile(
     r"|script|code|class)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-_QUESTION = re.compile(
-    r"\?|\uff1f|\b(?:how (?:many|much)|calculate|compute|find|solve|determine|simplify|estimate|express)\b",
-    re.IGNORECASE,
-)
-_COUNTS = re.compile(r"\bhow (?:many|much)\b|\b(?:largest|smallest|greatest|least|minimum|maximum)\b", re.IGNORECASE)
-_NUMBER = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|dozen|once|twice|half|thirds?|quarter)\b",
-    re.IGNORECASE,
+_ASKS = ("?", "\uff1f", "calculate", "compute", "find ", "solve", "determine", "simplify", "estimate", "express ")
+_COUNTS = ("how many", "how much", "largest", "smallest", "greatest", "least", "minimum", "maximum")
+_NUMERALS = frozenset(
+    ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen", "once", "twice", "half")
+    + ("third", "thirds", "quarter")
 )
 _NUMBERS = 2
+_DIGITS = re.compile(r"\d+")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _LATEX = re.compile(r"\\[a-z(\[]|\$[^$\n]{0,80}[=^+][^$\n]{0,80}\$")
-_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _OPEN = re.compile(
     r"(?:^|[.!?:]\s|\n)\s{0,8}(?:please |can you |could you )?(?:describe|discuss|write|draft|compose|review"
     r"|summari[sz]e|translate"
@@ -38,21 +35,28 @@ _OPEN = re.compile(
 )
 
 
-def family_of(prompt: str, context: Context) -> Family:
-    """Tools offered: tool; two or more lettered options: mcq; code: code; numbers and a question: math; else chat."""
+def family_of(prompt: str, question: str, context: Context) -> Family:
+    """Tools offered: tool; two or more lettered options: mcq; code: code; numbers and a question: math; else chat.
+
+    `question` is the prompt without its samples of code.
+    """
     if context.tools:
         return "tool"
     if options(prompt):
         return "mcq"
     if _CODE.search(prompt):
         return "code"
-    return "math" if _is_math(without_samples(prompt)) else "chat"
+    return "math" if _is_math(question) else "chat"
 
 
 def _is_math(question: str) -> bool:
     """LaTeX; or numbers, or something to count, and a question that is not an open one."""
-    if _LATEX.search(question):
+    if ("\\" in question or "$" in question) and _LATEX.search(question):
         return True
-    numbers = len(_NUMBER.findall(_YEAR.sub(" ", question)))
-    enough = numbers >= _NUMBERS or (numbers > 0 and _COUNTS.search(question))
-    return bool(enough and _QUESTION.search(question) and not _OPEN.search(question))
+    asked = question.lower()
+    if not any(word in asked for word in _ASKS):
+        return False
+    numbers = sum(not _YEAR.fullmatch(digits) for digits in _DIGITS.findall(asked))
+    numbers += sum(word.strip(".,;:?!-") in _NUMERALS for word in asked.split())
+    enough = numbers >= _NUMBERS or (numbers > 0 and any(words in asked for words in _COUNTS))
+    return enough and not _OPEN.search(question)

@@ -7,6 +7,7 @@ the weights of the families tool and chat are set by hand, so nothing of them is
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ...core.errors import ConfigError
@@ -16,12 +17,13 @@ from .calibration import Calibration
 from .family import FAMILIES
 from .hand import EVERYWHERE
 from .learn import LEARNED, learned, with_gains
+from .prefix import Prefix
 from .profile import Weights, shipped
-from .records import Pair, read_pairs
+from .records import Pair, Record, read_pairs
 from .scoring import Score, score
 
 FOLDS = 10
-THRESHOLD = 0.7
+THRESHOLD, PIECE = 0.7, 20
 HEADER = f"{'pair':36} {'auroc':>6} {'apgr':>6} {'cpt50':>6} {'cpt80':>6} {'help':>6} {'error':>6}"
 
 
@@ -107,6 +109,26 @@ def _mean_of(family: str, rows: Sequence[Row]) -> Row:
     return Row(f"= {family}", *(mean([getattr(each, column) for each in rows]) for column in columns))
 
 
+def cuts(pairs: Sequence[Pair]) -> Iterator[str]:
+    """What reading along would have cut short: of right answers, of wrong ones, and the characters that it saves."""
+    yield f"\ncut short while streaming\n{'pair':36} {'right':>6} {'wrong':>6} {'saved':>6}"
+    for pair in pairs:
+        read = [(_characters_read(record), len(record.response), record.small > 0.5) for record in pair.records]
+        right = [float(seen < length) for seen, length, good in read if good]
+        wrong = [float(seen < length) for seen, length, good in read if not good]
+        saved = 1 - sum(seen for seen, _, _ in read) / max(1, sum(length for _, length, _ in read))
+        yield f"{pair.name:36} {mean(right):6.4f} {mean(wrong):6.4f} {saved:6.4f}"
+
+
+def _characters_read(record: Record) -> int:
+    """Up to where the answer is given up; it comes in pieces of twenty characters."""
+    watcher = Prefix(offers_tools=bool(record.context.tools))
+    for start in range(0, len(record.response), PIECE):
+        if watcher.feed(record.response[start : start + PIECE]):
+            break
+    return watcher.length
+
+
 def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
     """How sure the figures of one pair are."""
     measures: dict[str, Measure] = {"apgr": apgr, "cpt80": lambda s, a, b: cpt(s, a, b, 0.8)}
@@ -119,7 +141,7 @@ def main(arguments: Sequence[str]) -> None:
     if len(arguments) != 1:
         raise ConfigError("One argument is needed: the folder with the recorded answers.")
     pairs = read_pairs(Path(arguments[0]))
-    for line in tables(pairs):
+    for line in chain(cuts(pairs), tables(pairs)):
         print(line, flush=True)
     for pair in pairs:
         if pair.small_model == "mixtral-8x7b" and pair.family == "math":

@@ -1,4 +1,4 @@
-"""Learns the shipped weights: `python -m ai_battle.collaboration._stuck.learn DATA_DIR`.
+"""Learns the shipped weights: `python -m ai_battle.collaboration._stuck.learn DATA_DIR [WITHOUT_MODEL FILE]`.
 
 Only data whose licence allows it is learned on. What has none, or too little data, has weights set by hand.
 """
@@ -121,8 +121,9 @@ def _short(value: float) -> float:
     return round(value, 4)
 
 
-def shipped_file(folder: Path) -> str:
-    pairs = read_pairs(folder, *LICENSED)
+def shipped_file(folder: Path, without: str = "") -> str:
+    """`without` names a small model whose answers are left out."""
+    pairs = [pair for pair in read_pairs(folder, *LICENSED) if pair.small_model != without]
     families = {}
     for family in FAMILIES:
         own = [pair for pair in pairs if pair.family == family]
@@ -139,9 +140,12 @@ def shipped_file(folder: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if len(arguments) != 1:
-        raise ConfigError("One argument is needed: the folder with the recorded answers.")
-    Path(__file__).with_name(FILE).write_text(shipped_file(Path(arguments[0])), encoding="utf-8")
+    if len(arguments) not in (1, 3):
+        raise ConfigError(
+            "The folder with the recorded answers is needed; and, to leave a model out, its name and a file."
+        )
+    folder, without, file = [*arguments, "", Path(__file__).with_name(FILE)][:3]
+    Path(file).write_text(shipped_file(Path(folder), str(without)), encoding="utf-8")
 
 
 if __name__ == "__main__":

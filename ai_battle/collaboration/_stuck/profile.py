@@ -82,5 +82,10 @@ def logit(head: Head, standard: Mapping[str, float]) -> float:
 
 @cache
 def shipped() -> Weights:
-    data = json.loads(files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
+    return read(files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
+
+
+def read(text: str) -> Weights:
+    """The weights of a file as the learning script writes it."""
+    data = json.loads(text)
     return Weights({family: Profile.read(data["families"][family]) for family in FAMILIES}, data["everywhere"])

@@ -5,15 +5,15 @@ import re
 from collections.abc import Mapping
 
 from ....signals.quantities import quantities
-from ....signals.words import content_stems
+from ....signals.stems import share, stems
 from ..case import Case
 
 _NOT_LISTED = re.compile(
     r"\bnot (?:listed|among|in the options|one of|given)\b|\bclosest\b|\bnone of the (?:options|choices|answers)\b"
     r"|\bdoes(?:n't| not) match any\b|\bno (?:correct|matching) option\b",
-    re.IGNORECASE,
 )
-_ANNOUNCED = re.compile(r"\b(?:the )?(?:final |correct |best )?answer\b", re.IGNORECASE)
+_ARTICLE = 4
+_DIGIT = re.compile(r"\d")
 _SHORT = 25
 _FACTORS = (1.0, 100.0, 0.01, 1000.0, 0.001)
 
@@ -21,7 +21,7 @@ _FACTORS = (1.0, 100.0, 0.01, 1000.0, 0.001)
 def check(case: Case) -> dict[str, float]:
     options = case.options
     picked = case.final.key if case.final else ""
-    before = _working(case.text)
+    before = _before_answer(case.lowered)
     return {
         "no_pick": float(picked not in options),
         "not_listed": float(_NOT_LISTED.search(before) is not None),
@@ -32,11 +32,11 @@ def check(case: Case) -> dict[str, float]:
 
 
 def _about(picked: str, options: Mapping[str, str], before: str) -> dict[str, float]:
-    said = content_stems(before)
+    said = stems(before)
     longest = max(map(len, options.values()))
     return {
-        "pick_in_working": _overlap(options[picked], said),
-        "other_in_working": max(_overlap(text, said) for letter, text in options.items() if letter != picked),
+        "pick_in_working": share(stems(options[picked]), said),
+        "other_in_working": max(share(stems(text), said) for letter, text in options.items() if letter != picked),
         "pick_is_longest": float(len(options[picked]) == longest),
         "pick_is_late": list(options).index(picked) / (len(options) - 1),
         "pick_number_absent": float(_is_number(options[picked]) and not _named(options[picked], before)),
@@ -54,19 +54,14 @@ def _result_is_no_option(case: Case) -> bool:
     )
 
 
-def _working(text: str) -> str:
+def _before_answer(text: str) -> str:
     """What stands before the last announcement of an answer."""
-    announced = [found.start() for found in _ANNOUNCED.finditer(text)]
-    return text[: announced[-1]] if announced else text
-
-
-def _overlap(option: str, said: frozenset[str]) -> float:
-    words = content_stems(option)
-    return len(words & said) / max(1, len(words))
+    last = text.rfind("answer")
+    return text[: max(0, last - _ARTICLE)] if last >= 0 else text
 
 
 def _is_number(option: str) -> bool:
-    return len(option) < _SHORT and any(character.isdigit() for character in option)
+    return len(option) < _SHORT and _DIGIT.search(option) is not None
 
 
 def _named(option: str, text: str) -> bool:

@@ -1,12 +1,11 @@
 """Whether there is a final answer, how it is given, and what kind of number it is."""
 
-import re
 from fractions import Fraction
 
 from ....signals.numbers import numbers
 from ..case import Case
 
-_MARK = re.compile(r'####|\\boxed|"(?:final[ _]?)?answer"\s{0,8}:', re.IGNORECASE)
+_MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
 
 
 def check(case: Case) -> dict[str, float]:
@@ -15,7 +14,7 @@ def check(case: Case) -> dict[str, float]:
     return {
         "no_final": float(final is None),
         "final_unstated": float(final is None or not final.stated),
-        "final_unmarked": float(not _MARK.search(case.text)),
+        "final_unmarked": float(not any(mark in case.lowered for mark in _MARKS)),
         "final_fractional": float(value is not None and value.denominator != 1),
     }
 

@@ -27,9 +27,11 @@ def check(case: Case) -> dict[str, float]:
 
 def read_json(text: str) -> tuple[Any, bool]:
     """The JSON that a text is, or has in a code block, or ends with; and whether there is any."""
-    for block in (text, *(match[1] for match in _FENCED.finditer(text)), text[text.find("{") : text.rfind("}") + 1]):
-        try:
-            return json.loads(_LONE_BACKSLASH.sub(r"\\\\", block), strict=False), True
-        except (ValueError, RecursionError):
-            continue
+    fenced = [match[1] for match in _FENCED.finditer(text)] if "```" in text else []
+    for block in (*fenced, text[text.find("{") : text.rfind("}") + 1], text):
+        for written in (block, _LONE_BACKSLASH.sub(r"\\\\", block)) if "\\" in block else (block,):
+            try:
+                return json.loads(written, strict=False), True
+            except (ValueError, RecursionError):
+                continue
     return None, False

@@ -27,7 +27,7 @@ def _uses_earlier(case: Case) -> bool:
 
 
 def is_in(value: float, among: list[float]) -> bool:
-    return any(near(value, other) for other in among)
+    return value in among or any(near(value, other) for other in among)
 
 
 def near(a: float, b: float) -> bool:

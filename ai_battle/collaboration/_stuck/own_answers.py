@@ -1,0 +1,69 @@
+"""Answers of one's own to calibrate with: a file of JSON lines."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...core.errors import ConfigError
+from ...core.exchange import ToolSpec
+from .assessment import Context
+from .calibrating import Answer
+
+ANSWER = ("response", "small_response", "answer")
+GOOD = ("correct", "small_correct", "good")
+HELPER_GOOD = ("helper_correct", "large_correct")
+
+
+def read_answers(path: Path) -> list[Answer]:
+    """Each line is `{prompt, response, correct, helper_correct, tools}`, the last three where they are known.
+
+    The names of recorded pairs (`small_response`, `small_correct`, `large_correct`) do as well. Raises `ConfigError`
+    that names the line.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            answers = [_answer(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} can't be read: {error}") from error
+    if not answers:
+        raise ConfigError(f'{path} is empty: each line holds an answer, as {{"prompt": ..., "response": ...}}.')
+    return answers
+
+
+def _answer(line: str, where: str) -> Answer:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"{where}: is no JSON: {error}") from error
+    if not isinstance(row, Mapping):
+        raise ConfigError(f"{where}: must be an object, not {type(row).__name__}")
+    prompt, response = _text(row, ("prompt",), where), _text(row, ANSWER, where)
+    context = Context(tools=tuple(_tools(row.get("tools") or (), where)))
+    return Answer(prompt, response, _quality(row, GOOD, where), _quality(row, HELPER_GOOD, where), context)
+
+
+def _text(row: Mapping[str, Any], names: tuple[str, ...], where: str) -> str:
+    found = next((row[name] for name in names if name in row), None)
+    if not isinstance(found, str):
+        raise ConfigError(f"{where}: {names[0]} {'is missing' if found is None else 'must be text'}")
+    return found
+
+
+def _quality(row: Mapping[str, Any], names: tuple[str, ...], where: str) -> float | None:
+    name = next((name for name in names if row.get(name) is not None), "")
+    value = row.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
+        raise ConfigError(f"{where}: {name} must be true, false or a share from 0 to 1, not {value!r}")
+    return float(value)
+
+
+def _tools(written: Any, where: str) -> Iterator[ToolSpec]:
+    for entry in written if isinstance(written, list | tuple) else ():
+        said = entry.get("function", entry) if isinstance(entry, Mapping) else entry
+        if not isinstance(said, Mapping) or not isinstance(said.get("name"), str):
+            raise ConfigError(f"{where}: each of tools is an object with a name")
+        yield ToolSpec(said["name"], str(said.get("description") or ""), said.get("parameters") or {})

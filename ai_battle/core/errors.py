@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from .exchange import ModelResponse
+
 Again = Literal["never", "once", "always"]
 
 
@@ -38,8 +40,11 @@ class ProviderError(AIBattleError):
     """A model that did not answer.
 
     `again` says how often the same request may be sent anew, `retry_after` when (seconds), `partial` is the text that
-    came before the fault, `raw` the head of the body that could not be read.
+    came before the fault, `raw` the head of the body that could not be read. `response` is set where there is an
+    answer, which says nothing.
     """
+
+    response: ModelResponse | None = None
 
     def __init__(
         self,

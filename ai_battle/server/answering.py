@@ -8,7 +8,7 @@ from aiohttp import web
 
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, ProviderError
-from ..core.events import AttemptFailed, Event
+from ..core.events import AttemptFailed, Emit, Event
 from ..core.exchange import ModelResponse
 from .apis.api import Api, Asked
 from .refusing import BrokenOff, Left, said
@@ -40,8 +40,18 @@ class Call:
 
 async def whole(call: Call, client: ModelClient) -> tuple[bytes, ModelResponse]:
     """The body of an answer that is sent when it is complete; raises what the client raises."""
-    response = await client.complete(call.asked.request, call.tally)
-    return call.api.encode(response, call.asked.model), response
+    response = await _completed(call, client, call.tally)
+    return call.api.encode(response, call.asked), response
+
+
+async def _completed(call: Call, client: ModelClient, listen: Emit) -> ModelResponse:
+    """A model that has answered and said nothing is no error to a client of an API."""
+    try:
+        return await client.complete(call.asked.request, listen)
+    except ProviderError as error:
+        if error.response is None:
+            raise
+        return error.response
 
 
 class Stream:
@@ -56,7 +66,7 @@ class Stream:
         self._http = http
         self._call = call
         self._tally = call.tally
-        self._writer = call.api.writer(call.asked.model, usage=call.asked.usage, input_tokens=call.tokens)
+        self._writer = call.api.writer(call.asked, call.tokens)
         self._response = web.StreamResponse()
         self._loop = asyncio.get_running_loop()
         self._spoke = self._loop.time()
@@ -66,7 +76,7 @@ class Stream:
 
     async def answer(self, client: ModelClient) -> ModelResponse:
         """Raises what the client raises, `BrokenOff` and `Left`; what was sent until then stands."""
-        response = await client.complete(self._call.asked.request, self._hear)
+        response = await _completed(self._call, client, self._hear)
         await self._send(self._writer.finish(response))
         return response
 
@@ -97,8 +107,13 @@ class Stream:
                 self._tally.heard()
             return
         await self._tally(event)
-        if isinstance(event, AttemptFailed) and self._tally.first_token is not None:
+        if isinstance(event, AttemptFailed) and self._is_bound:
             raise BrokenOff(ProviderError(event.reason, status=event.status, request_id=event.request_id))
+
+    @property
+    def _is_bound(self) -> bool:
+        """Whether a strategy must not go on with another attempt, for what was read of this one stands."""
+        return self._tally.first_token is not None and not self._call.route.is_direct
 
     async def _send(self, data: bytes) -> None:
         if self._pinging and not self._pinging.done():

@@ -15,7 +15,9 @@ def heard(response: ModelResponse, reason: str = "") -> ModelResponse:
     """The answer, when it says something; `reason` is the provider's own for a silence. Raises `ProviderError`."""
     if says_something(response.message):
         return response
-    raise _silence(response, reason)
+    error = _silence(response, reason)
+    error.response = response
+    raise error
 
 
 def says_something(message: Message) -> bool:

@@ -2,13 +2,15 @@
 
 import random
 from collections.abc import Callable, Sequence
+from math import nan
 
 from ._measures import apgr, auroc, calibration_error, cpt, curve, pgr
 
-__all__ = ["Measure", "apgr", "auroc", "calibration_error", "cpt", "curve", "interval", "mean", "pgr"]
+__all__ = ["Measure", "apgr", "auroc", "calibration_error", "cpt", "curve", "interval", "intervals", "mean", "pgr"]
 
 Numbers = Sequence[float]
 Measure = Callable[[Numbers, Numbers, Numbers], float]
+Measures = Callable[[Numbers, Numbers, Numbers], Numbers]
 BOOTSTRAPS = 300
 
 
@@ -18,13 +20,21 @@ def mean(values: Numbers) -> float:
 
 def interval(measure: Measure, scores: Numbers, small: Numbers, large: Numbers) -> tuple[float, float]:
     """95 of 100 bootstrap samples lie in it; the same each time."""
+    return intervals(lambda s, a, b: (measure(s, a, b),), scores, small, large)[0]
+
+
+def intervals(measures: Measures, scores: Numbers, small: Numbers, large: Numbers) -> list[tuple[float, float]]:
+    """That of each of several measures, all taken of the same samples."""
     dice = random.Random(0)  # noqa: S311 - statistics
     count = len(scores)
-    found = []
+    found: list[Numbers] = []
     for _ in range(BOOTSTRAPS):
-        drawn = [dice.randrange(count) for _ in range(count)]
-        value = measure([scores[p] for p in drawn], [small[p] for p in drawn], [large[p] for p in drawn])
-        if value == value:  # a sample in which both models are equally good has none
-            found.append(value)
-    found.sort()
-    return (found[int(0.025 * len(found))], found[int(0.975 * len(found))]) if found else (float("nan"), float("nan"))
+        drawn = dice.choices(range(count), k=count)
+        found.append(measures([scores[p] for p in drawn], [small[p] for p in drawn], [large[p] for p in drawn]))
+    return [_middle(values) for values in zip(*found, strict=True)]
+
+
+def _middle(values: Numbers) -> tuple[float, float]:
+    """A sample in which both models are equally good has no value."""
+    known = sorted(value for value in values if value == value)
+    return (known[int(0.025 * len(known))], known[int(0.975 * len(known))]) if known else (nan, nan)

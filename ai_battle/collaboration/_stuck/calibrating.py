@@ -1,5 +1,6 @@
 """Calibrates a detector on answers of one's own: by a help rate without any label, by labels with a target."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -196,13 +197,13 @@ def _rate(target: Target, gains: Sequence[float], small: Sequence[float], large:
 def _cut_at(
     rate: float, gains: Sequence[float], corrections: Mapping[Family, Mapping[str, Mapping[str, float]]]
 ) -> Calibration:
-    """The gain that this share of the answers has or exceeds."""
-    ordered = sorted(gains, reverse=True)
-    helped = round(rate * len(ordered))
-    cut = ordered[0] + 1e-6 if helped == 0 else ordered[helped - 1]
-    share = mean([float(gain >= cut) for gain in gains])
-    error = SURE * (rate * (1 - rate) / len(ordered)) ** 0.5
-    return Calibration(round(cut, 6) - 1e-6, round(share, 4), round(error, 4), corrections)
+    """The gain that about this share of the answers has or exceeds; equal ones are helped all or none."""
+    ordered = sorted(gains)
+    candidates = [*dict.fromkeys(ordered), ordered[-1] + 1e-6]
+    shares = {cut: 1 - bisect_left(ordered, cut) / len(ordered) for cut in candidates}
+    cut = min(candidates, key=lambda each: abs(shares[each] - rate))
+    error = SURE * (rate * (1 - rate) / len(gains)) ** 0.5
+    return Calibration(round(cut, 6) - 1e-6, round(shares[cut], 4), round(error, 4), corrections)
 
 
 def _points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:

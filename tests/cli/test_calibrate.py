@@ -1,0 +1,109 @@
+"""`ai-battle calibrate`: when help is due, from answers of one's own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.cli import _exit_code
+
+RIGHT = "There are 7 trays of 24 rolls, so 7 * 24 = 168 rolls. The answer is 168."
+WRONG = "There are 7 trays of 24 rolls, so 7 * 24 = 158 rolls. The answer is 158."
+PROMPT = "A tray holds 24 rolls. How many rolls are on 7 trays?"
+
+
+def row(n: int, **more: Any) -> dict[str, Any]:
+    good = n % 3 > 0
+    return {"prompt": PROMPT, "response": RIGHT if good else WRONG, "correct": good, "helper_correct": True, **more}
+
+
+def without_labels(n: int) -> dict[str, Any]:
+    return {"prompt": PROMPT, "response": RIGHT if n % 3 else WRONG}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Any:
+    def write(rows: list[Any]) -> str:
+        path = tmp_path / "own.jsonl"
+        path.write_text("\n".join(each if isinstance(each, str) else json.dumps(each) for each in rows))
+        return str(path)
+
+    return write
+
+
+def test_a_help_rate_needs_no_labels(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code = _exit_code(["calibrate", data([without_labels(n) for n in range(60)]), "--target-help-rate", "0.33"])
+
+    said = capsys.readouterr().out
+    assert code == 0
+    assert "60 answers, without labels." in said
+    assert "33.3% of the answers get help (± 11.9%)" in said
+    assert "calibration: {" in said
+
+
+def test_a_target_of_quality_takes_as_little_help_as_it_needs(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    code = _exit_code(["calibrate", data([row(n) for n in range(90)]), "--target-quality", "1", "--json"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert (found["labels"], found["recommended"]) == (90, True)
+    assert found["calibration"]["help_rate"] == pytest.approx(1 / 3, abs=0.01)
+    assert found["curve"][0]["quality"] == pytest.approx(2 / 3, abs=0.01)
+    assert found["curve"][-1]["quality"] == 1
+
+
+def test_what_it_writes_decides_in_a_pair(data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made, picture = tmp_path / "own.json", tmp_path / "own.html"
+    target = ["--target-pgr", "1", "--out", str(made), "--report", str(picture)]
+
+    assert _exit_code(["calibrate", data([row(n) for n in range(90)]), *target]) == 0
+    assert f"calibration: {made}" in capsys.readouterr().out
+    assert json.loads(made.read_text())["cut"] > 0
+    assert "<svg" in picture.read_text()
+    assert "oracle" in picture.read_text()
+
+
+def test_help_that_brings_nothing_is_not_recommended(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row(n, helper_correct=n % 2 == 0) for n in range(60)]
+
+    assert _exit_code(["calibrate", data(rows), "--target-pgr", "0.8"]) == 0
+    assert "asking it brings nothing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("rows", "target", "message"),
+    [
+        ([without_labels(n) for n in range(60)], "--target-quality", "a help rate needs no labels"),
+        ([row(n) for n in range(10)], "--target-quality", "10 answers with labels are too few"),
+        ([without_labels(n) for n in range(10)], "--target-help-rate", "10 answers are too few"),
+        ([row(1, correct=True) for _ in range(60)], "--target-quality", "All 60 answers are right"),
+        ([row(0, correct=False) for _ in range(60)], "--target-quality", "All 60 answers are wrong"),
+        ([], "--target-quality", "is empty"),
+        ([row(1), "{"], "--target-quality", "own.jsonl:2: is no JSON"),
+        ([row(1), {"response": "x"}], "--target-quality", "own.jsonl:2: prompt is missing"),
+        ([row(1, correct="yes")], "--target-quality", "own.jsonl:1: correct must be true, false or a share"),
+    ],
+)
+def test_data_that_cannot_tell_says_why(
+    data: Any, rows: list[Any], target: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _exit_code(["calibrate", data(rows), target, "0.5"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_one_target_has_to_be_said(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = data([row(n) for n in range(60)])
+
+    assert _exit_code(["calibrate", path]) == 2
+    assert _exit_code(["calibrate", path, "--target-quality", "1", "--target-pgr", "1"]) == 2
+    assert "Say one target" in capsys.readouterr().err
+
+
+def test_dollars_need_the_price_of_an_answer(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = data([row(n) for n in range(60)])
+
+    assert _exit_code(["calibrate", path, "--max-cost", "0.001"]) == 2
+    assert "needs the price of one answer of the helper" in capsys.readouterr().err
+    assert _exit_code(["calibrate", path, "--max-cost", "0.001", "--helper-price", "0.004"]) == 0
+    assert "33.3% of the answers" in capsys.readouterr().out

@@ -39,12 +39,16 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request as it is sent; `left_out` are the options that this API does not have, `clamped` those sent lower."""
+    """A request as it is sent, with `headers` of its own.
+
+    `left_out` are the options that this API does not have, `clamped` those sent lower.
+    """
 
     path: str
     body: bytes
     left_out: tuple[str, ...] = ()
     clamped: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Dialect(Protocol):
@@ -98,7 +102,7 @@ class HttpClient(ModelClient):
     async def _attempt(self, question: Question, reader: Reader, emit: Emit) -> ModelResponse:
         async with (
             Clocks(self._limits.deadlines, self._where) as clocks,
-            self.transport.send("POST", question.path, question.body) as reply,
+            self.transport.send("POST", question.path, question.body, question.headers) as reply,
         ):
             if reply.status >= 300:
                 raise self.dialect.decode_error(reply.status, await reply.whole(), reply.headers)

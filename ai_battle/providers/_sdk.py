@@ -2,7 +2,7 @@
 
 import os
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,7 +16,7 @@ from ..core.borders import foreign_code
 from ..core.errors import ProviderError
 from . import _scope
 from ._faults import connection_fault
-from ._transport import MOST_REDIRECTS, REDIRECTS, Address, Reply, Transport, redirected, too_many_redirects
+from ._transport import MOST_REDIRECTS, NO_HEADERS, REDIRECTS, Address, Reply, Transport, redirected, too_many_redirects
 
 _PIECE = 64 * 1024
 _GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
@@ -54,8 +54,10 @@ class SdkTransport(Transport):
         )
 
     @asynccontextmanager
-    async def send(self, method: str, path: str, body: bytes = b"") -> AsyncIterator[Reply]:
-        response = await self._answered(method, path, body)
+    async def send(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
+    ) -> AsyncIterator[Reply]:
+        response = await self._answered(method, path, body, {**_headers(self.address), **headers})
         raw = _read_before(response.content) if response.is_closed else response.aiter_raw()
         packed = not response.is_closed and response.headers.get("content-encoding", "identity") != "identity"
         chunks = _inflated(raw) if packed else raw
@@ -66,20 +68,20 @@ class SdkTransport(Transport):
             await raw.aclose()
             await response.aclose()
 
-    async def _answered(self, method: str, url: str, body: bytes) -> Any:
+    async def _answered(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         for _ in range(MOST_REDIRECTS + 1):
-            response = await self._sent(method, url, body)
+            response = await self._sent(method, url, body, headers)
             if response.status_code not in REDIRECTS:
                 return response
             await response.aclose()
             url = redirected(self.address, str(response.request.url), response.headers)
         raise too_many_redirects(self.address)
 
-    async def _sent(self, method: str, url: str, body: bytes) -> Any:
+    async def _sent(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """What an SDK raises beyond broken connections (no credentials, a token that can't be had) does not pass."""
         with foreign_code(str(self.address), ProviderError):
             try:
-                return await self._send(await self._client(), method, url, body)
+                return await self._send(await self._client(), method, url, body, headers)
             except self._breaks as error:
                 raise connection_fault(error, str(self.address), self.address.start) from error
 
@@ -89,10 +91,10 @@ class SdkTransport(Transport):
         key = (SdkTransport, self._sdk.package, self.address.base_url, *self.address.headers.items())
         return await _scope.opened(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
 
-    async def _send_through(self, client: Any, method: str, url: str, body: bytes) -> Any:
+    async def _send_through(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """Through `openai` or `anthropic`: their status errors are answers to us."""
         options = {
-            "headers": _headers(self.address),
+            "headers": headers,
             "timeout": self._timeout,
             "max_retries": 0,
             "follow_redirects": False,
@@ -106,10 +108,10 @@ class SdkTransport(Transport):
         except self._package.APIStatusError as error:
             return error.response
 
-    async def _send_raw(self, client: Any, method: str, url: str, body: bytes) -> Any:
+    async def _send_raw(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """Through `ollama`, which has no way for bytes of its own but the HTTP client inside."""
         http = client._client
-        request = http.build_request(method, url, content=body, headers=_headers(self.address), timeout=self._timeout)
+        request = http.build_request(method, url, content=body, headers=headers, timeout=self._timeout)
         return await http.send(request, stream=True, follow_redirects=False)
 
     def _reading(self, chunks: AsyncIterator[bytes]) -> Callable[[], Awaitable[bytes]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
 from ipaddress import ip_address
-from types import TracebackType
+from types import MappingProxyType, TracebackType
+from typing import TypeAlias
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -22,8 +23,10 @@ from ._faults import connection_fault, shown
 MOST_BYTES = 16 * 2**20
 MOST_REDIRECTS = 3
 REDIRECTS = frozenset({301, 302, 307, 308})
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _LARGE = 2**20
 _FOR_THE_END = 0.25
+Headers: TypeAlias = CIMultiDict[str]
 _BREAKS = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
 
 
@@ -87,8 +90,10 @@ class Transport(ABC):
     address: Address
 
     @abstractmethod
-    def send(self, method: str, path: str, body: bytes = b"") -> AbstractAsyncContextManager[Reply]:
-        """One request; leaving the context before the answer's end closes the connection."""
+    def send(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
+    ) -> AbstractAsyncContextManager[Reply]:
+        """One request, with `headers` of its own; leaving the context before the answer's end closes the connection."""
 
 
 def redirected(address: Address, url: str, headers: Mapping[str, str]) -> str:
@@ -118,25 +123,26 @@ class AiohttpTransport(Transport):
         self._proxy = _proxy_for(base)
         self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **address.headers})
 
-    def send(self, method: str, path: str, body: bytes = b"") -> "_Exchange":
-        return _Exchange(self, method, URL(self._root + path), body)
+    def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS) -> "_Exchange":
+        mine = CIMultiDict({**self._headers, **headers}) if headers else self._headers
+        return _Exchange(self, (method, URL(self._root + path), body, mine))
 
-    async def answered(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
+    async def answered(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
         """The answer after redirects within the same origin; to another origin nothing is sent."""
         for _ in range(MOST_REDIRECTS + 1):
-            response = await self._sent(method, url, body)
+            response = await self._sent(method, url, body, headers)
             if response.status not in REDIRECTS:
                 return response
             response.close()
             url = URL(redirected(self.address, str(url), response.headers))
         raise too_many_redirects(self.address)
 
-    async def _sent(self, method: str, url: URL, body: bytes) -> aiohttp.ClientResponse:
+    async def _sent(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
         session = await _scope.opened(AiohttpTransport, _session)
         data = BytesIO(body) if len(body) > _LARGE else body or None
         try:
             return await session.request(
-                method, url, data=data, headers=self._headers, timeout=self._timeout,
+                method, url, data=data, headers=headers, timeout=self._timeout,
                 allow_redirects=False, proxy=self._proxy,
             )  # fmt: skip
         except _BREAKS as error:
@@ -146,9 +152,9 @@ class AiohttpTransport(Transport):
 class _Exchange(AbstractAsyncContextManager[Reply]):
     """One request and the answer to it."""
 
-    def __init__(self, transport: AiohttpTransport, method: str, url: URL, body: bytes) -> None:
+    def __init__(self, transport: AiohttpTransport, asked: tuple[str, URL, bytes, Headers]) -> None:
         self._transport = transport
-        self._asked = (method, url, body)
+        self._asked = asked
 
     async def __aenter__(self) -> Reply:
         self._response = response = await self._transport.answered(*self._asked)

@@ -13,7 +13,10 @@ from ._http import HttpClient, Limits, Question
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Key, Settings, find_key, find_url, read_settings, secrets_in, stated_url
-from ._transport import Address, AiohttpTransport, Transport
+from ._transport import NO_HEADERS, Address, AiohttpTransport, Transport
+
+HEADERS = "anthropic headers"
+"""Under this name the `extra` of a request has HTTP headers that go with it to this API alone."""
 
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _URLS = ("ANTHROPIC_BASE_URL",)
@@ -54,7 +57,7 @@ class Messages:
         if self._cache and len(request.messages) > 1:
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=True, version=self._version)
-        return Question("/v1/messages", body, left_out, clamped)
+        return Question("/v1/messages", body, left_out, clamped, request.extra.get(HEADERS, NO_HEADERS))
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         return advice(error, "anthropic", self.model, self._key, there)

@@ -1,6 +1,7 @@
 """`ai-battle serve`: models, pairs, boost loops and cascades behind an address."""
 
 import os
+from functools import partial
 
 import click
 
@@ -13,7 +14,7 @@ def command(config: str, host: str | None, port: int | None) -> None:
     """Serve models as an Anthropic- and OpenAI-compatible server.
 
     CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL say what
-    answers to names with opus, sonnet and haiku.
+    answers to names with opus, sonnet and haiku. Each request is a line of JSON on stderr (LOG_LEVEL).
     """
     import asyncio
 
@@ -21,4 +22,5 @@ def command(config: str, host: str | None, port: int | None) -> None:
 
     over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     told = Told(config, os.environ, over)
-    asyncio.run(serve(told, told.plan(), lambda line: click.echo(line, err=True)))
+    say = partial(click.echo, err=True)
+    asyncio.run(serve(told, told.plan(), say, say))

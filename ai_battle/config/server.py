@@ -50,7 +50,7 @@ class ServerLimits(Section):
 
     body_mb: Annotated[float, Field(gt=0, le=1024), AS_NUMBER] = Field(default=32, description="The largest request.")
     concurrent: Positive = Field(default=512, description="Requests that are answered at once.")
-    queue: Count = Field(default=512, description="Requests that wait for their turn; more get 529.")
+    queue: Count = Field(default=512, description="Requests that wait for their turn; more are turned away.")
     header_seconds: Seconds = Field(default=10, description="For the head of a request.")
     body_seconds: Seconds = Field(default=30, description="For the body of a request.")
     connections: Positive = Field(default=4096, description="Open connections.")
@@ -77,6 +77,7 @@ class Server(Section):
     request_timeout: Seconds = Field(default=600, description="Seconds that an answer may take.")
     limits: ServerLimits = Field(default=ServerLimits(), description="What one worker takes on.")
     plans: PlanCache = Field(default=PlanCache(), description="Cache of boost plans.")
+    state: str = Field(default="", description="Folder for what keys have spent; usually in XDG_STATE_HOME.")
     log_content: bool = Field(default=False, description="Whether requests and answers go into the log.")
 
 

@@ -13,6 +13,8 @@ from ..config.server import RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._names import parse
+from .breaker import Breaker, endpoint_of
+from .plans import Planned, Plans
 from .routes import Route, Routes
 
 WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
@@ -31,6 +33,7 @@ class Builder:
     boost: BoostSettings | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     models: list[Model] = field(default_factory=list)
+    plans: Plans = field(default_factory=Plans)
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
@@ -38,7 +41,7 @@ class Builder:
         """Raises `ConfigError` for what can't be made, with the route's name."""
         named = {name: self._named(name, settings) for name, settings in self.server.routes.items()}
         self._tiers = {tier: self._tier(tier, settings) for tier, settings in self._models_of_tiers()}
-        listed = {LISTED[tier]: replace(route, name=LISTED[tier]) for tier, route in self._tiers.items()}
+        listed = {route.name: route for route in self._tiers.values()}
         return Routes({**listed, **named}, self._other)
 
     def _models_of_tiers(self) -> Iterator[tuple[str, HelperSettings]]:
@@ -76,19 +79,21 @@ class Builder:
                 return self._boosted(tier, model, self.boost)
         except ConfigError as error:
             raise ConfigError(f"{VARIABLES[tier]}: {error}") from error
-        return _direct(tier, model)
+        return _direct(LISTED[tier], model)
 
     def _boosted(self, tier: str, model: Model, boost: BoostSettings) -> Route:
         section = {"base_url": boost.base_url, "api_key": boost.api_key}
         around = replace(self.around, providers={**self.around.providers, "openai": section})
         planner = helper("boost", HelperSettings(type=f"openai/{boost.model}"), around)
-        self.models.append(planner)
+        planner = self._kept(planner)
+        if self.plans.size:
+            planner = replace(planner, client=Planned(planner.client, str(planner.name), self.plans))
         help_ = Help.model_validate(
             {"strategy": "boost", "helper_timeout": boost.timeout, "options": {"template": boost.template}}
         )
         recipe = Recipe(model, help_, {"secondary": planner})
         recipe.client()
-        return Route(tier, recipe.client, "boost", (str(model.name), str(planner.name)))
+        return Route(LISTED[tier], recipe.client, "boost", (str(model.name), str(planner.name)))
 
     def _of_gateway(self, settings: HelperSettings) -> HelperSettings:
         """A bare name is a model of the OpenAI-compatible address, where there is one."""
@@ -97,9 +102,12 @@ class Builder:
         return settings.model_copy(update={"type": f"openai/{settings.type}"}) if address and bare else settings
 
     def _model(self, voice: str, settings: HelperSettings, headers: Mapping[str, str]) -> Model:
-        model = helper(voice, settings, self._with_headers(settings, headers))
-        self.models.append(model)
-        return model
+        return self._kept(helper(voice, settings, self._with_headers(settings, headers)))
+
+    def _kept(self, model: Model) -> Model:
+        guarded = _guarded(model)
+        self.models.append(guarded)
+        return guarded
 
     def _with_headers(self, settings: HelperSettings, headers: Mapping[str, str]) -> Surroundings:
         more = {**self.headers, **headers}
@@ -125,9 +133,13 @@ class Builder:
         settings = HelperSettings(type=name)
         try:
             around = self._with_headers(settings, {})
-            return _direct(name, helper(name, settings, around)) if _says_provider(name) else None
+            return _direct(name, _guarded(helper(name, settings, around))) if _says_provider(name) else None
         except ConfigError:
             return None
+
+
+def _guarded(model: Model) -> Model:
+    return replace(model, client=Breaker(model.client, str(model.name), endpoint_of(model)))
 
 
 def _says_provider(name: str) -> bool:

@@ -5,40 +5,65 @@ import contextlib
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 
 from aiohttp import web
 
 from ..assembly.surroundings import Patience, Surroundings
 from ..collaboration._boost_settings import BoostSettings, boost_settings
+from ..config.mask import Mask
 from ..config.server import LoadedServer, Server, load_server
 from ..core.errors import ConfigError
 from . import settings
+from .admission import MEGABYTE, Admission, Bounds
 from .app import create_app
+from .auth import Keys, is_loopback
+from .budgets import Budgets, state_directory
 from .building import Builder
-from .served import MEGABYTE, Bounds, Generation, Served
+from .door import Door
+from .logging import RequestLog, Write, level_of
+from .plans import Plans
+from .served import Generation, Served
 
 LOOKS = 1.0
 """Seconds between two looks at the file."""
 GRACE = 60.0
 """Seconds that running answers have when the server is told to end."""
+KEEP_ALIVE = 75.0
+"""Seconds that a connection may wait for its next request: longer than nginx keeps one."""
+BACKLOG = 1024
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A configuration that can be served."""
+    """A configuration that can be served. `secrets` maps what must not be logged to its name."""
 
     server: Server
     generation: Generation
+    keys: Keys = field(default_factory=Keys)
     boost: BoostSettings | None = None
+    state: Path = Path()
+    level: str = "info"
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def bounds(self) -> Bounds:
         limits = self.server.limits
-        return Bounds(int(limits.body_mb * MEGABYTE), limits.max_tokens)
+        return Bounds(int(limits.body_mb * MEGABYTE), limits.body_seconds, limits.max_tokens)
+
+    def served(self, write: Write) -> Served:
+        limits = self.server.limits
+        return Served(
+            self.generation,
+            self.bounds,
+            self.keys,
+            Budgets.opened(self.state) if any(key.budget_usd is not None for key in self.server.keys) else Budgets(),
+            Admission(limits.concurrent, limits.queue),
+            log=RequestLog(write, self.level, Mask(self.secrets)),
+            log_content=self.server.log_content,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,56 +81,85 @@ class Told:
         server = settings.settled(written, document.environment)
         boost = boost_settings(document.environment)
         generation = _generation(document, server, boost)
-        if not _is_loopback(server.host) and not server.keys:
+        keys = settings.keys(server, document.environment, _upstreams(generation))
+        if not is_loopback(server.host) and not keys:
             raise ConfigError(
                 f"{server.host} can be reached from elsewhere, so clients need a key: set AI_BATTLE_SERVE_KEYS, "
                 "or write keys under server:."
             )
-        return Plan(server, generation, boost)
+        state = Path(server.state) if server.state else state_directory(document.environment)
+        level = level_of(document.environment.get("LOG_LEVEL", ""))
+        secrets = {**document.secret_names, **{key.key: "a key of this server" for key in keys}}
+        return Plan(server.model_copy(update={"keys": keys}), generation, Keys.of(keys), boost, state, level, secrets)
+
+
+def _upstreams(generation: Generation) -> set[str]:
+    return {model.name.provider for model in generation.models}
 
 
 def _generation(document: LoadedServer, server: Server, boost: BoostSettings | None) -> Generation:
     around = Surroundings.beside(document, Patience(0, server.request_timeout))
-    builder = Builder(server, around, boost, settings.headers(document.environment))
+    plans = Plans(server.plans.size, server.plans.seconds)
+    builder = Builder(server, around, boost, settings.headers(document.environment), plans=plans)
     routes = builder.routes()
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Generation(routes, tuple(builder.models))
-
-
-def _is_loopback(host: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return ip_address(host.strip("[]")).is_loopback
-    return host == "localhost"
+    return Generation(routes, tuple(builder.models), plans)
 
 
 @contextlib.asynccontextmanager
-async def listening(plan: Plan) -> AsyncIterator[tuple[Served, str]]:
-    """The server while the block runs, and its address; raises `ConfigError` when nobody can listen there."""
-    served = Served(plan.generation, plan.bounds)
-    runner = web.AppRunner(create_app(served), handler_cancellation=True, access_log=None, shutdown_timeout=GRACE)
+async def listening(plan: Plan, write: Write = len) -> AsyncIterator[tuple[Served, str]]:
+    """The server while the block runs, and its address; `write` gets the log.
+
+    Raises `ConfigError` when nobody can listen there.
+    """
+    served = plan.served(write)
+    runner = web.AppRunner(
+        create_app(served),
+        handler_cancellation=True,
+        access_log=None,
+        shutdown_timeout=GRACE,
+        keepalive_timeout=KEEP_ALIVE,
+    )
     await runner.setup()
-    site = web.TCPSite(runner, plan.server.host, plan.server.port)
     try:
-        try:
-            await site.start()
-        except OSError as error:
-            where = f"{plan.server.host}:{plan.server.port}"
-            raise ConfigError(f"Nobody can listen on {where}: {error.strerror}; choose another with --port.") from error
-        host, port = runner.addresses[0][:2]
-        yield served, f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        async with _open_door(runner, plan.server) as (host, port):
+            yield served, f"http://{f'[{host}]' if ':' in host else host}:{port}"
     finally:
         await runner.cleanup()
         await served.aclose()
 
 
-async def serve(told: Told, plan: Plan, say: Say) -> None:
-    """Until SIGINT or SIGTERM. `say` is told where it listens, what it serves, and of each change."""
+@contextlib.asynccontextmanager
+async def _open_door(runner: web.AppRunner, server: Server) -> AsyncIterator[tuple[str, int]]:
+    """Who was let in stays when the door is closed."""
+    inside = runner.server
+    assert inside is not None
+    door = Door(inside, server.limits.connections, server.limits.header_seconds)
+    loop = asyncio.get_running_loop()
+    try:
+        listener = await loop.create_server(door, server.host, server.port, backlog=BACKLOG)
+    except OSError as error:
+        where = f"{server.host}:{server.port}"
+        raise ConfigError(f"Nobody can listen on {where}: {error.strerror}; choose another with --port.") from error
+    try:
+        host, port = listener.sockets[0].getsockname()[:2]
+        yield host, port
+    finally:
+        listener.close()
+        door.close()
+
+
+async def serve(told: Told, plan: Plan, say: Say, write: Write) -> None:
+    """Until SIGINT or SIGTERM. `say` is told where it listens, what it serves, and of each change.
+
+    `write` gets a line for each request.
+    """
     over, again = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number, event in ((signal.SIGINT, over), (signal.SIGTERM, over), (signal.SIGHUP, again)):
         loop.add_signal_handler(number, event.set)
-    async with listening(plan) as (served, address):
+    async with listening(plan, write) as (served, address):
         for line in described(plan, address):
             say(line)
         watching = asyncio.create_task(_watch(told, again, lambda: _reload(told, served, say)))
@@ -153,5 +207,6 @@ async def _reload(told: Told, served: Served, say: Say) -> None:
     except ConfigError as error:
         say(f"The change is not taken up: {error}")
         return
+    served.keys, served.bounds, served.log_content = plan.keys, plan.bounds, plan.server.log_content
     await served.exchange(plan.generation)
     say(f"Taken up: {', '.join(route.name for route in plan.generation.routes)}")

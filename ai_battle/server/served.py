@@ -5,17 +5,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from ..assembly.models import Model
+from .admission import Admission, Bounds
+from .auth import Keys
+from .budgets import Budgets
+from .logging import RequestLog
+from .metrics import Metrics
+from .plans import Plans
 from .routes import Route, Routes
+from .tally import Tally
 
-MEGABYTE = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What one request may take: bytes of its body, tokens of its answer."""
-
-    body: int = 32 * MEGABYTE
-    max_tokens: int | None = None
+OTHER = "other"
+"""What routes are called together that clients came up with themselves."""
 
 
 @dataclass(slots=True)
@@ -24,6 +24,7 @@ class Generation:
 
     routes: Routes
     models: Sequence[Model] = ()
+    plans: Plans = field(default_factory=Plans)
     running: int = 0
     retired: bool = False
 
@@ -35,8 +36,16 @@ class Generation:
 
 @dataclass(slots=True)
 class Served:
+    """`keys`, `bounds` and `log_content` are those of the current configuration; the rest lives as long as it does."""
+
     current: Generation
     bounds: Bounds = field(default_factory=Bounds)
+    keys: Keys = field(default_factory=Keys)
+    budgets: Budgets = field(default_factory=Budgets)
+    admission: Admission = field(default_factory=Admission)
+    metrics: Metrics = field(default_factory=Metrics)
+    log: RequestLog = field(default_factory=RequestLog)
+    log_content: bool = False
 
     @property
     def routes(self) -> Routes:
@@ -60,6 +69,15 @@ class Served:
         old.retired = True
         await old.close_if_done()
 
+    def account(self, tally: Tally) -> None:
+        """A request is over."""
+        tally.done()
+        self.budgets.add(tally.holder, tally.dollars)
+        name = tally.route.name if tally.route else ""
+        self.metrics.count(tally, name if not name or name in self.routes.named else OTHER)
+        self.log.tell(tally)
+
     async def aclose(self) -> None:
+        self.budgets.close()
         self.current.retired = True
         await self.current.close_if_done()

@@ -1,14 +1,15 @@
 """What a server is told: by its file, and by its environment where the file leaves something open."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from ..config._values import Section
-from ..config.server import Server
+from ..config.server import ServeKey, Server
 from ..core.errors import ConfigError
 
+FALLBACK = "ANTHROPIC_API_KEY"
 HEADER = "CUSTOM_HEADER_"
 VARIABLES = {
     "host": "HOST",
@@ -39,6 +40,14 @@ def headers(environment: Mapping[str, str]) -> dict[str, str]:
     """`CUSTOM_HEADER_X_TEAM=blue` is `X-TEAM: blue` on each request to an upstream."""
     found = ((name.removeprefix(HEADER), value) for name, value in environment.items() if name.startswith(HEADER))
     return {name.replace("_", "-"): value for name, value in found if name}
+
+
+def keys(server: Server, environment: Mapping[str, str], providers: Container[str]) -> tuple[ServeKey, ...]:
+    """What clients present: without any keys `ANTHROPIC_API_KEY`, unless it is needed to ask Anthropic itself."""
+    fallback = environment.get(FALLBACK, "").strip()
+    if server.keys or not fallback or "anthropic" in providers:
+        return server.keys
+    return (ServeKey(key=fallback, name=FALLBACK),)
 
 
 def _said(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ async def test_a_route_of_the_file_is_a_pair(fakes: FakeProviders, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("server: {rutes: {}}", "server.rutes: unknown key; did you mean 'routes'?"),
+        ("server: {rutes: {}}", "server.rutes: unknown key; did you mean 'routes'"),
         ("server: {port: 70000}", "server.port: must be at most 65,535, not 70000"),
         ("server: {routes: {a: {secondary: gpt-4o}}}", "server.routes.a.model: is missing"),
         ("server: {routes: {a: {model: gtp-4o}}}", "server.routes.a: "),

@@ -1,0 +1,69 @@
+"""Upstreams that are down, or ask for rest, are left alone: whoever asks then is told at once when to come back."""
+
+from collections.abc import Iterable, Mapping
+from math import ceil
+from typing import Any
+
+from ..assembly.models import Model
+from ..core.client import ModelClient
+from ..core.errors import RateLimited, Unreachable
+from ..core.events import Emit, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..providers._traffic import FAILURES, Traffic, traffic_of
+
+LONGEST = 60.0
+"""Seconds for which an upstream is left alone at most, whatever it says: its clients share its limit unevenly."""
+
+
+class Breaker(ModelClient):
+    """Before a client without retries, which would wait itself. All clients of one endpoint share what is known of it.
+
+    A single 429 is passed on and nothing else happens, as clients have limits of their own upstream; `FAILURES` in a
+    row are a provider that wants to be left alone.
+    """
+
+    def __init__(self, client: ModelClient, model: str, endpoint: str) -> None:
+        self.client = client
+        self.model = model
+        self.endpoint = endpoint
+        self._limited = 0
+
+    @property
+    def traffic(self) -> Traffic:
+        return traffic_of(self.endpoint)
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if wait := self.traffic.waiting():
+            raise self._left_alone(wait)
+        try:
+            response = await self.client.complete(request, emit)
+        except RateLimited as error:
+            self._limited += 1
+            if error.retry_after and self._limited >= FAILURES:
+                self.traffic.close_for(min(error.retry_after, LONGEST))
+            raise
+        self._limited = 0
+        return response
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+    def _left_alone(self, wait: float) -> Unreachable | RateLimited:
+        reason = self.traffic.reason
+        text = f"{self.model} is not called for another {ceil(wait)} s: {reason}."
+        if self._limited >= FAILURES:
+            return RateLimited(text, status=429, retry_after=ceil(wait))
+        return Unreachable(text, status=503, retry_after=ceil(wait))
+
+
+def endpoint_of(model: Model) -> str:
+    """Under which its calls are counted."""
+    return model.endpoint or model.name.provider
+
+
+def readiness(models: Iterable[Model]) -> tuple[bool, Mapping[str, Any]]:
+    """Whether any upstream can be asked, and which can't, from what earlier calls came to; nobody is called."""
+    waits = {str(model.name): ceil(traffic_of(endpoint_of(model)).waiting()) for model in models}
+    upstreams = {name: {"up": not wait, **({"retry_after": wait} if wait else {})} for name, wait in waits.items()}
+    ready = not waits or not all(waits.values())
+    return ready, {"status": "ready" if ready else "no upstream answers", "upstreams": upstreams}

@@ -1,0 +1,117 @@
+"""What one request came to, counted while it is answered."""
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from traceback import walk_tb
+from uuid import uuid4
+
+from ..core.errors import AIBattleError, Unreachable
+from ..core.events import AttemptFailed, Event, ModelReplied
+from ..core.exchange import NOTHING_USED, Usage
+from ..core.helping import BoostStep, HelpAsked
+from .auth import ANYBODY, Holder
+from .refusing import BrokenOff, Crashed, Denied, said
+from .routes import Route
+
+LEFT = 499
+"""What the log and the metrics say of a client that did not wait for its answer."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """A listener. `first_token` is in seconds after the start; `dollars` is the known part of what the usage cost.
+
+    `error` is the kind of what went wrong, `reason` its words where they can't hold any of the conversation.
+    """
+
+    api: str
+    request_id: str = field(default_factory=lambda: f"req_{uuid4().hex[:24]}")
+    started: float = field(default_factory=perf_counter)
+    holder: Holder = ANYBODY
+    route: Route | None = None
+    model: str = ""
+    stream: bool = False
+    status: int = 200
+    seconds: float = 0.0
+    first_token: float | None = None
+    usage: Usage = NOTHING_USED
+    dollars: float = 0.0
+    helped: bool = False
+    outcomes: list[str] = field(default_factory=list)
+    upstream_errors: list[str] = field(default_factory=list)
+    error: str = ""
+    reason: str = ""
+    content: dict[str, str] = field(default_factory=dict)
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case ModelReplied(usage=usage):
+                self.usage = usage if self.usage is NOTHING_USED else self.usage + usage
+                self.dollars += usage.cost_usd or 0.0
+            case HelpAsked():
+                self.helped = True
+            case BoostStep(outcome=outcome):
+                self.outcomes.append(outcome)
+            case AttemptFailed():
+                self.upstream_errors.append(_kind(event))
+
+    def heard(self) -> None:
+        """The first of the answer is on its way to the client."""
+        if self.first_token is None:
+            self.first_token = perf_counter() - self.started
+
+    def failed(self, error: AIBattleError) -> None:
+        self.status = said(error).status
+        cause = error.cause if isinstance(error, BrokenOff) else error
+        self.error = type(cause).__name__
+        if isinstance(cause, Unreachable | Denied):
+            self.reason = str(cause)
+        elif isinstance(cause, Crashed):
+            self.reason = _place(cause.__cause__)
+
+    def left(self) -> None:
+        self.status, self.error = LEFT, "Left"
+
+    def done(self) -> None:
+        self.seconds = perf_counter() - self.started
+
+    @property
+    def ids(self) -> dict[str, str]:
+        return {"x-request-id": self.request_id, "request-id": self.request_id}
+
+    @property
+    def early(self) -> dict[str, str]:
+        """What is known for certain while the answer is still coming, as headers for the client."""
+        told = self.ids
+        if self.route:
+            told["x-ai-battle-route"] = self.route.name
+            if self.route.strategy:
+                told["x-ai-battle-strategy"] = self.route.strategy
+        if self.helped:
+            told["x-ai-battle-helped"] = "true"
+        if self.outcomes:
+            told["x-ai-battle-loops"] = str(len(self.outcomes))
+        return told
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The same when all is known."""
+        told = self.early
+        if self.route and self.route.strategy:
+            told |= {"x-ai-battle-helped": str(self.helped).lower(), "x-ai-battle-loops": str(len(self.outcomes))}
+        if self.usage is not NOTHING_USED and self.usage.cost_usd is not None:
+            told["x-ai-battle-cost-usd"] = f"{self.usage.cost_usd:.6f}"
+        return told
+
+
+def _place(crash: BaseException | None) -> str:
+    """Where it happened, without words, which could be the conversation's."""
+    frames = [*walk_tb(crash.__traceback__ if crash else None)]
+    where = f" at {frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
+    return f"{type(crash).__name__}{where}"
+
+
+def _kind(event: AttemptFailed) -> str:
+    if event.timed_out:
+        return "timeout"
+    return f"http_{event.status}" if event.status else "connection"

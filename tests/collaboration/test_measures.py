@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.collaboration._logistic import fit, sigmoid
+from ai_battle.collaboration._logistic import fit
 from ai_battle.collaboration._measures import apgr, auroc, calibration_error, cpt, curve, pgr
+from ai_battle.collaboration._stuck.regression import probability
 
 SMALL, LARGE = [1, 0, 0, 1, 0], [1, 1, 1, 0, 1]
 PERFECT = [0, 1, 1, -1, 1]
@@ -63,13 +64,13 @@ def test_a_quality_that_holds_has_no_calibration_error() -> None:
 def test_the_weights_that_made_the_data_are_found() -> None:
     chance = random.Random(4)
     rows = [{"a": chance.gauss(0, 1), "b": chance.gauss(3, 2), "same": 7.0} for _ in range(4000)]
-    labels = [float(chance.random() < sigmoid(0.5 + 2 * row["a"] - 0.5 * row["b"])) for row in rows]
+    labels = [float(chance.random() < probability(0.5 + 2 * row["a"] - 0.5 * row["b"])) for row in rows]
     found = fit(rows, labels, penalty=0.01)
     slopes = {name: weight / deviation for name, (_, deviation, weight) in found.features.items()}
     assert slopes["a"] == pytest.approx(2, abs=0.2)
     assert slopes["b"] == pytest.approx(-0.5, abs=0.1)
     assert slopes["same"] == pytest.approx(0, abs=1e-6)
-    assert found.probability({}) == pytest.approx(sigmoid(found.bias))
+    assert found.probability({}) == pytest.approx(probability(found.bias))
 
 
 def test_data_that_can_be_told_apart_have_finite_weights() -> None:

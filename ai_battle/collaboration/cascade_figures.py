@@ -1,0 +1,66 @@
+"""What a cascade of three models brings, measured: `python -m ai_battle.collaboration.cascade_figures DIR`.
+
+DIR holds recorded answers as `gsm8k.<small>.<large>.jsonl.gz`, of several small models to the same questions. The
+detector's weights are learned without any answer of the model that they judge.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..core.errors import ConfigError
+from ._stuck.figures import by_weights, left_out
+from ._stuck.records import Pair, read_pairs
+from .measures import mean
+
+CHAIN = ("qwen2-7b", "llama3.1-8b")
+THRESHOLD = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Cascaded:
+    """The share of right answers, of the cascade and of each of its models alone, and who was asked how often."""
+
+    quality: float
+    first: float
+    second: float
+    last: float
+    second_calls: float
+    last_calls: float
+
+
+def cascaded(folder: Path, chain: tuple[str, str] = CHAIN, threshold: float = THRESHOLD) -> Cascaded:
+    """The first model's answer where it will do, else the second's, else that of the first one's large model."""
+    pairs = read_pairs(folder, "gsm8k", "math-l5")
+    first, second = (_of(pairs, name) for name in chain)
+    if [each.prompt for each in first.records] != [each.prompt for each in second.records]:
+        raise ConfigError(f"{first.name} and {second.name} answer different questions.")
+    stuck = [_stuck(first, pairs, threshold), _stuck(second, pairs, threshold)]
+    both = [one and other for one, other in zip(*stuck, strict=True)]
+    answers = zip(*stuck, first.small, second.small, first.large, strict=True)
+    quality = mean([last if b and a else middle if a else own for a, b, own, middle, last in answers])
+    return Cascaded(
+        quality, mean(first.small), mean(second.small), mean(first.large), mean(stuck[0]), mean([*map(float, both)])
+    )
+
+
+def _of(pairs: Sequence[Pair], small: str) -> Pair:
+    found = next((pair for pair in pairs if pair.dataset == "gsm8k" and pair.small_model == small), None)
+    if found is None:
+        raise ConfigError(f"There are no answers of {small} to gsm8k.")
+    return found
+
+
+def _stuck(pair: Pair, pairs: Sequence[Pair], threshold: float) -> list[float]:
+    scores = by_weights(pair, left_out(pair, pairs))
+    return [float(bool(score.failed) or score.quality < threshold) for score in scores]
+
+
+def main(arguments: Sequence[str]) -> None:
+    for name, value in asdict(cascaded(Path(arguments[0] if arguments else "."))).items():
+        print(f"{name:13} {value:.3f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,117 @@
+"""What is said of peers, councils and cascades is counted from recorded answers, and can be counted again."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ai_battle.collaboration import cascade_figures
+from ai_battle.collaboration._agreement import WORTH, Ballot
+from ai_battle.collaboration._answer_tables import KINDS, Table, family, read_table
+from ai_battle.collaboration.agreement_figures import (
+    COUNCIL,
+    LOCAL,
+    RESERVE,
+    Attempt,
+    Beside,
+    calibrated,
+    council,
+    read_attempts,
+    unseen,
+    worth,
+)
+
+SAMPLE = Path(__file__).parent / "data" / "cascade"
+CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
+FOLDERS = [SAMPLE, CORPUS] if CORPUS.is_dir() else [SAMPLE]
+corpus_only = pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
+
+
+@pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.parent.name)
+def folder(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def table(folder: Path) -> Table:
+    return read_table(folder, "gsm8k")
+
+
+@pytest.fixture(scope="module")
+def attempts(folder: Path) -> list[Attempt]:
+    return unseen(read_attempts(folder), folder)
+
+
+@pytest.mark.parametrize("peer", ["gemma-2-9b-it", "Qwen2-7B-Instruct"])
+def test_one_peer_finds_wrong_answers_and_saves_large_calls(peer: str, attempts: list[Attempt], table: Table) -> None:
+    beside = Beside.of(attempts, table, peer)
+    assert beside.disagreement().auroc >= 0.90
+    for found in (beside.with_detector(), beside.calibrated()):
+        assert found.auroc >= 0.92
+        assert found.cpt80 <= 0.26
+
+
+def test_a_council_of_three_needs_few_large_calls(table: Table) -> None:
+    found = council(table, COUNCIL)
+    assert found.mean >= 0.85
+    assert found.large_calls <= 0.08
+
+
+def test_a_reserve_spares_large_calls_and_loses_nothing(table: Table) -> None:
+    three, four = council(table, COUNCIL), council(table, COUNCIL, RESERVE[:1])
+    assert four.large_calls < three.large_calls
+    assert four.mean >= three.mean
+
+
+def test_a_calibrated_council_recovers_nine_tenths(table: Table) -> None:
+    found = calibrated(table, COUNCIL)
+    assert found.mean >= 0.90
+    assert found.large_calls <= 0.10
+
+
+@corpus_only
+def test_every_peer_will_do() -> None:
+    table, attempts = read_table(CORPUS, "gsm8k"), unseen(read_attempts(CORPUS), CORPUS)
+    for peer in LOCAL:
+        found = Beside.of(attempts, table, peer).with_detector()
+        assert found.auroc >= 0.92
+        assert found.cpt80 <= 0.26
+
+
+@corpus_only
+def test_what_a_vote_is_worth_was_counted() -> None:
+    measured = {dataset: worth(read_table(CORPUS, dataset)).odds for dataset in KINDS}
+    agrees, differs = zip(measured["gsm8k"], measured["math-l5"], strict=True)
+    assert WORTH["number"][0] == pytest.approx((agrees[0] * agrees[1]) ** 0.5, rel=0.05)
+    assert WORTH["number"][1] == pytest.approx((differs[0] * differs[1]) ** 0.5, rel=0.05)
+    assert WORTH["code"] == pytest.approx(measured["crux"], rel=0.05)
+    assert WORTH["option"] == pytest.approx(measured["mmlu-pro"], rel=0.05)
+
+
+@corpus_only
+def test_a_cascade_is_better_than_its_small_models_with_few_large_calls() -> None:
+    found = cascade_figures.cascaded(CORPUS)
+    assert found.quality == pytest.approx(0.888, abs=0.01)
+    assert found.last_calls == pytest.approx(0.048, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("model", "kin"),
+    [
+        ("Meta-Llama-3.1-8B-Instruct", "llama"),
+        ("Mixtral-8x7B-Instruct-v0.1", "mistral"),
+        ("mathstral-7B", "mistral"),
+        ("gpt-4o-2024-08-06", "gpt"),
+        ("My-Own", "my-own"),
+    ],
+)
+def test_models_are_of_the_family_they_stem_from(model: str, kin: str) -> None:
+    assert family(model) == kin
+
+
+def test_a_model_that_did_not_answer_is_wrong_and_agrees_with_nobody(table: Table) -> None:
+    silent = next(each for each in table.answered.values() if None in each.ballots)
+    places = [n for n, ballot in enumerate(silent.ballots) if ballot is None]
+    assert not any(silent.right[n] for n in places)
+    assert isinstance(silent.ballots[0], Ballot)

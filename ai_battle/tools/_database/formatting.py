@@ -19,13 +19,13 @@ def printf(form: str | None, *values: Any) -> str | None:
 
 def _filled(place: re.Match[str], values: Iterator[Any]) -> str:
     flags, width, precision, kind = place.groups("")
-    if max(int(width or 0), int(precision or 0)) > WIDEST or not kind:
+    if not kind or max(int(f"0{width}"), int(f"0{precision}")) > WIDEST:
         raise ValueError(f"a width of more than {WIDEST}, or a form that is not known: {place[0][:20]}")
     if kind == "%":
         return "%"
     value = _argument(next(values, None), kind)
     if "," in flags:
-        return format(value, f"{width},{f'.{precision or 6}f' if kind in REAL else 'd'}")
+        return format(value, f"{width},.{precision or 6}f" if kind in REAL else f"{width},d")
     return f"%{flags}{width}{precision and '.'}{precision}{kind}" % (value,)
 
 

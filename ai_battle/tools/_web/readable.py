@@ -100,9 +100,9 @@ class _Page:
         if name == "a":
             self._end_link()
             self.link = token.attributes.get("href", "") if opens and not self.hidden else ""
-        if name in ("td", "th"):
-            self.line.append(" | " if opens and self.line else "")
-        if name in BLOCKS and name not in self.leave_out:
+        elif name in ("td", "th") and opens and self.line:
+            self.line.append(" | ")
+        elif name in BLOCKS and name not in self.leave_out:
             self._block(name, opens)
 
     def _hide(self, name: str, opens: bool) -> None:

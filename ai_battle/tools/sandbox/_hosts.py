@@ -150,8 +150,12 @@ def _entries(written: str) -> Iterable[tuple[str, int]]:
         place = Place("", 0)
     if not place.host or (below and place.is_address):
         raise ConfigError(f"allow_hosts: {written!r} is no host; write example.org, *.example.org or example.org:8080")
-    ports = (place.port,) if re.search(r"[^:]:[0-9]+$", text) and not _is_bare_v6(text) else USUAL_PORTS
-    return [(f"{below}{place.host}", port) for port in ports]
+    return [(f"{below}{place.host}", port) for port in _ports(text, place)]
+
+
+def _ports(text: str, place: Place) -> tuple[int, ...]:
+    says_one = re.search(r"[^:]:[0-9]+$", text) and not _is_bare_v6(text)
+    return (place.port,) if says_one else USUAL_PORTS
 
 
 def _is_bare_v6(text: str) -> bool:

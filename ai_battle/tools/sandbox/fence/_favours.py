@@ -214,12 +214,10 @@ def _watch(call: Call, orders: Orders) -> Favour:
 
 def _shared_memory(call: Call, orders: Orders) -> Favour:
     """The names that sem_open and shm_open make; every other path is the kernel's and Landlock's affair."""
-    split = [os.path.split(call.text(index)) for index in _NAMED[call.number]]
-    if any(folder != _SHARED_MEMORY for folder, _ in split):
+    named = [os.path.split(call.text(index)) for index in _NAMED[call.number]]
+    if {folder for folder, _ in named} != {_SHARED_MEMORY}:
         return Favour(go_on=True)
-    if any(name in ("", ".", "..") for _, name in split):
-        raise OSError(errno.EISDIR, "no name")
-    paths = [os.path.join(orders.shared_memory, name) for _, name in split]
+    paths = [_shared_path(orders, name) for _, name in named]
     if call.number in (_UNLINK, _UNLINKAT):
         os.unlink(paths[0])
     elif call.number in (_LINK, _LINKAT):
@@ -227,6 +225,12 @@ def _shared_memory(call: Call, orders: Orders) -> Favour:
     else:
         return _opened(paths[0], *(call.small(_NAMED[call.number][0] + more) for more in (1, 2)))
     return Favour()
+
+
+def _shared_path(orders: Orders, name: str) -> str:
+    if name in ("", ".", ".."):
+        raise OSError(errno.EISDIR, "no name")
+    return os.path.join(orders.shared_memory, name)
 
 
 def _opened(path: str, flags: int, mode: int) -> Favour:

@@ -10,7 +10,7 @@ from ..core.messages import ToolCall, ToolResult
 from ..wire.dialects.canonical import call_key
 from ..wire.dialects.names import Offered
 from ..wire.dialects.reader import read
-from ..wire.dialects.reading import Reading
+from ..wire.dialects.reading import Reading, without_cut_call
 from .formats._written import BEHIND, UNREAD, behind, problems_in
 
 
@@ -34,6 +34,8 @@ def wishes(response: ModelResponse, specs: tuple[ToolSpec, ...], results: Iterab
     if problems := response.extra.get(UNREAD):
         return Wishes(prose=response.text, problems=problems)
     reading = read(response.text, specs)
+    if response.stop == "length":
+        reading = without_cut_call(reading, response.text)
     if not reading.spans or _is_quoted(reading, response.text, specs, results):
         return Wishes(prose=response.text)
     return Wishes(reading.calls, reading.prose.strip(), problems_in(reading), behind(reading, response.text))

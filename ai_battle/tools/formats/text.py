@@ -6,7 +6,7 @@ from dataclasses import replace
 from ...core.client import ModelClient
 from ...core.events import AttemptFailed, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
-from ...wire.dialects.reading import Reading
+from ...wire.dialects.reading import Reading, without_cut_call
 from ...wire.dialects.streaming import StreamingReader
 from . import fenced
 from ._written import BEHIND, UNREAD, behind, problems_in, with_calls
@@ -27,6 +27,8 @@ class TextTools(ModelClient):
         prose = _Prose(request.tools, emit)
         response = await self.client.complete(self._in_words(request), prose)
         reading = await prose.end(response.text)
+        if response.stop == "length":
+            reading = without_cut_call(reading, response.text)
         noted = {UNREAD: problems_in(reading), BEHIND: behind(reading, response.text)}
         calls = (*response.tool_calls, *reading.calls)  # some servers read the text themselves
         return with_calls(response, request, reading.prose, calls, **noted)

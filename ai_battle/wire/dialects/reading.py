@@ -1,6 +1,6 @@
 """What the reader found in a text: calls, where they stand, and what could not be used."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ai_battle.core.messages import ToolCall
@@ -42,6 +42,15 @@ class Reading:
     spans: tuple[Span, ...] = ()
     issues: tuple[Issue, ...] = ()
     prose: str = ""
+
+
+def without_cut_call(found: Reading, text: str) -> Reading:
+    """Of an answer that ended at its length limit: a call that ends where the text does may have gone on."""
+    last = found.spans[-1] if found.spans else None
+    if not found.calls or last is None or last.end < len(text.rstrip()):
+        return found
+    cut = Issue("cut_off", text[last.start : last.end][:200], "the answer reached its length limit")
+    return replace(found, calls=found.calls[:-1], issues=(*found.issues, cut))
 
 
 @dataclass(slots=True)

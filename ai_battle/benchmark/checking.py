@@ -12,7 +12,7 @@ from ..core import plugins
 from ..core.errors import ConfigError
 from .drawing import AT, OF, name_of
 from .executors import EXECUTORS
-from .making import NO_TASK, made
+from .making import NO_TASK, Shelf, made
 from .scoring import Means, judges, lacking
 from .settings import RECORDED, Setting
 from .suite import Suite
@@ -94,7 +94,7 @@ def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
     if _names_code(setting):
         return
     try:
-        made(setting, NO_TASK, suite.around)
+        made(setting, NO_TASK, Shelf(suite.around))
     except ConfigError as error:
         yield Problem((*setting.place, "strategy"), str(error))
 

@@ -7,7 +7,7 @@ from ..assembly.models import Model
 from ..config.collaboration import HelperSettings
 from ..core.exchange import Usage
 from ..core.tokens import estimate_text
-from .making import NO_TASK, model_of
+from .making import Shelf
 from .scoring import judges
 from .settings import RECORDED, Setting
 from .suite import Suite
@@ -83,7 +83,7 @@ def _expected(setting: Setting, suite: Suite, reads: float) -> Expected:
 def _cost(settings: HelperSettings, suite: Suite, reads: float, *, long: bool = False) -> float | None:
     if settings.type.startswith(RECORDED):
         return 0.0
-    return _call(model_of("", settings, NO_TASK, suite.around), reads, long=long)
+    return _call(Shelf(suite.around).model(settings), reads, long=long)
 
 
 def _call(model: Model, reads: float, *, long: bool = False) -> float | None:

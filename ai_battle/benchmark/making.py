@@ -1,11 +1,11 @@
-"""A setting's models, made anew for each sample."""
+"""A setting's models and how they help each other, put together for each sample."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..assembly.models import Model, participant
-from ..assembly.recipes import Recipe, helper
+from ..assembly.recipes import Recipe
 from ..assembly.surroundings import Surroundings
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
@@ -13,6 +13,7 @@ from ..core.errors import ConfigError
 from ..providers._metered import Metered
 from ..providers._names import ModelName
 from ..providers._prices import price
+from ..providers._voice import Voice
 from .recorded import RecordedClient
 from .settings import RECORDED, Setting
 from .tasks import Task
@@ -21,6 +22,7 @@ Around = Callable[[ModelClient, Model, HelperSettings, str], ModelClient]
 """What is put around a model's client: it, its model, how that was written, and what it is: small, large or other."""
 
 NO_TASK = Task("", "")
+WITH_MEMORY = ("scripted", "recorded", "replay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +43,49 @@ def bare(client: ModelClient, model: Model, settings: HelperSettings, part: str)
     return client
 
 
-def made(setting: Setting, task: Task, surroundings: Surroundings, around: Around = bare) -> Made:
+class Shelf:
+    """Models for samples: what has a memory is made anew for each, clients of providers have none and are kept."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._kept: dict[int, Model] = {}
+
+    def model(self, settings: HelperSettings, task: Task = NO_TASK) -> Model:
+        """A model by its type, or the answer that the task brings for it; raises `ConfigError`."""
+        if settings.type.startswith(RECORDED):
+            return self._recorded(settings, task)
+        if (kept := self._kept.get(id(settings))) is not None:
+            return kept
+        model = participant(settings.type, settings, self._surroundings)
+        if model.name.provider not in WITH_MEMORY:
+            self._kept[id(settings)] = model
+        return model
+
+    async def aclose(self) -> None:
+        for model in self._kept.values():
+            await model.client.aclose()
+
+    def _recorded(self, settings: HelperSettings, task: Task) -> Model:
+        role = settings.type.removeprefix(RECORDED)
+        name = ModelName("recorded", role, spelled=settings.type)
+        cost = price(name, self._surroundings.prices)
+        return Model(name, Metered(RecordedClient(task, role), str(name), cost), {}, price=cost, local=True)
+
+
+def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> Made:
     """Raises `ConfigError`."""
     if setting.model is None:
         raise ConfigError(f"{setting.name!r} has no model.")
-    model = model_of(setting.name, setting.model, task, surroundings)
+    model = shelf.model(setting.model, task)
     model = replace(model, client=around(model.client, model, setting.model, "small" if setting.help else "alone"))
     if setting.help is None:
         return Made(model.client, model.options, None, model)
 
     def make(voice: str, settings: HelperSettings) -> Model:
-        found = _helper(voice, settings, task, surroundings)
+        found = shelf.model(settings, task)
         part = "large" if voice.removeprefix(f"{setting.name}.").startswith("secondary") else "other"
-        return replace(found, client=around(found.client, found, settings, part))
+        client = around(found.client, found, settings, part)
+        return replace(found, client=Voice(client, voice, found.options))
 
     recipe = Recipe.of(setting.name, model, setting.help, make)
     return Made(recipe.client(), model.options, recipe, model)
-
-
-def model_of(voice: str, settings: HelperSettings, task: Task, surroundings: Surroundings) -> Model:
-    """A model by its type, or the answer that the task brings for it."""
-    if not settings.type.startswith(RECORDED):
-        return participant(voice, settings, surroundings)
-    role = settings.type.removeprefix(RECORDED)
-    name = ModelName("recorded", role, spelled=settings.type)
-    cost = price(name, surroundings.prices)
-    return Model(name, Metered(RecordedClient(task, role), str(name), cost), {}, price=cost, local=True)
-
-
-def _helper(voice: str, settings: HelperSettings, task: Task, surroundings: Surroundings) -> Model:
-    if settings.type.startswith(RECORDED):
-        return model_of(voice, settings, task, surroundings)
-    return helper(voice, settings, surroundings)

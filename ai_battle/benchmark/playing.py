@@ -23,14 +23,12 @@ from .cache import Cache, Cached, Keeper
 from .drawing import OF
 from .hearing import Heard, Part
 from .lanes import InLane, Lane
-from .making import Made, made
+from .making import WITH_MEMORY, Made, Shelf, made
 from .sample import Key, Sample, Score
 from .scorers import Answer, Scorer
 from .scoring import Means, scored
 from .settings import Setting
 from .tasks import Task
-
-NOT_CACHED = ("scripted", "recorded", "replay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +66,10 @@ class Player:
         self._kit = kit
         self._cache = Cache(keeper) if keeper else None
         self._lanes: dict[str, Lane] = {}
+        self._shelf = Shelf(kit.around)
+
+    async def aclose(self) -> None:
+        await self._shelf.aclose()
 
     async def play(self, key: Key, task: Task) -> Sample:
         """The sample, also where the call failed; only cancelling gets through."""
@@ -86,7 +88,7 @@ class Player:
     async def _answer(self, setting: Setting, task: Task, heard: Heard) -> Answer:
         if setting.discussion:
             return await self._discussed(setting, task, heard)
-        made_ = made(setting, task, self._kit.around, self._around(heard))
+        made_ = made(setting, task, self._shelf, self._around(heard))
         try:
             response = await made_.client.complete(_request(setting, task, made_), heard)
         finally:
@@ -106,7 +108,7 @@ class Player:
     def _around(self, heard: Heard) -> Callable[[ModelClient, Model, HelperSettings, str], ModelClient]:
         def around(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
             provider = model.name.provider
-            if provider not in NOT_CACHED:
+            if provider not in WITH_MEMORY:
                 client = heard.lane(InLane(client, self._lane(model.endpoint or provider)))
                 if self._cache:
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"

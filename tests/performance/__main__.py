@@ -8,8 +8,8 @@ from contextlib import chdir
 from functools import partial
 from statistics import median
 
-from . import _bare, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting
-from ._comparing import HEADER, Cost, compared, milliseconds, of_times
+from . import _bare, _benchmarking, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting
+from ._comparing import HEADER, Cost, compared, milliseconds, of_times, of_wall
 from ._server import server
 from ._times import Times
 
@@ -103,10 +103,19 @@ def sandbox() -> None:
         compared(f"wall, print(1) behind {name}", partial(_sandboxed.fenced, fence), _sandboxed.plain, rounds=30)
 
 
+def benchmarks() -> None:
+    """Wall time of 10,000 samples at 64 at once, 20 ms per answer, against the bare clients; and what is held then."""
+    with server(words=60, chunks=12, delay=0.02) as url:
+        works = (partial(work, url, 10_000) for work in (_benchmarking.suite, _benchmarking.bare))
+        compared("wall, 10,000 samples", *(of_wall(work) for work in works), rounds=3)
+        for number, size in _benchmarking.held(url, 10_000).items():
+            print(f"{f'memory after {number:,} samples':44} {size:8.2f} MiB", flush=True)
+
+
 BOTH = (_ours.discussions, _bare.discussions)
 BENCHMARKS = {
     work.__name__: work
-    for work in (turns, growth, at_once, stream, first_token, imports, memory, tools, dialects, sandbox)
+    for work in (turns, growth, at_once, stream, first_token, imports, memory, tools, dialects, sandbox, benchmarks)
 }
 
 

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Coroutine
 from statistics import median
+from time import perf_counter
 from typing import Any
 
 from ._times import Times
@@ -33,6 +34,18 @@ def milliseconds(work: Work, clock: Callable[[], float]) -> Cost:
         started = clock()
         asyncio.run(work())
         return (clock() - started) * 1e3
+
+    return cost
+
+
+def of_wall(work: Callable[[], None]) -> Cost:
+    """The wall time of something that is not awaited."""
+
+    def cost() -> float:
+        gc.collect()
+        started = perf_counter()
+        work()
+        return (perf_counter() - started) * 1e3
 
     return cost
 

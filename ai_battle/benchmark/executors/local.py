@@ -14,7 +14,7 @@ class Local:
         return await self._player.play(key, task)
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        await self._player.aclose()
 
 
 def create(kit: Kit, keeper: Keeper | None = None) -> Local:

@@ -42,7 +42,11 @@ class OnRay:
 
 
 async def _ask(kit: Kit, key: Key, task: Task) -> Sample:
-    return await Player(kit).play(key, task)
+    player = Player(kit)
+    try:
+        return await player.play(key, task)
+    finally:
+        await player.aclose()
 
 
 def _played(kit: Kit, key: Key, task: Task) -> Sample:

@@ -1,0 +1,131 @@
+"""`ai-battle bench`: settings compared on real tasks."""
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ._options import as_json
+
+if TYPE_CHECKING:
+    from ai_battle.benchmark.forecast import Forecast
+    from ai_battle.benchmark.loading import Wishes
+    from ai_battle.benchmark.store import Store
+    from ai_battle.benchmark.suite import Suite
+
+DONE, STOPPED, INTERRUPTED = 0, 1, 130
+
+
+@click.group("bench")
+def command() -> None:
+    """Compare settings on real tasks: quality, cost and time, with how sure the comparison is."""
+
+
+@command.command("run")
+@click.argument("suite")
+@click.option("--out", type=click.Path(path_type=Path), help="The results, by default a folder under bench/.")
+@click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: benchmark.repeats=3.")
+@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that it may cost.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N tasks of each dataset.")
+@click.option("--dry-run", is_flag=True, help="Check the suite and show a forecast of the cost; call no model.")
+@click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
+@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+@click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
+@as_json
+def run(suite: str, out: Path | None, **how: object) -> int:
+    """Run the benchmark of SUITE: a YAML file, or the name of a packaged one such as recorded-gsm8k."""
+    from ai_battle.benchmark.checking import named_code
+    from ai_battle.benchmark.forecast import forecast
+    from ai_battle.benchmark.loading import load
+    from ai_battle.benchmark.run import begin
+
+    from ._bench_progress import forecast_said
+    from ._trust import require_trust_in
+
+    loaded = load(suite, _wishes(how))
+    require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
+    expected = forecast(loaded)
+    if how["dry_run"]:
+        return _forecast(expected, as_json=bool(how["as_json"]))
+    if not how["quiet"]:
+        click.echo(forecast_said(expected), err=True)
+    return _played(loaded, begin(loaded, out or _folder(loaded.name)), how)
+
+
+@command.command("resume")
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Another limit for all that it may cost.")
+@click.option("--retry-failed", is_flag=True, help="Play the samples again whose calls failed.")
+@click.option("-q", "--quiet", is_flag=True, help="Show nothing on the way.")
+@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+@click.option("--allow-unsandboxed", is_flag=True, help="Let code run without a fence, where the file says so too.")
+@as_json
+def resume(results: Path, **how: object) -> int:
+    """Go on with the RESULTS of a benchmark that did not end; nothing that is finished is done again."""
+    from ai_battle.benchmark.checking import named_code
+    from ai_battle.benchmark.run import reopened
+
+    from ._trust import require_trust_in
+
+    loaded, store = reopened(results, _wishes(how))
+    require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
+    return _played(loaded, store, how)
+
+
+def _wishes(how: dict[str, object]) -> "Wishes":
+    from ai_battle.benchmark.loading import Wishes
+
+    changes = [str(change) for change in how.get("changes") or ()]  # type: ignore[attr-defined]
+    if how["max_cost"] is not None:
+        changes.append(f"benchmark.limits.cost_usd={how['max_cost']}")
+    limit = how.get("limit")
+    unfenced = bool(how["allow_unsandboxed"])
+    return Wishes(tuple(changes), limit if isinstance(limit, int) else None, None, unfenced)
+
+
+def _forecast(expected: "Forecast", *, as_json: bool) -> int:
+    from ._bench_progress import forecast_said
+    from ._money import dollars
+
+    if as_json:
+        click.echo(json.dumps(asdict(expected), indent=2, ensure_ascii=False))
+        return DONE
+    click.echo(forecast_said(expected))
+    for each in expected.settings:
+        click.echo(f"  {each.setting}: {dollars(each.low)} to {dollars(each.high)} a sample")
+    return DONE
+
+
+def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
+    """The exit code: that of a limit, of Ctrl-C, or of a run to its end."""
+    from ai_battle.benchmark.run import Terms
+    from ai_battle.benchmark.run import run as play
+
+    from ._bench_discussing import discuss
+    from ._bench_progress import Shown
+    from ._bench_results import show
+
+    shown = Shown(suite.said.limits.cost_usd, quiet=bool(how["quiet"]))
+    terms = Terms(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
+    try:
+        ended = play(suite, store, terms)
+        shown.close()
+        show(store, as_json=bool(how["as_json"]))
+    except KeyboardInterrupt:
+        shown.close()
+        click.echo(f"Interrupted; go on with: ai-battle bench resume {store.folder}", err=True)
+        return INTERRUPTED
+    finally:
+        store.close()
+    if ended.reason:
+        click.echo(
+            f"Stopped by {ended.reason}. Go on with: ai-battle bench resume {store.folder} --max-cost USD", err=True
+        )
+    return STOPPED if ended.reason else DONE
+
+
+def _folder(name: str) -> Path:
+    return Path("bench") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"

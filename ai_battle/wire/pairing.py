@@ -1,20 +1,26 @@
 """Calls of tools and their results in the order that all APIs want: each call answered once, right after its turn."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 
+from ..core.exchange import ModelRequest
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 
 NO_RESULT = "There is no result: the call was interrupted."
 NO_CALL = "A tool returned this; its call is no longer part of the conversation:"
 
 
-def paired(messages: Iterable[Message]) -> tuple[Message, ...]:
+def with_pairs(request: ModelRequest) -> ModelRequest:
+    messages = paired(request.messages)
+    return request if messages is request.messages else replace(request, messages=messages)
+
+
+def paired(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The conversation repaired, which is itself where nothing is wrong.
 
     A result that comes too late moves up to its call, a call without a result gets one that says so, and a result
     without a call becomes words of the user's.
     """
-    messages = tuple(messages)
     if not any(message.tool_calls or message.tool_results for message in messages):
         return messages
     return tuple(_Pairing(messages).repaired())
@@ -29,7 +35,7 @@ class _Pairing:
 
     def repaired(self) -> Iterator[Message]:
         for place, message in enumerate(self._messages):
-            if message.tool_results:
+            if _results_in(message):
                 yield from self._left_of(place, message)
             else:
                 yield message
@@ -41,7 +47,7 @@ class _Pairing:
         awaited: dict[str, int] = {}
         for place, message in enumerate(self._messages):
             awaited |= {call.id: place for call in _calls_of(message)}
-            for result in message.tool_results:
+            for result in _results_in(message):
                 asked = awaited.pop(result.call.id, None)
                 if asked is None:
                     self._orphans.setdefault(place, []).append(result)
@@ -51,7 +57,8 @@ class _Pairing:
     def _answered(self, place: int, calls: tuple[ToolCall, ...]) -> Message:
         answers = self._answers.get(place, [])
         told = {result.call.id for result in answers}
-        missing = [ToolResult(call, (Text(NO_RESULT),), is_error=True) for call in calls if call.id not in told]
+        unanswered = {call.id: call for call in calls if call.id not in told}
+        missing = [ToolResult(call, (Text(NO_RESULT),), is_error=True) for call in unanswered.values()]
         next_one = self._messages[place + 1] if place + 1 < len(self._messages) else None
         if next_one and next_one.parts == (*answers, *missing):
             return next_one
@@ -64,6 +71,10 @@ class _Pairing:
             words += (Text(NO_CALL), *result.parts)
         if words:
             yield Message("user", tuple(words), message.speaker)
+
+
+def _results_in(message: Message) -> tuple[ToolResult, ...]:
+    return () if message.role == "assistant" else message.tool_results
 
 
 def _calls_of(message: Message) -> tuple[ToolCall, ...]:

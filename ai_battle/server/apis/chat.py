@@ -7,6 +7,7 @@ from ...core.exchange import ModelResponse
 from ...wire import openai
 from ...wire.openai.errors import encode_error
 from ...wire.openai.writer import StreamWriter
+from ...wire.pairing import with_pairs
 from ._common import flag, model_of
 from .api import Api, Asked
 
@@ -14,7 +15,7 @@ from .api import Api, Asked
 def decode(body: Mapping[str, Any]) -> Asked:
     options = body.get("stream_options")
     usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
-    return Asked(openai.decode_request(body), model_of(body), flag(body, "stream"), usage)
+    return Asked(with_pairs(openai.decode_request(body)), model_of(body), flag(body, "stream"), usage)
 
 
 def encode(response: ModelResponse, asked: Asked) -> bytes:

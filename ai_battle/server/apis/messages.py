@@ -7,12 +7,13 @@ from ...core.exchange import ModelResponse
 from ...wire import anthropic
 from ...wire.anthropic.errors import encode_error
 from ...wire.anthropic.writer import StreamWriter
+from ...wire.pairing import with_pairs
 from ._common import flag, model_of
 from .api import Api, Asked
 
 
 def decode(body: Mapping[str, Any]) -> Asked:
-    return Asked(anthropic.decode_request(body), model_of(body), flag(body, "stream"))
+    return Asked(with_pairs(anthropic.decode_request(body)), model_of(body), flag(body, "stream"))
 
 
 def encode(response: ModelResponse, asked: Asked) -> bytes:

@@ -55,7 +55,7 @@ def _allowed(request: ModelRequest) -> list[ToolSpec]:
 
 
 def _encode_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
-    inside = {name: value for name, value in options.items() if value not in NOTHING}
+    inside = {name: value for name, value in options.items() if value not in NOTHING and name not in UNKNOWN}
     outside = {name: inside.pop(name) for name in OUTSIDE if name in inside}
     if "reasoning" in inside:
         outside["think"] = _think(inside.pop("reasoning"), model)

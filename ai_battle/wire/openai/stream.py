@@ -105,6 +105,8 @@ class StreamReader:
             self._take_rare(delta, events)
         if content := delta.get("content"):
             self._say(content, events)
+        if fragments := delta.get("tool_calls"):
+            events.extend(self._calls.take(fragment) for fragment in fragments)
         if reason := choice.get("finish_reason"):
             self._finish_with(reason, choice)
         if probabilities := choice.get("logprobs"):
@@ -131,8 +133,6 @@ class StreamReader:
         if refused := given(delta, "refusal", ""):
             self._refused = True
             self._say(refused, events)
-        if fragments := delta.get("tool_calls"):
-            events.extend(self._calls.take(fragment) for fragment in fragments)
         if not delta.keys() <= KNOWN_IN_MESSAGES:
             _merge(self._message_extra, delta, KNOWN_IN_MESSAGES)
 

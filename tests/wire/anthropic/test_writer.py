@@ -81,7 +81,7 @@ def test_c_tool2() -> None:
 
 def test_c_tool2mix() -> None:
     """Fragments of two calls in turn: the second comes as a whole after the first."""
-    mixed = [
+    mixed: list[Event] = [
         ToolCallDelta(0, "toolu_1", "weather", '{"city"'),
         ToolCallDelta(1, "toolu_2", "time", '{"zo'),
         ToolCallDelta(0, arguments=': "Köln"}'),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.client import ModelClient
-from ..core.events import Emit, Event, ModelReplied, ignore
+from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import DraftDropped, HelpAsked, StuckFound
 from .cache import Cached
@@ -24,23 +24,30 @@ class Heard:
         self.seconds = 0.0
         self._usage = NOTHING_USED
         self._wasted = NOTHING_USED
-        self._paid = 0.0
+        self.paid = 0.0
         self._helped = False
         self._reason = ""
         self._lanes: list[InLane] = []
         self._cached: list[Cached] = []
 
     async def __call__(self, event: Event) -> None:
+        if not isinstance(event, TextDelta):
+            self._note(event)
+
+    def _note(self, event: Event) -> None:
         match event:
             case ModelReplied():
                 self._usage += event.usage
                 if not event.model.startswith(RECORDED):
-                    self._paid += event.usage.cost_usd or 0.0
+                    self.paid += event.usage.cost_usd or 0.0
             case DraftDropped():
                 self._wasted += event.usage
             case StuckFound() if self.quality is None:
                 self.quality, self.signals = event.quality, event.signals
                 self._reason = event.reason
+            case AttemptFailed():
+                for lane in self._lanes:
+                    lane.heard(event)
             case HelpAsked():
                 self._helped = True
                 self._reason = self._reason or event.reason
@@ -68,7 +75,7 @@ class Heard:
             reason=self._reason,
             small_answer=self.small.text if self.small else "",
             large_answer=self.large.text if self.large else "",
-            spent_usd=max(0.0, self._paid - sum(cached.saved_usd for cached in self._cached)),
+            spent_usd=max(0.0, self.paid - sum(cached.saved_usd for cached in self._cached)),
             **rest,
         )
 

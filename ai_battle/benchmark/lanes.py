@@ -2,12 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from time import monotonic
 
 from ..core.client import ModelClient
-from ..core.errors import RateLimited
-from ..core.events import AttemptFailed, Emit, Event, ignore
+from ..core.events import AttemptFailed, Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 
 TOO_MANY = 429
@@ -28,19 +26,18 @@ class Lane:
         self._slowed = 0
         self._begun = 0
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[int]:
-        """A place among those that run; its number tells `slow_down` when the call began."""
+    async def enter(self) -> int:
+        """Waits for a place among those that run; the number tells `slow_down` when the call began."""
         if self._running >= int(self.width) or self._waiting:
             await self._wait()
         else:
             self._running += 1
         self._begun += 1
-        try:
-            yield self._begun
-        finally:
-            self._running -= 1
-            self._let_in()
+        return self._begun
+
+    def leave(self) -> None:
+        self._running -= 1
+        self._let_in()
 
     def answered(self) -> None:
         """One more place for each round of answers."""
@@ -61,8 +58,7 @@ class Lane:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._running -= 1
-                self._let_in()
+                self.leave()
             raise
 
     def _let_in(self) -> None:
@@ -74,30 +70,30 @@ class Lane:
 
 
 class InLane(ModelClient):
-    """A client whose calls wait for their turn; `waited` is how long, in seconds."""
+    """A client whose calls wait for their turn; `waited` is how long, in seconds. `model` is its name in events."""
 
-    def __init__(self, client: ModelClient, lane: Lane) -> None:
+    def __init__(self, client: ModelClient, lane: Lane, model: str) -> None:
+        self.model = model
+        self.waited = 0.0
         self._client = client
         self._lane = lane
-        self.waited = 0.0
+        self._number = 0
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        asked = asyncio.get_running_loop().time()
-        async with self._lane.turn() as number:
-            self.waited += asyncio.get_running_loop().time() - asked
+        asked = monotonic()
+        self._number = await self._lane.enter()
+        self.waited += monotonic() - asked
+        try:
+            response = await self._client.complete(request, emit)
+        finally:
+            self._lane.leave()
+        self._lane.answered()
+        return response
 
-            async def heard(event: Event) -> None:
-                if isinstance(event, AttemptFailed) and event.status == TOO_MANY:
-                    self._lane.slow_down(number)
-                await emit(event)
-
-            try:
-                response = await self._client.complete(request, heard)
-            except RateLimited:
-                self._lane.slow_down(number)
-                raise
-            self._lane.answered()
-            return response
+    def heard(self, failed: AttemptFailed) -> None:
+        """An attempt that failed while a call was under way."""
+        if failed.status == TOO_MANY and failed.model == self.model:
+            self._lane.slow_down(self._number)
 
     async def aclose(self) -> None:
         """Other samples use the client too; who keeps it closes it."""

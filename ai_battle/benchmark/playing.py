@@ -1,7 +1,7 @@
 """Plays one sample: a setting answers a task, with models made anew, and the answer is scored."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from time import perf_counter
@@ -109,7 +109,7 @@ class Player:
         def around(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
             provider = model.name.provider
             if provider not in WITH_MEMORY:
-                client = heard.lane(InLane(client, self._lane(model.endpoint or provider)))
+                client = heard.lane(InLane(client, self._lane(model.endpoint or provider), str(model.name)))
                 if self._cache:
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"
                     client = heard.cached(Cached(client, self._cache, identity))
@@ -132,9 +132,9 @@ class Player:
         score = await scored(self._scorers[task.extra[OF]], task, answer)
         small = await self._part_score(task, heard.small, answer, score)
         large = await self._part_score(task, heard.large, answer, score)
-        sample = heard.sample(key, heard.seconds, answer=_shown(answer), score=replace(score, cost_usd=0.0))
-        paid = sample.spent_usd + score.cost_usd
-        return replace(sample, small_score=small.value, large_score=large.value, spent_usd=paid)
+        heard.paid += score.cost_usd
+        said, scores = _shown(answer), {"small_score": small.value, "large_score": large.value}
+        return heard.sample(key, heard.seconds, answer=said, score=score, **scores)
 
     async def _part_score(self, task: Task, part: ModelResponse | None, answer: Answer, score: Score) -> Score:
         """Answers that were not the last word are not worth the money of a judge."""

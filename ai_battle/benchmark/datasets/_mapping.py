@@ -27,38 +27,41 @@ class Fields:
     """`stated` are the fields that the suite names; the others go by their usual names."""
 
     stated: Mapping[str, str] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for name in self.stated:
             if name not in USUAL:
                 raise ConfigError(f"there is no field {name!r} of a task{near(name, list(USUAL))}")
 
-    def of(self, name: str, row: Row) -> str:
-        """The column that holds it in this row; the usual name where none does."""
-        if name in self.stated:
-            return self.stated[name]
-        return next((usual for usual in USUAL[name] if usual in row.values), USUAL[name][0])
+    def columns(self, row: Row) -> Mapping[str, str]:
+        """Which column of this row holds what: the usual name where none does."""
+        names = tuple(row.values)
+        if names not in self._known:
+            found = {name: next((each for each in usual if each in names), usual[0]) for name, usual in USUAL.items()}
+            self._known[names] = {**found, **self.stated}
+        return self._known[names]
 
     def task(self, row: Row) -> Task:
         """Raises `ConfigError` with the line."""
-        options = _options(row, self.of("options", row))
-        prompt = row.text(self.of("prompt", row))
-        known = {self.of(name, row) for name in USUAL}
+        columns = self.columns(row)
+        options = _options(row, columns["options"])
+        taken = columns.values()
         return Task(
-            row.optional(self.of("id", row)) or str(row.line),
-            with_options(prompt, options),
-            self._asked_for("reference", row),
-            tools_of(row.values.get(self.of("tools", row)), row.place),
-            self._asked_for("tests", row),
+            row.optional(columns["id"]) or str(row.line),
+            with_options(row.text(columns["prompt"]), options),
+            self._asked_for("reference", columns, row),
+            tools_of(row.values.get(columns["tools"]), row.place),
+            self._asked_for("tests", columns, row),
             options,
-            row.optional(self.of("system", row)),
+            row.optional(columns["system"]),
             _goal(row),
-            extra={key: value for key, value in row.values.items() if key not in known},
+            extra={key: value for key, value in row.values.items() if key not in taken},
         )
 
-    def _asked_for(self, name: str, row: Row) -> str:
+    def _asked_for(self, name: str, columns: Mapping[str, str], row: Row) -> str:
         """What the suite names must be there; what it leaves open may be missing."""
-        return row.text(self.stated[name]) if name in self.stated else row.optional(self.of(name, row))
+        return row.text(columns[name]) if name in self.stated else row.optional(columns[name])
 
 
 def with_options(prompt: str, options: Sequence[str]) -> str:

@@ -1,7 +1,10 @@
 """A server of ours in the test's own event loop, with fake providers behind it."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from io import BytesIO
 from typing import Any
 
 import aiohttp
@@ -31,5 +34,20 @@ async def serving_to(
 
 async def asked(address: str, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
     """The status and the JSON of an answer."""
-    async with aiohttp.ClientSession() as session, session.post(address + path, json=body, headers=headers) as answer:
+    data = BytesIO(json.dumps(body).encode())
+    sent = {"content-type": "application/json", **(headers or {})}
+    async with aiohttp.ClientSession() as session, session.post(address + path, data=data, headers=sent) as answer:
         return answer.status, await answer.json(content_type=None)
+
+
+@asynccontextmanager
+async def connected(address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A bare connection to the server."""
+    host, port = address.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()

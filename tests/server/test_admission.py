@@ -1,0 +1,179 @@
+"""How much is taken on, and what becomes of too much."""
+
+import asyncio
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ai_battle.testing import FakeProviders, reply
+
+from .serving import asked, connected, serving
+
+HELLO: dict[str, Any] = {"model": "large", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
+FILE = "server: {{limits: {{{limits}}}, routes: {{large: openai/large}}}}"
+HEAD = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
+
+
+def limited(folder: Path, limits: str) -> str:
+    path = folder / "server.yaml"
+    path.write_text(FILE.format(limits=limits))
+    return str(path)
+
+
+async def posted(address: str, body: bytes, path: str = "/v1/messages") -> tuple[int, Any]:
+    async with aiohttp.ClientSession() as session, session.post(address + path, data=BytesIO(body)) as answer:
+        return answer.status, await answer.json()
+
+
+async def test_twenty_megabytes_pass(fakes: FakeProviders, tmp_path: Path) -> None:
+    picture = {"type": "base64", "media_type": "image/png", "data": "A" * 20 * 1024 * 1024}
+    content = [{"type": "image", "source": picture}, {"type": "text", "text": "What is it?"}]
+    body = {**HELLO, "messages": [{"role": "user", "content": content}]}
+
+    async with serving(fakes, limited(tmp_path, "")) as address:
+        status, _ = await asked(address, "/v1/messages", body)
+
+    assert status == 200
+    assert len(fakes.openai.questions[0].raw) > 20 * 1024 * 1024
+
+
+@pytest.mark.parametrize(("path", "kind"), [("/v1/messages", "request_too_large"), ("/v1/chat/completions", "")])
+async def test_more_than_the_limit_is_413(fakes: FakeProviders, tmp_path: Path, path: str, kind: str) -> None:
+    async with serving(fakes, limited(tmp_path, "body_mb: 1")) as address:
+        status, answer = await posted(address, b'"' + b"x" * 1024 * 1024 + b'"', path)
+        again, _ = await asked(address, path, HELLO)
+
+    assert status == 413
+    assert answer["error"]["message"] == "The request is larger than 1 MB, the most that is taken here."
+    assert kind in ("", answer["error"]["type"])
+    assert again == 200
+
+
+async def test_a_body_that_does_not_tell_its_length_is_stopped_at_the_limit(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    async def endless() -> Any:
+        for _ in range(200):
+            yield b"x" * 100_000
+
+    async with (
+        serving(fakes, limited(tmp_path, "body_mb: 1")) as address,
+        aiohttp.ClientSession() as session,
+        session.post(f"{address}/v1/messages", data=endless()) as answer,
+    ):
+        assert answer.status == 413
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[" * 100_000,
+        b'{"messages":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"model": "large\xff", "messages": []}',
+        b"\x80",
+        b"null",
+        b'"large"',
+        b"[]",
+        b"<html>",
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/responses"])
+async def test_what_is_no_json_object_is_400_in_the_shape_of_the_api(
+    fakes: FakeProviders, tmp_path: Path, path: str, body: bytes
+) -> None:
+    async with serving(fakes, limited(tmp_path, "")) as address:
+        status, answer = await posted(address, body, path)
+
+    assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+
+
+@pytest.mark.parametrize("path", ["/v1/nothing", "/v1/messages/nothing", "/"])
+async def test_an_address_that_is_none_is_told_in_json(fakes: FakeProviders, tmp_path: Path, path: str) -> None:
+    async with serving(fakes, limited(tmp_path, "")) as address:
+        status, answer = await posted(address, b"{}", path)
+
+    assert (status, answer["error"]["type"]) == (404, "not_found_error")
+
+
+async def test_a_head_that_does_not_end_is_hung_up_on(fakes: FakeProviders, tmp_path: Path) -> None:
+    async with (
+        serving(fakes, limited(tmp_path, "header_seconds: 0.1")) as address,
+        connected(address) as (silent, _),
+        connected(address) as (half, writer),
+    ):
+        writer.write(HEAD)
+        async with asyncio.timeout(2):
+            assert await silent.read() == b""
+            assert await half.read() == b""
+
+
+async def test_a_body_that_does_not_end_is_408(fakes: FakeProviders, tmp_path: Path) -> None:
+    async with (
+        serving(fakes, limited(tmp_path, "body_seconds: 0.1")) as address,
+        connected(address) as (reader, writer),
+    ):
+        writer.write(HEAD + b"\r\n{")
+        async with asyncio.timeout(2):
+            said = await reader.readuntil(b'"}')
+
+    assert said.startswith(b"HTTP/1.1 408")
+    assert b"did not arrive within 0.1 s" in said
+
+
+async def test_more_connections_than_may_be_are_told_so(fakes: FakeProviders, tmp_path: Path) -> None:
+    async with serving(fakes, limited(tmp_path, "connections: 2")) as address:
+        async with connected(address), connected(address):
+            await asyncio.sleep(0.05)
+            async with connected(address) as (reader, _):
+                said = await reader.read()
+        await asyncio.sleep(0.05)
+        status, _ = await asked(address, "/v1/messages", HELLO)
+
+    assert said.startswith(b"HTTP/1.1 503")
+    assert status == 200
+
+
+async def test_requests_wait_for_their_turn_and_more_than_that_are_turned_away(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    fakes.openai.always(reply("Yes.", delay=0.15))
+    async with serving(fakes, limited(tmp_path, "concurrent: 2, queue: 2")) as address:
+        answers = await asyncio.gather(*(asked(address, "/v1/messages", HELLO) for _ in range(6)))
+        after, _ = await asked(address, "/v1/messages", HELLO)
+
+    assert sorted(status for status, _ in answers) == [200] * 4 + [529] * 2
+    assert {answer["error"]["type"] for status, answer in answers if status == 529} == {"overloaded_error"}
+    assert after == 200
+
+
+async def test_who_leaves_the_queue_takes_nobodys_place(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(reply("Yes.", delay=0.2))
+    async with serving(fakes, limited(tmp_path, "concurrent: 1, queue: 3")) as address:
+        first = asyncio.create_task(asked(address, "/v1/messages", HELLO))
+        await asyncio.sleep(0.05)
+        leaving = [asyncio.create_task(asked(address, "/v1/messages", HELLO)) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        for task in leaving:
+            task.cancel()
+        await asyncio.wait(leaving)
+        last, _ = await asked(address, "/v1/messages", HELLO)
+        assert (await first)[0] == 200
+
+    assert last == 200
+    assert len(fakes.openai.questions) == 2
+
+
+async def test_an_answer_is_no_longer_than_the_limit(fakes: FakeProviders, tmp_path: Path) -> None:
+    async with serving(fakes, limited(tmp_path, "max_tokens: 100")) as address:
+        for tokens in (7, 100, 5000):
+            await asked(address, "/v1/messages", {**HELLO, "max_tokens": tokens})
+        await asked(address, "/v1/chat/completions", {"model": "large", "messages": HELLO["messages"]})
+
+    sent = [json.loads(question.raw) for question in fakes.openai.questions]
+    assert [body.get("max_tokens", body.get("max_completion_tokens")) for body in sent] == [7, 100, 100, 100]

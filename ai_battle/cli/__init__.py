@@ -10,7 +10,7 @@ from ai_battle import __version__
 from ai_battle.core.borders import foreign_code
 from ai_battle.core.errors import AIBattleError, ConfigError
 
-from . import calibrate, doctor, export, init, models, replay, resume, run, schema, serve, show, tools, validate
+from . import bench, calibrate, doctor, export, init, models, replay, resume, run, schema, serve, show, tools, validate
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
@@ -27,7 +27,9 @@ def commands() -> None:
     """Conversations between language models, from a YAML file."""
 
 
-for module in (run, resume, replay, show, validate, schema, init, doctor, models, tools, export, calibrate, serve):
+for module in (
+    run, resume, replay, show, validate, schema, init, doctor, models, tools, export, calibrate, serve, bench
+):  # fmt: skip
     commands.add_command(module.command)
 
 

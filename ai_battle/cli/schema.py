@@ -6,7 +6,7 @@ import click
 
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(["discussion"]), default="discussion")
+@click.argument("kind", type=click.Choice(["discussion", "benchmark"]), default="discussion")
 def command(kind: str) -> None:
     """Print the JSON Schema of a YAML format, for editors and programs."""
     from ai_battle.config import json_schema

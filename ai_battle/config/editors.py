@@ -1,5 +1,6 @@
 """JSON Schema of the configuration files, for editors and other programs."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
@@ -7,9 +8,11 @@ from pydantic.json_schema import GenerateJsonSchema
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from ._rewriting import BESIDE, INSIDE
+from ._values import Section
+from .benchmark import BenchmarkFile
 from .schema import DiscussionFile
 
-SCHEMAS = {"discussion": DiscussionFile}
+SCHEMAS: Mapping[str, type[Section]] = {"discussion": DiscussionFile, "benchmark": BenchmarkFile}
 BUILT_IN = (
     "anthropic", "azure", "gemini", "gguf", "groq", "llamacpp", "lmstudio", "mlx", "ollama", "openai", "openrouter",
     "replay", "scripted", "vllm",
@@ -28,10 +31,12 @@ def json_schema(kind: str = "discussion") -> dict[str, Any]:
     if kind not in SCHEMAS:
         raise ConfigError(f"there is no schema {kind!r}{near(kind, list(SCHEMAS))}")
     schema = SCHEMAS[kind].model_json_schema(schema_generator=_WithoutTitles)
-    inside, beside = schema["$defs"]["Discussion"]["properties"], schema["properties"]
+    beside = schema["properties"]
     beside["providers"] |= _by_name(schema["$defs"]["Provider"])
-    inside.update({key: beside[key] for key in BESIDE})
-    beside.update({key: inside[key] for key in INSIDE})
+    if kind == "discussion":
+        inside = schema["$defs"]["Discussion"]["properties"]
+        inside.update({key: beside[key] for key in BESIDE})
+        beside.update({key: inside[key] for key in INSIDE})
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": f"ai-battle {kind}"}
 
 

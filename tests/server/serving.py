@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from io import BytesIO
@@ -33,21 +34,33 @@ async def serving_to(
 
 
 async def asked(address: str, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
-    """The status and the JSON of an answer."""
+    """The status and the JSON of an answer; of a stream, its text."""
     data = BytesIO(json.dumps(body).encode())
     sent = {"content-type": "application/json", **(headers or {})}
     async with aiohttp.ClientSession() as session, session.post(address + path, data=data, headers=sent) as answer:
-        return answer.status, await answer.json(content_type=None)
+        is_stream = answer.content_type == "text/event-stream"
+        return answer.status, await (answer.text() if is_stream else answer.json(content_type=None))
 
 
 @asynccontextmanager
 async def connected(address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A bare connection to the server."""
+    """A bare connection to the server; little of an answer fits in before it is read."""
     host, port = address.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
+    with socket.socket() as connection:
+        connection.setblocking(False)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await asyncio.get_running_loop().sock_connect(connection, (host, int(port)))
+        reader, writer = await asyncio.open_connection(sock=connection.dup())
     try:
         yield reader, writer
     finally:
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
+
+
+async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Raises `TimeoutError` where it does not become true in time."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

@@ -1,0 +1,98 @@
+"""Streams that do not come to a good end."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ai_battle.server import answering
+from ai_battle.testing import FakeProviders, fault, reply
+
+from .serving import connected, serving, serving_to, until
+from .test_operating import boosting
+
+HELLO: dict[str, Any] = {"model": "opus", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
+TOOLS = [{"name": "add", "input_schema": {"type": "object", "properties": {}}}]
+SUMMARY = reply("SUMMARY:\n" + "The first of many lines of an answer that is on its way.\n" * 40)
+ENDS: Mapping[str, tuple[bytes, bytes]] = {
+    "/v1/messages": (b"event: error", b"message_stop"),
+    "/v1/chat/completions": (b'data: {"error"', b"[DONE]"),
+    "/v1/responses": (b"response.failed", b"response.completed"),
+}
+
+
+async def streamed(address: str, path: str, **more: Any) -> tuple[int, bytes]:
+    body = {**HELLO, "stream": True, **more}
+    if path == "/v1/responses":
+        body = {"model": "opus", "input": "Hello?", "stream": True}
+    async with aiohttp.ClientSession(address) as session, session.post(path, json=body) as answer:
+        return answer.status, await answer.read()
+
+
+@pytest.mark.parametrize("path", ENDS)
+@pytest.mark.parametrize("name", ["close_mid_stream", "reset_mid_stream", "end_mid_stream"])
+async def test_an_answer_that_breaks_off_ends_in_an_error_of_the_api(
+    fakes: FakeProviders, path: str, name: str
+) -> None:
+    fakes.openai.says(fault(name))
+    async with serving(fakes, BIG_MODEL="openai/large") as address:
+        status, said = await streamed(address, path)
+
+    error, good_end = ENDS[path]
+    assert status == 200
+    assert error in said
+    assert good_end not in said
+    assert b'"An ' in said
+
+
+@pytest.mark.parametrize("path", ENDS)
+async def test_a_summary_that_breaks_off_is_not_followed_by_another_answer(fakes: FakeProviders, path: str) -> None:
+    """What a client has read can't be taken back, so the auxiliary model is not asked."""
+    fakes.openai.says(fault("close_mid_stream", reply=SUMMARY))
+    async with serving(fakes, **boosting(fakes)) as address:
+        status, said = await streamed(address, path)
+
+    error, good_end = ENDS[path]
+    assert status == 200
+    assert b"first" in said
+    assert error in said
+    assert good_end not in said
+    assert not fakes.ollama.questions
+
+
+async def test_a_planner_that_fails_before_it_has_said_anything_is_stepped_over(fakes: FakeProviders) -> None:
+    fakes.openai.says(fault("close_mid_stream", reply=reply("ANALYSIS:\nThis is hard, and I have to think about it.")))
+    fakes.ollama.says("It is noon.")
+    async with serving(fakes, **boosting(fakes)) as address:
+        _, said = await streamed(address, "/v1/messages")
+
+    assert b"noon" in said
+    assert b"message_stop" in said
+
+
+async def test_a_failure_in_mid_stream_is_a_failure_in_the_log(fakes: FakeProviders) -> None:
+    lines: list[bytes] = []
+    fakes.openai.says(fault("close_mid_stream"))
+    async with serving_to(fakes, lines.append, BIG_MODEL="openai/large") as (_, address):
+        await streamed(address, "/v1/messages")
+
+    assert b'"status":502' in lines[0]
+
+
+async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its upstream request ends, and nobody takes the upstream for a silent one."""
+    monkeypatch.setattr(answering, "STUCK", 0.2)
+    monkeypatch.setattr(answering, "PING", 0.1)
+    fakes.openai.says(reply("word " * 1_600_000, chunks=400))
+    body = b'{"model": "opus", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "Hello?"}]}'
+    head = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address):
+        async with connected(address) as (_, writer):
+            writer.write(head + body)
+            await until(lambda: bool(fakes.openai.questions))
+            await until(lambda: not served.admission.running and not fakes.openai.open_requests)
+        text = served.metrics.text(())
+
+    assert 'status="499"' in text
+    assert "upstream_errors_total{" not in text

@@ -1,0 +1,190 @@
+"""What those see that run the server."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.exchange import Usage
+from ai_battle.server.running import Told
+from ai_battle.testing import FakeProviders, fault, reply
+
+from .serving import asked, serving, serving_to
+
+HELLO: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello, my secret-word?"}]}
+TOOLS = [{"name": "add", "input_schema": {"type": "object", "properties": {}}}]
+FILE = """
+server:
+  log_content: {content}
+  keys: [{{key: key-of-team, name: team}}]
+  routes: {{large: openai/gpt-4o, down: ollama/phi4}}
+prices: {{openai/gpt-4o: {{input: 1.0, output: 2.0}}}}
+"""
+TEAM = {"x-api-key": "key-of-team"}
+
+
+def written(folder: Path, content: str = "false") -> str:
+    path = folder / "server.yaml"
+    path.write_text(FILE.format(content=content))
+    return str(path)
+
+
+def boosting(fakes: FakeProviders) -> dict[str, str]:
+    return {
+        "BIG_MODEL": "ollama/phi4",
+        "BOOST_BASE_URL": f"{fakes.openai.url}/v1",
+        "BOOST_API_KEY": "key-of-boost",
+        "BOOST_MODEL": "planner",
+        "ENABLE_BOOST_SUPPORT": "BIG_MODEL",
+    }
+
+
+async def fetched(address: str, path: str, **headers: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession(address) as session, session.get(path, headers=headers) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_metrics_count_requests_tokens_dollars_and_errors_by_route(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.says(reply("One two.", usage=Usage(1000, 500)), fault(500))
+    async with serving(fakes, written(tmp_path)) as address:
+        for body in ({"stream": True}, {}):
+            await asked(address, "/v1/messages", {"model": "large", **HELLO, **body}, TEAM)
+        await asked(address, "/v1/chat/completions", {"model": "openai/made-up-name", **HELLO}, TEAM)
+        await asked(address, "/v1/chat/completions", {"model": "nobody", **HELLO}, TEAM)
+        _, text = await fetched(address, "/metrics", **TEAM)
+
+    for line in (
+        'ai_battle_requests_total{api="messages",route="large",status="200"} 1',
+        'ai_battle_requests_total{api="messages",route="large",status="500"} 1',
+        'ai_battle_requests_total{api="chat",route="other",status="200"} 1',
+        'ai_battle_requests_total{api="chat",route="",status="404"} 1',
+        'ai_battle_tokens_total{route="large",kind="input"} 1000',
+        'ai_battle_tokens_total{route="large",kind="output"} 500',
+        'ai_battle_cost_usd_total{route="large"} 0.002',
+        'ai_battle_upstream_errors_total{route="large",kind="http_500"} 1',
+        'ai_battle_request_seconds_count{route="large"} 2',
+        'ai_battle_first_token_seconds_count{route="large"} 1',
+        'ai_battle_first_token_seconds_bucket{route="large",le="+Inf"} 1',
+        "ai_battle_requests_in_flight 0",
+        "# TYPE ai_battle_request_seconds histogram",
+    ):
+        assert line in text.splitlines()
+    assert "made-up-name" not in text
+
+
+async def test_metrics_and_names_of_upstreams_are_for_those_with_a_key(fakes: FakeProviders, tmp_path: Path) -> None:
+    async with serving(fakes, written(tmp_path)) as address:
+        closed, _ = await fetched(address, "/metrics")
+        _, shy = await fetched(address, "/readyz")
+        _, open_ = await fetched(address, "/readyz", **TEAM)
+
+    assert closed == 401
+    assert json.loads(shy) == {"status": "ready"}
+    assert json.loads(open_)["upstreams"] == {"openai/gpt-4o": {"up": True}, "ollama/phi4": {"up": True}}
+
+
+async def test_boost_loops_are_counted_by_their_outcome_and_told_in_headers(fakes: FakeProviders) -> None:
+    fakes.openai.says("Hm, no idea.", "SUMMARY:\nIt is seven.")
+    async with (
+        serving(fakes, **boosting(fakes)) as address,
+        aiohttp.ClientSession(address) as session,
+        session.post("/v1/messages", json={"model": "opus", **HELLO, "tools": TOOLS}) as answer,
+    ):
+        headers = answer.headers
+        _, text = await fetched(address, "/metrics")
+
+    assert headers["x-ai-battle-route"] == "claude-opus"
+    assert headers["x-ai-battle-strategy"] == "boost"
+    assert headers["x-ai-battle-helped"] == "true"
+    assert headers["x-ai-battle-loops"] == "2"
+    assert 'ai_battle_boost_loops_total{route="claude-opus",outcome="other"} 1' in text
+    assert 'ai_battle_boost_loops_total{route="claude-opus",outcome="summary"} 1' in text
+    assert 'ai_battle_helped_total{route="claude-opus"} 1' in text
+
+
+async def test_headers_tell_the_route_the_cost_and_an_id(fakes: FakeProviders, tmp_path: Path) -> None:
+    async with serving(fakes, written(tmp_path)) as address, aiohttp.ClientSession(address, headers=TEAM) as session:
+        heads = [
+            (await session.post("/v1/messages", json={"model": "large", **HELLO, "stream": stream})).headers
+            for stream in (False, True)
+        ]
+
+    assert float(heads[0]["x-ai-battle-cost-usd"]) > 0
+    assert "x-ai-battle-helped" not in heads[0]
+    assert {head["x-ai-battle-route"] for head in heads} == {"large"}
+    assert len({head["request-id"] for head in heads} | {head["x-request-id"] for head in heads}) == 2
+
+
+async def test_each_request_is_one_line_without_content_and_secrets(fakes: FakeProviders, tmp_path: Path) -> None:
+    lines: list[bytes] = []
+    fakes.openai.says("My secret-word is out.")
+    async with serving_to(fakes, lines.append, written(tmp_path)) as (_, address):
+        await asked(address, "/v1/messages", {"model": "large", **HELLO, "stream": True}, TEAM)
+        await asked(address, "/v1/chat/completions", {"model": "nobody", **HELLO}, TEAM)
+        await asked(address, "/v1/messages", {"model": "large", **HELLO}, {"x-api-key": "wrong-key"})
+
+    good, unknown, refused = (json.loads(line) for line in lines)
+    assert {"api": "messages", "key": "team", "model": "large", "route": "large", "status": 200}.items() <= good.items()
+    assert good["stream"] is True
+    assert 0 < good["first_token_seconds"] <= good["seconds"]
+    assert good["input_tokens"] > 0
+    assert good["cost_usd"] > 0
+    assert (unknown["status"], unknown["error"], unknown["level"]) == (404, "NoRoute", "warning")
+    assert (refused["status"], refused["error"]) == (401, "Denied")
+    for secret in (b"secret-word", b"key-of-team", b"wrong-key", b"test-key"):
+        assert secret not in b"".join(lines)
+
+
+async def test_content_is_in_the_log_when_asked_for_and_keys_are_not(fakes: FakeProviders, tmp_path: Path) -> None:
+    lines: list[bytes] = []
+    body = {"model": "large", "max_tokens": 9, "messages": [{"role": "user", "content": "Is key-of-team mine?"}]}
+    fakes.openai.always("Yes, it is.")
+    async with serving_to(fakes, lines.append, written(tmp_path, "true")) as (_, address):
+        for stream in (False, True):
+            await asked(address, "/v1/messages", {**body, "stream": stream}, TEAM)
+
+    for line in map(json.loads, lines):
+        assert "mine?" in line["request"]
+        assert line["answer"] == "Yes, it is."
+    assert b"key-of-team" not in b"".join(lines)
+
+
+async def test_the_level_of_the_log_leaves_out_what_went_well(fakes: FakeProviders) -> None:
+    lines: list[bytes] = []
+    fakes.openai.says("Yes.", fault(500))
+    async with serving_to(fakes, lines.append, BIG_MODEL="openai/large", LOG_LEVEL="ERROR") as (_, address):
+        for _ in range(2):
+            await asked(address, "/v1/messages", {"model": "opus", **HELLO})
+        await asked(address, "/v1/messages", {"model": "nobody", **HELLO})
+
+    assert [json.loads(line)["status"] for line in lines] == [500]
+    with pytest.raises(ConfigError, match="did you mean 'warning'"):
+        Told("", {"BIG_MODEL": "ollama/phi4", "LOG_LEVEL": "warnung"}).plan()
+
+
+async def test_custom_headers_reach_every_upstream_and_those_of_a_route_only_its_own(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    path = tmp_path / "server.yaml"
+    path.write_text("server: {routes: {a: {model: openai/a, headers: {X-Route: one}}, b: anthropic/b, c: ollama/c}}")
+    async with serving(fakes, str(path), CUSTOM_HEADER_X_TEAM="blue") as address:
+        for name in "abc":
+            assert (await asked(address, "/v1/messages", {"model": name, **HELLO}))[0] == 200
+
+    asked_of = [provider.questions[0].headers for provider in (fakes.openai, fakes.anthropic, fakes.ollama)]
+    assert [headers["X-Team"] for headers in asked_of] == ["blue"] * 3
+    assert [headers.get("X-Route") for headers in asked_of] == ["one", None, None]
+
+
+async def test_beta_headers_of_a_client_reach_anthropic_alone(fakes: FakeProviders) -> None:
+    tiers = {"BIG_MODEL": "anthropic/claude-opus-4-1", "SMALL_MODEL": "openai/little"}
+    async with serving(fakes, **tiers) as address:
+        for name in ("opus", "haiku"):
+            await asked(address, "/v1/messages", {"model": name, **HELLO}, {"anthropic-beta": "one,two"})
+        await asked(address, "/v1/messages", {"model": "opus", **HELLO})
+
+    assert [q.headers.get("anthropic-beta") for q in fakes.anthropic.questions] == ["one,two", None]
+    assert "anthropic-beta" not in fakes.openai.questions[0].headers

@@ -25,7 +25,7 @@ def base64(value: object) -> None:
         raise Misshapen("must be base64")
 
 
-_TEXT = fields({"text": text}, "text")
+_TEXT = fields({"type": text, "text": text}, "text")
 _FILE = by_field(
     "type",
     {

@@ -10,6 +10,7 @@ from .._json import dumps
 from .messages import decode_messages, encode_messages, kept, own
 
 OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # of the options that Ollama takes beside `options`
+UNKNOWN = frozenset(("parallel_tool_calls",))
 LEVELS: Mapping[str, str] = {
     "none": "low", "minimal": "low", "xhigh": "high", "max": "high", "false": "low", "true": "medium",
 }  # fmt: skip

@@ -14,7 +14,7 @@ from .._checks import (
     text_or,
 )
 
-_TEXT = fields({"text": text}, "text")
+_TEXT = fields({"type": text, "text": text}, "text")
 _CONTENT = text_or(
     list_of(
         by_field(

@@ -1,0 +1,30 @@
+"""How sure a benchmark is: intervals, paired tests, and the verdict in words; tasks are what is counted.
+
+Several answers of one setting to one task are one value, their mean: they hang together, and only tasks are drawn
+independently. So an interval, a test and a bootstrap over tasks are clustered by task without further ado.
+"""
+
+from .intervals import Interval, bca, drawn_means, mean_interval, quantile_interval, rate_interval, wilson
+from .paired import Difference, difference, mcnemar, sign_flips
+from .power import seen_with, smallest_seen
+from .verdicts import Compared, Verdict, compared, holm
+
+__all__ = [
+    "Compared",
+    "Difference",
+    "Interval",
+    "Verdict",
+    "bca",
+    "compared",
+    "difference",
+    "drawn_means",
+    "holm",
+    "mcnemar",
+    "mean_interval",
+    "quantile_interval",
+    "rate_interval",
+    "seen_with",
+    "sign_flips",
+    "smallest_seen",
+    "wilson",
+]

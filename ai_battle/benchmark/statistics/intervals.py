@@ -1,0 +1,118 @@
+"""Intervals that hold the truth in 95 of 100 benchmarks: Wilson's for rates, the bootstrap for means."""
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from math import comb, isclose, sqrt
+from statistics import NormalDist, fmean, stdev
+from typing import NamedTuple
+
+from ._student import MANY, student
+
+Numbers = Sequence[float]
+LEVEL = 0.95
+DRAWS = 2_000
+SEED = 0
+NORMAL = NormalDist()
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+
+def wilson(successes: float, count: int, level: float = LEVEL) -> Interval:
+    """Of a rate: `successes` out of `count` tries (Wilson 1927); nothing is known of no tries."""
+    if not count:
+        return Interval(0.0, 1.0)
+    z2, rate = NORMAL.inv_cdf((1 + level) / 2) ** 2, successes / count
+    middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
+    half = sqrt(z2 * (rate * (1 - rate) + z2 / (4 * count)) / count) / (1 + z2 / count)
+    return Interval(0.0 if not successes else middle - half, 1.0 if successes == count else middle + half)
+
+
+def rate_interval(values: Numbers) -> Interval:
+    """Of the mean of values from 0 to 1: Wilson's when each is 0 or 1, or when all are the same; else the bootstrap."""
+    if all(value in (0, 1) for value in values) or all_same(values):
+        return wilson(sum(values), len(values))
+    low, high = mean_interval(values)
+    return Interval(max(0.0, low), min(1.0, high))
+
+
+def mean_interval(values: Numbers, level: float = LEVEL) -> Interval:
+    """Of a mean, by BCa; from a thousand values on by the normal distribution, which is the same then.
+
+    The bootstrap of a few values is too narrow, as it takes their spread for the true one; the level is raised by what
+    Student's t is wider (Hesterberg 2015, "expanded percentile").
+    """
+    count, mean = len(values), fmean(values)
+    if count < 2 or all_same(values):
+        return Interval(mean, mean)
+    if count > MANY:
+        half = NORMAL.inv_cdf((1 + level) / 2) * stdev(values) / sqrt(count)
+        return Interval(mean - half, mean + half)
+    return bca(values, sorted(drawn_means(tuple(values))), widened(level, count))
+
+
+def widened(level: float, count: int) -> float:
+    return min(1 - 1e-9, 2 * NORMAL.cdf(student(level, count - 1) * sqrt(count / (count - 1))) - 1)
+
+
+@lru_cache(maxsize=64)
+def drawn_means(values: tuple[float, ...], draws: int = DRAWS, seed: int = SEED) -> list[float]:
+    """Means of as many values drawn with replacement: from the same places for all values of the same number."""
+    draw, count = random.Random(seed).choices, len(values)  # noqa: S311 - statistics
+    return [sum(draw(values, k=count)) / count for _ in range(draws)]
+
+
+def bca(values: Numbers, distribution: Numbers, level: float = LEVEL) -> Interval:
+    """Bias-corrected and accelerated (Efron 1987): of a mean, from the sorted means of drawn values."""
+    mean = fmean(values)
+    below = sum(drawn < mean for drawn in distribution) + sum(drawn <= mean for drawn in distribution)
+    share = below / (2 * len(distribution))
+    bias = NORMAL.inv_cdf(min(max(share, 1e-9), 1 - 1e-9))
+    off = [value - mean for value in values]
+    squares = sum(each**2 for each in off)
+    skew = sum(each**3 for each in off) / (6 * squares**1.5) if squares else 0.0
+    ends = []
+    for side in (-1, 1):
+        z = bias + side * NORMAL.inv_cdf((1 + level) / 2)
+        ends.append(quantile(distribution, NORMAL.cdf(bias + z / max(1 - skew * z, 1e-9))))
+    return Interval(*ends)
+
+
+def quantile(ordered: Numbers, share: float) -> float:
+    """Between the two values that are nearest, in proportion."""
+    place = share * (len(ordered) - 1)
+    below = min(int(place), len(ordered) - 2) if len(ordered) > 1 else 0
+    return ordered[below] + (place - below) * (ordered[min(below + 1, len(ordered) - 1)] - ordered[below])
+
+
+def quantile_interval(ordered: Numbers, share: float, level: float = LEVEL) -> tuple[float | None, float | None]:
+    """Of a quantile of any distribution, by ranks; None where there are too few values to bound it."""
+    count, rest = len(ordered), (1 - level) / 2
+    if count > MANY:
+        half = NORMAL.inv_cdf(1 - rest) * sqrt(count * share * (1 - share))
+        low, high = int(count * share - half) - 1, int(count * share + half) + 1
+    else:
+        low, high = _ranks(count, share, rest)
+    return ordered[low] if low >= 0 else None, ordered[high] if high < count else None
+
+
+def _ranks(count: int, share: float, rest: float) -> tuple[int, int]:
+    """The places, from 0, below and above which the quantile lies with a probability of at most `rest`."""
+    sums, total = [], 0.0
+    for n in range(count + 1):
+        total += comb(count, n) * share**n * (1 - share) ** (count - n)
+        sums.append(total)
+    low = next(n for n, reached in enumerate(sums) if reached >= rest)
+    high = next((n for n, reached in enumerate(sums) if reached >= 1 - rest), count)
+    return low - 1, high
+
+
+def all_same(values: Numbers) -> bool:
+    return all(isclose(value, values[0], abs_tol=1e-12) for value in values)

@@ -1,0 +1,267 @@
+"""Intervals, tests and verdicts: against SciPy and statsmodels, and by what they promise."""
+
+import math
+import random
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from ai_battle.benchmark.statistics import (
+    bca,
+    compared,
+    difference,
+    drawn_means,
+    holm,
+    mcnemar,
+    mean_interval,
+    quantile_interval,
+    rate_interval,
+    seen_with,
+    sign_flips,
+    smallest_seen,
+    wilson,
+)
+from ai_battle.benchmark.statistics._student import student, within
+from ai_battle.benchmark.statistics.intervals import widened
+from ai_battle.benchmark.statistics.paired import _drawn_flips
+
+EXACT = 1e-6
+
+
+@pytest.fixture
+def scipy() -> Any:
+    return pytest.importorskip("scipy.stats", reason="needs SciPy: pip install 'ai-battle[stats]'")
+
+
+@pytest.fixture
+def statsmodels() -> Any:
+    return pytest.importorskip(
+        "statsmodels.stats.multitest", reason="needs statsmodels: pip install 'ai-battle[stats]'"
+    )
+
+
+def drawn(seed: int, count: int, grid: int = 0) -> list[float]:
+    dice = random.Random(seed)
+    return [round(dice.random() * grid) / grid if grid else dice.gauss(0.3, 1) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("successes", "count"), [(0, 5), (3, 5), (5, 5), (37, 40), (500, 1319)])
+def test_wilson_is_that_of_scipy(scipy: Any, successes: int, count: int) -> None:
+    theirs = scipy.binomtest(successes, count).proportion_ci(method="wilson")
+    assert wilson(successes, count) == pytest.approx((theirs.low, theirs.high), abs=EXACT)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize("count", [5, 40, 200])
+def test_bca_is_that_of_scipy_on_the_same_draws(scipy: Any, count: int, level: float) -> None:
+    import numpy as np
+
+    values = [math.exp(value) for value in drawn(count, count)]
+    draws = sorted(drawn_means(tuple(values)))
+    of_theirs = scipy.bootstrap((values,), np.mean, n_resamples=10, rng=1)
+    of_theirs.bootstrap_distribution = np.array(draws)
+    theirs = scipy.bootstrap(
+        (values,), np.mean, n_resamples=0, confidence_level=level, method="BCa", bootstrap_result=of_theirs
+    ).confidence_interval
+    assert bca(values, draws, level) == pytest.approx((theirs.low, theirs.high), abs=EXACT)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 8, 39, 200, 999])
+def test_students_t_is_that_of_scipy(scipy: Any, freedom: int) -> None:
+    assert student(0.95, freedom) == pytest.approx(scipy.t.ppf(0.975, freedom), rel=EXACT)
+    assert within(1.3, freedom) == pytest.approx(1 - 2 * scipy.t.sf(1.3, freedom), abs=EXACT)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95])
+@pytest.mark.parametrize("count", [4, 20, 101])
+def test_intervals_of_quantiles_are_those_of_scipy(scipy: Any, count: int, share: float) -> None:
+    values = sorted(drawn(count, count))
+    theirs = scipy.quantile_test(values, p=share).confidence_interval()
+    for mine, their in zip(quantile_interval(values, share), theirs, strict=True):
+        assert (math.isnan(their) and mine is None) or mine == pytest.approx(their, abs=EXACT)
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0, 0), (1, 0), (6, 0), (3, 9), (12, 30), (400, 350)])
+def test_mcnemar_is_the_exact_binomial_test_of_scipy(scipy: Any, gained: int, lost: int) -> None:
+    theirs = scipy.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+    assert mcnemar(gained, lost) == pytest.approx(theirs, abs=EXACT)
+
+
+@pytest.mark.parametrize("grid", [0, 1, 3, 4])
+@pytest.mark.parametrize("count", [3, 8, 11])
+def test_sign_flips_are_the_paired_permutation_test_of_scipy(scipy: Any, count: int, grid: int) -> None:
+    import numpy as np
+
+    a, b = drawn(1, count, grid), drawn(2, count, grid)
+    theirs = scipy.permutation_test(
+        (np.array(b), np.array(a)),
+        lambda x, y: float(np.mean(x - y)),
+        permutation_type="samples",
+        n_resamples=math.inf,
+        vectorized=False,
+    )
+    assert sign_flips([y - x for x, y in zip(a, b, strict=True)]) == pytest.approx(theirs.pvalue, abs=EXACT)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_that_of_statsmodels(statsmodels: Any, seed: int) -> None:
+    dice = random.Random(seed)
+    chances = [round(dice.random() ** 4, 3) for _ in range(12)]
+    theirs = statsmodels.multipletests(chances, method="holm")[1]
+    assert holm(chances) == pytest.approx(list(theirs), abs=EXACT)
+
+
+def test_holm_multiplies_the_smallest_by_their_number_and_keeps_the_order() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
+
+
+def test_sign_flips_of_right_and_wrong_are_mcnemar() -> None:
+    assert sign_flips([1] * 9 + [-1] * 3 + [0] * 50) == pytest.approx(mcnemar(9, 3))
+
+
+def test_sums_too_many_to_count_are_drawn_and_the_same_each_time() -> None:
+    off = drawn(5, 60)
+    assert sign_flips(off) == sign_flips(off) == _drawn_flips(off, abs(sum(off)))
+    few = drawn(6, 11)
+    assert _drawn_flips(few, abs(sum(few))) == pytest.approx(sign_flips(few), abs=0.015)
+
+
+def test_an_interval_of_a_rate_is_never_a_point_and_never_beyond_0_and_1() -> None:
+    assert rate_interval([1.0] * 20).low == pytest.approx(0.8389, abs=1e-4)
+    assert rate_interval([0.5] * 20).width > 0.3
+    low, high = rate_interval([0.9, 1, 1, 1, 1, 1, 1, 1, 1, 0.2])
+    assert 0 <= low < high <= 1
+
+
+def test_few_values_have_a_wider_interval_than_the_bootstrap_alone_gives() -> None:
+    values = drawn(7, 10)
+    assert mean_interval(values).width > bca(values, sorted(drawn_means(tuple(values)))).width
+    assert widened(0.95, 10) == pytest.approx(0.9829, abs=1e-3)
+    assert widened(0.95, 1000) == pytest.approx(0.95, abs=1e-3)
+
+
+def test_many_values_have_the_interval_of_the_normal_distribution() -> None:
+    """Which is that of the bootstrap to a fiftieth of its width."""
+    values = drawn(8, 1_001)
+    normal, drawn_ = mean_interval(values), bca(values, sorted(drawn_means(tuple(values))))
+    assert normal == pytest.approx(drawn_, abs=normal.width / 25)
+
+
+def test_what_never_differs_is_not_called_the_same_beyond_what_its_tasks_can_tell() -> None:
+    same = {str(n): 1.0 for n in range(40)}
+    found = difference(same, same)
+    assert (found.mean, found.p) == (0, 1)
+    assert found.interval == pytest.approx((-0.0876, 0.0876), abs=1e-4)
+
+
+def test_only_tasks_of_both_are_compared() -> None:
+    found = difference({"a": 1, "b": 0, "c": 0}, {"b": 1, "c": 0, "d": 1})
+    assert (found.count, found.gained, found.lost, found.mean) == (2, 1, 0, 0.5)
+    assert difference({"a": 1}, {"b": 1}).count == 0
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "same", "verdict", "words"),
+    [
+        (30, 5, 65, "better", "b is better than a by 25.0 points"),
+        (5, 30, 65, "worse", "b is worse than a by 25.0 points"),
+        (6, 6, 288, "no difference shown", "no difference between a and b is shown"),
+        (6, 5, 29, "not enough data", "with 40 tasks only differences above 24 points can be seen"),
+        (0, 0, 3, "not enough data", "with 3 tasks only differences above 72 points can be seen"),
+        (5, 0, 0, "not enough data", "with 5 tasks"),
+    ],
+)
+def test_a_comparison_ends_in_a_plain_verdict(gained: int, lost: int, same: int, verdict: str, words: str) -> None:
+    a = [0.0] * gained + [1.0] * (lost + same)
+    b = [1.0] * gained + [0.0] * lost + [1.0] * same
+    [found] = compared([(("a", "b"), _by_task(a), _by_task(b))])
+    assert found.verdict == verdict
+    assert words in found.said
+
+
+def _by_task(values: list[float]) -> dict[str, float]:
+    return {str(n): value for n, value in enumerate(values)}
+
+
+def test_the_number_of_tasks_that_is_asked_for_is_enough() -> None:
+    """The difference that is wanted is then the smallest that is seen."""
+    count = seen_with(0.1, 0.25)
+    assert count == 197
+    assert smallest_seen(count, 0.25 * count) == pytest.approx(0.1, abs=0.002)
+
+
+def test_power_is_what_it_says() -> None:
+    """A true difference of the smallest size that is seen is found about four times in five."""
+    dice, count = random.Random(3), 150
+    smallest = smallest_seen(count, 0.2 * count)
+    found = 0
+    for _ in range(400):
+        off = [_toss(dice, 0.1 + smallest / 2, 0.1 - smallest / 2) for _ in range(count)]
+        found += mcnemar(off.count(1), off.count(-1)) < 0.05
+    assert 0.68 < found / 400 < 0.87, "the exact test asks for a little more than the formula"
+
+
+def _toss(dice: random.Random, gain: float, loss: float) -> int:
+    drawn_ = dice.random()
+    return 1 if drawn_ < gain else -1 if drawn_ < gain + loss else 0
+
+
+def _suite(dice: random.Random, count: int, repeats: int) -> tuple[dict[str, float], float]:
+    """The tasks' means of one simulated benchmark, and the true mean over all tasks there could be."""
+    hard = dice.uniform(0.8, 3)
+    chances = [dice.betavariate(hard, 1.5) for _ in range(count)]
+    return _answered(dice, chances, repeats), hard / (hard + 1.5)
+
+
+def _answered(dice: random.Random, chances: list[float], repeats: int) -> dict[str, float]:
+    return _by_task([fmean([float(dice.random() < chance) for _ in range(repeats)]) for chance in chances])
+
+
+def _coverage(suites: int, count: int, repeats: int) -> float:
+    dice, held = random.Random(11), 0
+    for _ in range(suites):
+        values, truth = _suite(dice, count, repeats)
+        low, high = rate_interval(list(values.values()))
+        held += low <= truth <= high
+    return held / suites
+
+
+def _differences(suites: int, count: int, repeats: int) -> tuple[float, float]:
+    """How often the interval of a difference holds the true one, which is 0, and how often there is a false alarm."""
+    dice, held, alarms = random.Random(12), 0, 0
+    for _ in range(suites):
+        hard = dice.uniform(0.8, 3)
+        chances = [dice.betavariate(hard, 1.5) for _ in range(count)]
+        a, b = (_answered(dice, chances, repeats) for _ in range(2))
+        [found] = compared([(("a", "b"), a, b)])
+        held += found.found.interval.low <= 0 <= found.found.interval.high
+        alarms += found.verdict in ("better", "worse")
+    return held / suites, alarms / suites
+
+
+def test_intervals_hold_the_truth_and_alarms_are_rare() -> None:
+    """The small sister of the simulation below; its bounds leave room for chance."""
+    assert 0.92 <= _coverage(1_000, 50, 1) <= 0.98
+    held, alarms = _differences(100, 40, 1)
+    assert held >= 0.88
+    assert alarms <= 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("count", "repeats"), [(40, 1), (200, 1), (40, 3)])
+def test_95_of_100_intervals_hold_the_truth(count: int, repeats: int) -> None:
+    assert 0.93 <= _coverage(2_000, count, repeats) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("count", "repeats"), [(40, 1), (40, 3)])
+def test_95_of_100_intervals_of_differences_hold_the_truth_and_false_alarms_are_at_most_5(
+    count: int, repeats: int
+) -> None:
+    held, alarms = _differences(2_000, count, repeats)
+    assert 0.93 <= held <= 0.97
+    assert alarms <= 0.05

@@ -67,6 +67,7 @@ class Stream:
         self._call = call
         self._tally = call.tally
         self._writer = call.api.writer(call.asked, call.tokens)
+        self._opening = self._writer.begin()
         self._response = web.StreamResponse()
         self._loop = asyncio.get_running_loop()
         self._spoke = self._loop.time()
@@ -128,7 +129,7 @@ class Stream:
                 self.begun = True
                 self._response.headers.update({**self._tally.early, **EVENT_STREAM})
                 await self._response.prepare(self._http)
-                data = self._writer.begin() + data
+                data = self._opening + data
             await self._response.write(data)
         except ConnectionError as error:
             raise Left("The client has left.") from error

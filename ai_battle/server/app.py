@@ -45,6 +45,7 @@ def create_app(served: Served) -> web.Application:
     app.router.add_post("/v1/messages/count_tokens", _accounted(served, messages.API, _counted))
     for prefix in ("", "/v1"):
         app.router.add_get(f"{prefix}/models", _accounted(served, chat.API, _listed))
+        app.router.add_get(f"{prefix}/models/{{name:.+}}", _accounted(served, chat.API, _shown))
     operating.add_to(app, served)
     app.router.add_route("*", "/{path:.*}", _nowhere)
     return app
@@ -127,8 +128,12 @@ async def _counted(served: Served, api: Api, http: web.Request, tally: Tally) ->
 
 
 async def _listed(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
-    shape = listing.anthropic if "anthropic-version" in http.headers else listing.openai
-    return web.json_response(shape(served.routes), headers=tally.ids)
+    return web.json_response(listing.all_of(served.routes, http.headers), headers=tally.ids)
+
+
+async def _shown(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
+    route = served.routes.find(http.match_info["name"])
+    return web.json_response(listing.one(route, http.headers), headers=tally.ids)
 
 
 async def _nowhere(http: web.Request) -> web.StreamResponse:

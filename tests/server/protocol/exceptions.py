@@ -9,6 +9,13 @@ WIRES = ("openai", "anthropic", "ollama", "gemini")
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("A_usage_cache", "ollama"): "Ollama does not tell which tokens it had in its cache.",
     ("A_refusal", "ollama"): "Ollama has no word for a refusal.",
+    ("B_billing_header", "anthropic"): "The header is meant for this very API, which gets the client's own blocks.",
+    ("B_choice_any", "ollama"): "Ollama has no tool choice.",
+    ("B_choice_tool", "ollama"): "Ollama has no tool choice; it is offered that tool alone.",
+    ("B_no_parallel", "ollama"): "Ollama has no such option.",
+    ("B_no_parallel", "gemini"): "Gemini has no such option.",
+    ("B_params", "anthropic"): "The version of the API that we speak takes no sampling parameters.",
+    ("B_image_url", "ollama"): "Ollama takes images as bytes alone; the client is told so.",
 }
 
 

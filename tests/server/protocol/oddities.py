@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,6 +27,7 @@ class Odd:
         self.open = 0
         self.left = 0
         self.asked = 0
+        self._news = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
@@ -41,25 +42,29 @@ class Odd:
         finally:
             await runner.cleanup()
 
-    async def until_left(self, number: int = 1, seconds: float = 3.0) -> None:
-        """Raises TimeoutError when its client does not leave in that time."""
-        async with asyncio.timeout(seconds):
-            while self.left < number:
-                await asyncio.sleep(0.01)
+    async def until_left(self, number: int = 1) -> None:
+        """Raises TimeoutError when its client does not leave within three seconds."""
+        await self._until(lambda: self.left >= number)
 
     async def until_asked(self, number: int = 1) -> None:
+        await self._until(lambda: self.asked >= number)
+
+    async def _until(self, happened: Callable[[], bool]) -> None:
         async with asyncio.timeout(3):
-            while self.asked < number:
-                await asyncio.sleep(0.01)
+            while not happened():
+                self._news.clear()
+                await self._news.wait()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         await request.read()
         self.open += 1
         self.asked += 1
+        self._news.set()
         try:
             return await self._answer(request)
         except (asyncio.CancelledError, ConnectionError):
             self.left += 1
+            self._news.set()
             raise
         finally:
             self.open -= 1

@@ -90,7 +90,7 @@ def _anthropic(body: dict[str, Any]) -> Sent:
         (t["name"], t.get("description", ""), t["input_schema"]) for t in body.get("tools", ()) if "input_schema" in t
     ]
     choice = body.get("tool_choice") or {"type": "auto"}
-    told.choice = {"any": "required", "tool": choice.get("name")}.get(choice["type"], choice["type"])
+    told.choice = str({"any": "required", "tool": choice.get("name")}.get(choice["type"], choice["type"]))
     if not told.tools:
         told.choice = "none"
     told.options = {name: body[name] for name in ("max_tokens", "temperature", "top_p") if name in body}

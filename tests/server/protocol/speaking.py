@@ -4,12 +4,14 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from time import perf_counter
 from typing import Any
 
 import aiohttp
 
 PATHS = {"messages": "/v1/messages", "chat": "/v1/chat/completions", "responses": "/v1/responses"}
+LARGE = 1024 * 1024
 BLOCKS = {
     "text_delta": "text",
     "thinking_delta": "thinking",
@@ -85,6 +87,8 @@ class Speaker:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         if isinstance(body, Mapping):
             body = json.dumps({"model": self.model, **body}).encode()
+        if len(body) > LARGE:
+            body = BytesIO(body)
         sent = {"content-type": "application/json", **(headers or {})}
         async with self.session.post(self.address + path, data=body, headers=sent) as answer:
             yield answer
@@ -147,7 +151,7 @@ def message_of(streamed: Streamed) -> Message:
     assert [event.name for event in events[:1]] == ["message_start"]
     assert [event.name for event in events[-2:]] == ["message_delta", "message_stop"]
     start, delta = events[0].data["message"], events[-2].data
-    assert start["content"] == [] and start["stop_reason"] is None and start["role"] == "assistant"
+    assert (start["content"], start["stop_reason"], start["role"]) == ([], None, "assistant")
     assert isinstance(delta["usage"]["output_tokens"], int)
     blocks, deltas = _blocks_of([event.data for event in events[1:-2]])
     usage = {**start["usage"], **delta["usage"]}
@@ -186,7 +190,8 @@ def _blocks_of(events: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
 
 def _stopped(block: dict[str, Any], said: str) -> dict[str, Any]:
     if block["type"] == "tool_use":
-        assert block["id"] and block["name"] and block["input"] == {}
+        assert block["id"]
+        assert (bool(block["name"]), block["input"]) == (True, {})
         return {**block, "input": json.loads(said) if said else {}}
     return {**block, block["type"]: block[block["type"]] + said}
 

@@ -142,6 +142,6 @@ async def test_a_empty(odd: Odd) -> None:
 
 
 async def test_a_unicode(stage: Stage) -> None:
-    text = "Grüße, 世界 – 👋🏽 \u2028 \x85 ok"
+    text = "Grüße, 世界 — 👋🏽 \u2028 \x85 ok"
 
     assert (await answer(stage, text))["content"][0]["text"] == text

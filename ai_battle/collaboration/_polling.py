@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..core.client import ModelClient
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.errors import EmptyAnswer, ProviderError, Refused
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
-from ..core.messages import Message
+from ..core.messages import Message, assistant
 from ._agreement import Ballot, Tally, ballot, weighed
 from ._drafts import Draft
 from ._helping import Turn
@@ -15,7 +16,7 @@ from ._prompts import shortened
 from ._seeing import Case
 from ._stuck.assessment import Assessment
 from ._together import together
-from ._trying import Judges
+from ._trying import Judges, hopeless
 from .takeover import in_its_place
 
 NOTHING_YET = ModelResponse(Message("assistant", ()))
@@ -47,6 +48,7 @@ class Poll:
         self.turn = turn
         self.request = request
         self.voices: list[Voice] = []
+        self.silence: ProviderError | None = None
         self._detector = detector
 
     @property
@@ -79,6 +81,14 @@ class Poll:
         """Whether one more voice could matter: they are divided, and the largest group is not two ahead."""
         return self.divided and self.tally.margin < AHEAD
 
+    async def own(self, client: ModelClient) -> Draft:
+        """What the primary answers; that it answers nothing, or declines, is no more than the poorest of answers."""
+        try:
+            return await self.turn.draft(client, self.request)
+        except (EmptyAnswer, Refused) as error:
+            self.silence = error
+            return Draft(ModelResponse(assistant(error.partial), usage=NOTHING_USED), NOTHING_USED)
+
     async def hear(self, *answers: Coroutine[Any, Any, Draft | None]) -> None:
         """All at once; those that bring nothing have no voice."""
         for draft in await together(*answers):
@@ -104,9 +114,10 @@ class Poll:
         return await self.serve(voice)
 
     async def serve(self, voice: Voice) -> ModelResponse:
-        for other in self.voices:
-            if other is not voice:
-                await self.turn.drop(other.draft, ANOTHER)
+        """Its answer; raises what kept the primary from answering, where that is all there is."""
+        if self.silence and voice is self.voices[0]:
+            raise self.silence
+        await self._drop(ANOTHER, keeping=voice)
         return await self.turn.accept(voice.draft)
 
     async def doubt(self, reason: str, helper: ModelClient | None) -> ModelResponse:
@@ -121,11 +132,18 @@ class Poll:
         answer = await self.turn.ask(helper, asked, reason)
         if not answer:
             return await self.serve(best)
-        for voice in self.voices:
-            await self.turn.drop(voice.draft, reason)
+        await self._drop(reason)
         return await self.turn.accept(answer)
 
+    async def _drop(self, reason: str, keeping: Voice | None = None) -> None:
+        """Where nothing came, nothing is dropped."""
+        for place, voice in enumerate(self.voices):
+            if voice is not keeping and (place or not self.silence):
+                await self.turn.drop(voice.draft, reason)
+
     def _voice(self, draft: Draft) -> Voice:
+        if self.silence and not self.voices:
+            return Voice(draft, None, hopeless("silence", str(self.silence)))
         judged = self._detector.assess_response(self.request, draft.response)
         return Voice(draft, None if judged.at_once else ballot(self.request, draft.response), judged)
 

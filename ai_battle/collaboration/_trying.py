@@ -127,11 +127,11 @@ class Trying:
             draft = await self.turn.draft(client, request)
         except (EmptyAnswer, Refused) as error:
             nothing = Draft(ModelResponse(assistant(error.partial), usage=NOTHING_USED), NOTHING_USED)
-            return Tried(nothing, _hopeless("silence", str(error)), error)
+            return Tried(nothing, hopeless("silence", str(error)), error)
         if draft.cut:
-            return Tried(draft, _hopeless("cut_short", draft.cut))
+            return Tried(draft, hopeless("cut_short", draft.cut))
         if misfit := misfits(self.request, draft.response):
-            return Tried(draft, _hopeless("misfit", misfit), misfit=misfit)
+            return Tried(draft, hopeless("misfit", misfit), misfit=misfit)
         return Tried(draft, self._detector.assess_response(self._known, draft.response))
 
     @property
@@ -160,5 +160,6 @@ class Trying:
             await self.turn.drop(tried.draft, reason or tried.judged.reason or "another attempt was better")
 
 
-def _hopeless(signal: str, reason: str) -> Assessment:
+def hopeless(signal: str, reason: str) -> Assessment:
+    """The judgement of an answer that no further look is needed at."""
     return Assessment(0.0, 1.0, True, {signal: 1.0}, reason, at_once=True)

@@ -7,12 +7,11 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
-from ._drafts import Draft
 from ._helping import Helping, Turn
 from ._polling import ANOTHER
 from ._seeing import Case
 from ._stuck.detector import StuckDetector
-from ._trying import Judges, Tried
+from ._trying import Judges, Tried, Trying
 from .takeover import in_its_place
 
 MEASURED = (
@@ -43,40 +42,35 @@ class Cascade(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         turn = Turn("cascade", self.helping, emit)
-        best = self._judged(request, await turn.draft(self.primary, request))
-        for attempt, model in enumerate(self.models, 1):
-            if not best.judged.stuck:
-                break
-            await turn.emit(_stuck(best, attempt))
-            best = await self._next(turn, request, best, model)
-        return await turn.accept(best.draft)
+        own = Trying(self.primary, self.detector, turn, request)
+        await own.alone()
+        found: Tried | None = None
+        for model in self.models:
+            best = found or own.best
+            if best.judged.stuck and (tried := await self._next(own, best, model)):
+                await (turn.drop(found.draft, best.judged.reason) if found else own.drop())
+                found = tried
+        return await (turn.accept(found.draft) if found else own.accept())
 
     async def aclose(self) -> None:
         for client in (self.primary, *self.models):
             await client.aclose()
 
-    async def _next(self, turn: Turn, request: ModelRequest, best: Tried, model: ModelClient) -> Tried:
-        """The better of the best so far and the next model's answer; of equals, and of two dear ones, the latter."""
-        reason = best.judged.reason
-        asked = in_its_place(Case(request, best.draft.response, reason), turn.helping.sees)
+    async def _next(self, own: Trying, best: Tried, model: ModelClient) -> Tried | None:
+        """The next model's answer; None when there is none, or none that is better. The last one's is trusted."""
+        turn, reason = own.turn, best.judged.reason
+        asked = in_its_place(Case(own.request, best.draft.response, reason), turn.helping.sees)
         draft = await turn.ask(model, asked, reason)
         if not draft:
-            return best
-        tried = self._judged(request, draft)
-        trusted = model is self.models[-1] and not tried.judged.at_once
-        if best.rank > tried.rank and not trusted:
-            await turn.drop(draft, tried.judged.reason or ANOTHER)
-            return best
-        await turn.drop(best.draft, reason)
-        return tried
-
-    def _judged(self, request: ModelRequest, draft: Draft) -> Tried:
-        return Tried(draft, self.detector.assess_response(request, draft.response))
-
-
-def _stuck(tried: Tried, attempt: int) -> StuckFound:
-    judged = tried.judged
-    return StuckFound(judged.quality, judged.gain, judged.reason, judged.signals, attempt)
+            return None
+        tried = Tried(draft, self.detector.assess_response(own.request, draft.response))
+        judged, trusted = tried.judged, model is self.models[-1]
+        if judged.stuck and not trusted:
+            await turn.emit(StuckFound(judged.quality, judged.gain, judged.reason, judged.signals))
+        if tried.rank >= best.rank or (trusted and not judged.at_once):
+            return tried
+        await turn.drop(draft, judged.reason or ANOTHER)
+        return None
 
 
 def create(

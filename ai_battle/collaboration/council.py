@@ -44,7 +44,7 @@ class Council(ModelClient):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         turn = Turn("council", self.helping, emit)
         poll = Poll(turn, request, self.detector)
-        await poll.hear(turn.draft(self.primary, request), *(poll.peer(Quiet(peer)) for peer in self.peers))
+        await poll.hear(poll.own(self.primary), *(poll.peer(Quiet(peer)) for peer in self.peers))
         for another in self.reserve:
             if not poll.open:
                 break

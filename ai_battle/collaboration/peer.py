@@ -42,7 +42,7 @@ class Peer(ModelClient):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         turn = Turn("peer", self.helping, emit)
         poll = Poll(turn, request, self.detector)
-        await poll.hear(turn.draft(self.primary, request), poll.peer(Quiet(self.peer)))
+        await poll.hear(poll.own(self.primary), poll.peer(Quiet(self.peer)))
         return await poll.decide(self.secondary)
 
     async def aclose(self) -> None:

@@ -43,7 +43,7 @@ class Vote(ModelClient):
         turn = Turn("vote", self.helping, emit)
         poll = Poll(turn, request, self.detector)
         others = (self._another(turn, each) for each in _varied(request, self.samples - 1))
-        await poll.hear(turn.draft(self.primary, request), *others)
+        await poll.hear(poll.own(self.primary), *others)
         return await poll.decide(self.secondary)
 
     async def aclose(self) -> None:

@@ -65,8 +65,9 @@ class Builder:
         if not settings.model_fields_set & Help.model_fields.keys():
             return _direct(name, model)
         strategies.check(settings)
+        planning = self._planning if settings.strategy == "boost" else _as_it_is
         recipe = Recipe.of(
-            name, model, settings, lambda voice, helper_: self._model(voice, helper_, {}), self.around.base
+            name, model, settings, lambda voice, helper_: planning(self._model(voice, helper_, {})), self.around.base
         )
         recipe.client()
         names = (model.name, *(each.name for each in recipe.helpers.values()))
@@ -85,9 +86,7 @@ class Builder:
         section = {"base_url": boost.base_url, "api_key": boost.api_key}
         around = replace(self.around, providers={**self.around.providers, "openai": section})
         planner = helper("boost", HelperSettings(type=f"openai/{boost.model}"), around)
-        planner = self._kept(planner)
-        if self.plans.size:
-            planner = replace(planner, client=Planned(planner.client, str(planner.name), self.plans))
+        planner = self._planning(self._kept(planner))
         help_ = Help.model_validate(
             {"strategy": "boost", "helper_timeout": boost.timeout, "options": {"template": boost.template}}
         )
@@ -103,6 +102,11 @@ class Builder:
 
     def _model(self, voice: str, settings: HelperSettings, headers: Mapping[str, str]) -> Model:
         return self._kept(helper(voice, settings, self._with_headers(settings, headers)))
+
+    def _planning(self, model: Model) -> Model:
+        if not self.plans.size:
+            return model
+        return replace(model, client=Planned(model.client, str(model.name), self.plans))
 
     def _kept(self, model: Model) -> Model:
         guarded = _guarded(model)
@@ -136,6 +140,10 @@ class Builder:
             return _direct(name, _guarded(helper(name, settings, around))) if _says_provider(name) else None
         except ConfigError:
             return None
+
+
+def _as_it_is(model: Model) -> Model:
+    return model
 
 
 def _guarded(model: Model) -> Model:

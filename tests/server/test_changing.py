@@ -1,0 +1,144 @@
+"""A server that is changed or ended while it answers."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ai_battle.testing import FakeProviders, reply
+
+from .serving import asked
+
+HELLO: dict[str, Any] = {"model": "one", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
+TEXT = "word " * 12
+SLOW = reply(TEXT, pace=0.08)
+PROGRAM = "import sys; from ai_battle.cli import main; sys.exit(main())"
+
+
+class Server:
+    """`ai-battle serve` as users start it; `said` is what it wrote to stderr."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.address = ""
+        self.said: list[str] = []
+
+    async def hears(self, words: str) -> str:
+        async with asyncio.timeout(20):
+            while self.process.stderr and (line := (await self.process.stderr.readline()).decode()):
+                self.said.append(line)
+                if words in line:
+                    return line
+        raise AssertionError(f"{words!r} was never said: {self.said}")
+
+
+@asynccontextmanager
+async def started(fakes: FakeProviders, file: Path, **environment: str) -> AsyncIterator[Server]:
+    known = {name: value for name, value in fakes.environment.items() if not name.startswith("ANTHROPIC")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PROGRAM, "serve", str(file), "--port", "0",
+        env={"PATH": os.environ["PATH"], "HOME": str(file.parent), **known, **environment},
+        stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    server = Server(process)
+    try:
+        server.address = (await server.hears("Listening on")).split()[-1]
+        yield server
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def streamed(address: str, begun: Callable[[], object]) -> str:
+    """The text of a streamed answer; `begun` is called when its first bytes are there."""
+    said = b""
+    async with (
+        aiohttp.ClientSession(address) as session,
+        session.post("/v1/messages", json={**HELLO, "stream": True}) as answer,
+    ):
+        async for data in answer.content.iter_any():
+            if not said:
+                begun()
+            said += data
+    deltas = [json.loads(line[6:]) for line in said.decode().splitlines() if '"text_delta"' in line]
+    assert b"message_stop" in said
+    return "".join(delta["delta"]["text"] for delta in deltas)
+
+
+def write(file: Path, routes: str) -> None:
+    file.write_text(f"server: {{routes: {{{routes}}}}}")
+
+
+async def test_a_change_of_the_file_and_the_end_lose_no_answer(fakes: FakeProviders, tmp_path: Path) -> None:
+    """First the file changes in the middle of a stream, then it gets wrong, then the server is told to end."""
+    file = tmp_path / "server.yaml"
+    write(file, "one: openai/large")
+    fakes.openai.says(SLOW, "Yes.", "Yes.", SLOW)
+    async with started(fakes, file) as server:
+        before = await streamed(server.address, lambda: write(file, "one: openai/large, two: openai/little"))
+        await server.hears("Taken up: one, two")
+        status, _ = await asked(server.address, "/v1/messages", {**HELLO, "model": "two"})
+        write(file, "one: [wrong")
+        server.process.send_signal(signal.SIGHUP)
+        await server.hears("The change is not taken up")
+        kept, _ = await asked(server.address, "/v1/messages", {**HELLO, "model": "two"})
+        after = await streamed(server.address, lambda: server.process.send_signal(signal.SIGTERM))
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await asked(server.address, "/v1/messages", HELLO)
+        code = await asyncio.wait_for(server.process.wait(), 5)
+
+    assert before == after == TEXT
+    assert (status, kept, code) == (200, 200, 0)
+    assert any('"status":200' in line and '"route":"two"' in line for line in server.said)
+
+
+async def test_a_key_that_is_taken_out_of_the_file_opens_nothing_any_more(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    text = "server: {{keys: [{key}], routes: {{one: openai/large}}}}"
+    file.write_text(text.format(key="old-key"))
+    async with started(fakes, file) as server:
+        first, _ = await asked(server.address, "/v1/messages", HELLO, {"x-api-key": "old-key"})
+        file.write_text(text.format(key="new-key"))
+        server.process.send_signal(signal.SIGHUP)
+        await server.hears("Taken up")
+        statuses = [(await asked(server.address, "/v1/messages", HELLO, {"x-api-key": key}))[0]
+                    for key in ("old-key", "new-key")]  # fmt: skip
+
+    assert (first, statuses) == (200, [401, 200])
+    assert "old-key" not in "".join(server.said)
+
+
+async def test_new_requests_are_refused_while_the_last_ones_end(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    write(file, "one: openai/large")
+    fakes.openai.says(SLOW)
+    refused: list[type] = []
+    async with started(fakes, file) as server:
+
+        async def ask() -> None:
+            await asyncio.sleep(0.3)
+            try:
+                await asked(server.address, "/v1/messages", HELLO)
+            except aiohttp.ClientConnectionError as error:
+                refused.append(type(error))
+
+        def end() -> None:
+            server.process.send_signal(signal.SIGTERM)
+            asking.append(asyncio.create_task(ask()))
+
+        asking: list[asyncio.Task[None]] = []
+        text = await streamed(server.address, end)
+        await asyncio.gather(*asking)
+
+    assert text == TEXT
+    assert len(refused) == 1
+    assert len(fakes.openai.questions) == 1

@@ -1,0 +1,100 @@
+"""Clients that do not wait for their answer."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ai_battle.server.served import Served
+from ai_battle.testing import FakeProvider, FakeProviders, fault, reply
+
+from .serving import serving_to, until
+from .test_operating import boosting
+
+HELLO: dict[str, Any] = {"model": "opus", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
+PATHS = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
+SLOW = reply("word " * 200, pace=0.05)
+
+
+def body_for(path: str, *, stream: bool) -> dict[str, Any]:
+    said = {"model": "opus", "input": "Hello?"} if path == "/v1/responses" else HELLO
+    return {**said, "stream": stream}
+
+
+async def left(upstream: FakeProvider, served: Served) -> None:
+    """Within a second the upstream request is closed, and nobody works on it any more."""
+    await until(lambda: bool(upstream.questions) and upstream.questions[-1].disconnected, 1)
+    await until(lambda: not served.admission.running, 1)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [True, False])
+async def test_who_leaves_before_the_first_byte_ends_the_call(fakes: FakeProviders, path: str, stream: bool) -> None:
+    fakes.openai.says(fault("stall_before_headers"))
+    async with (
+        serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address),
+        aiohttp.ClientSession(address) as session,
+    ):
+        asking = asyncio.create_task(session.post(path, json=body_for(path, stream=stream)))
+        await until(lambda: bool(fakes.openai.questions))
+        asking.cancel()
+        await left(fakes.openai, served)
+        text = served.metrics.text(())
+
+    assert f'api="{path.split("/")[2]}",route="claude-opus",status="499"}} 1' in text
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_who_leaves_in_mid_stream_ends_the_call(fakes: FakeProviders, path: str) -> None:
+    fakes.openai.says(SLOW)
+    async with (
+        serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address),
+        aiohttp.ClientSession(address) as session,
+    ):
+        answer = await session.post(path, json=body_for(path, stream=True))
+        await answer.content.readany()
+        answer.close()
+        await left(fakes.openai, served)
+
+
+@pytest.mark.parametrize("upstream", ["anthropic/claude-opus-4-1", "ollama/phi4", "gemini/gemini-2.5-pro"])
+async def test_who_leaves_ends_the_call_of_any_upstream(fakes: FakeProviders, upstream: str) -> None:
+    provider: FakeProvider = getattr(fakes, upstream.partition("/")[0])
+    provider.says(SLOW)
+    async with (
+        serving_to(fakes, len, BIG_MODEL=upstream) as (served, address),
+        aiohttp.ClientSession(address) as session,
+    ):
+        answer = await session.post("/v1/messages", json=body_for("/v1/messages", stream=True))
+        await answer.content.readany()
+        answer.close()
+        await left(provider, served)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("stream", [True, False])
+async def test_who_leaves_while_a_planner_works_ends_its_call(fakes: FakeProviders, path: str, stream: bool) -> None:
+    fakes.openai.says(fault("stall_before_headers"))
+    async with (
+        serving_to(fakes, len, **boosting(fakes)) as (served, address),
+        aiohttp.ClientSession(address) as session,
+    ):
+        asking = asyncio.create_task(session.post(path, json=body_for(path, stream=stream)))
+        await until(lambda: bool(fakes.openai.questions))
+        asking.cancel()
+        await left(fakes.openai, served)
+
+    assert not fakes.ollama.questions
+
+
+async def test_who_leaves_after_the_sign_of_life_ends_the_call(fakes: FakeProviders) -> None:
+    fakes.openai.says(fault("stall_before_headers"))
+    async with (
+        serving_to(fakes, len, **boosting(fakes)) as (served, address),
+        aiohttp.ClientSession(address) as session,
+    ):
+        answer = await session.post("/v1/messages", json=body_for("/v1/messages", stream=True))
+        assert b"message_start" in await answer.content.readany()
+        answer.close()
+        await left(fakes.openai, served)

@@ -1,0 +1,102 @@
+"""Plans of a boost model that are kept."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.core.exchange import ModelRequest, ModelResponse
+from ai_battle.core.messages import Image, Message, assistant, user
+from ai_battle.server.plans import Plans, key_of
+from ai_battle.testing import FakeProviders
+
+from .serving import asked, serving_to
+from .test_operating import boosting, fetched
+
+HELLO: dict[str, Any] = {
+    "model": "opus",
+    "max_tokens": 9,
+    "messages": [{"role": "user", "content": "What time is it?"}],
+}
+TOOLS = [{"name": "clock", "input_schema": {"type": "object", "properties": {}}}]
+
+
+async def test_an_equal_request_is_planned_once(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text("server: {plans: {size: 10}}")
+    fakes.openai.always("GUIDANCE:\nLook at the clock.")
+    fakes.ollama.always("It is noon.")
+    async with serving_to(fakes, len, str(file), **boosting(fakes)) as (_, address):
+        answers = [(await asked(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(3)]
+        await asked(address, "/v1/messages", {**HELLO, "tools": TOOLS, "system": "Be brief."})
+        _, text = await fetched(address, "/metrics")
+
+    assert answers == ["It is noon."] * 3
+    assert "ai_battle_plan_cache_hits_total 2" in text
+    assert len(fakes.openai.questions) == 1 + 3
+    assert len(fakes.ollama.questions) == 3 + 3
+
+
+async def test_a_boost_route_of_the_file_keeps_plans_too(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    route = "{model: ollama/phi4, strategy: boost, secondary: openai/planner}"
+    file.write_text(f"server: {{plans: {{size: 10}}, routes: {{opus: {route}}}}}")
+    fakes.openai.always("SUMMARY:\nNoon.")
+    async with serving_to(fakes, len, str(file)) as (_, address):
+        answers = [(await asked(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(2)]
+
+    assert answers == ["Noon."] * 2
+    assert len(fakes.openai.questions) == 1
+
+
+async def test_a_reply_in_no_format_is_not_kept(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text("server: {plans: {size: 10}}")
+    fakes.openai.says("Hm.", "SUMMARY:\nNoon.", "SUMMARY:\nOne.")
+    async with serving_to(fakes, len, str(file), **boosting(fakes)) as (_, address):
+        answers = [(await asked(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(3)]
+
+    assert answers == ["Noon.", "One.", "One."]
+
+
+async def test_without_a_size_nothing_is_kept(fakes: FakeProviders) -> None:
+    fakes.openai.says("SUMMARY:\nNoon.", "SUMMARY:\nOne.")
+    async with serving_to(fakes, len, **boosting(fakes)) as (_, address):
+        answers = [(await asked(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(2)]
+
+    assert answers == ["Noon.", "One."]
+
+
+def test_plans_are_bounded_in_number_and_in_time() -> None:
+    now = [0.0]
+    plans = Plans(2, 10.0, lambda: now[0])
+    for name in (b"a", b"b", b"c"):
+        plans.put(name, ModelResponse(assistant(name.decode())))
+        now[0] += 4
+
+    assert plans.get(b"a") is None
+    assert plans.get(b"b")
+    now[0] = 14.0
+    assert plans.get(b"b") is None
+    assert plans.get(b"c")
+    assert (plans.hits, plans.misses, len(plans)) == (2, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ModelRequest((user("Hello!"),)),
+        ModelRequest((user("Hello"),), system="Be brief."),
+        ModelRequest((user("Hello"),), options={"temperature": 0.0}),
+        ModelRequest((Message("user", (*user("Hello").parts, Image("image/png", b"2"))),)),
+        ModelRequest((assistant("Hello"),)),
+    ],
+)
+def test_whatever_a_model_is_shown_makes_a_difference(other: ModelRequest) -> None:
+    same = ModelRequest((user("Hello"),))
+
+    assert key_of("a", same) == key_of("a", ModelRequest((user("Hello"),)))
+    assert key_of("a", other) != key_of("a", same)
+    assert key_of("b", same) != key_of("a", same)
+    pictures = [ModelRequest((Message("user", (Image("image/png", data),)),)) for data in (b"1", b"2")]
+    assert key_of("a", pictures[0]) != key_of("a", pictures[1])

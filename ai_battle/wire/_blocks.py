@@ -72,9 +72,9 @@ class Blocks:
         return self._waiting[-1] if self._waiting else self._open
 
     def feed(self, event: Event) -> bytes:
+        if type(event) is TextDelta:  # nearly all of them are
+            return self.say("text", event.text) if event.text else b""
         match event:
-            case TextDelta(text):
-                return self.say("text", text) if text else b""
             case ThinkingDelta(text, signature):
                 return (self.say("thinking", text) if text else b"") + self._signed(signature)
             case ToolCallDelta():
@@ -82,9 +82,12 @@ class Blocks:
         return b""
 
     def say(self, kind: Words, text: str) -> bytes:
-        block = self.last
+        block = self._waiting[-1] if self._waiting else self._open
         if block is None or block.kind != kind or block.signature:
             return self.begin(Block(kind), text)
+        if block is self._open:
+            block.fragments.append(text)
+            return self._form.grown(block, text)
         return self.add(block, text)
 
     def begin(self, block: Block, text: str = "") -> bytes:

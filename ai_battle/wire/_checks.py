@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from ..core.errors import ConfigError
 
@@ -61,8 +61,13 @@ def list_of(inner: Check, at_least: int = 0) -> Check:
             raise Misshapen("must be a list")
         if len(value) < at_least:
             raise Misshapen("must not be empty")
-        for index, item in enumerate(value):
-            _inside(inner, item, f"[{index}]")
+        index = 0
+        try:
+            for index, item in enumerate(value):  # noqa: B007 - where it went wrong
+                inner(item)
+        except Misshapen as wrong:
+            wrong.where.append(f"[{index}]")
+            raise
 
     return checked
 
@@ -76,9 +81,14 @@ def fields(inner: Mapping[str, Check], *needed: str) -> Check:
         for name in needed:
             if value.get(name) is None:
                 _missing(name)
-        for name, field in value.items():
-            if field is not None and name in inner:
-                _inside(inner[name], field, f".{name}")
+        name = ""
+        try:
+            for name, field in value.items():
+                if field is not None and name in inner:
+                    inner[name](field)
+        except Misshapen as wrong:
+            wrong.where.append(f".{name}")
+            raise
 
     return checked
 
@@ -92,8 +102,9 @@ def by_field(name: str, kinds: Mapping[str, Check], otherwise: str | None = None
         kind = value.get(name, otherwise)
         if kind is None:
             _missing(name)
-        _inside(text, kind, f".{name}")
-        kinds.get(str(kind), anything)(value)
+        if not isinstance(kind, str):
+            _wrong(name, "must be text")
+        kinds.get(kind, anything)(value)
 
     return checked
 
@@ -120,15 +131,11 @@ def one_of(*allowed: str) -> Check:
     return checked
 
 
-def _inside(inner: Check, value: Any, place: str) -> None:
-    try:
-        inner(value)
-    except Misshapen as wrong:
-        wrong.where.append(place)
-        raise
+def _missing(name: str) -> NoReturn:
+    _wrong(name, "is missing")
 
 
-def _missing(name: str) -> None:
-    wrong = Misshapen("is missing")
+def _wrong(name: str, how: str) -> NoReturn:
+    wrong = Misshapen(how)
     wrong.where.append(f".{name}")
     raise wrong

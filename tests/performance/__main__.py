@@ -8,7 +8,7 @@ from contextlib import chdir
 from functools import partial
 from statistics import median
 
-from . import _bare, _benchmarking, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting
+from . import _bare, _benchmarking, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting, _writing
 from ._comparing import HEADER, Cost, compared, milliseconds, of_times, of_wall
 from ._server import server
 from ._times import Times
@@ -112,10 +112,31 @@ def benchmarks() -> None:
             print(f"{f'memory after {number:,} samples':44} {size:8.2f} MiB", flush=True)
 
 
+def writing() -> None:
+    """CPU of streams written for clients and of a long request read, against a dict and `json` for each."""
+    for wire in _writing.WIRES:
+        name = wire.__name__.rpartition(".")[2]
+        compared(f"cpu, {_writing.CHUNKS:,} chunks written, {name}", _writing.written(wire), _writing.dumped)
+    compared("cpu, requests of 110 kB read and sent on", _writing.translated, _writing.parsed)
+
+
 BOTH = (_ours.discussions, _bare.discussions)
 BENCHMARKS = {
     work.__name__: work
-    for work in (turns, growth, at_once, stream, first_token, imports, memory, tools, dialects, sandbox, benchmarks)
+    for work in (
+        turns,
+        growth,
+        at_once,
+        stream,
+        first_token,
+        imports,
+        memory,
+        tools,
+        dialects,
+        sandbox,
+        benchmarks,
+        writing,
+    )
 }
 
 

@@ -86,12 +86,12 @@ def _source(file: Image | Document) -> dict[str, str]:
 
 
 def _text(block: Mapping[str, Any], calls: Calls) -> Part:
-    return Text(needed(block, "text", str), extra=_rest(block, "text"))
+    return Text(needed(block, "text", str), extra=_rest(block))
 
 
 def _thinking(block: Mapping[str, Any], calls: Calls) -> Part:
     signature = given(block, "signature", "")
-    return Thinking(needed(block, "thinking", str), signature, extra=_rest(block, "thinking", "signature"))
+    return Thinking(needed(block, "thinking", str), signature, extra=_rest(block))
 
 
 def _redacted(block: Mapping[str, Any], calls: Calls) -> Part:
@@ -99,7 +99,7 @@ def _redacted(block: Mapping[str, Any], calls: Calls) -> Part:
 
 
 def _image(block: Mapping[str, Any], calls: Calls) -> Part | None:
-    source, extra = block["source"], _rest(block, "source")
+    source, extra = block["source"], _rest(block)
     match source["type"]:
         case "base64":
             return Image(needed(source, "media_type", str), b64decode(source["data"]), extra=extra)
@@ -110,7 +110,7 @@ def _image(block: Mapping[str, Any], calls: Calls) -> Part | None:
 
 
 def _document(block: Mapping[str, Any], calls: Calls) -> Part | None:
-    source, name, extra = block["source"], given(block, "title", ""), _rest(block, "source", "title")
+    source, name, extra = block["source"], given(block, "title", ""), _rest(block)
     match source["type"]:
         case "base64":
             return Document(needed(source, "media_type", str), b64decode(source["data"]), name=name, extra=extra)
@@ -122,7 +122,7 @@ def _document(block: Mapping[str, Any], calls: Calls) -> Part | None:
 
 
 def _tool_use(block: Mapping[str, Any], calls: Calls) -> Part:
-    said, extra = block.get("input") or {}, _rest(block, "id", "name", "input")
+    said, extra = block.get("input") or {}, _rest(block)
     arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(_raw(said))
     call = ToolCall(needed(block, "name", str), arguments, given(block, "id", ""), malformed, extra=extra)
     calls[call.id] = call
@@ -136,7 +136,7 @@ def _raw(arguments: Any) -> str:
 def _tool_result(block: Mapping[str, Any], calls: Calls) -> Part:
     id_ = needed(block, "tool_use_id", str)
     parts = tuple(_in_result(decode_block(inner, calls), inner) for inner in content_blocks(block.get("content")))
-    extra = _rest(block, "tool_use_id", "content", "is_error")
+    extra = _rest(block)
     return ToolResult(calls.get(id_, ToolCall("", {}, id_)), parts, bool(block.get("is_error")), extra=extra)
 
 
@@ -164,15 +164,23 @@ def content_blocks(content: Any) -> Iterable[Mapping[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or ()
 
 
-def _rest(block: Mapping[str, Any], *known: str) -> dict[str, Any]:
+def _rest(block: Mapping[str, Any]) -> dict[str, Any]:
     """What a block has beyond the fields that our values carry (`cache_control`, `citations`, ...)."""
-    return kept(WIRE, block, frozenset(("type", *known)))
+    return kept(WIRE, block, _CARRIED[block["type"]])
 
 
 def _whole(block: Mapping[str, Any]) -> dict[str, Any]:
     return {WIRE: {"block": dict(block)}}
 
 
+_CARRIED = {
+    "text": frozenset(("type", "text")),
+    "thinking": frozenset(("type", "thinking", "signature")),
+    "image": frozenset(("type", "source")),
+    "document": frozenset(("type", "source", "title")),
+    "tool_use": frozenset(("type", "id", "name", "input")),
+    "tool_result": frozenset(("type", "tool_use_id", "content", "is_error")),
+}
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Calls], Part | None]] = {
     "text": _text,
     "thinking": _thinking,

@@ -22,7 +22,7 @@ _DIGIT = re.compile(r"\d")
 _RESULT = re.compile(r"[\s$(\u20ac\u00a3-]*(?:approximately |about )?[$\u20ac\u00a3]?\.?\d")
 _TOKEN = re.compile(
     r"[\s$\u20ac\u00a3,]+"
-    r"|(?P<word>[^\W\d_]{2,}(?![\w(]))"
+    r"|(?P<word>[^\W\d_]{2,}(?![\w(])|[aA](?= [^\W\d_]))"
     r"|(?P<number>(?<![\w.])(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
     r"(?P<glued>[a-zA-Z_]?)"
     r"|(?P<operator>\*\*|[-+*/^]|\b[xX]\b)"
@@ -140,7 +140,8 @@ def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
         return None
     numbers = [token for token in right if token.kind == "number"]
     operands = tuple(token.value for token in left if token.kind == "number")
-    whole = Claim(operands, value, true, numbers[0].decimals if len(numbers) == 1 else 2, loose)
+    decimals = numbers[0].decimals + 2 * any(token.kind == "percent" for token in right)
+    whole = Claim(operands, value, true, decimals if len(numbers) == 1 else 2, loose)
     # "8 * 12 = 96 + 4 = 100" goes on with its result.
     first = Claim(operands, numbers[0].value, true, numbers[0].decimals, loose)
     return first if first.holds and right[0].kind == "number" else whole

@@ -70,7 +70,7 @@ _REFUSES = _any(
 _NEGATES = re.compile(
     r"n't|not|un(?:sure|able|certain)|stuck|loss|confused|incapable|beyond|outside|no |give up|decline|refuse"
     r"|sorry|nicht|keine"
-    r"|leid| ne | pas| n[o\u00e3]o? |non |desculpe|[\u3040-\u9fff]"
+    r"|leid| ne | pas|n\u00e3o|non? |desculpe|[\u3040-\u9fff]"
 )
 _DENIED = re.compile(
     r"(?:\bnot that|\bnever|\b(?:do not|don't|doesn't|didn't|cannot|can't) (?:say|think|believe|mean"
@@ -94,8 +94,7 @@ def _near(mark: str, plain: str) -> Iterator[int]:
     for _ in range(_MOST):
         if place < 0:
             return
-        if found := _CORRECTS.search(plain, max(0, place - _AROUND), place + _AROUND):
-            yield found.start()
+        yield from (found.start() for found in _CORRECTS.finditer(plain, max(0, place - _AROUND), place + _AROUND))
         place = plain.find(mark, place + len(mark))
 
 

@@ -12,7 +12,7 @@ from ...wire.dialects import Reading, read
 from .assessment import Context
 from .family import FINAL_KIND, Family, family_of
 
-LONGEST = 20_000
+LONGEST, BARE = 20_000, 4
 """Characters of a text that are judged: of a longer one its beginning and its end."""
 
 _REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)
@@ -49,6 +49,11 @@ class Case:
     @cached_property
     def lowered(self) -> str:
         return self.text.lower()
+
+    @cached_property
+    def is_bare(self) -> bool:
+        """The answer alone, so that nothing can be said of its working."""
+        return len(self.text.split(maxsplit=BARE)) <= BARE
 
     @property
     def is_split(self) -> bool:

@@ -20,9 +20,8 @@ _CODE = re.compile(
 _ASKS = ("?", "\uff1f", "calculate", "compute", "find ", "solve", "determine", "simplify", "estimate", "express ")
 _COUNTS = ("how many", "how much", "largest", "smallest", "greatest", "least", "minimum", "maximum")
 _NUMERALS = frozenset(
-    ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen", "once", "twice", "half")
-    + ("third", "thirds", "quarter")
-)
+    ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen")
+).union(("once", "twice", "half", "third", "thirds", "quarter"))
 _NUMBERS = 2
 _DIGITS = re.compile(r"\d+")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")

@@ -9,12 +9,13 @@ from typing import Any
 
 from .family import Family
 
-ASSUMED: Mapping[Family, float] = {"math": -1.4, "mcq": -0.8, "code": -1.2}
+ASSUMED: Mapping[Family, float] = {"math": -1.1, "mcq": -0.8, "code": -1.2}
 """The logit of failure of an average answer. Without labels of one's own nobody knows how good a model is."""
 
 EVERYWHERE: Mapping[str, float] = {
     "wrong_sums": 1.0,
-    "json_unreadable": 1.0,
+    "no_final": 1.0,
+    "json_unreadable": 1.5,
     "json_unfit": 1.5,
     "contradiction": 1.0,
     "code_does_not_parse": 2.0,

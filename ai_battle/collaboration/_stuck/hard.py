@@ -7,7 +7,7 @@ from ...signals.truncation import cut_off
 from .case import Case
 
 REPETITION = 0.6
-DOUBT = 3.0
+DOUBT = 3.5
 """What a failed hard check adds to the logit of failure: nineteen of twenty such answers are wrong."""
 
 WHY: Mapping[str, str] = {

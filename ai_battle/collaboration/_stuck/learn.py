@@ -144,8 +144,8 @@ def main(arguments: Sequence[str]) -> None:
         raise ConfigError(
             "The folder with the recorded answers is needed; and, to leave a model out, its name and a file."
         )
-    folder, without, file = [*arguments, "", Path(__file__).with_name(FILE)][:3]
-    Path(file).write_text(shipped_file(Path(folder), str(without)), encoding="utf-8")
+    folder, without, file = [*arguments, "", str(Path(__file__).with_name(FILE))][:3]
+    Path(file).write_text(shipped_file(Path(folder), without), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from .family import FAMILIES, Family
 from .regression import probability
 
 FILE = "weights.json"
-NEAREST, FARTHEST = -2.0, 4.0
+NEAREST, FARTHEST = -1.0, 4.0
 """Where signals end, in units of their spread: what is missing speaks less than what is there."""
 
 

@@ -14,7 +14,7 @@ _NOT_LISTED = re.compile(
 )
 _ARTICLE = 4
 _DIGIT = re.compile(r"\d")
-_SHORT = 25
+_SHORT, NEAR = 25, 0.01
 _FACTORS = (1.0, 100.0, 0.01, 1000.0, 0.001)
 
 
@@ -50,7 +50,7 @@ def _result_is_no_option(case: Case) -> bool:
     result = case.claims[-1].value
     offered = [value for text in case.options.values() for value in quantities(text)]
     return not any(
-        abs(result * factor - value) <= 0.02 * max(abs(value), 1e-6) for value in offered for factor in _FACTORS
+        abs(result * factor - value) <= NEAR * max(abs(value), 1e-6) for value in offered for factor in _FACTORS
     )
 
 

@@ -5,7 +5,7 @@ from ..case import Case
 
 
 def check(case: Case) -> dict[str, float]:
-    if not case.facts:
+    if not case.facts or case.is_bare:
         return {}
     used = rounded(case.numbers)
     unused = sum(not stands_among(fact, used) for fact in case.facts)

@@ -11,11 +11,16 @@ _MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
 def check(case: Case) -> dict[str, float]:
     final = case.final
     value = final_value(case)
-    return {
+    found = {
         "no_final": float(final is None),
+        "final_fractional": float(value is not None and value.denominator != 1),
+    }
+    if case.is_bare:
+        return found
+    return {
+        **found,
         "final_unstated": float(final is None or not final.stated),
         "final_unmarked": float(not any(mark in case.lowered for mark in _MARKS)),
-        "final_fractional": float(value is not None and value.denominator != 1),
     }
 
 

@@ -8,6 +8,8 @@ _FACTORS = (1.0, 100.0, 0.01, -1.0)
 
 
 def check(case: Case) -> dict[str, float]:
+    if case.is_bare:
+        return {}
     claims = case.claims
     found = {
         "last_sum_uses_nothing": float(len(claims) > 1 and not _uses_earlier(case)),

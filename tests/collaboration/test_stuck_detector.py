@@ -1,0 +1,263 @@
+"""The detector: what it finds, when it says stuck, and how it counts."""
+
+import pytest
+
+from ai_battle import StuckDetector
+from ai_battle.collaboration import Assessment, Context
+from ai_battle.collaboration._stuck.calibration import Calibration
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
+
+APPLES = "Janet has 12 apples. She gives 5 to Tom and buys 3 bags with 4 apples in each. How many apples has she?"
+RIGHT = (
+    "Janet has 12 - 5 = 7 apples left. The bags hold 3 * 4 = 12 apples. Together she has 7 + 12 = 19 apples.\n#### 19"
+)
+WRONG_SUM = (
+    RIGHT.replace("3 * 4 = 12", "3 * 4 = 16").replace("7 + 12 = 19", "7 + 16 = 23").replace("#### 19", "#### 23")
+)
+NOT_CALCULATED = "Janet has some apples and gets more of them, so in the end she has 31 of them.\n#### 31"
+CHOICE = "Which planet is the largest?\n(A) Mars\n(B) Jupiter\n(C) Venus\n(D) Earth"
+WEATHER = ToolSpec(
+    "get_weather",
+    "The weather of a city on a day.",
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+        "required": ["city"],
+    },
+)
+MAIL = ToolSpec("send_mail", "Sends a mail.", {"type": "object", "properties": {"to": {"type": "string"}}})
+ASKED = "What will the weather be in Oslo for the next 3 days?"
+
+
+def judged(response: str, prompt: str, context: Context | ModelRequest | None = None) -> Assessment:
+    return StuckDetector().assess(response, prompt, context)
+
+
+def calling(name: str, **arguments: object) -> Context:
+    """The context of an answer that is a native call."""
+    return Context(
+        tools=(WEATHER, MAIL), steps=(Message("assistant", (ToolCall(name, arguments),)),), stop="tool_calls"
+    )
+
+
+def test_a_good_answer_is_left_alone() -> None:
+    found = judged(RIGHT, APPLES)
+    assert found.quality > 0.8
+    assert (found.stuck, found.reason, found.at_once) == (False, "", False)
+    assert "wrong_sums" not in found.signals
+
+
+@pytest.mark.parametrize(
+    ("response", "signal"),
+    [
+        (WRONG_SUM, "wrong_sums"),
+        (NOT_CALCULATED, "no_sums"),
+        ("She has a lot of apples by then, so the answer is 31.", "final_not_in_working"),
+        (NOT_CALCULATED, "facts_unused"),
+        (RIGHT.replace("#### 19", "#### 31"), "final_not_last_sum"),
+        (RIGHT.replace("\n#### 19", ""), "final_unstated"),
+        ("She has 12 - 5 = 7.\nWait, that is wrong. 12 + 3 = 15.\n#### 15", "self_correction"),
+        ("She has 12 - 5 = 7 and 89 / 2 = 44.5.\n#### 44.5", "numbers_from_nowhere"),
+        (RIGHT.replace("#### 19", "The final answer is 19. The final answer is 20."), "contradiction"),
+    ],
+)
+def test_each_signal_of_a_calculation_is_named_and_costs_quality(response: str, signal: str) -> None:
+    found = judged(response, APPLES)
+    assert found.signals[signal] > 0
+    assert found.quality < judged(RIGHT, APPLES).quality
+    assert found.gain > judged(RIGHT, APPLES).gain
+
+
+def test_an_answer_alone_is_not_blamed_for_showing_no_working() -> None:
+    found = judged("4", "What is 2 + 2? Answer with the number only.")
+    assert not found.stuck
+    assert "no_sums" not in found.signals
+
+
+def test_why_it_is_stuck_is_said_in_words() -> None:
+    found = judged(WRONG_SUM, APPLES)
+    assert found.stuck
+    assert found.reason == "a sum in it does not hold."
+
+
+@pytest.mark.parametrize(
+    ("response", "context", "signal"),
+    [
+        ("", None, "empty"),
+        (" \n", None, "empty"),
+        ("She has 12 apples, and then the", None, "truncated"),
+        (NOT_CALCULATED, Context(stop="length"), "truncated"),
+        (NOT_CALCULATED, Context(stop="content_filter"), "filtered"),
+        ("So she has more apples now. " * 20, None, "loop"),
+        ("I'm not sure how to solve this.", None, "gives_up"),
+        ("She has apples.", None, "no_answer"),
+    ],
+)
+def test_a_failed_hard_check_is_stuck_at_once(response: str, context: Context | None, signal: str) -> None:
+    found = judged(response, APPLES, context)
+    assert found.stuck
+    assert found.at_once
+    assert signal in found.signals
+    assert found.quality < 0.6
+    assert found.reason
+
+
+def test_a_choice_without_a_pick_is_stuck_and_one_with_a_pick_is_not() -> None:
+    assert judged("All of them are planets of the sun.", CHOICE).at_once
+    picked = judged("Jupiter is the largest planet of all. The answer is (B).", CHOICE)
+    assert not picked.stuck
+    assert picked.quality > judged("The closest one is not listed. The answer is (D).", CHOICE).quality
+
+
+def test_a_sum_that_is_none_of_the_options_is_a_signal() -> None:
+    prompt = "What is 12 times 12?\n(A) 124\n(B) 140\n(C) 144\n(D) 148"
+    assert judged("12 * 12 = 150. The answer is (D).", prompt).signals["result_no_option"] == 1
+    assert "result_no_option" not in judged("12 * 12 = 144. The answer is (C).", prompt).signals
+
+
+@pytest.mark.parametrize(
+    ("call", "signal"),
+    [
+        (calling("get_weather", town="Oslo", city="Oslo"), "unknown_parameter"),
+        (calling("get_rain", city="Oslo"), "unknown_parameter"),
+        (calling("get_weather", days=3), "missing_required"),
+        (calling("get_weather", city="Oslo", days="three"), "wrong_type"),
+        (calling("get_weather", city="Madrid", days=3), "value_from_nowhere"),
+        (calling("get_weather", city="Oslo"), "named_but_left_out"),
+        (calling("get_weather", city="Oslo"), "number_not_passed_on"),
+        (calling("get_weather", city="<city>", days=3), "value_from_nowhere"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_named_and_costs_quality(call: Context, signal: str) -> None:
+    good = judged("", ASKED, calling("get_weather", city="Oslo", days=3))
+    found = judged("", ASKED, call)
+    assert not good.stuck
+    assert found.signals[signal] > 0
+    assert found.quality < good.quality
+
+
+def test_a_call_in_text_is_read_like_a_native_one() -> None:
+    offered = Context(tools=(WEATHER, MAIL))
+    assert not judged('[get_weather(city="Oslo", days=3)]', ASKED, offered).stuck
+    assert judged("[get_weather(days=3)]", ASKED, offered).signals["missing_required"] == 1
+    assert judged("['get_weather', {'city': 'Oslo'}]", ASKED, offered).quality < 0.7
+
+
+def test_no_call_though_several_tools_are_offered_is_stuck_unless_tools_have_answered() -> None:
+    answer = "It will be sunny in Oslo."
+    assert judged(answer, ASKED, Context(tools=(WEATHER, MAIL))).stuck
+    call = ToolCall("get_weather", {"city": "Oslo", "days": 3})
+    steps = (Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text("sunny"),)),)))
+    assert not judged(answer, ASKED, Context(tools=(WEATHER, MAIL), steps=steps)).stuck
+
+
+def test_refusing_is_no_failure_where_tools_are_offered() -> None:
+    refusal = "I'm sorry, but I can't do that with the tools at hand."
+    assert judged(refusal, "Tell me a joke.", Context(tools=(WEATHER,))).at_once is False
+    assert judged(refusal, "Tell me a joke.").at_once
+
+
+def test_an_unfit_call_goes_back_to_the_model_once_and_then_is_stuck_at_once() -> None:
+    bad = calling("get_weather", days=3)
+    assert not judged("", ASKED, bad).at_once
+    call = ToolCall("get_weather", {"days": 3})
+    failed = (
+        Message("assistant", (call,)),
+        Message("tool", (ToolResult(call, (Text("city: required"),), is_error=True),)),
+    )
+    again = Context(tools=bad.tools, steps=(*failed, *bad.steps))
+    assert judged("", ASKED, again).at_once
+
+
+def test_calls_that_get_nowhere_cost_quality() -> None:
+    call = ToolCall("get_weather", {"city": "Oslo"})
+    round_ = (Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text("timeout 5"),), is_error=True),)))
+    found = judged("The weather is fine.", ASKED, Context(tools=(WEATHER,), steps=(*round_, *round_)))
+    assert found.signals["call_repeated"] == found.signals["errors_in_a_row"] == found.signals["same_error_twice"] == 1
+    assert found.stuck
+
+
+@pytest.mark.parametrize(
+    ("response", "prompt", "signal"),
+    [
+        ("```python\ndef f(x)\n    return x\n```", "Write a function that doubles a number.", "code_does_not_parse"),
+        ("Gladly. It is easy to do.", "Write a function that doubles a number.", "no_code"),
+        ("Name: Ann", "Return only valid JSON with the name.", "json_unreadable"),
+    ],
+)
+def test_code_and_json_are_parsed(response: str, prompt: str, signal: str) -> None:
+    assert judged(response, prompt).signals[signal] == 1
+    assert judged(response, prompt).stuck
+
+
+def test_json_has_to_fit_the_schema_that_was_asked_for() -> None:
+    schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+    request = ModelRequest((user("How old is Ann?"),), output_schema=schema)
+    assert judged('{"name": "Ann"}', "How old is Ann?", request).signals["json_unfit"] == 1
+    assert "json_unfit" not in judged('{"age": 7}', "How old is Ann?", request).signals
+
+
+def test_saying_the_same_again_in_a_conversation_is_stuck() -> None:
+    said = "I think that we should plant more trees in the park this spring."
+    history = (user("What do you think?"), assistant(said), user("And what else?"))
+    assert judged(said, "And what else?", Context(history=history)).stuck
+    assert not judged(
+        "The pond needs cleaning, and the paths want gravel.", "And what else?", Context(history=history)
+    ).stuck
+
+
+def test_a_model_that_is_unsure_of_its_tokens_is_worth_less() -> None:
+    sure, unsure = (judged(RIGHT, APPLES, Context(logprobs=(value,) * 40)).quality for value in (-0.01, -2.5))
+    assert unsure < sure
+
+
+def test_an_assessment_needs_no_context_beside_the_request_and_the_response() -> None:
+    detector = StuckDetector()
+    request = ModelRequest((user("Hello"), assistant("Hi"), user(APPLES)))
+    assert detector.assess_response(request, ModelResponse(assistant(RIGHT))) == detector.assess(RIGHT, APPLES, request)
+
+
+def test_the_same_answer_is_always_judged_the_same() -> None:
+    assert judged(WRONG_SUM, APPLES) == judged(WRONG_SUM, APPLES)
+
+
+def test_bare_is_stuck_counts_poor_answers_in_a_row() -> None:
+    detector = StuckDetector(max_retries=3)
+    assert [detector.is_stuck(WRONG_SUM, APPLES) for _ in range(3)] == [False, False, True]
+    assert detector.retry_count == 0
+    assert not detector.is_stuck(WRONG_SUM, APPLES)
+    assert not detector.is_stuck(RIGHT, APPLES)
+    assert detector.retry_count == 0
+
+
+def test_a_hard_check_does_not_wait_for_the_count() -> None:
+    detector = StuckDetector()
+    assert detector.is_stuck("", APPLES)
+    assert detector.is_stuck("I don't know how to do this.", APPLES)
+
+
+def test_the_threshold_decides_what_is_poor() -> None:
+    assert not StuckDetector(threshold=0.0).assess(WRONG_SUM, APPLES).stuck
+    assert StuckDetector(threshold=1.0).assess(RIGHT, APPLES).stuck
+
+
+def test_with_a_help_rate_the_expected_gain_decides_and_nothing_is_retried() -> None:
+    rare, often = StuckDetector(help_rate=0.01), StuckDetector(help_rate=0.6)
+    assert rare.max_retries == 1
+    assert often.assess(WRONG_SUM, APPLES).stuck
+    assert not rare.assess(WRONG_SUM, APPLES).stuck
+    assert not often.assess(RIGHT, APPLES).stuck
+
+
+def test_with_a_calibration_its_cut_decides() -> None:
+    gain = judged(WRONG_SUM, APPLES).gain
+    assert StuckDetector(calibration=Calibration(gain)).assess(WRONG_SUM, APPLES).stuck
+    assert not StuckDetector(calibration=Calibration(gain + 0.01)).assess(WRONG_SUM, APPLES).stuck
+
+
+@pytest.mark.parametrize("options", [{"threshold": 1.2}, {"threshold": -0.1}, {"max_retries": 0}, {"help_rate": 2.0}])
+def test_what_makes_no_sense_is_refused(options: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        StuckDetector(**options)  # type: ignore[arg-type]

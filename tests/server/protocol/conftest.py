@@ -44,12 +44,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-async def fakes() -> AsyncIterator[FakeProviders]:
-    async with FakeProviders() as running:
-        yield running
-
-
-@pytest.fixture
 async def stage(wire: str, fakes: FakeProviders) -> AsyncIterator[Stage]:
     upstream: FakeProvider = getattr(fakes, wire)
     async with serving(fakes, BIG_MODEL=MODELS[wire]) as address, speaking(address) as client:

@@ -1,0 +1,194 @@
+"""What helping brings: of an order of answers, of a setting that was run, and by signal of the detector.
+
+An order says which answers a large model takes over first. Its measures are those of the cascade literature: APGR is
+the mean recovered part of the large model's advantage over all help rates, CPT(x) the smallest help rate that
+recovers the part x.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean
+
+from ..collaboration.measures import apgr, auroc, cpt, curve, interval
+from .sample import Sample
+from .statistics import Interval, rate_interval, wilson
+
+Numbers = Sequence[float]
+POINTS = 20
+FEWEST = 10
+"""Tasks below which an order is not measured."""
+
+NO_ADVANTAGE = (
+    "the large model is not better than the small one on these tasks, so recovering its advantage means nothing"
+)
+TOO_FEW = f"fewer than {FEWEST} tasks have an answer of both models"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """`curve` are help rates and the quality at each; measures are None where `note` says why they mean nothing."""
+
+    count: int
+    small: float
+    large: float
+    auroc: float | None = None
+    apgr: float | None = None
+    apgr_low: float | None = None
+    apgr_high: float | None = None
+    cpt50: float | None = None
+    cpt80: float | None = None
+    curve: tuple[tuple[float, float], ...] = ()
+    note: str = ""
+
+
+def order(doubts: Numbers, small: Numbers, large: Numbers, *, sure: bool = True) -> Order:
+    """By doubts (larger: helped first) and the scores of both models' answers; without `sure`, no interval."""
+    return _order(tuple(doubts), tuple(small), tuple(large), sure)
+
+
+@lru_cache(maxsize=32)
+def _order(doubts: Numbers, small: Numbers, large: Numbers, sure: bool) -> Order:
+    """Settings that differ in their thresholds only have the same one."""
+    if len(doubts) < FEWEST:
+        return Order(len(doubts), _mean(small), _mean(large), note=TOO_FEW)
+    wrong = [each <= 0.5 for each in small]
+    found = known(auroc(doubts, wrong))
+    if fmean(large) <= fmean(small) + 1e-12:
+        return Order(
+            len(doubts), fmean(small), fmean(large), found, curve=_points(doubts, small, large), note=NO_ADVANTAGE
+        )
+    low, high = interval(apgr, doubts, small, large) if sure else (None, None)
+    return Order(
+        len(doubts),
+        fmean(small),
+        fmean(large),
+        found,
+        apgr(doubts, small, large),
+        low,
+        high,
+        known(cpt(doubts, small, large, 0.5)),
+        known(cpt(doubts, small, large, 0.8)),
+        _points(doubts, small, large),
+    )
+
+
+def known(value: float) -> float | None:
+    """None for what is not a number."""
+    return value if value == value else None
+
+
+def _points(doubts: Numbers, small: Numbers, large: Numbers) -> tuple[tuple[float, float], ...]:
+    whole = curve(doubts, small, large)
+    places = sorted({round(n * (len(whole) - 1) / POINTS) for n in range(POINTS + 1)})
+    return tuple((round(place / (len(whole) - 1), 4), round(whole[place], 6)) for place in places)
+
+
+@dataclass(frozen=True, slots=True)
+class Helped:
+    """What help came to in the samples of a setting.
+
+    `rescued` are wrong first answers of the small model that ended right, `spoilt` the other way round; both None
+    where first answers were not scored. `wasted` counts samples with tokens that no answer was made of.
+    """
+
+    rate: float
+    rate_interval: Interval
+    rescued: float | None
+    spoilt: float | None
+    wasted: int
+    wasted_usd: float | None
+
+
+def helped(samples: Sequence[Sample]) -> Helped | None:
+    """None where nothing was played."""
+    if not samples:
+        return None
+    by_task: dict[str, list[float]] = {}
+    for sample in samples:
+        by_task.setdefault(sample.task, []).append(float(sample.helped))
+    rates = [fmean(each) for each in by_task.values()]
+    pairs = list(_before_and_after(samples))
+    drafts = [sample for sample in samples if sample.wasted.total_tokens]
+    costs = [sample.wasted.cost_usd for sample in drafts]
+    return Helped(
+        fmean(rates),
+        rate_interval(rates),
+        sum(max(0.0, after - before) for before, after in pairs) if pairs else None,
+        sum(max(0.0, before - after) for before, after in pairs) if pairs else None,
+        len(drafts),
+        None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
+
+
+def per_rescued(extra_usd: float | None, rescued: float | None) -> float | None:
+    """Dollars for one more right answer; None where nothing was rescued, or one of both is not known."""
+    return extra_usd / rescued if rescued and extra_usd is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class BySignal:
+    """A signal of the detector: in how many first answers it spoke, and what became of those.
+
+    `wrong` is the share of them that were wrong, where that is known, against `wrong_else` where the signal is silent.
+    """
+
+    signal: str
+    spoke: int
+    wrong: float | None
+    wrong_low: float | None
+    wrong_high: float | None
+    wrong_else: float | None
+    helped: int
+    rescued: float
+    wasted_usd: float | None
+
+
+def by_signal(samples: Iterable[Sample]) -> tuple[BySignal, ...]:
+    """The most frequent first. Samples without a judged first answer say nothing."""
+    judged = [sample for sample in samples if sample.quality is not None]
+    names = dict.fromkeys(name for sample in judged for name in sample.signals)
+    rows = [_of_signal(name, judged) for name in names]
+    return tuple(sorted(rows, key=lambda row: (-row.spoke, row.signal)))
+
+
+def _of_signal(name: str, judged: Sequence[Sample]) -> BySignal:
+    spoke = [sample for sample in judged if name in sample.signals]
+    wrong, silent = _wrong(spoke), _wrong([sample for sample in judged if name not in sample.signals])
+    low, high = wilson(sum(wrong), len(wrong)) if wrong else (None, None)
+    costs = [sample.wasted.cost_usd for sample in spoke]
+    return BySignal(
+        name,
+        len(spoke),
+        fmean(wrong) if wrong else None,
+        low,
+        high,
+        fmean(silent) if silent else None,
+        sum(sample.helped for sample in spoke),
+        sum(max(0.0, after - before) for before, after in _before_and_after(spoke)),
+        None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
+
+
+def _wrong(samples: Iterable[Sample]) -> list[float]:
+    return [float(sample.small_score <= 0.5) for sample in samples if sample.small_score is not None]
+
+
+def _before_and_after(samples: Iterable[Sample]) -> Iterable[tuple[float, float]]:
+    """Scores of the first answer of the small model and of the last word, of samples that got help."""
+    for sample in samples:
+        if sample.helped and sample.small_score is not None and sample.score.value is not None:
+            yield sample.small_score, sample.score.value
+
+
+def doubts_of(samples: Iterable[Sample]) -> Mapping[str, float]:
+    """By task, how much the detector doubts the small model's first answers: larger is helped first."""
+    found: dict[str, list[float]] = {}
+    for sample in samples:
+        if sample.quality is not None:
+            found.setdefault(sample.task, []).append(1 - sample.quality)
+    return {task: fmean(values) for task, values in found.items()}
+
+
+def _mean(values: Numbers) -> float:
+    return fmean(values) if values else 0.0

@@ -1,0 +1,118 @@
+"""Two benchmarks of the same tasks: what became worse between them, and what better."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from ..core.errors import ConfigError
+from .played import Played, played
+from .statistics import Compared, Interval, Verdict, compared, mean_interval
+from .store import Store
+
+BEFORE, AFTER = "before", "after"
+FIRST: Sequence[Verdict] = ("worse", "better", "not enough data", "no difference shown")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A setting in both benchmarks. The change of the cost of a task, in dollars, is None where one is not known."""
+
+    setting: str
+    before: float
+    after: float
+    found: Compared
+    cost: float | None = None
+    cost_interval: Interval | None = None
+    seconds: float | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.found.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`changes` have the regressions first. `only` are settings that one benchmark has alone, by which one."""
+
+    changes: tuple[Change, ...]
+    only: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def regressions(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.verdict == "worse")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "changes": [_as_json(change) for change in self.changes],
+            "only": [{"in": where, "setting": name} for where, name in self.only],
+            "regressions": [change.setting for change in self.regressions],
+        }
+
+
+def compare(before: Path, after: Path) -> Comparison:
+    """Raises `ConfigError` where nothing can be compared, `JournalError` for what are no results."""
+    first, second = _read(before), _read(after)
+    shared = [name for name in first if name in second]
+    only = [(BEFORE, name) for name in first if name not in second]
+    only += [(AFTER, name) for name in second if name not in first]
+    if not shared:
+        raise ConfigError(f"{before} and {after} have no setting in common: {', '.join(name for _, name in only)}.")
+    pairs = compared([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
+    if not any(pair.found.count for pair in pairs):
+        raise ConfigError(f"{before} and {after} have no scored task in common.")
+    changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
+    changes.sort(key=lambda change: (FIRST.index(change.verdict), change.found.found.mean))
+    return Comparison(tuple(changes), tuple(only))
+
+
+def _read(folder: Path) -> dict[str, Played]:
+    store = Store.open(folder)
+    try:
+        return {each.name: each for each in played(store)}
+    finally:
+        store.close()
+
+
+def _change(before: Played, after: Played, found: Compared) -> Change:
+    shared = [task for task in before.values if task in after.values]
+    first, second = (fmean([each.values[task] for task in shared]) if shared else 0.0 for each in (before, after))
+    cost = _dearer(before, after)
+    seconds = [fmean([s.seconds for s in each.answered]) if each.answered else 0.0 for each in (before, after)]
+    return Change(
+        before.name,
+        first,
+        second,
+        found,
+        fmean(cost) if cost else None,
+        mean_interval(cost) if cost else None,
+        seconds[1] - seconds[0],
+    )
+
+
+def _dearer(before: Played, after: Played) -> list[float]:
+    """The change by task; empty where a cost is not known."""
+    if before.costs is None or after.costs is None:
+        return []
+    return [after.costs[task] - cost for task, cost in before.costs.items() if task in after.costs]
+
+
+def _as_json(change: Change) -> dict[str, Any]:
+    found = change.found.found
+    return {
+        "setting": change.setting,
+        "verdict": change.verdict,
+        "before": change.before,
+        "after": change.after,
+        "n": found.count,
+        "difference": found.mean,
+        "low": found.interval.low,
+        "high": found.interval.high,
+        "p": found.p,
+        "p_holm": change.found.p_holm,
+        "smallest": change.found.smallest,
+        "cost_usd": change.cost,
+        "cost_interval": change.cost_interval,
+        "seconds": change.seconds,
+    }

@@ -1,0 +1,152 @@
+"""The summary of a benchmark: plain values, which the terminal, summary.json, the CSV and the report show."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from .cascade import BySignal, Order
+from .statistics import Compared
+from .sweep import Swept
+
+Axis = Literal["dollars", "tokens", "seconds"]
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A setting. What has `_low` and `_high` beside it has a 95 % interval; None is what is not known.
+
+    `n` counts tasks with a score, `samples` all that was played. `effort` is the mean of what the costs are compared
+    by. `dominated` names a setting that is no worse and no dearer, and better in one of both.
+    """
+
+    name: str
+    model: str
+    strategy: str
+    helpers: tuple[str, ...]
+    samples: int
+    n: int
+    unscored: int
+    failed: int
+    quality: float | None = None
+    low: float | None = None
+    high: float | None = None
+    cost_usd: float | None = None
+    cost_per_task: float | None = None
+    cost_low: float | None = None
+    cost_high: float | None = None
+    quality_per_dollar: float | None = None
+    effort: float | None = None
+    seconds_p50: float | None = None
+    seconds_p50_low: float | None = None
+    seconds_p50_high: float | None = None
+    seconds_p95: float | None = None
+    seconds_p95_low: float | None = None
+    seconds_p95_high: float | None = None
+    help_rate: float | None = None
+    help_rate_low: float | None = None
+    help_rate_high: float | None = None
+    rescued: float | None = None
+    spoilt: float | None = None
+    usd_per_rescued: float | None = None
+    drafts_wasted: int = 0
+    wasted_usd: float | None = None
+    apgr: float | None = None
+    apgr_low: float | None = None
+    apgr_high: float | None = None
+    cpt50: float | None = None
+    cpt80: float | None = None
+    order: Order | None = None
+    dominated: str = ""
+    errors: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """First answers whose quality the detector puts between `low` and `high`: what it said, and how many were right."""
+
+    low: float
+    high: float
+    n: int
+    said: float
+    right: float
+    right_low: float
+    right_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How many samples of each setting took between `edges[n]` and `edges[n + 1]` seconds."""
+
+    edges: tuple[float, ...] = ()
+    counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A task: the mean score of each setting, and the share of its samples that got help; None where there is none."""
+
+    task: str
+    dataset: str
+    scores: Mapping[str, float | None]
+    helped: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """`smallest` is the smallest difference that this many tasks show in 4 of 5 benchmarks, at the median pair."""
+
+    name: str
+    tasks: int
+    repeats: int
+    axis: Axis
+    settings: tuple[Row, ...]
+    pairs: tuple[Compared, ...] = ()
+    smallest: float | None = None
+    calibration: tuple[Bin, ...] = ()
+    calibration_error: float | None = None
+    by_signal: tuple[BySignal, ...] = ()
+    sweep: tuple[Swept, ...] = ()
+    sweep_of: str = ""
+    latency: Latency = Latency()
+    items: tuple[Item, ...] = ()
+    forecast: Mapping[str, Any] | None = None
+    spent_usd: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def front(self) -> tuple[Row, ...]:
+        """Settings that no other beats, the cheapest first."""
+        kept = [row for row in self.settings if not row.dominated and row.quality is not None]
+        return tuple(sorted(kept, key=lambda row: row.effort or 0.0))
+
+    def as_json(self) -> dict[str, Any]:
+        """What summary.json holds."""
+        said = {"version": VERSION, **asdict(self)}
+        said["pairs"] = [_pair(each) for each in self.pairs]
+        said["front"] = [row.name for row in self.front]
+        said["sweep"] = [{**asdict(each), "policy": each.policy.name} for each in self.sweep]
+        return said
+
+    def text(self) -> str:
+        return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _pair(each: Compared) -> dict[str, Any]:
+    found = each.found
+    return {
+        "a": each.a,
+        "b": each.b,
+        "n": found.count,
+        "difference": found.mean,
+        "low": found.interval.low,
+        "high": found.interval.high,
+        "gained": found.gained,
+        "lost": found.lost,
+        "p": found.p,
+        "p_holm": each.p_holm,
+        "smallest": each.smallest,
+        "verdict": each.verdict,
+        "said": each.said,
+    }

@@ -1,0 +1,246 @@
+"""From results to their summary."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import log10
+from statistics import fmean, median
+
+from ..collaboration.measures import calibration_error
+from .cascade import Helped, Order, by_signal, doubts_of, helped, order, per_rescued
+from .drawing import OF
+from .played import Played, alone, by_task, played
+from .replaying import replayed_of
+from .sample import Sample
+from .settings import RECORDED
+from .statistics import compared, mean_interval, quantile_interval, rate_interval, wilson
+from .statistics.intervals import quantile
+from .store import Store
+from .summary import Axis, Bin, Item, Latency, Row, Summary
+from .sweep import grid, sweep
+from .tasks import Task
+
+BINS, LATENCY_BINS = 10, 30
+MOST_ERRORS, LONGEST_ERROR = 3, 200
+
+
+def summarised(store: Store) -> Summary:
+    """All that the results say; the same each time."""
+    settings, tasks = played(store), list(store.tasks())
+    axis = _axis(settings)
+    rows = _dominated([_row(each, settings, tasks, axis) for each in settings])
+    pairs = compared([((a.name, b.name), a.values, b.values) for a, b in combinations(settings, 2)])
+    answers = _first_answers(settings)
+    items, of = replayed_of(store, settings)
+    return Summary(
+        store.fact("name", store.folder.name),
+        len(tasks),
+        store.fact("repeats", 1),
+        axis,
+        tuple(rows),
+        tuple(pairs),
+        median(pair.smallest for pair in pairs) if pairs else None,
+        tuple(_bins(answers)),
+        _calibration_error(answers),
+        by_signal(sample for each in settings for sample in each.answered),
+        tuple(sweep(items, grid())),
+        of,
+        _latency(settings),
+        tuple(_items(settings, tasks)),
+        store.fact("forecast"),
+        store.spent(),
+        tuple(_notes(rows, store)),
+    )
+
+
+def _axis(settings: Sequence[Played]) -> Axis:
+    """Dollars where all are known and any is paid, else tokens, else seconds."""
+    costs = [each.costs for each in settings]
+    if None not in costs and any(sum((cost or {}).values()) for cost in costs):
+        return "dollars"
+    if any(sample.usage.total_tokens for each in settings for sample in each.answered):
+        return "tokens"
+    return "seconds"
+
+
+def _effort(of: Played, axis: Axis) -> float | None:
+    by: dict[Axis, Callable[[Sample], float | None]] = {
+        "dollars": lambda sample: sample.usage.cost_usd,
+        "tokens": lambda sample: float(sample.usage.total_tokens),
+        "seconds": lambda sample: sample.seconds,
+    }
+    found = by_task(of.answered, by[axis])
+    return fmean(found.values()) if found else None
+
+
+def _row(of: Played, settings: Sequence[Played], tasks: Sequence[Task], axis: Axis) -> Row:
+    values = list(of.values.values())
+    unscored = sum(sample.score.value is None for sample in of.answered)
+    row = Row(of.name, of.model, of.strategy, of.helpers, len(of.samples), len(values), unscored, 0)
+    row = replace(row, failed=len(of.samples) - len(of.answered), errors=_errors(of), effort=_effort(of, axis))
+    if values:
+        low, high = rate_interval(values)
+        row = replace(row, quality=fmean(values), low=low, high=high)
+    row = _with_costs(_with_seconds(row, of), of)
+    found = helped(of.answered) if of.is_helped else None
+    return _with_order(_with_help(row, of, found, settings), _order(of, settings, tasks)) if found else row
+
+
+def _with_costs(row: Row, of: Played) -> Row:
+    if not of.costs:
+        return row
+    each = list(of.costs.values())
+    low, high = mean_interval(each)
+    total, mean = sum(sample.usage.cost_usd or 0.0 for sample in of.answered), fmean(each)
+    worth = row.quality / mean if mean and row.quality is not None else None
+    return replace(row, cost_usd=total, cost_per_task=mean, cost_low=low, cost_high=high, quality_per_dollar=worth)
+
+
+def _with_seconds(row: Row, of: Played) -> Row:
+    seconds = sorted(sample.seconds for sample in of.answered)
+    if not seconds:
+        return row
+    middle, most = quantile_interval(seconds, 0.5), quantile_interval(seconds, 0.95)
+    row = replace(row, seconds_p50=quantile(seconds, 0.5), seconds_p50_low=middle[0], seconds_p50_high=middle[1])
+    return replace(row, seconds_p95=quantile(seconds, 0.95), seconds_p95_low=most[0], seconds_p95_high=most[1])
+
+
+def _with_help(row: Row, of: Played, found: Helped, settings: Sequence[Played]) -> Row:
+    return replace(
+        row,
+        help_rate=found.rate,
+        help_rate_low=found.rate_interval.low,
+        help_rate_high=found.rate_interval.high,
+        rescued=found.rescued,
+        spoilt=found.spoilt,
+        usd_per_rescued=per_rescued(_extra(of, settings), found.rescued),
+        drafts_wasted=found.wasted,
+        wasted_usd=found.wasted_usd,
+    )
+
+
+def _with_order(row: Row, found: Order | None) -> Row:
+    if found is None:
+        return row
+    sure = replace(row, order=found, apgr=found.apgr, apgr_low=found.apgr_low, apgr_high=found.apgr_high)
+    return replace(sure, cpt50=found.cpt50, cpt80=found.cpt80)
+
+
+def _extra(of: Played, settings: Sequence[Played]) -> float | None:
+    """Dollars beyond what the small model alone takes for as many samples of the same tasks."""
+    small = alone(settings, of.model)
+    if small is None or small.costs is None or of.costs is None:
+        return None
+    shared = [sample for sample in of.answered if sample.task in small.costs]
+    return sum((sample.usage.cost_usd or 0.0) - small.costs[sample.task] for sample in shared) if shared else None
+
+
+def _order(of: Played, settings: Sequence[Played], tasks: Sequence[Task]) -> Order | None:
+    """None where the helper's own answers, or the detector's doubts, are not known."""
+    doubts = doubts_of(of.answered)
+    small = by_task(of.answered, lambda sample: sample.small_score)
+    large = _own(of.helpers[0], settings, tasks) if of.helpers else {}
+    shared = [task for task in doubts if task in small and task in large]
+    if not shared:
+        return None
+    return order([doubts[t] for t in shared], [small[t] for t in shared], [large[t] for t in shared])
+
+
+def _own(model: str, settings: Sequence[Played], tasks: Sequence[Task]) -> Mapping[str, float]:
+    """What a model scores by itself: as a setting, or as it was recorded."""
+    if found := alone(settings, model):
+        return found.values
+    role = model.removeprefix(RECORDED) if model.startswith(RECORDED) else ""
+    answers = {task.id: task.recorded[role].correct for task in tasks if role in task.recorded}
+    return {task: correct for task, correct in answers.items() if correct is not None}
+
+
+def _errors(of: Played) -> Mapping[str, int]:
+    found = Counter(sample.error[:LONGEST_ERROR] for sample in of.samples if sample.error)
+    return dict(found.most_common(MOST_ERRORS))
+
+
+def _dominated(rows: Sequence[Row]) -> list[Row]:
+    return [replace(row, dominated=next((other.name for other in rows if _beats(other, row)), "")) for row in rows]
+
+
+def _beats(one: Row, other: Row) -> bool:
+    if one.quality is None or other.quality is None or one.effort is None or other.effort is None:
+        return False
+    no_worse = one.quality >= other.quality and one.effort <= other.effort
+    return no_worse and (one.quality > other.quality or one.effort < other.effort)
+
+
+def _first_answers(settings: Sequence[Played]) -> list[tuple[float, float]]:
+    """What the detector said of each first answer, and whether it was right; an answer of several settings is one."""
+    found = {
+        (each.model, sample.task, sample.repeat, sample.quality): sample.small_score
+        for each in settings
+        for sample in each.answered
+        if sample.quality is not None and sample.small_score is not None
+    }
+    return [(key[3], score) for key, score in found.items() if key[3] is not None and score is not None]
+
+
+def _bins(answers: Sequence[tuple[float, float]]) -> list[Bin]:
+    by_bin: dict[int, list[tuple[float, float]]] = {}
+    for said, right in answers:
+        by_bin.setdefault(min(int(said * BINS), BINS - 1), []).append((said, right))
+    bins = []
+    for n, pairs in sorted(by_bin.items()):
+        qualities, rights = ([pair[side] for pair in pairs] for side in (0, 1))
+        low, high = wilson(sum(rights), len(rights))
+        bins.append(Bin(n / BINS, (n + 1) / BINS, len(pairs), fmean(qualities), fmean(rights), low, high))
+    return bins
+
+
+def _calibration_error(answers: Sequence[tuple[float, float]]) -> float | None:
+    return calibration_error([said for said, _ in answers], [right for _, right in answers]) if answers else None
+
+
+def _latency(settings: Sequence[Played]) -> Latency:
+    """Over bins whose width grows with the time."""
+    seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answered] for each in settings}
+    every = [value for values in seconds.values() for value in values]
+    if not every or max(every) <= min(every):
+        return Latency()
+    low, high = log10(min(every)), log10(max(every))
+    step = (high - low) / LATENCY_BINS
+    counts = {
+        name: Counter(min(int((log10(value) - low) / step), LATENCY_BINS - 1) for value in values)
+        for name, values in seconds.items()
+    }
+    edges = tuple(float(f"{10 ** (low + n * step):.4g}") for n in range(LATENCY_BINS + 1))
+    return Latency(edges, {name: tuple(found[n] for n in range(LATENCY_BINS)) for name, found in counts.items()})
+
+
+def _items(settings: Sequence[Played], tasks: Sequence[Task]) -> list[Item]:
+    helps = {each.name: by_task(each.answered, lambda s: float(s.helped)) for each in settings if each.is_helped}
+    return [
+        Item(
+            task.id,
+            str(task.extra.get(OF, "")),
+            {each.name: each.values.get(task.id) for each in settings},
+            {name: shares[task.id] for name, shares in helps.items() if task.id in shares},
+        )
+        for task in tasks
+    ]
+
+
+def _notes(rows: Sequence[Row], store: Store) -> list[str]:
+    """What a reader has to know before believing the figures."""
+    notes = [
+        f"{row.name}: {count:,} of {row.samples:,} samples {what}"
+        for row in rows
+        for count, what in (
+            (row.failed, "failed, so they count neither as right nor as wrong"),
+            (row.unscored, "could not be read by a scorer, so they count neither as right nor as wrong"),
+        )
+        if count
+    ]
+    notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
+    lacking = len(list(store.tasks())) * store.fact("repeats", 1) * len(rows) - sum(row.samples for row in rows)
+    if lacking > 0:
+        notes.append(f"the run is not finished: {lacking:,} samples are missing")
+    return notes

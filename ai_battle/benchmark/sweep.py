@@ -1,0 +1,226 @@
+"""Settings that were never run, from one recorded answer of a small and of a large model to each task.
+
+A small model's second answer was never given, so what depends on one is not available: how good settings are that let
+it try again, or again with advice. For those the bounds are told between which the quality must lie.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Literal, NamedTuple
+
+from ..collaboration._stuck.detector import StuckDetector
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.messages import assistant, user
+from .cascade import order
+from .statistics import Interval, wilson
+from .tasks import Task
+
+Strategy = Literal["takeover", "cascade", "rescue"]
+STRATEGIES: tuple[Strategy, ...] = ("takeover", "cascade", "rescue")
+THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+EXACT = "exact"
+BOUNDED = "needs new answers of the small model"
+UNKNOWN = "not recorded"
+
+
+class Given(NamedTuple):
+    """An answer that was recorded: its score, and what it took; None where that is not known."""
+
+    text: str
+    score: float
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A recorded answer, and what the detector makes of it."""
+
+    given: Given
+    quality: float
+    gain: float
+    at_once: bool
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        return not self.at_once, self.quality
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A task with both answers, judged once for all policies."""
+
+    task: str
+    small: Judged
+    large: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`help_rate` decides in place of the threshold: the answers with the most to gain, as many as it says."""
+
+    strategy: Strategy = "takeover"
+    threshold: float = 0.7
+    max_retries: int = 1
+    help_rate: float | None = None
+
+    @property
+    def name(self) -> str:
+        decides = f"help_rate={self.help_rate:g}" if self.help_rate is not None else f"threshold={self.threshold:g}"
+        return f"{self.strategy} {decides} max_retries={self.max_retries}"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a policy would have come to; `unknown` is how many tasks need an answer that was never given.
+
+    Where there are any, `quality`, `help_rate` and `cost_per_task` are None if they hang on one of them; `least` and
+    `most` are the bounds of the quality, and equal to it where it is exact. `interval` is of 95 %. `status` says by
+    name of the figure whether it is exact.
+    """
+
+    policy: Policy
+    count: int
+    unknown: int
+    help_rate: float | None
+    quality: float | None
+    cost_per_task: float | None
+    seconds: float | None
+    interval: Interval | None
+    least: float
+    most: float
+    status: Mapping[str, str] = field(default_factory=dict)
+
+
+def recorded(tasks: Iterable[Task]) -> list[Replayed]:
+    """Tasks of a dataset that has a small and a large model's answer, with who was right."""
+    found = []
+    for task in tasks:
+        small, large = task.recorded.get("small"), task.recorded.get("large")
+        if small and large and small.correct is not None and large.correct is not None:
+            found.append(replayed(task, Given(small.text, small.correct), Given(large.text, large.correct)))
+    return found
+
+
+def replayed(task: Task, small: Given, large: Given) -> Replayed:
+    """One assessment of each answer."""
+    return Replayed(task.id, _judged(task, small), _judged(task, large))
+
+
+def _judged(task: Task, given: Given) -> Judged:
+    request = ModelRequest((user(task.prompt),), tools=task.tools)
+    found = StuckDetector().assess_response(request, ModelResponse(assistant(given.text)))
+    return Judged(given, found.quality, found.gain, found.at_once)
+
+
+def grid(
+    strategies: Sequence[Strategy] = STRATEGIES,
+    thresholds: Sequence[float] = THRESHOLDS,
+    retries: Sequence[int] = (1, 3),
+) -> list[Policy]:
+    return [Policy(*each) for each in product(strategies, thresholds, retries)]
+
+
+def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[Swept]:
+    """Without a call of any model; costs and times are those of the recorded answers, one after another."""
+    return [_swept(items, policy) for policy in policies] if items else []
+
+
+def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
+    stuck = _stuck(items, policy)
+    outcomes = [_outcome(item, policy, stuck=is_stuck) for item, is_stuck in zip(items, stuck, strict=True)]
+    known = [outcome for outcome in outcomes if outcome]
+    count, total = len(items), sum(outcome.score for outcome in known)
+    unknown, exact = count - len(known), len(known) == count
+    figures = {
+        "help_rate": None if _retried(items, policy, stuck) else sum(stuck) / count,
+        "quality": total / count if exact else None,
+        "cost_per_task": _mean([outcome.cost_usd for outcome in known]) if exact else None,
+        "seconds": _mean([outcome.seconds for outcome in known]) if exact else None,
+    }
+    return Swept(
+        policy,
+        count,
+        unknown,
+        **figures,
+        interval=wilson(total, count) if exact else None,
+        least=total / count,
+        most=(total + unknown) / count,
+        status={name: _status(value, exact=exact) for name, value in figures.items()},
+    )
+
+
+def _status(value: float | None, *, exact: bool) -> str:
+    if value is not None:
+        return EXACT
+    return UNKNOWN if exact else BOUNDED
+
+
+class Outcome(NamedTuple):
+    """What would have been served, and what it would have taken."""
+
+    score: float
+    cost_usd: float | None
+    seconds: float | None
+
+
+def _outcome(item: Replayed, policy: Policy, *, stuck: bool) -> Outcome | None:
+    """None where an answer is needed that was never given."""
+    small, large = item.small, item.large
+    if not stuck:
+        return Outcome(*small.given[1:])
+    if policy.strategy == "rescue" or (_tries_again(policy) and not small.at_once):
+        return None
+    keeps = policy.strategy == "cascade" and large.at_once and small.rank > large.rank
+    served = small if keeps else large
+    return Outcome(
+        served.given.score,
+        _both(small.given.cost_usd, large.given.cost_usd),
+        _both(small.given.seconds, large.given.seconds),
+    )
+
+
+def _stuck(items: Sequence[Replayed], policy: Policy) -> list[bool]:
+    if policy.help_rate is None:
+        return [item.small.at_once or item.small.quality < policy.threshold for item in items]
+    first = sorted(range(len(items)), key=lambda place: (not items[place].small.at_once, -items[place].small.gain))
+    chosen = set(first[: round(policy.help_rate * len(items))])
+    return [place in chosen for place in range(len(items))]
+
+
+def _tries_again(policy: Policy) -> bool:
+    """A cascade never tries again, and neither does what decides by a help rate."""
+    return policy.max_retries > 1 and policy.strategy != "cascade" and policy.help_rate is None
+
+
+def _retried(items: Sequence[Replayed], policy: Policy, stuck: Sequence[bool]) -> bool:
+    """Whether any answer would have been tried again before help is asked for."""
+    if not _tries_again(policy):
+        return False
+    return any(is_stuck and not item.small.at_once for item, is_stuck in zip(items, stuck, strict=True))
+
+
+def _both(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """None where any is not known."""
+    given = [value for value in values if value is not None]
+    return sum(given) / len(given) if len(given) == len(values) else None
+
+
+def baselines(items: Sequence[Replayed]) -> dict[str, Mapping[str, float | None]]:
+    """How orders by other scores compare with the detector's; the oracle knows which small answers are wrong."""
+    scores = {
+        "random": [0.0 for _ in items],
+        "length": [float(len(item.small.given.text)) for item in items],
+        "detector: quality": [1 - item.small.quality for item in items],
+        "detector: gain": [item.small.gain + item.small.at_once for item in items],
+        "oracle": [1 - item.small.given.score for item in items],
+    }
+    small, large = ([getattr(item, of).given.score for item in items] for of in ("small", "large"))
+    found = {name: order(each, small, large, sure=False) for name, each in scores.items()}
+    names = ("auroc", "apgr", "cpt50", "cpt80")
+    return {of: {name: getattr(each, name) for name in names} for of, each in found.items()}

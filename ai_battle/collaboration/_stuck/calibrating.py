@@ -1,12 +1,11 @@
 """Calibrates a detector on answers of one's own: by a help rate without any label, by labels with a target."""
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ...core.errors import ConfigError
-from ..measures import curve, intervals, mean
+from ..measures import curve, mean
 from .assessment import NO_CONTEXT, Context
 from .calibration import BESIDE, INTERCEPT, Calibration, Point
 from .case import Case
@@ -137,7 +136,9 @@ def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Re
         raise ConfigError(f"{len(answers)} answers are too few to find a help rate with; at least {LEAST} are needed.")
     found = [_sample(answer) for answer in answers]
     gains = [_gain(each) for each in scores(found, weights, {})]
-    return Report(_cut_at(rate, gains, {}), 0, refit=False, scores=tuple(gains), lengths=_lengths(answers))
+    return Report(
+        _cut_at(rate, gains, {}, at_most=False), 0, refit=False, scores=tuple(gains), lengths=_lengths(answers)
+    )
 
 
 def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> Report:
@@ -150,7 +151,10 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
     points = tuple(_points(gains, small, large))
     rate = _rate(target, gains, small, large) if helps else 0.0
     own = [_gain(each) for each in scores(samples, weights, corrections)]
-    calibration = _cut_at(rate, own, corrections) if helps else Calibration(NEVER, corrections=corrections)
+    at_most = target.kind == "max_cost"
+    calibration = (
+        _cut_at(rate, own, corrections, at_most=at_most) if helps else Calibration(NEVER, corrections=corrections)
+    )
     note = "" if helps else _no_use(mean(small), mean(large))
     return Report(
         calibration,
@@ -195,27 +199,28 @@ def _rate(target: Target, gains: Sequence[float], small: Sequence[float], large:
 
 
 def _cut_at(
-    rate: float, gains: Sequence[float], corrections: Mapping[Family, Mapping[str, Mapping[str, float]]]
+    rate: float,
+    gains: Sequence[float],
+    corrections: Mapping[Family, Mapping[str, Mapping[str, float]]],
+    *,
+    at_most: bool,
 ) -> Calibration:
-    """The gain that about this share of the answers has or exceeds; equal ones are helped all or none."""
-    ordered = sorted(gains)
-    candidates = [*dict.fromkeys(ordered), ordered[-1] + 1e-6]
-    shares = {cut: 1 - bisect_left(ordered, cut) / len(ordered) for cut in candidates}
-    cut = min(candidates, key=lambda each: abs(shares[each] - rate))
-    error = SURE * (rate * (1 - rate) / len(gains)) ** 0.5
-    return Calibration(round(cut, 6) - 1e-6, round(shares[cut], 4), round(error, 4), corrections)
+    """The gain that this share of the answers has or exceeds; of equal ones all or, `at_most`, none get help."""
+    ordered = sorted(gains, reverse=True)
+    helped = round(rate * len(ordered))
+    cut = ordered[helped - 1] if helped else NEVER
+    if at_most and helped < len(ordered) and ordered[helped] == cut:
+        cut = min((gain for gain in gains if gain > cut), default=NEVER)
+    share = mean([float(gain >= cut) for gain in gains])
+    error = SURE * (rate * (1 - rate) / len(ordered)) ** 0.5
+    return Calibration(round(cut - 1e-6, 6), round(share, 4), round(error, 4), corrections)
 
 
 def _points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:
+    reached = curve(gains, small, large)
+    drawn = [curve(*sample) for sample in resampled(gains, small, large)]
     shares = [part / POINTS for part in range(POINTS + 1)]
-
-    def sampled(scores: Sequence[float], own: Sequence[float], helper: Sequence[float]) -> list[float]:
-        reached = curve(scores, own, helper)
-        return [_at(reached, share) for share in shares]
-
-    bounds = intervals(sampled, gains, small, large)
-    quality = sampled(gains, small, large)
-    return [Point(share, value, *low_high) for share, value, low_high in zip(shares, quality, bounds, strict=True)]
+    return [Point(share, _at(reached, share), *middle([_at(one, share) for one in drawn])) for share in shares]
 
 
 def _at(reached: Sequence[float], share: float) -> float:

@@ -1,0 +1,82 @@
+"""The figures that the documentation states, held on the answers that lie here, and on all of them where they are."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ai_battle.collaboration._stuck import figures, learn
+from ai_battle.collaboration._stuck.profile import FILE, Weights, read, shipped
+from ai_battle.collaboration._stuck.records import Pair, read_pair, read_pairs
+from ai_battle.collaboration.measures import mean
+from ai_battle.core.errors import ConfigError
+
+SAMPLE = Path(__file__).parent / "data" / "routellm"
+CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
+RANDOM_APGR, PUBLISHED_APGR, PUBLISHED_CPT80 = 0.5, 0.622, 0.63
+needs_corpus = pytest.mark.skipif(
+    not (CORPUS / "answers.gsm8k.jsonl.gz").is_file(), reason="AI_BATTLE_CORPORA names no folder with cascade/"
+)
+
+
+@cache
+def sample() -> Pair:
+    return read_pair(SAMPLE / "gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz")
+
+
+@cache
+def unseen() -> Weights:
+    """Weights that have seen no answer of the small model."""
+    return read((SAMPLE / "weights-without-mixtral-8x7b.json").read_text(encoding="utf-8"))
+
+
+def test_without_a_label_of_its_model_the_detector_beats_the_best_published_router() -> None:
+    found = figures.row("", sample(), figures.by_weights(sample(), unseen()))
+    assert found.apgr >= 0.68 > PUBLISHED_APGR
+    assert found.cpt80 <= 0.57 < PUBLISHED_CPT80
+    assert found.auroc >= 0.75
+
+
+def test_calibrated_on_its_own_labels_it_needs_a_third_of_the_calls() -> None:
+    """Each answer is judged by what the nine tenths without it tell."""
+    found = figures.row("", sample(), figures.calibrated(sample(), unseen()))
+    assert found.apgr >= 0.80
+    assert found.cpt80 <= 0.37
+    assert found.error <= 0.07
+
+
+def test_at_the_defaults_not_more_than_four_answers_in_ten_get_help() -> None:
+    assert figures.row("", sample(), figures.by_weights(sample(), shipped())).help_rate <= 0.4
+
+
+def test_no_right_answer_is_cut_short_while_it_streams() -> None:
+    line = list(figures.cuts([sample()]))[-1]
+    assert line.split()[1] == "0.0000"
+
+
+def test_what_is_shipped_says_what_it_was_learned_on_and_nothing_without_a_licence() -> None:
+    text = Path(learn.__file__).with_name(FILE).read_text(encoding="utf-8")
+    assert "bfcl" not in text
+    assert "Apache-2.0" in text
+
+
+def test_a_folder_without_answers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no files"):
+        read_pairs(tmp_path)
+
+
+@needs_corpus
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_all_figures_of_the_detector_alone() -> None:
+    pairs = read_pairs(CORPUS)
+    rows = {
+        pair: figures.row(pair.name, pair, figures.by_weights(pair, figures.left_out(pair, pairs))) for pair in pairs
+    }
+    least = {"math": 0.75, "tool": 0.81, "mcq": 0.70, "code": 0.75}
+    for family, wanted in least.items():
+        assert mean([row.auroc for pair, row in rows.items() if pair.family == family]) >= wanted, family
+    for pair, row in rows.items():
+        assert pair.dataset != "gsm8k" or row.help_rate <= 0.4, row
+    assert learn.shipped_file(CORPUS) == Path(learn.__file__).with_name(FILE).read_text(encoding="utf-8")

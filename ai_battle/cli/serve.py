@@ -1,6 +1,7 @@
 """`ai-battle serve`: models, pairs, boost loops and cascades behind an address."""
 
 import os
+import sys
 from functools import partial
 
 import click
@@ -24,5 +25,9 @@ def command(config: str, host: str | None, port: int | None) -> None:
 
     over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
     told = Told(config, os.environ, over)
-    say = partial(click.echo, err=True)
-    asyncio.run(serve(told, told.plan(), say, say))
+    asyncio.run(serve(told, told.plan(), partial(click.echo, err=True), _write))
+
+
+def _write(line: bytes) -> None:
+    sys.stderr.buffer.write(line)
+    sys.stderr.buffer.flush()

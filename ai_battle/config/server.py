@@ -27,6 +27,7 @@ class RouteSettings(Help):
 
     model: Helper = Field(description="The model that answers.", examples=["ollama/phi4"])
     headers: dict[str, str] = Field(default={}, description="HTTP headers for its provider.", repr=False)
+    api_key: str = Field(default="", description="Key for its provider, where it is another one.", repr=False)
 
 
 class ServeKey(Section):
@@ -53,6 +54,7 @@ class ServerLimits(Section):
     queue: Count = Field(default=512, description="Requests that wait for their turn; more are turned away.")
     header_seconds: Seconds = Field(default=10, description="For the head of a request.")
     body_seconds: Seconds = Field(default=30, description="For the body of a request.")
+    grace_seconds: Seconds = Field(default=60, description="For running answers when the server ends.")
     connections: Positive = Field(default=4096, description="Open connections.")
     max_tokens: Positive | None = Field(default=None, description="The longest answer that is asked for, in tokens.")
 

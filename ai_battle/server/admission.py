@@ -71,14 +71,16 @@ class Admission:
 
 
 async def body_of(http: web.Request, bounds: Bounds) -> bytes:
-    """Raises `Denied` for a body that is too large or too slow."""
+    """Raises `Denied` for a body that is too large, too slow, or not encoded as its head says."""
     if (http.content_length or 0) > bounds.body:
         raise _too_large(bounds)
-    if http.content.is_eof() and http.content.total_bytes <= bounds.body:
-        return await http.read()
     try:
+        if http.content.is_eof():
+            return await _read(http, bounds)
         async with asyncio.timeout(bounds.seconds):
             return await _read(http, bounds)
+    except web.RequestPayloadError as error:
+        raise Denied(400, f"The body can't be read: {error}") from error
     except TimeoutError:
         raise Denied(408, f"The request did not arrive within {bounds.seconds:g} s.") from None
 

@@ -62,7 +62,7 @@ def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
                 return await answers(served, api, http, tally)
         except AIBattleError as error:
             tally.failed(error)
-            return _refused(api, error, tally)
+            return _refused(api, error, tally, http)
         except asyncio.CancelledError:
             tally.left()
             raise
@@ -139,7 +139,7 @@ async def _shown(served: Served, api: Api, http: web.Request, tally: Tally) -> w
 async def _nowhere(http: web.Request) -> web.StreamResponse:
     api = messages.API if http.path.startswith("/v1/messages") else chat.API
     status, word = (405, "has another method") if http.path in APIS else (404, "is not here")
-    return _refused(api, Denied(status, f"{http.method} {http.path[:200]} {word}."), Tally(api.name))
+    return _refused(api, Denied(status, f"{http.method} {http.path[:200]} {word}."), Tally(api.name), http)
 
 
 async def _body(served: Served, http: web.Request, tally: Tally) -> dict[str, Any]:
@@ -155,9 +155,12 @@ async def _body(served: Served, http: web.Request, tally: Tally) -> dict[str, An
     return body
 
 
-def _refused(api: Api, error: AIBattleError, tally: Tally) -> web.Response:
+def _refused(api: Api, error: AIBattleError, tally: Tally, http: web.Request) -> web.Response:
+    """What is left of a body that was not read to its end is no next request."""
     failed = said(error)
     body = api.error(failed.status, failed.message, failed.kind, tally.request_id)
-    return web.Response(
-        status=failed.status, body=body, content_type=JSON, headers={**tally.headers, **headers_of(error)}
-    )
+    headers = {**tally.headers, **headers_of(error)}
+    response = web.Response(status=failed.status, body=body, content_type=JSON, headers=headers)
+    if not http.content.is_eof():
+        response.force_close()
+    return response

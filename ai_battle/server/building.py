@@ -20,6 +20,7 @@ from .routes import Route, Routes
 WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
 LISTED = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
 VARIABLES = {"big": "BIG_MODEL", "middle": "MIDDLE_MODEL", "small": "SMALL_MODEL"}
+NOTHING: Mapping[str, str] = {}
 MOST = 256
 """How many names of model types are remembered that clients came up with themselves."""
 
@@ -61,13 +62,13 @@ class Builder:
             raise ConfigError(f"server.routes.{name}.{misused.key}: {misused.words}") from misused
 
     def _route(self, name: str, settings: RouteSettings) -> Route:
-        model = self._model(name, settings.model, settings.headers)
+        model = self._model(name, settings.model, settings.headers, settings.api_key)
         if not settings.model_fields_set & Help.model_fields.keys():
             return _direct(name, model)
         strategies.check(settings)
         planning = self._planning if settings.strategy == "boost" else _as_it_is
         recipe = Recipe.of(
-            name, model, settings, lambda voice, helper_: planning(self._model(voice, helper_, {})), self.around.base
+            name, model, settings, lambda voice, helper_: planning(self._model(voice, helper_)), self.around.base
         )
         recipe.client()
         names = (model.name, *(each.name for each in recipe.helpers.values()))
@@ -75,7 +76,7 @@ class Builder:
 
     def _tier(self, tier: str, settings: HelperSettings) -> Route:
         try:
-            model = self._model(tier, self._of_gateway(settings), {})
+            model = self._model(tier, self._of_gateway(settings))
             if self.boost and self.boost.serves(VARIABLES[tier]):
                 return self._boosted(tier, model, self.boost)
         except ConfigError as error:
@@ -100,8 +101,10 @@ class Builder:
         bare = "/" not in settings.type and ":" not in settings.type
         return settings.model_copy(update={"type": f"openai/{settings.type}"}) if address and bare else settings
 
-    def _model(self, voice: str, settings: HelperSettings, headers: Mapping[str, str]) -> Model:
-        return self._kept(helper(voice, settings, self._with_headers(settings, headers)))
+    def _model(
+        self, voice: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
+    ) -> Model:
+        return self._kept(helper(voice, settings, self._reached(settings, headers, api_key)))
 
     def _planning(self, model: Model) -> Model:
         if not self.plans.size:
@@ -113,13 +116,18 @@ class Builder:
         self.models.append(guarded)
         return guarded
 
-    def _with_headers(self, settings: HelperSettings, headers: Mapping[str, str]) -> Surroundings:
+    def _reached(
+        self, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
+    ) -> Surroundings:
+        """With these headers and this key for the provider, and the headers that all have."""
         more = {**self.headers, **headers}
         provider = parse(settings.type, self.around.providers).provider
-        if not more or provider in ("scripted", "gguf"):
+        if not (more or api_key) or provider in ("scripted", "gguf"):
             return self.around
         section = self.around.providers.get(provider, {})
         section = {**section, "headers": {**section.get("headers", {}), **more}}
+        if api_key:
+            section["api_key"] = api_key
         return replace(self.around, providers={**self.around.providers, provider: section})
 
     def _other(self, name: str) -> Route | None:
@@ -136,7 +144,7 @@ class Builder:
     def _by_type(self, name: str) -> Route | None:
         settings = HelperSettings(type=name)
         try:
-            around = self._with_headers(settings, {})
+            around = self._reached(settings)
             return _direct(name, _guarded(helper(name, settings, around))) if _says_provider(name) else None
         except ConfigError:
             return None

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -36,7 +37,8 @@ class RequestLog:
     def tell(self, tally: Tally) -> None:
         level = _level(tally)
         if LEVELS.index(level) >= LEVELS.index(self.level):
-            self.write(self.mask.line(to_json(_fields(tally, level))) + b"\n")
+            with suppress(OSError):  # nobody reads the log any more: no reason to answer nobody
+                self.write(self.mask.line(to_json(_fields(tally, level))) + b"\n")
 
 
 def _level(tally: Tally) -> str:

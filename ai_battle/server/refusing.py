@@ -1,6 +1,6 @@
 """Requests that are turned away, and how a client is told why nothing came."""
 
-from ..core.errors import AIBattleError, ProviderError
+from ..core.errors import AIBattleError, BudgetExceeded, ProviderError
 from ..wire.failures import Failed, Failure, failure
 from .routes import NoRoute
 
@@ -46,6 +46,8 @@ def said(error: AIBattleError) -> Failed:
 
 
 def headers_of(error: AIBattleError) -> dict[str, str]:
-    """When to come back, where that is known."""
+    """When to come back, where that is known; a budget comes back for nobody."""
+    if isinstance(error, BudgetExceeded):
+        return {"x-should-retry": "false"}
     wait = error.retry_after if isinstance(error, Denied | ProviderError) else None
     return {} if wait is None else {"retry-after": f"{wait:g}"}

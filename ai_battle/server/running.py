@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,8 +27,6 @@ from .served import Generation, Served
 
 LOOKS = 1.0
 """Seconds between two looks at the file."""
-GRACE = 60.0
-"""Seconds that running answers have when the server is told to end."""
 KEEP_ALIVE = 75.0
 """Seconds that a connection may wait for its next request: longer than nginx keeps one."""
 BACKLOG = 1024
@@ -53,13 +51,17 @@ class Plan:
         limits = self.server.limits
         return Bounds(int(limits.body_mb * MEGABYTE), limits.body_seconds, limits.max_tokens)
 
+    @property
+    def has_budgets(self) -> bool:
+        return any(key.budget_usd is not None for key in self.server.keys)
+
     def served(self, write: Write) -> Served:
         limits = self.server.limits
         return Served(
             self.generation,
             self.bounds,
             self.keys,
-            Budgets.opened(self.state) if any(key.budget_usd is not None for key in self.server.keys) else Budgets(),
+            Budgets.opened(self.state) if self.has_budgets else Budgets(),
             Admission(limits.concurrent, limits.queue),
             log=RequestLog(write, self.level, Mask(self.secrets)),
             log_content=self.server.log_content,
@@ -118,7 +120,7 @@ async def listening(plan: Plan, write: Write = len) -> AsyncIterator[tuple[Serve
         create_app(served),
         handler_cancellation=True,
         access_log=None,
-        shutdown_timeout=GRACE,
+        shutdown_timeout=plan.server.limits.grace_seconds,
         keepalive_timeout=KEEP_ALIVE,
     )
     await runner.setup()
@@ -177,7 +179,19 @@ def described(plan: Plan, address: str) -> list[str]:
         lines.append(str(plan.boost))
     else:
         lines.append("boost is not configured")
-    return [f"Listening on {address}", *lines]
+    return [f"Listening on {address}", *lines, *_terms(plan)]
+
+
+def _terms(plan: Plan) -> Iterator[str]:
+    """Who may ask, and what may be spent."""
+    names = ", ".join(dict.fromkeys(holder.name for holder in plan.keys.holders.values()))
+    yield f"Clients need a key: {names}" if names else "Programs of this machine need no key."
+    if plan.has_budgets:
+        yield f"Budgets hold for this worker alone; what is spent is kept under {plan.state}."
+        unpriced = [str(m.name) for m in plan.generation.models if m.price is None and not m.local]
+        if unpriced:
+            names = ", ".join(dict.fromkeys(unpriced))
+            yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 
 
 async def _watch(told: Told, again: asyncio.Event, reload: Callable[[], Awaitable[None]]) -> None:
@@ -204,9 +218,13 @@ async def _reload(told: Told, served: Served, say: Say) -> None:
     """What is wrong is said, and the old routes stay."""
     try:
         plan = told.plan()
+        if plan.has_budgets and not served.budgets.folder:
+            served.budgets = Budgets.opened(plan.state)
     except ConfigError as error:
         say(f"The change is not taken up: {error}")
         return
+    limits = plan.server.limits
     served.keys, served.bounds, served.log_content = plan.keys, plan.bounds, plan.server.log_content
+    served.admission.concurrent, served.admission.queue = limits.concurrent, limits.queue
     await served.exchange(plan.generation)
     say(f"Taken up: {', '.join(route.name for route in plan.generation.routes)}")

@@ -84,7 +84,7 @@ class Tally:
         """What is known for certain while the answer is still coming, as headers for the client."""
         told = self.ids
         if self.route:
-            told["x-ai-battle-route"] = self.route.name
+            told["x-ai-battle-route"] = self.route.name if self.route.name.isprintable() else "other"
             if self.route.strategy:
                 told["x-ai-battle-strategy"] = self.route.strategy
         if self.helped:

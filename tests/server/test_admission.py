@@ -1,6 +1,7 @@
 """How much is taken on, and what becomes of too much."""
 
 import asyncio
+import gzip
 import json
 from io import BytesIO
 from pathlib import Path
@@ -91,6 +92,21 @@ async def test_what_is_no_json_object_is_400_in_the_shape_of_the_api(
         status, answer = await posted(address, body, path)
 
     assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
+
+
+async def test_a_body_that_is_not_packed_as_it_says_is_400_and_a_bomb_is_413(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    statuses = []
+    async with (
+        serving(fakes, limited(tmp_path, "body_mb: 1")) as address,
+        aiohttp.ClientSession(address, headers={"content-encoding": "gzip"}) as session,
+    ):
+        for body in (b"not packed at all", gzip.compress(b" " * 50_000_000)):
+            async with session.post("/v1/messages", data=body) as answer:
+                statuses.append((answer.status, (await answer.json())["error"]["type"]))
+
+    assert statuses == [(400, "invalid_request_error"), (413, "request_too_large")]
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/messages/nothing", "/"])

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from ai_battle.core.errors import ConfigError
@@ -44,12 +45,18 @@ async def test_a_budget_that_is_used_up_is_told_as_429_until_the_worker_forgets(
     async with serving(fakes, file) as address:
         statuses.append((await asked(address, "/v1/messages", HELLO, TEAM))[0])
         status, answer = await asked(address, "/v1/chat/completions", HELLO, TEAM)
+        async with (
+            aiohttp.ClientSession(address) as session,
+            session.post("/v1/messages", json=HELLO, headers=TEAM) as told,
+        ):
+            again = told.headers["x-should-retry"]
         other, _ = await asked(address, "/v1/messages", HELLO, {"x-api-key": "key-of-anybody"})
 
     assert statuses == [200, 200, 429]
     assert (status, answer["error"]["code"]) == (429, "insufficient_quota")
     assert answer["error"]["message"] == "The budget of team is used up with this worker: $0.6000 of $0.50."
     assert other == 200
+    assert again == "false"
     assert json.loads((tmp_path / "state/worker-0/spent.json").read_text())["team"] == pytest.approx(0.6)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
-from ai_battle.server.running import Told
+from ai_battle.server.running import Told, described
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, serving, serving_to
@@ -177,6 +177,51 @@ async def test_custom_headers_reach_every_upstream_and_those_of_a_route_only_its
     asked_of = [provider.questions[0].headers for provider in (fakes.openai, fakes.anthropic, fakes.ollama)]
     assert [headers["X-Team"] for headers in asked_of] == ["blue"] * 3
     assert [headers.get("X-Route") for headers in asked_of] == ["one", None, None]
+
+
+async def test_a_route_may_have_a_key_of_its_own(fakes: FakeProviders, tmp_path: Path) -> None:
+    path = tmp_path / "server.yaml"
+    path.write_text("server: {routes: {a: {model: openai/a, api_key: key-of-a}, b: openai/b}}")
+    async with serving(fakes, str(path)) as address:
+        for name in "ab":
+            await asked(address, "/v1/messages", {"model": name, **HELLO})
+
+    assert [q.headers["authorization"] for q in fakes.openai.questions] == ["Bearer key-of-a", "Bearer test-key"]
+
+
+async def test_a_name_that_fits_in_no_header_is_answered_all_the_same(fakes: FakeProviders) -> None:
+    async with (
+        serving(fakes, BIG_MODEL="openai/large") as address,
+        aiohttp.ClientSession(address) as session,
+        session.post("/v1/messages", json={"model": "openai/a\r\nx-evil: 1", **HELLO}) as answer,
+    ):
+        assert answer.status in (200, 404)
+        assert "x-evil" not in answer.headers
+
+
+async def test_a_log_that_nobody_reads_stops_nobody(fakes: FakeProviders) -> None:
+    def closed(line: bytes) -> None:
+        raise BrokenPipeError
+
+    async with serving_to(fakes, closed, BIG_MODEL="openai/large") as (_, address):
+        status, _ = await asked(address, "/v1/messages", {"model": "opus", **HELLO})
+
+    assert status == 200
+
+
+def test_who_may_ask_and_what_may_be_spent_is_told_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "server.yaml"
+    path.write_text(
+        f"server: {{state: {tmp_path}, keys: [{{key: key-of-team, name: team, budget_usd: 5}}],"
+        " routes: {a: openrouter/some/model}}"
+    )
+    said = "\n".join(described(Told(str(path), {"OPENROUTER_API_KEY": "key"}).plan(), "http://x"))
+
+    assert "Clients need a key: team" in said
+    assert f"Budgets hold for this worker alone; what is spent is kept under {tmp_path}." in said
+    assert "No price is known of openrouter/some/model" in said
+    assert "key-of-team" not in said
+    assert "need no key" in described(Told("", {"BIG_MODEL": "ollama/phi4"}).plan(), "http://x")[-1]
 
 
 async def test_beta_headers_of_a_client_reach_anthropic_alone(fakes: FakeProviders) -> None:

@@ -1,7 +1,7 @@
 """The measures of a cascade of two models, and how sure they are."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import nan
 
 from ._measures import apgr, auroc, calibration_error, cpt, curve, pgr
@@ -20,19 +20,21 @@ def mean(values: Numbers) -> float:
 
 def interval(measure: Measure, scores: Numbers, small: Numbers, large: Numbers) -> tuple[float, float]:
     """95 of 100 bootstrap samples lie in it; the same each time."""
-    return middle([measure(*drawn) for drawn in resampled(scores, small, large)])
+    return intervals(lambda s, a, b: (measure(s, a, b),), scores, small, large)[0]
 
 
-def resampled(scores: Numbers, small: Numbers, large: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
-    """Bootstrap samples of the answers."""
+def intervals(measures: Measures, scores: Numbers, small: Numbers, large: Numbers) -> list[tuple[float, float]]:
+    """That of each of several measures, all taken of the same samples."""
     dice = random.Random(0)  # noqa: S311 - statistics
-    places = range(len(scores))
+    count = len(scores)
+    found: list[Numbers] = []
     for _ in range(BOOTSTRAPS):
-        drawn = dice.choices(places, k=len(scores))
-        yield [scores[p] for p in drawn], [small[p] for p in drawn], [large[p] for p in drawn]
+        drawn = dice.choices(range(count), k=count)
+        found.append(measures([scores[p] for p in drawn], [small[p] for p in drawn], [large[p] for p in drawn]))
+    return [_middle(values) for values in zip(*found, strict=True)]
 
 
-def middle(values: Sequence[float]) -> tuple[float, float]:
-    """Between these lie 95 of 100; samples in which both models are equally good have no value, and don't count."""
+def _middle(values: Numbers) -> tuple[float, float]:
+    """A sample in which both models are equally good has no value."""
     known = sorted(value for value in values if value == value)
     return (known[int(0.025 * len(known))], known[int(0.975 * len(known))]) if known else (nan, nan)

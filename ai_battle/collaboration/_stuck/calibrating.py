@@ -1,11 +1,12 @@
 """Calibrates a detector on answers of one's own: by a help rate without any label, by labels with a target."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ...core.errors import ConfigError
-from ..measures import curve, mean
+from ..measures import curve, intervals, mean
 from .assessment import NO_CONTEXT, Context
 from .calibration import BESIDE, INTERCEPT, Calibration, Point
 from .case import Case
@@ -22,6 +23,7 @@ SURE = 1.96
 POINTS = 20
 NEVER = 1e9
 
+Corrected = Mapping[Family, Mapping[str, Mapping[str, float]]]
 Kind = Literal["help_rate", "quality", "max_cost", "pgr"]
 
 
@@ -91,9 +93,7 @@ def fitted(samples: Sequence[Sample], weights: Weights) -> dict[Family, dict[str
     return {family: _corrections(of, weights) for family, of in found.items() if len(of) >= REFITS}
 
 
-def scores(
-    samples: Sequence[Sample], weights: Weights, corrections: Mapping[Family, Mapping[str, Mapping[str, float]]]
-) -> list[Score]:
+def scores(samples: Sequence[Sample], weights: Weights, corrections: Corrected) -> list[Score]:
     own = Calibration(0.0, corrections=corrections).applied(weights)
     return [score(sample.measured, sample.family, own) for sample in samples]
 
@@ -198,29 +198,27 @@ def _rate(target: Target, gains: Sequence[float], small: Sequence[float], large:
     return (best if first is None else first) / len(gains)
 
 
-def _cut_at(
-    rate: float,
-    gains: Sequence[float],
-    corrections: Mapping[Family, Mapping[str, Mapping[str, float]]],
-    *,
-    at_most: bool,
-) -> Calibration:
-    """The gain that this share of the answers has or exceeds; of equal ones all or, `at_most`, none get help."""
-    ordered = sorted(gains, reverse=True)
-    helped = round(rate * len(ordered))
-    cut = ordered[helped - 1] if helped else NEVER
-    if at_most and helped < len(ordered) and ordered[helped] == cut:
-        cut = min((gain for gain in gains if gain > cut), default=NEVER)
-    share = mean([float(gain >= cut) for gain in gains])
-    error = SURE * (rate * (1 - rate) / len(ordered)) ** 0.5
-    return Calibration(round(cut - 1e-6, 6), round(share, 4), round(error, 4), corrections)
+def _cut_at(rate: float, gains: Sequence[float], corrections: Corrected, *, at_most: bool) -> Calibration:
+    """The gain that about this share of the answers has or exceeds; equal ones are helped all or none."""
+    ordered = sorted(gains)
+    candidates = [*dict.fromkeys(ordered), ordered[-1] + 1e-6]
+    shares = {cut: 1 - bisect_left(ordered, cut) / len(ordered) for cut in candidates}
+    allowed = [cut for cut in candidates if shares[cut] <= rate + 1e-9] if at_most else candidates
+    cut = min(allowed, key=lambda each: abs(shares[each] - rate))
+    error = SURE * (rate * (1 - rate) / len(gains)) ** 0.5
+    return Calibration(round(cut - 1e-6, 6), round(shares[cut], 4), round(error, 4), corrections)
 
 
 def _points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:
-    reached = curve(gains, small, large)
-    drawn = [curve(*sample) for sample in resampled(gains, small, large)]
     shares = [part / POINTS for part in range(POINTS + 1)]
-    return [Point(share, _at(reached, share), *middle([_at(one, share) for one in drawn])) for share in shares]
+
+    def at_shares(s: Sequence[float], a: Sequence[float], b: Sequence[float]) -> list[float]:
+        reached = curve(s, a, b)
+        return [_at(reached, share) for share in shares]
+
+    bands = intervals(at_shares, gains, small, large)
+    reached = at_shares(gains, small, large)
+    return [Point(share, value, *band) for share, value, band in zip(shares, reached, bands, strict=True)]
 
 
 def _at(reached: Sequence[float], share: float) -> float:

@@ -7,6 +7,7 @@ detector's weights are learned without any answer of the model that they judge.
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import mul
 from pathlib import Path
 
 from ..core.errors import ConfigError
@@ -36,13 +37,23 @@ def cascaded(folder: Path, chain: tuple[str, str] = CHAIN, threshold: float = TH
     first, second = (_of(pairs, name) for name in chain)
     if [each.prompt for each in first.records] != [each.prompt for each in second.records]:
         raise ConfigError(f"{first.name} and {second.name} answer different questions.")
-    stuck = [_stuck(first, pairs, threshold), _stuck(second, pairs, threshold)]
-    both = [one and other for one, other in zip(*stuck, strict=True)]
-    answers = zip(*stuck, first.small, second.small, first.large, strict=True)
-    quality = mean([last if b and a else middle if a else own for a, b, own, middle, last in answers])
+    asked, asked_on = _stuck(first, pairs, threshold), _stuck(second, pairs, threshold)
+    last = list(map(mul, asked, asked_on))
+    answers = zip(asked, last, first.small, second.small, first.large, strict=True)
     return Cascaded(
-        quality, mean(first.small), mean(second.small), mean(first.large), mean(stuck[0]), mean([*map(float, both)])
+        quality=mean([_served(*each) for each in answers]),
+        first=mean(first.small),
+        second=mean(second.small),
+        last=mean(first.large),
+        second_calls=mean(asked),
+        last_calls=mean(last),
     )
+
+
+def _served(asked_second: float, asked_last: float, first: float, second: float, last: float) -> float:
+    if asked_last:
+        return last
+    return second if asked_second else first
 
 
 def _of(pairs: Sequence[Pair], small: str) -> Pair:

@@ -123,14 +123,12 @@ class Minion(ModelClient):
             raise errors[0]
         if errors:
             await session.turn.emit(Warned(f"{len(errors)} of {len(replies)} pieces were not read: {errors[0]}"))
-        all_found = [
+        read = [
             (place, finding)
-            for place, reply in enumerate(replies, 1)
-            if isinstance(reply, str)
-            for finding in found(reply, session.pieces[place - 1], questions)
+            for place, (reply, piece) in enumerate(zip(replies, session.pieces, strict=True), 1)
+            for finding in found(reply if isinstance(reply, str) else "", piece, questions)
         ]
-        for number, question in enumerate(questions):
-            session.notes.append(Read(question, tuple(each for each in all_found if each[1].question == number)))
+        session.notes += [_of(question, number, read) for number, question in enumerate(questions)]
 
     async def _read(
         self, session: Session, gate: asyncio.Semaphore, piece: str, questions: Sequence[str]
@@ -158,6 +156,10 @@ def _within(asked: ModelRequest, helping: Helping) -> ModelRequest:
         return asked
     last = max((n for n, message in enumerate(asked.messages) if message.role == "user"), default=0)
     return replace(asked, messages=asked.messages[last : last + 1], system="", extra={})
+
+
+def _of(question: str, number: int, read: Sequence[tuple[int, Finding]]) -> Read:
+    return Read(question, tuple(each for each in read if each[1].question == number))
 
 
 def _told(read: Read) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.resources import files
+from operator import and_
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ from ..signals.trouble import Step, in_trouble, troubles
 from ._logistic import Weights, fit
 from ._measures import auroc
 from ._trajectory import FIRST_TURN, HAND_OVER
+from .measures import mean
 
 FOLDS = 5
 SOURCE = "princeton-nlp/intercode (MIT), SQL: gpt-3.5-turbo, helped by gpt-4"
@@ -70,32 +72,54 @@ def learned(trajectories: Sequence[Trajectory]) -> Weights:
 
 def measure(trajectories: Sequence[Trajectory], above: float = HAND_OVER) -> Figures:
     scored = list(_scored(trajectories))
-    going_on = [(each, scores) for each, scores in scored if scores]
-    wrong = [not each.small for each, _ in going_on]
-    flagged = [bool(in_trouble(each.steps[:FIRST_TURN])) for each, _ in going_on]
-    hits = sum(flag and bad for flag, bad in zip(flagged, wrong, strict=True))
-    ends = [(each, next((t for t, score in scores.items() if score > above), None)) for each, scores in scored]
-    count, turns = len(scored), sum(len(each.steps) for each, _ in scored)
+    going_on = [each for each in scored if each.scores]
+    wrong = [not each.of.small for each in going_on]
+    flagged = [bool(in_trouble(each.of.steps[:FIRST_TURN])) for each in going_on]
+    hits = sum(map(and_, flagged, wrong))
+    ends = [each.end(above) for each in scored]
     return Figures(
-        auroc=auroc([scores[FIRST_TURN] for _, scores in going_on], wrong),
+        auroc=auroc([each.scores[FIRST_TURN] for each in going_on], wrong),
         rule_precision=hits / sum(flagged),
         rule_recall=hits / sum(wrong),
-        quality=sum(each.small if end is None else each.large for each, end in ends) / count,
-        small_quality=sum(each.small for each, _ in ends) / count,
-        large_quality=sum(each.large for each, _ in ends) / count,
-        small_turns=sum(end or len(each.steps) for each, end in ends) / turns,
-        handed_over=sum(end is not None for _, end in ends) / count,
+        quality=mean([end.quality for end in ends]),
+        small_quality=mean([each.small for each in trajectories]),
+        large_quality=mean([each.large for each in trajectories]),
+        small_turns=sum(end.turns for end in ends) / sum(len(each.steps) for each in trajectories),
+        handed_over=mean([float(end.handed_over) for end in ends]),
     )
 
 
-def _scored(trajectories: Sequence[Trajectory]) -> Iterator[tuple[Trajectory, Mapping[int, float]]]:
-    """Each with its probability to fail after each turn, by weights of the other folds."""
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a task ends: how well, after how many turns of the small model, and whether the large one took it over."""
+
+    quality: float
+    turns: int
+    handed_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A trajectory with the probability to fail after each turn."""
+
+    of: Trajectory
+    scores: Mapping[int, float]
+
+    def end(self, above: float) -> End:
+        turn = next((turn for turn, score in self.scores.items() if score > above), None)
+        if turn is None:
+            return End(self.of.small, len(self.of.steps), handed_over=False)
+        return End(self.of.large, turn, handed_over=True)
+
+
+def _scored(trajectories: Sequence[Trajectory]) -> Iterator[Scored]:
+    """Each by weights of the other folds."""
     fold = [Random(place).randrange(FOLDS) for place in range(len(trajectories))]  # noqa: S311
     for held in range(FOLDS):
         weights = learned([each for each, of in zip(trajectories, fold, strict=True) if of != held])
         for each, of in zip(trajectories, fold, strict=True):
             if of == held:
-                yield each, {turn: weights.probability(measured) for turn, measured in each.moments.items()}
+                yield Scored(each, {turn: weights.probability(found) for turn, found in each.moments.items()})
 
 
 def _trajectory(row: Mapping[str, Any]) -> Trajectory:

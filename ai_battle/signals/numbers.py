@@ -42,11 +42,8 @@ def plain(value: Fraction) -> str:
 def _value(match: re.Match[str]) -> Fraction | None:
     whole = (match["whole"] or "0").replace(",", "")
     value = Fraction(f"{whole}{match['decimals'] or ''}{match['exponent'] or ''}")
-    if match["over"]:
-        below = int(match["over"].strip(" /"))
-        if not below:
-            return None
-        value = value + Fraction(int(match["mixed"]), below) if match["mixed"] else value / below
-    if match["thousand"]:
-        value *= _WORTH
-    return -value if match["sign"] else value
+    below = int(match["over"].strip(" /")) if match["over"] else 1
+    if not below:
+        return None
+    value = value + Fraction(int(match["mixed"]), below) if match["mixed"] else value / below
+    return value * (_WORTH if match["thousand"] else 1) * (-1 if match["sign"] else 1)

@@ -8,18 +8,8 @@ import pytest
 from ai_battle.collaboration import cascade_figures
 from ai_battle.collaboration._agreement import WORTH, Ballot
 from ai_battle.collaboration._answer_tables import KINDS, Table, family, read_table
-from ai_battle.collaboration.agreement_figures import (
-    COUNCIL,
-    LOCAL,
-    RESERVE,
-    Attempt,
-    Beside,
-    calibrated,
-    council,
-    read_attempts,
-    unseen,
-    worth,
-)
+from ai_battle.collaboration._peer_figures import Attempt, Beside, read_attempts, unseen, worth
+from ai_battle.collaboration.agreement_figures import COUNCIL, LOCAL, RESERVE, calibrated, council
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
@@ -92,8 +82,8 @@ def test_what_a_vote_is_worth_was_counted() -> None:
 @corpus_only
 def test_a_cascade_is_better_than_its_small_models_with_few_large_calls() -> None:
     found = cascade_figures.cascaded(CORPUS)
-    assert found.quality == pytest.approx(0.888, abs=0.01)
-    assert found.last_calls == pytest.approx(0.048, abs=0.01)
+    assert found.quality > found.second + 0.05
+    assert found.last_calls < found.second_calls < 0.2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""What one vote beside an answer is worth, on recorded answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from pathlib import Path
+from statistics import fmean
+
+from ..signals.final_answers import final_answer
+from ._agreement import Ballot, weighed
+from ._answer_tables import Answered, Table, family, read_rows
+from ._folds import folds
+from ._measures import apgr, auroc, cpt
+from ._stuck.assessment import Assessment
+from ._stuck.detector import StuckDetector
+from ._stuck.figures import by_weights, left_out
+from ._stuck.records import read_pairs
+
+PAIR = "gsm8k.mixtral-8x7b.gpt-4-1106"
+LARGE_ONES = ("70b", "72b", "405b", "gpt-4", "sonnet", "gemini-1.5-pro", "mistral-large")
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How often another family's small model says the same as one that is right, and as one that is wrong."""
+
+    if_right: float
+    if_wrong: float
+
+    @property
+    def odds(self) -> tuple[float, float]:
+        """By what agreement and disagreement multiply the odds that an answer is right."""
+        return self.if_right / self.if_wrong, (1 - self.if_right) / (1 - self.if_wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """Measures of one score of one pair."""
+
+    auroc: float
+    apgr: float
+    cpt50: float
+    cpt80: float
+
+    @classmethod
+    def of(cls, scores: Sequence[float], small: Sequence[float], large: Sequence[float]) -> "Escalation":
+        wrong = [each < 0.5 for each in small]
+        return cls(
+            auroc(scores, wrong), apgr(scores, small, large), *(cpt(scores, small, large, x) for x in (0.5, 0.8))
+        )
+
+
+def worth(table: Table) -> Worth:
+    """Over all ordered pairs of small models of different families."""
+    small = [each for each in table.answered.values() if not any(mark in each.model.casefold() for mark in LARGE_ONES)]
+    pairs = [(a, b) for a, b in permutations(small, 2) if family(a.model) != family(b.model)]
+    return Worth(fmean(_agreeing(a, b, 1.0) for a, b in pairs), fmean(_agreeing(a, b, 0.0) for a, b in pairs))
+
+
+def _agreeing(one: Answered, other: Answered, right: float) -> float:
+    same = [
+        a is not None and a == b for a, b, r in zip(one.ballots, other.ballots, one.right, strict=True) if r == right
+    ]
+    return fmean(same)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An answer of the pair's small model, what the detector makes of it, and how good both models are on it."""
+
+    id: str
+    ballot: Ballot | None
+    judged: Assessment
+    small: float
+    large: float
+
+
+def read_attempts(folder: Path) -> list[Attempt]:
+    detector = StuckDetector()
+    attempts = []
+    for row in read_rows(folder / f"{PAIR}.jsonl.gz"):
+        found = final_answer(row["small_response"], row["prompt"])
+        judged = detector.assess(row["small_response"], row["prompt"])
+        ballot = Ballot(found.kind, found.key) if found else None
+        attempts.append(Attempt(row["id"], ballot, judged, float(row["small_correct"]), float(row["large_correct"])))
+    return attempts
+
+
+def unseen(attempts: Sequence[Attempt], folder: Path) -> list[Attempt]:
+    """The same, judged by weights that were learned without any answer of this small model, where there are others."""
+    if len(list(folder.glob("gsm8k.*"))) == 1:
+        return list(attempts)
+    pairs = read_pairs(folder, "gsm8k", "math-l5")
+    pair = next(each for each in pairs if each.name == PAIR)
+    scores = by_weights(pair, left_out(pair, pairs))
+    return [
+        replace(attempt, judged=replace(attempt.judged, quality=score.quality))
+        for attempt, score in zip(attempts, scores, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The answers of the pair's small model, with those of a peer."""
+
+    attempts: Sequence[Attempt]
+    peers: Sequence[Ballot | None]
+
+    @classmethod
+    def of(cls, attempts: Sequence[Attempt], table: Table, peer: str) -> "Beside":
+        place = {each: n for n, each in enumerate(table.ids)}
+        known = [each for each in attempts if each.id in place]
+        return cls(known, [table.answered[peer].ballots[place[each.id]] for each in known])
+
+    @property
+    def differs(self) -> list[float]:
+        both = zip(self.attempts, self.peers, strict=True)
+        return [float(mine.ballot is None or mine.ballot != its) for mine, its in both]
+
+    def disagreement(self) -> Escalation:
+        return self._measured(self.differs)
+
+    def with_detector(self) -> Escalation:
+        judged = [_with(mine, its) for mine, its in zip(self.attempts, self.peers, strict=True)]
+        return self._measured([-each.quality for each in judged])
+
+    def calibrated(self) -> Escalation:
+        """For gain, on the labels of other questions."""
+        rows = [
+            {**mine.judged.signals, "differs": apart} for mine, apart in zip(self.attempts, self.differs, strict=True)
+        ]
+        gains = [float(each.large > each.small) for each in self.attempts]
+        scores = {n: score for fold in folds(rows, gains) for n, score in fold.held.items()}
+        return self._measured([scores[n] for n in range(len(rows))])
+
+    def _measured(self, scores: Sequence[float]) -> Escalation:
+        return Escalation.of(scores, [each.small for each in self.attempts], [each.large for each in self.attempts])
+
+
+def _with(mine: Attempt, peer: Ballot | None) -> Assessment:
+    """An answer that says nothing is no better for a peer that says something."""
+    if mine.ballot is None:
+        return replace(mine.judged, quality=0.0)
+    return weighed(mine.judged, mine.ballot, [peer])

@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, ProviderError
+from ..core.errors import ProviderError
+from ..core.events import Event
 from ..core.exchange import ModelRequest
 from ..wire import anthropic as wire
+from ..wire.aws import Frames
 from ._advice import advice
 from ._http import HttpClient, Limits, Question
 from ._names import is_loopback
@@ -20,34 +22,40 @@ HEADERS = "anthropic headers"
 
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _URLS = ("ANTHROPIC_BASE_URL",)
-_BEDROCK = (
-    "AsyncAnthropicBedrock streams in an encoding of AWS's own, which is not read here; "
-    "bring an AsyncAnthropicBedrockMantle, which speaks Anthropic's API."
-)
 
 
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     """`options` are those of `Settings`; `cache` lets the provider keep what a conversation repeats each turn."""
     settings = read_settings("anthropic", options)
-    if type(settings.client).__name__ == "AsyncAnthropicBedrock":
-        raise ConfigError(_BEDROCK)
     key = find_key("anthropic", settings, _KEYS, needed=not is_loopback(stated_url(settings, _URLS)))
     url = find_url("anthropic", settings, _URLS, "https://api.anthropic.com").removesuffix("/v1")
     version = settings.api_version or wire.CURRENT
     headers = {"anthropic-version": version, **settings.headers}
     transport = _transport(Address("anthropic", url, headers, settings.deadlines.connect), key, settings)
     limits = Limits(settings.deadlines, secrets_in(key, settings, url))
-    return HttpClient(transport, Messages(model, version, key, cache), limits)
+    reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
+    return HttpClient(transport, Messages(model, version, key, cache, reader), limits)
+
+
+class FramedReader(wire.StreamReader):
+    """Reads Amazon's encoding of the same events."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._frames = Frames()
+
+    def feed(self, data: bytes) -> list[Event]:
+        return super().feed(self._frames.feed(data))
 
 
 class Messages:
-    def __init__(self, model: str, version: str, key: Key, cache: bool) -> None:
+    def __init__(self, model: str, version: str, key: Key, cache: bool, reader: type[wire.StreamReader]) -> None:
         self.model = model
+        self.reader = reader
         self._version = version
         self._key = key
         self._cache = cache
 
-    reader = wire.StreamReader
     decode_response = staticmethod(wire.decode_response)
     decode_error = staticmethod(wire.decode_error)
 

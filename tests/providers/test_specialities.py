@@ -9,7 +9,7 @@ import openai as openai_sdk
 import pytest
 from aiohttp import web
 
-from ai_battle.core.errors import ConfigError, ProviderError
+from ai_battle.core.errors import ProviderError
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message, Text, Thinking, assistant, user
@@ -270,12 +270,6 @@ async def test_claude_is_reached_through_other_clouds(fakes: FakeProviders, aske
         response = await anthropic.create("claude-sonnet-4-5", client=brought, environment={}).complete(asked)
 
     assert response.text == "Here."
-
-
-async def test_the_old_bedrock_client_is_refused_with_the_one_to_bring() -> None:
-    async with anthropic_sdk.AsyncAnthropicBedrock(api_key="k", aws_region="eu-west-1") as brought:
-        with pytest.raises(ConfigError, match=r"AWS's own.*bring an AsyncAnthropicBedrockMantle"):
-            anthropic.create("claude-sonnet-4-5", client=brought)
 
 
 async def test_what_an_sdk_can_not_do_is_an_error_of_the_provider(asked: ModelRequest) -> None:

@@ -8,7 +8,7 @@ from contextlib import chdir
 from functools import partial
 from statistics import median
 
-from . import _bare, _benchmarking, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting, _writing
+from . import _bare, _benchmarking, _detecting, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting, _writing
 from ._comparing import HEADER, Cost, compared, milliseconds, of_times, of_wall
 from ._server import server
 from ._times import Times
@@ -120,6 +120,15 @@ def writing() -> None:
     compared("cpu, requests of 110 kB read and sent on", _writing.translated, _writing.parsed)
 
 
+def detecting() -> None:
+    """CPU of judging an answer of 2,000 characters, against adding up 100,000 numbers; and hostile ones of 1 MB."""
+    for name in _detecting.ORDINARY:
+        compared(f"cpu, judging {name}", partial(_detecting.ordinary, name), _detecting.counted)
+    for name in _detecting.HOSTILE:
+        large, small = (partial(_detecting.hostile, name, size) for size in (1_000_000, 50_000))
+        compared(f"cpu, judging {name}, 1 MB to 50 kB", large, small, rounds=3)
+
+
 BOTH = (_ours.discussions, _bare.discussions)
 BENCHMARKS = {
     work.__name__: work
@@ -136,6 +145,7 @@ BENCHMARKS = {
         sandbox,
         benchmarks,
         writing,
+        detecting,
     )
 }
 

@@ -19,10 +19,14 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """More of the reasoning; its `signature` comes when it is over, where its provider signs it."""
+    """More of the reasoning; its `signature` comes when it is over, where its provider signs it.
+
+    `extra` is a whole block between others that only one API knows: sealed reasoning, or what its own tools did.
+    """
 
     text: str
     signature: str = ""
+    extra: Mapping[str, Any] | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

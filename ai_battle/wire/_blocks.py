@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from ..core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
-from ..core.messages import Part
+from ..core.messages import Part, Thinking
 from ._calls import new_id
 from ._json import read_arguments
 
@@ -42,10 +42,14 @@ class Block:
 
 
 class Form(Protocol):
-    """How an API writes blocks. `interleaves`: it takes fragments of any call at any time."""
+    """How an API writes blocks. `interleaves`: it takes fragments of any call at any time.
+
+    `is_whole`: the part is a block of its own kind, which comes at once.
+    """
 
     interleaves: bool
 
+    def is_whole(self, part: Part) -> bool: ...
     def opened(self, block: Block) -> bytes: ...
     def grown(self, block: Block, fragment: str) -> bytes: ...
     def closed(self, block: Block) -> bytes: ...
@@ -71,15 +75,24 @@ class Blocks:
         """The one that words go on in."""
         return self._waiting[-1] if self._waiting else self._open
 
+    def is_whole(self, part: Part) -> bool:
+        return self._form.is_whole(part)
+
     def feed(self, event: Event) -> bytes:
         if type(event) is TextDelta:  # nearly all of them are
             return self.say("text", event.text) if event.text else b""
         match event:
+            case ThinkingDelta(extra=extra) if extra is not None:
+                return self.add_whole(Thinking("", extra=extra))
             case ThinkingDelta(text, signature):
                 return (self.say("thinking", text) if text else b"") + self._signed(signature)
             case ToolCallDelta():
                 return self._call(event)
         return b""
+
+    def add_whole(self, part: Part) -> bytes:
+        """Nothing where this API doesn't know the part."""
+        return self.begin(Block("whole", part=part)) if self._form.is_whole(part) else b""
 
     def say(self, kind: Words, text: str) -> bytes:
         block = self._waiting[-1] if self._waiting else self._open

@@ -1,6 +1,7 @@
 """What of an answer no delta has told: all of it where nothing was streamed, as a rule nothing else."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from ._blocks import Block, Blocks, Words
@@ -8,24 +9,28 @@ from ._calls import new_id
 from ._json import dumps
 
 
-def finished(blocks: Blocks, message: Message, is_whole: Callable[[Part], bool]) -> bytes:
-    """The rest of the answer and the ends of its blocks. Parts that are `is_whole` have no deltas."""
-    return b"".join((*_Rest(blocks).of(message, is_whole), blocks.end()))
+def finished(blocks: Blocks, message: Message) -> bytes:
+    """The rest of the answer and the ends of its blocks."""
+    return b"".join((*_Rest(blocks).of(message), blocks.end()))
 
 
 class _Rest:
-    """Goes through the parts of an answer, and knows how much of what was told lies still ahead."""
+    """Goes through the parts of an answer, and knows where in what was told it is."""
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
-        self._calls = [block for block in blocks.all if block.kind == "call"]
-        self._told: dict[Words, int] = {"text": self._length("text"), "thinking": self._length("thinking")}
+        calls = [block for block in blocks.all if block.kind == "call"]
+        self._by_id = {block.id: block for block in calls}
+        self._without_ids = deque(block for block in calls if not block.has_own_id)
+        self._told: dict[Words, str] = {"text": _said(blocks, "text"), "thinking": _said(blocks, "thinking")}
+        self._at: dict[Words, int] = {"text": 0, "thinking": 0}
+        self._wholes = sum(block.kind == "whole" for block in blocks.all)
         self._signatures = {block.signature for block in blocks.all}
 
-    def of(self, message: Message, is_whole: Callable[[Part], bool]) -> Iterator[bytes]:
+    def of(self, message: Message) -> Iterator[bytes]:
         for part in message.parts:
-            if is_whole(part):
-                yield self._blocks.begin(Block("whole", part=part))
+            if self._blocks.is_whole(part):
+                yield self._whole(part)
                 continue
             match part:
                 case Text():
@@ -35,13 +40,22 @@ class _Rest:
                 case ToolCall():
                     yield self._call(part)
 
-    def _words(self, kind: Words, part: Text | Thinking) -> bytes:
-        told = min(self._told[kind], len(part.text))
-        self._told[kind] -= told
-        if told == len(part.text):
+    def _whole(self, part: Part) -> bytes:
+        if self._wholes:
+            self._wholes -= 1
             return b""
-        if told:
-            return self._blocks.say(kind, part.text[told:])
+        return self._blocks.add_whole(part)
+
+    def _words(self, kind: Words, part: Text | Thinking) -> bytes:
+        """What was told of other answers than this (a helper's thoughts) does not count as its beginning."""
+        told, at = self._told[kind], self._at[kind]
+        found = told.find(part.text, at) if kind == "thinking" or told.startswith(part.text, at) else -1
+        if found >= 0:
+            self._at[kind] = found + len(part.text)
+            return b""
+        self._at[kind] = len(told)
+        if at < len(told) and part.text.startswith(told[at:]):
+            return self._blocks.say(kind, part.text[len(told) - at :])
         return self._blocks.begin(Block(kind, part=part), part.text)
 
     def _signature(self, part: Thinking) -> bytes:
@@ -56,24 +70,16 @@ class _Rest:
         return b""
 
     def _call(self, call: ToolCall) -> bytes:
-        block = self._told_call(call)
+        block = self._by_id.get(call.id) or (self._without_ids.popleft() if self._without_ids else None)
         if block is None:
             untold = Block("call", call.id or new_id(), call.name, has_own_id=True, part=call)
             return self._blocks.begin(untold, _arguments(call))
-        self._calls.remove(block)
         block.name = block.name or call.name
         return b"" if block.fragments else self._blocks.add(block, _arguments(call))
 
-    def _told_call(self, call: ToolCall) -> Block | None:
-        by_id = (block for block in self._calls if block.id == call.id)
-        in_order = (block for block in self._calls if not block.has_own_id)
-        return next(by_id, None) or next(in_order, None)
 
-    def _length(self, kind: Words) -> int:
-        return sum(len(fragment) for block in self.blocks_of(kind) for fragment in block.fragments)
-
-    def blocks_of(self, kind: Words) -> Iterator[Block]:
-        return (block for block in self._blocks.all if block.kind == kind)
+def _said(blocks: Blocks, kind: Words) -> str:
+    return "".join(block.text for block in blocks.all if block.kind == kind)
 
 
 def _arguments(call: ToolCall) -> str:

@@ -12,7 +12,7 @@ from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
 from .._json import dumps, loads, read_arguments
 from .._shape import given, needed
 from ..sse import EventTokenizer
-from .blocks import Block
+from .blocks import WIRE, Block
 from .responses import decode_response
 
 
@@ -85,6 +85,8 @@ class StreamReader:
                 return self._grow(self._open[event["index"]], event["delta"])
             case "content_block_start":
                 return self._start(event["index"], dict(event["content_block"]))
+            case "content_block_stop":
+                return self._stop(self._open[event["index"]])
             case "message_start":
                 self._message = dict(event["message"])
             case "message_delta":
@@ -107,6 +109,12 @@ class StreamReader:
             case "tool_use":
                 return self._start_call(block)
         return None
+
+    def _stop(self, growing: _Growing) -> Event | None:
+        """Blocks that only this API knows are heard whole, so that they keep their place between the others."""
+        if growing.block["type"] in ("text", "thinking", "tool_use"):
+            return None
+        return ThinkingDelta("", extra={WIRE: {"block": growing.whole()}})
 
     def _start_call(self, block: Block) -> Event:
         if not given(block, "id", "") or block["id"] in self._calls:

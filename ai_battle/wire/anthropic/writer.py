@@ -55,7 +55,7 @@ class StreamWriter:
         return self._blocks.feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:
-        told = finished(self._blocks, response.message, _is_whole)
+        told = finished(self._blocks, response.message)
         reason, sequence = stop_of(response)
         extra = own(WIRE, response.extra)
         delta = {"stop_reason": reason, "stop_sequence": sequence}
@@ -74,6 +74,9 @@ class StreamWriter:
 
 class _Form:
     interleaves = False
+
+    def is_whole(self, part: Part) -> bool:
+        return isinstance(part, Image | Document) or "block" in own(WIRE, part.extra)
 
     def opened(self, block: Block) -> bytes:
         if block.kind in DELTAS:
@@ -103,10 +106,6 @@ def _started(block: Block) -> dict[str, Any]:
         case "call":
             return {"type": "tool_use", "id": wire_id(block.id), "name": block.name, "input": {}, **extra}
     return (encode_part(block.part) if block.part else None) or {"type": "text", "text": ""}
-
-
-def _is_whole(part: Part) -> bool:
-    return isinstance(part, Image | Document) or "block" in own(WIRE, part.extra)
 
 
 def _event(name: str, fields: dict[str, Any]) -> bytes:

@@ -43,7 +43,7 @@ class StreamWriter:
         return self._blocks.feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:
-        told = finished(self._blocks, response.message, _is_whole)
+        told = finished(self._blocks, response.message)
         extra = own(response.extra)
         choice = {"index": 0, "delta": own(response.message.extra), **extra.get("choice", {})}
         choice["finish_reason"] = reason_of(response)
@@ -69,6 +69,9 @@ class _Form:
         self._before = {"text": before + b'"content":', "thinking": before + b'"reasoning_content":'}
         self._refusal = before + b'"refusal":'
 
+    def is_whole(self, part: Part) -> bool:
+        return False
+
     def opened(self, block: Block) -> bytes:
         if block.kind != "call":
             return b""
@@ -86,10 +89,6 @@ class _Form:
 
     def closed(self, block: Block) -> bytes:
         return b""
-
-
-def _is_whole(part: Part) -> bool:
-    return False
 
 
 def _chunk(body: dict[str, Any]) -> bytes:

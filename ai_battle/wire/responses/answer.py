@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 from ...core.exchange import ModelRequest, ModelResponse, Usage
-from ...core.messages import Part
 from .._blocks import Block
 from .._extra import own
 from .._json import read_arguments
@@ -92,10 +91,6 @@ def _text_for_custom(block: Block) -> str:
     arguments, malformed = read_arguments(block.text)
     given = arguments.get("input")
     return given if isinstance(given, str) else malformed or block.text
-
-
-def is_whole(part: Part) -> bool:
-    return False
 
 
 def encode_usage(usage: Usage) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest
+from ...core.messages import Message
 from .._checks import check
 from .._errors import readable_request
 from .._extra import NOTHING
@@ -32,24 +33,32 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     check(body, REQUEST)
     _refuse(body)
     with readable_request("Responses"):
-        messages = decode_input(body["input"])
-        leading = list(takewhile(lambda message: message.role == "system", messages))
-        prompts = [body.get("instructions") or "", *(message.text for message in leading)]
+        system, messages = _apart(decode_input(body["input"]))
         tools = tuple(decode_tools(body.get("tools") or ()))
         choice, names = decode_choice(body.get("tool_choice"), frozenset(tool.name for tool in tools))
         form = (body.get("text") or {}).get("format") or {}
-        extra: dict[str, Any] = {WIRE: {name: value for name, value in body.items() if name not in NOT_KEPT}}
-        if form.get("type") == "json_object":
-            extra["openai"] = {"response_format": {"type": "json_object"}}
         return ModelRequest(
-            tuple(messages[len(leading) :]),
-            "\n\n".join(filter(None, prompts)),
+            messages,
+            "\n\n".join(filter(None, (body.get("instructions"), *system))),
             tuple(tool for tool in tools if tool.name in names),
             choice,
             form.get("schema"),
             _decode_options(body),
-            extra=extra,
+            extra=_extra(body, form),
         )
+
+
+def _apart(messages: list[Message]) -> tuple[list[str], tuple[Message, ...]]:
+    """What the system and the developer say first, and the conversation."""
+    leading = list(takewhile(lambda message: message.role == "system", messages))
+    return [message.text for message in leading], tuple(messages[len(leading) :])
+
+
+def _extra(body: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON without a schema is a matter of OpenAI's upstreams."""
+    kept = {WIRE: {name: value for name, value in body.items() if name not in NOT_KEPT}}
+    is_json = form.get("type") == "json_object"
+    return kept | ({"openai": {"response_format": {"type": "json_object"}}} if is_json else {})
 
 
 def _refuse(body: Mapping[str, Any]) -> None:

@@ -3,10 +3,11 @@
 from typing import Any
 
 from ...core.exchange import ModelRequest, ModelResponse
+from ...core.messages import Part
 from .._blocks import Block, Blocks
 from .._json import dumps
 from .._rest import finished
-from .answer import PREFIXES, STATUS, ended, is_whole, item_of, new_response
+from .answer import PREFIXES, STATUS, ended, item_of, new_response
 from .tools import known_to_client
 
 
@@ -14,7 +15,7 @@ def encode_response(response: ModelResponse, model: str, request: ModelRequest |
     """The answer under the name `model` that the client asked for; `request` is what it answers."""
     body = new_response(model, request)
     items = _Items(body["id"], request, STATUS.get(response.stop, "completed"))
-    finished(Blocks(items), response.message, is_whole)
+    finished(Blocks(items), response.message)
     return dumps(body | ended(response, items.output))
 
 
@@ -28,6 +29,9 @@ class _Items:
         self._id = id_.partition("_")[2]
         self._told = known_to_client(request)
         self._status = status
+
+    def is_whole(self, part: Part) -> bool:
+        return False
 
     def opened(self, block: Block) -> bytes:
         return b""

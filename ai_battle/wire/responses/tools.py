@@ -52,13 +52,16 @@ def decode_choice(choice: Any, names: frozenset[str]) -> tuple[str, frozenset[st
     match choice:
         case "none" | "required":
             return choice, names
-        case {"type": "function" | "custom", "name": str(name)}:
-            flat = flat_name(name, choice.get("namespace") or "")
+        case {"type": "function" | "custom"}:
+            flat = _flat(choice)
             return (flat if flat in names else "auto"), names
         case {"type": "allowed_tools", "tools": list(tools)}:
-            allowed = frozenset(flat_name(tool.get("name") or "", tool.get("namespace") or "") for tool in tools)
-            return ("required" if choice.get("mode") == "required" else "auto"), names & allowed
+            return choice.get("mode") or "auto", names & frozenset(map(_flat, tools))
     return "auto", names
+
+
+def _flat(tool: Mapping[str, Any]) -> str:
+    return flat_name(tool.get("name") or "", tool.get("namespace") or "")
 
 
 def known_to_client(request: ModelRequest | None) -> dict[str, Told]:

@@ -7,11 +7,12 @@ from typing import Any
 from ...core.errors import AIBattleError
 from ...core.events import Event
 from ...core.exchange import ModelRequest, ModelResponse
+from ...core.messages import Part
 from .._blocks import Block, Blocks
 from .._json import dumps
 from .._rest import finished
 from ..failures import Failed, failure
-from .answer import PREFIXES, STATUS, ended, is_whole, item_of, new_response, says_no, started
+from .answer import PREFIXES, STATUS, ended, item_of, new_response, says_no, started
 from .errors import error_in_response
 from .tools import Told, known_to_client
 
@@ -37,7 +38,7 @@ class StreamWriter:
 
     def finish(self, response: ModelResponse) -> bytes:
         self._form.status = status = STATUS.get(response.stop, "completed")
-        told = finished(self._blocks, response.message, is_whole)
+        told = finished(self._blocks, response.message)
         return told + self._tell(f"response.{status}", ended(response, self._form.output))
 
     def fail(self, error: AIBattleError | Failed) -> bytes:
@@ -86,6 +87,9 @@ class _Form:
         self._growth = _NEVER
         self._place: dict[str, Any] = {}
         self._before = b""
+
+    def is_whole(self, part: Part) -> bool:
+        return False
 
     def event(self, name: str, fields: Mapping[str, Any]) -> bytes:
         body = {"type": name, **fields, "sequence_number": self._next()}

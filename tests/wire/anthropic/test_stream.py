@@ -120,6 +120,10 @@ def test_a_stream_of_text_is_the_text() -> None:
     assert response.usage == Usage(30, 15, 7, 3)
 
 
+def whole(**block: Any) -> ThinkingDelta:
+    return ThinkingDelta("", extra={"anthropic": {"block": block}})
+
+
 def test_a_stream_of_everything_is_put_together() -> None:
     events, response = read([body(*WITH_TOOLS)])
 
@@ -127,7 +131,9 @@ def test_a_stream_of_everything_is_put_together() -> None:
         ThinkingDelta("Let me "),
         ThinkingDelta("think."),
         ThinkingDelta("", "EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
+        whole(type="redacted_thinking", data="xyz"),
         TextDelta("Okay."),
+        whole(type="server_tool_use", id="srvtoolu_1", name="web_search", input={"query": "x"}),
         ToolCallDelta(0, "toolu_1", "get_weather"),
         ToolCallDelta(0, arguments='{"location": "San'),
         ToolCallDelta(0, arguments=' Francisco, CA"}'),

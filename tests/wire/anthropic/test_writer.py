@@ -298,6 +298,37 @@ def test_the_work_for_mixed_calls_is_linear() -> None:
     deltas: list[Event] = [ToolCallDelta(0, "a", "f", '{"x": "' + "y" * 100_000)]
     deltas += [ToolCallDelta(1 + number, f"b{number}", "g", "{}") for number in range(20_000)]
     deltas.append(ToolCallDelta(0, arguments='"}'))
-    said = stream(deltas=deltas)
+    said = stream(*(ToolCall("g", {}, f"b{number}") for number in range(20_000)), deltas=deltas)
 
     assert len(said.blocks) == 20_001
+
+
+def test_such_blocks_keep_their_place_between_what_is_streamed() -> None:
+    """Anthropic refuses a turn that does not begin with the sealed thought that it began with."""
+    sealed = {"type": "redacted_thinking", "data": "abc"}
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+    response = answer(
+        Thinking("", extra={"anthropic": {"block": sealed}}),
+        Text("Let me look."),
+        Text("", extra={"anthropic": {"block": search}}),
+        Text("Found."),
+        WEATHER,
+        stop="tool_calls",
+    )
+    whole = written(StreamWriter("m"), [], response)
+    reader = StreamReader()
+    again = read(written(StreamWriter("m"), reader.feed(whole), reader.finish()))
+
+    assert again.blocks == read(whole).blocks
+    assert again.blocks[0] == sealed
+    assert again.blocks[2] == search
+
+
+def test_thoughts_of_a_helper_are_not_taken_for_the_beginning_of_the_answers_own() -> None:
+    said = stream(Thinking("Mine is longer."), Text("Yes."), deltas=[ThinkingDelta("A helper's.")])
+    assert [block["thinking"] for block in said.blocks if block["type"] == "thinking"] == [
+        "A helper's.",
+        "Mine is longer.",
+    ]
+    both: list[Event] = [ThinkingDelta("A helper's."), ThinkingDelta("Mine.")]
+    assert kinds(stream(Thinking("Mine."), Text("Yes."), deltas=both)) == ["thinking", "text"]

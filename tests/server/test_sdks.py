@@ -71,13 +71,19 @@ class Talk:
             return getattr(stream, final)()
 
 
+def connected(package: Any, name: str, url: str, is_async: bool) -> Any:
+    """A client of the SDK without the certificates, which take longer to read than all that is tested here."""
+    kind, http = ("Async", package.DefaultAsyncHttpxClient) if is_async else ("", package.DefaultHttpxClient)
+    make = getattr(package, kind + name)
+    return make(base_url=url, api_key="none", max_retries=0, http_client=http(verify=False))
+
+
 class MessagesTalk(Talk):
     errors = anthropic
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
         super().__init__(url, is_async, is_streamed)
-        make: Any = anthropic.AsyncAnthropic if is_async else anthropic.Anthropic
-        self.client = make(base_url=url, api_key="none", max_retries=0)
+        self.client = connected(anthropic, "Anthropic", url, is_async)
 
     async def say(self, text: str, image: str = "", **more: Any) -> Said:
         source = {"type": "base64", "media_type": "image/png", "data": image}
@@ -112,8 +118,7 @@ class ChatTalk(Talk):
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
         super().__init__(url, is_async, is_streamed)
-        make: Any = openai.AsyncOpenAI if is_async else openai.OpenAI
-        self.client = make(base_url=f"{url}/v1", api_key="none", max_retries=0)
+        self.client = connected(openai, "OpenAI", f"{url}/v1", is_async)
 
     async def say(self, text: str, image: str = "", **more: Any) -> Said:
         url = {"url": f"data:image/png;base64,{image}"}
@@ -154,8 +159,7 @@ class ResponsesTalk(Talk):
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
         super().__init__(url, is_async, is_streamed)
-        make: Any = openai.AsyncOpenAI if is_async else openai.OpenAI
-        self.client = make(base_url=f"{url}/v1", api_key="none", max_retries=0)
+        self.client = connected(openai, "OpenAI", f"{url}/v1", is_async)
 
     async def say(self, text: str, image: str = "", **more: Any) -> Said:
         url = f"data:image/png;base64,{image}"

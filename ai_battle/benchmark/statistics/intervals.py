@@ -1,9 +1,10 @@
 """Intervals that hold the truth in 95 of 100 benchmarks: Wilson's for rates, the bootstrap for means."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import comb, isclose, sqrt
+from operator import itemgetter
 from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
 
@@ -65,8 +66,15 @@ def widened(level: float, count: int) -> float:
 @lru_cache(maxsize=64)
 def drawn_means(values: tuple[float, ...], draws: int = DRAWS, seed: int = SEED) -> list[float]:
     """Means of as many values drawn with replacement: from the same places for all values of the same number."""
-    draw, count = random.Random(seed).choices, len(values)  # noqa: S311 - statistics
-    return [sum(draw(values, k=count)) / count for _ in range(draws)]
+    if len(values) < 2:
+        return [fmean(values)] * draws
+    return [sum(drawn(values)) / len(values) for drawn in _places(len(values), draws, seed)]
+
+
+@lru_cache(maxsize=2)
+def _places(count: int, draws: int, seed: int) -> tuple[Callable[[Numbers], Numbers], ...]:
+    draw, places = random.Random(seed).choices, range(count)  # noqa: S311 - statistics
+    return tuple(itemgetter(*draw(places, k=count)) for _ in range(draws))
 
 
 def bca(values: Numbers, distribution: Numbers, level: float = LEVEL) -> Interval:

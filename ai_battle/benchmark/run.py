@@ -37,7 +37,7 @@ NO_TERMS = Terms()
 
 
 def begin(suite: Suite, folder: Path) -> Store:
-    """New results, with all that is needed to go on with them; raises `JournalError`."""
+    """New results, with all that is needed to go on with them, the suite last; raises `JournalError`."""
     store = Store.create(folder)
     try:
         hide = suite.document.expansion.hide
@@ -46,7 +46,9 @@ def begin(suite: Suite, folder: Path) -> Store:
         store.set_fact("name", suite.name)
         store.set_fact("repeats", suite.said.repeats)
         store.set_fact("forecast", asdict(forecast(suite)))
-        (folder / SUITE_FILE).write_text(suite.document.resolved(), encoding="utf-8")
+        begun = folder / f"{SUITE_FILE}.part"
+        begun.write_text(suite.document.resolved(), encoding="utf-8")
+        begun.replace(folder / SUITE_FILE)
     except BaseException:
         store.close()
         raise

@@ -1,0 +1,130 @@
+"""Benchmarks that are killed at any moment and taken up again give the table of one that was left alone."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ai_battle.benchmark.sample import Key
+from ai_battle.benchmark.store import Store
+from ai_battle.core.errors import JournalError
+from ai_battle.testing import FakeProviders, reply
+
+from .nursery import TOLD
+from .suites import rows, samples
+
+ROOT = Path(__file__).parents[2]
+TASKS, AT_ONCE = 40, 8
+SETTINGS = {"phi4:latest": "a", "gemma3:1b": "b"}
+FEW, MANY = 4, 50
+
+
+class Nursery:
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.benchmark.nursery"]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def play(self, action: str, folder: Path, suite: Path, kill_after: float | None = None) -> int:
+        pid = self._answer(f"{action} {folder} {suite}")
+        if kill_after is not None:
+            time.sleep(kill_after)
+            os.kill(pid, signal.SIGKILL)
+        return self._answer("end")
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def _answer(self, order: str) -> int:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{order}\n")
+        return int(self._process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    opened = Nursery()
+    yield opened
+    opened.close()
+
+
+def written(folder: Path, url: str) -> Path:
+    rows(folder / "tasks.jsonl", ({"id": str(n), "prompt": f"Number {n}?", "reference": "4"} for n in range(TASKS)))
+    suite = {
+        "benchmark": {
+            "datasets": [{"path": "tasks.jsonl"}],
+            "scorers": ["numeric"],
+            "settings": [{"name": name, "model": f"ollama/{model}"} for model, name in SETTINGS.items()],
+            "concurrency": AT_ONCE,
+        },
+        "providers": {"ollama": {"base_url": url}},
+    }
+    (folder / "suite.yaml").write_text(yaml.safe_dump(suite))
+    return folder / "suite.yaml"
+
+
+def told(folder: Path) -> int:
+    """The most samples that were said to be finished."""
+    path = folder.with_name(f"{folder.name}.{TOLD}")
+    return int(path.read_text().split()[-1]) if path.exists() else 0
+
+
+def finished(folder: Path) -> set[Key]:
+    try:
+        store = Store.open(folder)
+    except JournalError:
+        return set()
+    try:
+        return store.finished()
+    finally:
+        store.close()
+
+
+def table(folder: Path) -> Mapping[Key, Any]:
+    return {key: (sample.answer, sample.score) for key, sample in samples(folder).items()}
+
+
+@pytest.mark.parametrize("points", [FEW, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
+def test_a_benchmark_that_is_killed_and_resumed_gives_the_same_table(
+    tmp_path: Path, nursery: Nursery, points: int
+) -> None:
+    """Nothing that was told to be finished is lost, and nothing that is finished is asked again."""
+    dice = random.Random(points)
+    with FakeProviders.in_thread(keep=100_000) as fakes:
+        fakes.ollama.always(lambda body: reply(f"It is {len(body['messages'][-1]['content']) % 5}.", delay=0.02))
+        suite = written(tmp_path, fakes.ollama.url)
+        whole = tmp_path / "whole"
+        begun = time.monotonic()
+        assert nursery.play("begin", whole, suite) == 0
+        longest = time.monotonic() - begun
+        for point in range(points):
+            folder = tmp_path / f"killed-{point}"
+            nursery.play("begin", folder, suite, dice.uniform(0, longest))
+            kept = finished(folder)
+            assert len(kept) >= told(folder)
+            if not (folder / "suite.yaml").exists():
+                continue  # killed before anything was begun
+            fakes.ollama.requests.clear()
+            assert nursery.play("resume", folder, suite) == 0
+            asked = set(questions(fakes))
+            assert not asked & {(key.setting, key.task) for key in kept}
+            assert len(asked) == 2 * TASKS - len(kept)
+            assert table(folder) == table(whole)
+
+
+def questions(fakes: FakeProviders) -> Iterator[tuple[str, str]]:
+    """The setting and the task of each request."""
+    for request in fakes.ollama.requests:
+        if messages := request.body.get("messages"):
+            yield SETTINGS[request.body["model"]], re.sub(r"\D", "", messages[-1]["content"])

@@ -39,6 +39,11 @@ class Traffic:
         return max(max(self._closed_until, probing) - self.clock(), 0.0)
 
     @property
+    def is_probed(self) -> bool:
+        """One call is finding out whether the provider is back; others would wait for its outcome."""
+        return self._is_broken and self._probe is not None
+
+    @property
     def reason(self) -> str:
         """Why there is a waiting time."""
         if not self._is_broken:

@@ -13,6 +13,8 @@ from ..providers._traffic import FAILURES, Traffic, traffic_of
 
 LONGEST = 60.0
 """Seconds for which an upstream is left alone at most, whatever it says: its clients share its limit unevenly."""
+PROBE = 5.0
+"""Seconds after which it is worth coming back while a call probes."""
 
 
 class Breaker(ModelClient):
@@ -33,7 +35,7 @@ class Breaker(ModelClient):
         return traffic_of(self.endpoint)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        if wait := self.traffic.waiting():
+        if wait := _waiting(self.traffic):
             raise self._left_alone(wait)
         try:
             response = await self.client.complete(request, emit)
@@ -56,6 +58,11 @@ class Breaker(ModelClient):
         return Unreachable(text, status=503, retry_after=ceil(wait))
 
 
+def _waiting(traffic: Traffic) -> float:
+    """Seconds. One probes, and nobody waits with it: it may take as long as an answer may."""
+    return PROBE if traffic.is_probed else traffic.waiting()
+
+
 def endpoint_of(model: Model) -> str:
     """Under which its calls are counted."""
     return model.endpoint or model.name.provider
@@ -63,7 +70,7 @@ def endpoint_of(model: Model) -> str:
 
 def readiness(models: Iterable[Model]) -> tuple[bool, Mapping[str, Any]]:
     """Whether any upstream can be asked, and which can't, from what earlier calls came to; nobody is called."""
-    waits = {str(model.name): ceil(traffic_of(endpoint_of(model)).waiting()) for model in models}
+    waits = {str(model.name): ceil(_waiting(traffic_of(endpoint_of(model)))) for model in models}
     upstreams = {name: {"up": not wait, **({"retry_after": wait} if wait else {})} for name, wait in waits.items()}
     ready = not waits or not all(waits.values())
     return ready, {"status": "ready" if ready else "no upstream answers", "upstreams": upstreams}

@@ -1,12 +1,15 @@
 """Upstreams that are down, or want to be left alone."""
 
+import asyncio
+import time
 from typing import Any
 
 import aiohttp
 
-from ai_battle.testing import FakeProviders, fault
+from ai_battle.providers._traffic import traffic_of
+from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import asked, serving
+from .serving import asked, serving, until
 
 HELLO: dict[str, Any] = {"model": "opus", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 TIERS = {"BIG_MODEL": "openai/large", "SMALL_MODEL": "ollama/phi4"}
@@ -70,3 +73,20 @@ async def test_five_429_in_a_row_are_a_wish_to_be_left_alone(fakes: FakeProvider
     assert statuses == [429] * 4 + [200] + [429] * 5
     assert (status, wait) == (429, "60")
     assert len(fakes.openai.questions) == 10
+
+
+async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait(fakes: FakeProviders) -> None:
+    fakes.openai.says(fault(500, times=5), reply("I am back.", delay=0.3))
+    async with serving(fakes, BIG_MODEL="openai/large") as address:
+        for _ in range(5):
+            await asked(address, "/v1/messages", HELLO)
+        traffic_of(f"{fakes.openai.url}/v1").clock = lambda: time.monotonic() + 31
+        probe = asyncio.create_task(asked(address, "/v1/messages", HELLO))
+        await until(lambda: len(fakes.openai.questions) == 6)
+        meanwhile = await answered(address, "/v1/messages", HELLO)
+        status, answer = await probe
+        after, _ = await asked(address, "/v1/messages", HELLO)
+
+    assert meanwhile == (503, "5")
+    assert (status, answer["content"][0]["text"]) == (200, "I am back.")
+    assert after == 200

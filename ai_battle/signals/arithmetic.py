@@ -10,7 +10,7 @@ from .numbers import without_latex
 
 LONGEST = 20_000
 MOST_CLAIMS = 200
-_LONGEST_SIDE = 160
+_LONGEST_SIDE, _UNIT_LENGTH = 90, 30
 
 _SIGNS = str.maketrans({"\u00d7": "*", "\u22c5": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-"})
 _LATEX = re.compile(r"\\(?:times|cdot|div|approx)\b|\\[()\[\]*]|\\\$")
@@ -22,7 +22,7 @@ _DIGIT = re.compile(r"\d")
 _RESULT = re.compile(r"[\s$(\u20ac\u00a3-]*(?:approximately |about )?[$\u20ac\u00a3]?\.?\d")
 _TOKEN = re.compile(
     r"[\s$\u20ac\u00a3,]+"
-    r"|(?P<word>[^\W\d_]{2,}(?![\w(])|[aA](?= [^\W\d_]))"
+    r"|(?P<word>[^\W\d_]{2,}(?![\w(])(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}(?![\w(]))*|[aA](?= [^\W\d_]))"
     r"|(?P<number>(?<![\w.])(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
     r"(?P<glued>[a-zA-Z_]?)"
     r"|(?P<operator>\*\*|[-+*/^]|\b[xX]\b)"
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 _OPERATORS = {"x": "*", "X": "*", "**": "^"}
 _WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
 _UNITS = 3
-_SMALL_MONEY = ("cent", "cents")
+_MORE = Token("other", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,33 @@ def _chained(line: str) -> Iterator[Claim]:
     """a = b = c is two claims."""
     sides = _EQUAL.split(line)
     for left, right in pairwise(sides):
-        left = left[-_LONGEST_SIDE:]
-        if _RESULT.match(right) and _SIGN.search(left) and _DIGIT.search(left[-30:]):
-            claim = _claim(list(_tokens(left)), list(_tokens(right[:_LONGEST_SIDE])))
+        near = left[-_LONGEST_SIDE:]
+        if _RESULT.match(right) and _SIGN.search(near) and _DIGIT.search(near[-_UNIT_LENGTH:]):
+            left_sum = _last_sum(_window_before(left))
+            claim = _claim(left_sum, _first_sum(_window_after(right)), _is_loose(near, right)) if left_sum else None
             if claim:
                 yield claim
+
+
+def _window_before(side: str) -> list[Token]:
+    """The tokens at the end of a side, behind a mark that there are more."""
+    if len(side) <= _LONGEST_SIDE:
+        return list(_tokens(side))
+    return [_MORE, *_tokens(side[-_LONGEST_SIDE:].partition(" ")[2])]
+
+
+def _window_after(side: str) -> Iterator[Token]:
+    """The tokens at the beginning of a side, and a mark where there are more."""
+    if len(side) <= _LONGEST_SIDE:
+        yield from _tokens(side)
+    else:
+        yield from _tokens(side[:_LONGEST_SIDE].rpartition(" ")[0])
+        yield _MORE
+
+
+def _is_loose(left: str, right: str) -> bool:
+    """Percent and cents are read both ways."""
+    return any("%" in side or "cent" in side for side in (left, right[:_LONGEST_SIDE]))
 
 
 def _tokens(line: str) -> Iterator[Token]:
@@ -123,14 +145,12 @@ def _stands_between_numbers(match: re.Match[str], line: str) -> bool:
     return counted and after.isdigit()
 
 
-def _claim(left: list[Token], right: list[Token]) -> Claim | None:
-    left_sum, right_sum = _last_sum(left), _first_sum(right)
-    if not right_sum or not any(token.kind == "operator" for token in left_sum[1:]):
+def _claim(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
+    if not right or not any(token.kind == "operator" for token in left[1:]):
         return None
-    loose = any(token.kind == "percent" or token.text in _SMALL_MONEY for token in (*left, *right))
-    claim = _stated(left_sum, right_sum, loose)
-    if claim and not claim.holds and left_sum[0].text == "-":  # a dash of a list
-        return _stated(left_sum[1:], right_sum, loose)
+    claim = _stated(left, right, loose)
+    if claim and left[0].text == "-" and not claim.holds:  # a dash of a list
+        return _stated(left[1:], right, loose)
     return claim
 
 
@@ -142,18 +162,20 @@ def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
     operands = tuple(token.value for token in left if token.kind == "number")
     decimals = numbers[0].decimals + 2 * any(token.kind == "percent" for token in right)
     whole = Claim(operands, value, true, decimals if len(numbers) == 1 else 2, loose)
+    if len(numbers) == 1:
+        return whole
     # "8 * 12 = 96 + 4 = 100" goes on with its result.
     first = Claim(operands, numbers[0].value, true, numbers[0].decimals, loose)
     return first if first.holds and right[0].kind == "number" else whole
 
 
-def _first_sum(side: Sequence[Token]) -> list[Token]:
+def _first_sum(side: Iterator[Token]) -> list[Token]:
     """Up to where the words begin again; nothing where it can't be told: "6 feet 2 inches", "17 remainder 2"."""
     kept: list[Token] = []
     words = 0
     for token in side:
         if token.kind == "word":
-            words += 1
+            words += token.text.count(" ") + 1
             continue
         follows = kept and kept[-1].kind in ("number", "percent")
         if token.kind == "other" or (token.kind == "number" and follows):
@@ -179,7 +201,7 @@ def _last_sum(side: Sequence[Token]) -> list[Token]:
     words = 0
     for token in reversed(side):
         if token.kind == "word":
-            words += 1
+            words += token.text.count(" ") + 1
             continue
         if token.kind == "other":
             return [] if words <= 1 else _whole(kept)

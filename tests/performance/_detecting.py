@@ -24,7 +24,8 @@ def _long(pattern: str, characters: int) -> str:
 
 ORDINARY: Mapping[str, tuple[str, str, Context]] = {
     "a conversation": (_long(_TALK, 2_000), "What do you think about farming?", Context()),
-    "a calculation": (f"{_long(_STEP, 1_980)}\n#### 283", PROMPT, Context()),
+    "a calculation": (f"{_long(_TALK + _STEP, 1_980)}\n#### 283", PROMPT, Context()),
+    "a calculation of sums alone": (f"{_long(_STEP, 1_980)}\n#### 283", PROMPT, Context()),
     "a choice": (f"{_long(_TALK, 1_970)}The answer is (B).", CHOICE, Context()),
     "a tool call": (
         '[get_weather(city="Oslo", days=3)]',

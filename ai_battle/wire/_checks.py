@@ -7,6 +7,7 @@ from typing import Any, NoReturn, TypeAlias
 from ..core.errors import ConfigError
 
 Check: TypeAlias = Callable[[Any], None]
+HEAD = 200  # of a data URL, in which its type stands
 
 
 class Misshapen(Exception):
@@ -49,6 +50,19 @@ def number(value: Any) -> None:
 def positive(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise Misshapen("must be a whole number above 0")
+
+
+def base64(value: Any) -> None:
+    """It is read later on; what reading it would trip over is seen by its length."""
+    text(value)
+    _base64(value, 0)
+
+
+def address(value: Any) -> None:
+    """Of a picture or a file; it may hold all of it, as a data URL."""
+    text(value)
+    if value.startswith("data:") and ";base64," in value[:HEAD]:
+        _base64(value, value.index(",") + 1)
 
 
 def anything(value: Any) -> None:
@@ -129,6 +143,11 @@ def one_of(*allowed: str) -> Check:
             raise Misshapen(f"must be one of {', '.join(allowed)}{shown}")
 
     return checked
+
+
+def _base64(value: str, start: int) -> None:
+    if not value.isascii() or ((len(value) - start) % 4 and len("".join(value[start:].split())) % 4):
+        raise Misshapen("must be base64")
 
 
 def _missing(name: str) -> NoReturn:

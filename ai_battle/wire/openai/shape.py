@@ -2,6 +2,7 @@
 
 from .._checks import (
     Misshapen,
+    address,
     by_field,
     fields,
     flag,
@@ -15,14 +16,20 @@ from .._checks import (
 )
 
 _TEXT = fields({"text": text}, "text")
-_URL = text_or(fields({"url": text}, "url"), "an object")
+_OBJECT = fields({"url": address}, "url")
+
+
+def _url(value: object) -> None:
+    (address if isinstance(value, str) else _OBJECT)(value)
+
+
 _PART = by_field(
     "type",
     {
         "text": _TEXT,
         "refusal": fields({"refusal": text}, "refusal"),
-        "image_url": fields({"image_url": _URL}, "image_url"),
-        "file": fields({"file": fields({"file_data": text, "filename": text, "file_id": text})}, "file"),
+        "image_url": fields({"image_url": _url}, "image_url"),
+        "file": fields({"file": fields({"file_data": address, "filename": text, "file_id": text})}, "file"),
     },
 )
 

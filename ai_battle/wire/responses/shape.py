@@ -1,6 +1,7 @@
 """The shape that a request of the Responses API must have."""
 
 from .._checks import (
+    address,
     anything,
     by_field,
     fields,
@@ -24,8 +25,8 @@ _CONTENT = text_or(
                 "output_text": _TEXT,
                 "text": _TEXT,
                 "refusal": fields({"refusal": text}, "refusal"),
-                "input_image": fields({"image_url": text, "file_id": text}),
-                "input_file": fields({"file_data": text, "file_url": text, "filename": text, "file_id": text}),
+                "input_image": fields({"image_url": address, "file_id": text}),
+                "input_file": fields({"file_data": address, "file_url": text, "filename": text, "file_id": text}),
             },
         )
     ),

@@ -42,8 +42,10 @@ def _calibration(written: Any, base: Path) -> Calibration:
     path = base / Path(written).expanduser()
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"The calibration {path} can't be read: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"The calibration {path} can't be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"The calibration {path} is no JSON: {error}") from error
     if not isinstance(found, Mapping):
         raise ConfigError(f"{path} is no calibration; `ai-battle calibrate --out FILE` writes one.")
     return Calibration.of_json(found)

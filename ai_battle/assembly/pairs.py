@@ -57,6 +57,11 @@ def secondaries(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
         yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
 
 
+def _beside(pair: Help) -> Iterator[tuple[str, int]]:
+    """The places of the models that answer the same as the primary does."""
+    return ((key, index) for key in ("models", "peers") for index in range(len(getattr(pair, key))))
+
+
 def settings(helper: HelperSettings, said: Discussion) -> HelperSettings:
     """Those of the participant, where a helper is called by the name of one."""
     if not (twin := said.models.get(helper.type)):
@@ -84,6 +89,10 @@ def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[P
     for steps, helper in secondaries(pair):
         if _identity(helper.type, said, around) in own:
             yield Problem((*placed.path, *steps), f"{pair.primary!r} can't help itself; name another model")
+    for key, index in _beside(pair):
+        if _identity(getattr(pair, key)[index].type, said, around) in own:
+            words = f"{pair.primary!r} answers already; name another model (several answers of one are for vote)"
+            yield Problem((*placed.path, key, index), words)
     try:
         strategies.check(pair)
     except ConfigError as error:

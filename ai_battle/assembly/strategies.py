@@ -66,7 +66,7 @@ def check(pair: Help) -> None:
     taken = set(_keys(make))
     for key in written(pair):
         if key not in taken:
-            raise Misused(key, f"{pair.strategy} has no such option{near(key, sorted(taken))}", is_key=True)
+            raise Misused(key, f"{pair.strategy} has no such option{_owners(key)}", is_key=True)
     for key in pair.options:
         if key not in inspect.signature(make).parameters:
             known = [name for name in inspect.signature(make).parameters if name not in NO_OPTION]
@@ -75,6 +75,11 @@ def check(pair: Help) -> None:
 
 def written(pair: Help) -> list[str]:
     return sorted(pair.model_fields_set - {*NO_OPTION})
+
+
+def _owners(key: str) -> str:
+    """The end of an error message: the strategies that have the option."""
+    return f"; it is one of {', '.join(name for name in names() if key in _keys(factory(name)))}"
 
 
 def _keys(make: Callable[..., Any]) -> Iterator[str]:

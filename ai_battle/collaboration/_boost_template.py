@@ -50,9 +50,10 @@ def template_of(stated: str) -> Template:
     try:
         return Template(Path(stated).expanduser().read_text(encoding="utf-8"), f"BOOST_WRAPPER_TEMPLATE ({stated})")
     except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"BOOST_WRAPPER_TEMPLATE is {stated!r}: no text with a place for the request ($request or {{user_request}})"
-            f" and no file that can be read ({error})."
+            f"The template (BOOST_WRAPPER_TEMPLATE) is {stated!r}: no text with a place for the request"
+            f" ($request or {{user_request}}) and no file that can be read ({reason})."
         ) from error
 
 

@@ -11,6 +11,7 @@ from statistics import median
 from . import _bare, _benchmarking, _detecting, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting, _writing
 from ._comparing import HEADER, Cost, compared, milliseconds, of_times, of_wall
 from ._server import server
+from ._serving import serving
 from ._times import Times
 
 LIBRARIES = "import pydantic, yaml, click"
@@ -143,6 +144,7 @@ BENCHMARKS = {
         tools,
         dialects,
         sandbox,
+        serving,
         benchmarks,
         writing,
         detecting,

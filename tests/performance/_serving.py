@@ -1,0 +1,199 @@
+"""What the server adds to a request, against a server of a few lines that passes requests on as they are."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import aiohttp
+
+from ._comparing import compared
+
+TICKS = os.sysconf("SC_CLK_TCK")
+ROUTES = """
+server:
+  routes:
+    direct: openai/words-20
+    rescue: {model: openai/words-20, secondary: openai/words-21, strategy: rescue}
+    boost: {model: openai/words-20, secondary: openai/words-21, strategy: boost}
+"""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Requests of one kind, `at_once` at a time."""
+
+    body: bytes
+    requests: int
+    at_once: int = 64
+
+    @classmethod
+    def of(cls, words: int, requests: int, *, stream: bool = False, at_once: int = 64, **more: Any) -> "Work":
+        """`more` are fields of the body beside those that each request has."""
+        said = {"messages": [{"role": "user", "content": "What is in the file?"}], **more}
+        body = {"model": f"openai/words-{words}", "max_tokens": 900, "stream": stream, **said}
+        return cls(json.dumps(body).encode(), requests, at_once)
+
+
+def large(api: str) -> dict[str, Any]:
+    """What makes a request as long as those of coding assistants: 110 kB, with 24 tools."""
+    text = "The file says that it is what it was. " * 20
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    tools: list[dict[str, Any]] = [{"name": f"read_{n}", "description": "Reads a file. " * 80} for n in range(24)]
+    if api.endswith("messages"):
+        tools = [{**tool, "input_schema": schema} for tool in tools]
+    else:
+        tools = [{"type": "function", "function": {**tool, "parameters": schema}} for tool in tools]
+    messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n in range(99)]
+    return {"messages": messages, "tools": tools}
+
+
+def kinds(api: str) -> dict[str, Work]:
+    return {
+        "a plain request": Work.of(20, 600),
+        "a stream of 20 chunks": Work.of(20, 400, stream=True),
+        "a request of 110 kB": Work.of(20, 200, **large(api)),
+        "a stream of 400 chunks": Work.of(400, 60, stream=True, at_once=30),
+    }
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server in a process of its own; `path` is where requests go."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    path: str
+    seconds: float
+
+    @property
+    def cpu(self) -> float:
+        """Seconds that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    @property
+    def megabytes(self) -> float:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+
+    def milliseconds(self, work: Work) -> float:
+        """CPU for one request."""
+        before = self.cpu
+        asyncio.run(_drive(self.url + self.path, work))
+        return (self.cpu - before) * 1e3 / work.requests
+
+
+@contextmanager
+def started(path: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
+    """Until it listens; what it says goes to a file, as in production."""
+    with tempfile.NamedTemporaryFile() as said:
+        begun = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", *arguments], stderr=said, env={**os.environ, **(environment or {})}
+        )
+        try:
+            url = _address(Path(said.name), process)
+            yield Running(process, url, path, time.perf_counter() - begun)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _address(said: Path, process: subprocess.Popen[bytes]) -> str:
+    while process.poll() is None:
+        _, found, rest = said.read_text().partition("Listening on ")
+        if found and "\n" in rest:
+            return rest.split("\n")[0]
+        time.sleep(0.002)
+    raise RuntimeError(f"The server did not start: {said.read_text()}")
+
+
+@contextmanager
+def upstream() -> Iterator[str]:
+    with subprocess.Popen([sys.executable, "-m", "tests.performance._upstream"], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().decode().strip()
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def both(api: str = "/v1/messages", routes: str = "") -> Iterator[tuple[Running, Running]]:
+    """Ours and the one that passes on, before the same provider."""
+    with ExitStack() as running:
+        url = running.enter_context(upstream())
+        yield running.enter_context(ours(url, api, routes)), running.enter_context(passing(url))
+
+
+@contextmanager
+def ours(url: str, api: str = "/v1/messages", routes: str = "") -> Iterator[Running]:
+    environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k", "BIG_MODEL": "openai/words-20"}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "served.yaml"
+        file.write_text(routes or "server: {}")
+        arguments = ("ai_battle", "serve", str(file), "--port", "0")
+        with started(api, *arguments, environment=environment) as server:
+            yield server
+
+
+@contextmanager
+def passing(url: str) -> Iterator[Running]:
+    with started("/v1/chat/completions", "tests.performance._passing", f"{url}/chat/completions") as server:
+        yield server
+
+
+def start(make: Callable[[str], AbstractContextManager[Running]], url: str) -> float:
+    """Milliseconds from the command to the first request that could come."""
+    with make(url) as server:
+        return server.seconds * 1e3
+
+
+def added_by(server: Running, strategy: str, rounds: int = 5) -> float:
+    """Milliseconds that a route with this strategy takes beyond one without; both call one model once."""
+    work = Work.of(20, 300, stream=True)
+    named = {name: Work(work.body.replace(b"openai/words-20", name.encode()), 300) for name in ("direct", strategy)}
+    return median(server.milliseconds(named[strategy]) - server.milliseconds(named["direct"]) for _ in range(rounds))
+
+
+def serving() -> None:
+    """CPU of the server's process for one request, against a server that passes requests on; its start; its memory."""
+    for api in ("/v1/messages", "/v1/chat/completions"):
+        with both(api) as (server, bare):
+            for kind, work in kinds(api).items():
+                name = f"cpu, {kind}, {api.rpartition('/')[2]}"
+                compared(name, partial(server.milliseconds, work), partial(bare.milliseconds, work))
+    with upstream() as url:
+        compared("wall, the server's start", partial(start, ours, url), partial(start, passing, url))
+        with ours(url, routes=ROUTES) as server:
+            for strategy in ("rescue", "boost"):
+                print(f"{f'cpu that {strategy} adds':44} {added_by(server, strategy):9.2f} ms", flush=True)
+        with ours(url) as server:
+            server.milliseconds(Work.of(20, 5_000))
+            print(f"{'memory after 5,000 requests':44} {server.megabytes:8.1f} MiB", flush=True)
+
+
+async def _drive(url: str, work: Work) -> None:
+    left = iter(range(work.requests))
+    headers = {"content-type": "application/json"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def one_after_another() -> None:
+            for _ in left:
+                async with session.post(url, data=work.body, headers=headers) as answer:
+                    text = await answer.read()
+                    assert answer.status == 200, text
+                    assert b"word" in text
+
+        await asyncio.gather(*(one_after_another() for _ in range(work.at_once)))

@@ -58,14 +58,11 @@ def without_samples(prompt: str) -> str:
 
 def stands_among(value: float, known: set[float]) -> bool:
     """Whether a number is known as it is, as a percentage or as its counterpart to 100 or 1."""
-    return not known.isdisjoint(
-        map(_rounded, (value, value / 100, value * 100, 100 - value, 1 - value / 100, 1 + value / 100))
-    )
+    if round(value, 4) in known:
+        return True
+    ways = (value / 100, value * 100, 100 - value, 1 - value / 100, 1 + value / 100)
+    return any(round(way, 4) in known for way in ways)
 
 
 def rounded(values: "Iterator[float] | list[float]") -> set[float]:
-    return {_rounded(value) for value in values}
-
-
-def _rounded(value: float) -> float:
-    return round(value, 4)
+    return {round(value, 4) for value in values}

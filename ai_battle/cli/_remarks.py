@@ -19,7 +19,7 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
-from ai_battle.core.helping import HelpSummed
+from ai_battle.core.helping import HelpAsked, HelpSummed, StuckFound
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import ToolDecided
 from ai_battle.reporting.decisions import decided
@@ -50,8 +50,10 @@ class Remarks:
 
     def line(self, event: object) -> str:
         match event:
-            case AttemptFailed(reason=reason):
+            case AttemptFailed(reason=reason) | StuckFound(reason=reason):
                 self._reason = reason
+            case HelpAsked(reason=reason) if reason == self._reason:
+                event = replace(event, reason="")
             case TurnFailed(error=error) if self._reason and error.startswith(self._reason):
                 event = replace(event, error=error.removeprefix(self._reason).strip(" ()"))
             case ToolDecided(call=call, decision="allowed"):

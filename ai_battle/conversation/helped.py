@@ -93,9 +93,11 @@ class Help:
         for (speaker, role), row in self._rows.items():
             if row.calls > row.dropped:
                 yield _said(speaker, role, row.calls - row.dropped, row.kept, row.seconds)
-        for (speaker, _), row in self._rows.items():
-            if row.dropped:
-                yield _said(speaker, "wasted", row.dropped, row.wasted, 0.0)
+        for speaker in dict.fromkeys(speaker for speaker, _ in self._rows):
+            dropped = [row for (name, _), row in self._rows.items() if name == speaker and row.dropped]
+            if dropped:
+                wasted = sum((row.wasted for row in dropped), NOTHING_USED)
+                yield _said(speaker, "wasted", sum(row.dropped for row in dropped), wasted, 0.0)
 
 
 def _count(row: _Row, event: ModelReplied) -> None:

@@ -15,6 +15,7 @@ _STEPS = {
     "other": "says nothing that can be used, and is asked again",
     "fallback": "does not help; the model goes on alone",
 }
+_OTHERS = {"boost": "boost model"}
 
 
 @singledispatch
@@ -25,15 +26,14 @@ def told(event: object) -> str:
 
 @told.register
 def _(event: StuckFound) -> str:
-    signals = ", ".join(f"{name} {value:.2g}" for name, value in event.signals.items())
     judged = f"quality {event.quality:.2f}, gain {event.gain:.2f}"
-    return f"{event.speaker} is stuck: {event.reason.rstrip('.')} ({judged}{f'; {signals}' if signals else ''})"
+    return f"{event.speaker} is stuck: {event.reason.rstrip('.')} ({judged})"
 
 
 @told.register
 def _(event: HelpAsked) -> str:
     shown = f", shown the {event.sees}" if event.sees else ""
-    return f"{event.speaker} gets help by {event.strategy}{shown}: {event.reason}"
+    return f"{event.speaker} gets help by {event.strategy}{shown}{f': {event.reason}' if event.reason else ''}"
 
 
 @told.register
@@ -43,8 +43,10 @@ def _(event: HelpFailed) -> str:
 
 @told.register
 def _(event: DraftDropped) -> str:
-    saved = f", about {counted(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
-    return f"A draft of {event.speaker} is dropped: {event.reason}{saved}"
+    """Why is told by what was told before: that it is stuck, or that help came."""
+    saved = f"; about {counted(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
+    what = "A draft of" if event.role == "own" else f"The {_OTHERS.get(event.role, event.role)}'s answer for"
+    return f"{what} {event.speaker} is dropped{saved}"
 
 
 @told.register

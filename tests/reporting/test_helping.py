@@ -1,0 +1,60 @@
+"""Helping is told in sentences that a person can take in at a glance; the journal has the rest."""
+
+import pytest
+
+from ai_battle.cli._remarks import Remarks
+from ai_battle.conversation.helped import Help
+from ai_battle.core.events import ModelReplied
+from ai_battle.core.exchange import Usage
+from ai_battle.core.helping import DraftDropped, HelpAsked, Role, StuckFound
+from ai_battle.reporting.helping import told
+
+STUCK = StuckFound(0.3, 0.58, "a sum in it does not hold.", {"wrong_sums": 1.0, "length": 0.69}, speaker="Small")
+SPENT = Usage(10, 5)
+
+
+def test_a_stuck_answer_is_told_with_its_reason_and_without_all_measures() -> None:
+    assert told(STUCK) == "Small is stuck: a sum in it does not hold (quality 0.30, gain 0.58)"
+
+
+def test_why_help_is_asked_for_is_told_once() -> None:
+    remarks = Remarks()
+    lines = [remarks.line(event) for event in (STUCK, HelpAsked("rescue", STUCK.reason, "history", speaker="Small"))]
+
+    assert lines[1] == "◇ Small gets help by rescue, shown the history"
+
+
+def test_another_reason_is_told_as_well() -> None:
+    remarks = Remarks()
+    remarks.line(STUCK)
+
+    line = remarks.line(HelpAsked("council", "no two agree", "history", speaker="Small"))
+    assert line == "◇ Small gets help by council, shown the history: no two agree"
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        (DraftDropped("", SPENT, speaker="Small"), "A draft of Small is dropped"),
+        (DraftDropped("", SPENT, "peer", speaker="Small"), "The peer's answer for Small is dropped"),
+        (
+            DraftDropped("", SPENT, saved_tokens=30, speaker="Small"),
+            "A draft of Small is dropped; about 30 tokens saved",
+        ),
+    ],
+)
+def test_whose_answer_is_dropped_is_told(event: DraftDropped, sentence: str) -> None:
+    assert told(event) == sentence
+
+
+def test_what_no_answer_was_made_of_is_one_row_for_a_participant() -> None:
+    help_ = Help()
+    roles: tuple[Role, ...] = ("own", "peer")
+    for role in roles:
+        help_.apply(ModelReplied("phi4", SPENT, 0.1, speaker="Small", role=role))
+        help_.apply(DraftDropped("", SPENT, role, speaker="Small"))
+
+    summed = help_.summed()
+    assert summed
+    (row,) = summed.rows
+    assert (row["role"], row["calls"], row["input_tokens"], row["output_tokens"]) == ("wasted", 2, 20, 10)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from aiohttp import web
-from pydantic_core import from_json
 
 from ..core.borders import foreign_code
-from ..core.errors import AIBattleError, ConfigError
+from ..core.errors import AIBattleError
 from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
 from ..providers.anthropic import HEADERS
+from ..wire.bodies import decode_body
 from . import listing, operating
 from .admission import body_of
 from .answering import Call, Stream, whole
@@ -80,6 +80,8 @@ async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -
         tally.model, tally.stream = asked.model, asked.stream
         async with served.route(asked.model) as route:
             tally.route = route
+            if tracing := served.current.tracing:
+                tracing.continued(http.headers)
             call = Call(api, asked, route, tally, (http.content_length or 0) // BYTES_PER_TOKEN)
             return await (_streamed if asked.stream else _whole)(served, http, call)
 
@@ -146,13 +148,7 @@ async def _body(served: Served, http: web.Request, tally: Tally) -> dict[str, An
     raw = await body_of(http, served.bounds)
     if served.log_content:
         tally.content["request"] = raw.decode(errors="replace")
-    try:
-        body = from_json(raw)
-    except ValueError as error:
-        raise ConfigError(f"The body is not JSON: {error}") from error
-    if not isinstance(body, dict):
-        raise ConfigError("The body must be a JSON object.")
-    return body
+    return decode_body(raw, len(raw))
 
 
 def _refused(api: Api, error: AIBattleError, tally: Tally, http: web.Request) -> web.Response:

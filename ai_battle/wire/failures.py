@@ -12,6 +12,7 @@ from ..core.errors import (
     Refused,
     TimedOut,
 )
+from .bodies import TooLarge
 
 PASSED_ON = frozenset((400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529))
 """Statuses of an upstream that mean the same to our client."""
@@ -39,6 +40,8 @@ def failure(error: "AIBattleError | Failed") -> Failed:
     match error:
         case ContextTooLong():
             return Failure(400, worded_as_too_long(str(error)), "context")
+        case TooLarge():
+            return Failure(413, str(error))
         case ConfigError():
             return Failure(400, str(error))
         case BudgetExceeded():

@@ -106,7 +106,7 @@ class Summary:
     smallest: float | None = None
     calibration: tuple[Bin, ...] = ()
     calibration_error: float | None = None
-    by_signal: tuple[BySignal, ...] = ()
+    by_signal: Mapping[str, tuple[BySignal, ...]] = field(default_factory=dict)
     sweep: tuple[Swept, ...] = ()
     sweep_of: str = ""
     latency: Latency = Latency()

@@ -43,7 +43,7 @@ def summarised(store: Store) -> Summary:
         median(pair.smallest for pair in pairs) if pairs else None,
         tuple(_bins(answers)),
         _calibration_error(answers),
-        by_signal(sample for each in settings for sample in each.answered),
+        {each.name: found for each in settings if each.is_helped and (found := by_signal(each.answered))},
         tuple(sweep(items, grid())),
         of,
         _latency(settings),

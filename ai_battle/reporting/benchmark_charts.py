@@ -1,0 +1,265 @@
+"""Charts of a benchmark as inline SVG: the front, times, what help brings, and what the detector's word is worth."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ..benchmark.summary import Axis, Bin, Item, Latency, Row, Summary
+from ._charts import colour
+from ._figures import dollars, duration
+from ._markup import Html, joined, tag
+from .benchmark_scales import Scale, fitting, placed
+
+WIDTH, HEIGHT = 760, 400
+LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
+LETTER, LINE = 7.2, 14
+MOST_LABELLED = 14
+LONGEST = 30
+RIDGE = 46
+SIDE = 340
+NONE = "\N{EN DASH}"
+PER = 1_000
+"""Tasks that a price is told for: single ones cost too little to be read."""
+MAP_ROW, MOST_ROWS, MOST_MAPPED, MAP_LABEL = 18, 24, 400, 200
+
+AXES: dict[Axis, str] = {
+    "dollars": f"dollars for {PER:,} tasks",
+    "tokens": "tokens for a task",
+    "seconds": "seconds for a task",
+}
+
+
+def effort(value: float, axis: Axis) -> str:
+    if axis == "dollars":
+        return f"${value * PER:,.4g}"
+    return seconds(value) if axis == "seconds" else f"{value:,.0f}"
+
+
+def price(value: float | None) -> str:
+    """Of `PER` tasks, from that of one."""
+    return dollars(None if value is None else value * PER)
+
+
+def seconds(value: float) -> str:
+    """Also what takes less than a tenth of a second."""
+    if value >= 1:
+        return duration(value)
+    return f"{value * 1e3:.3g} ms"
+
+
+def percent(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def short(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def front(summary: Summary) -> Html:
+    """Cost and quality of each setting; what another setting beats in both is grey."""
+    rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
+    if not rows:
+        return Html("")
+    across = fitting([row.effort or 0.0 for row in rows], LEFT, WIDTH - RIGHT, logs=True)
+    ends = [end for row in rows for end in (row.low, row.high) if end is not None]
+    up = fitting([min(ends), max(ends)], HEIGHT - BOTTOM, TOP)
+    up = Scale(up.low, min(1.0, up.high), up.start, up.end)
+    line = [(across(row.effort or 0.0), up(row.quality or 0.0)) for row in summary.front if row.effort is not None]
+    numbers = {row.name: n for n, row in enumerate(summary.settings)}
+    drawn = (
+        _frame(across, up, lambda value: effort(value, summary.axis), AXES[summary.axis], "quality"),
+        _line(line, "front"),
+        *(_point(row, numbers[row.name], across, up, summary.axis) for row in rows),
+        *_labels(rows, across, up),
+    )
+    legend = "whiskers are 95 % intervals; grey: another setting is no worse and no dearer"
+    return figure("Cost and quality", legend, WIDTH, HEIGHT, *drawn)
+
+
+def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Html:
+    x, y = across(row.effort or 0.0), up(row.quality or 0.0)
+    kind = "grey" if row.dominated else colour(n)
+    interval = f"{percent(row.low)} to {percent(row.high)}"
+    said = f"{row.name}: {percent(row.quality)} ({interval}), {effort(row.effort or 0.0, axis)}"
+    if row.dominated:
+        said += f"; {row.dominated} is no worse and no dearer"
+    whisker = tag("line", x1=x, x2=x, y1=up(row.low or 0.0), y2=up(row.high or 0.0), class_="whisker")
+    return tag(
+        "g", tag("title", said), whisker, tag("circle", cx=x, cy=y, r=5), class_=f"point {kind}", data_of=row.name
+    )
+
+
+def _labels(rows: Sequence[Row], across: Scale, up: Scale) -> Iterator[Html]:
+    """Of all, or of the front where there are many; a label that finds no room is left to the table."""
+    named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
+    wanted = [(across(r.effort or 0.0), up(r.quality or 0.0), LETTER * len(short(r.name))) for r in named]
+    inside = lambda box: box[0] > LEFT and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT - BOTTOM  # noqa: E731
+    for row, box in zip(named, placed(wanted, LINE, inside), strict=True):
+        if box:
+            kind = "label grey" if row.dominated else "label"
+            yield tag(
+                "text", short(row.name), x=round(box[0], 1), y=round(box[3] - 3, 1), class_=kind, data_of=row.name
+            )
+
+
+def latency(summary: Summary) -> Html:
+    """How long answers took, by setting: a hill of counts, with the median and the 95th percentile."""
+    found, rows = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
+    if not found.edges or not rows:
+        return Html("")
+    bottom = TOP + RIDGE * len(rows)
+    across = Scale(found.edges[0], found.edges[-1], LEFT + 130, WIDTH - RIGHT, is_log=True)
+    hills = (_hill(row, n, TOP + RIDGE * (n + 1), found, across) for n, row in enumerate(rows))
+    ticks = (_tick_below(across(value), TOP, bottom, seconds(value)) for value in _apart(across))
+    legend = "each hill counts samples; the marks are the median and the 95th percentile; scale by powers"
+    return figure("How long answers take", legend, WIDTH, bottom + 24, *ticks, *hills)
+
+
+def _apart(scale: Scale) -> list[float]:
+    """Ticks far enough from one another to be read."""
+    kept: list[float] = []
+    for value in scale.ticks():
+        if not kept or abs(scale(value) - scale(kept[-1])) > 55:
+            kept.append(value)
+    return kept
+
+
+def _hill(row: Row, n: int, base: float, found: Latency, across: Scale) -> Html:
+    counts = found.counts.get(row.name, ())
+    most = max(counts, default=0) or 1
+    tops = [
+        (across(edge), base - (RIDGE - 12) * count / most)
+        for start, end, count in zip(found.edges, found.edges[1:], counts, strict=False)
+        for edge in (start, end)
+    ]
+    path = " ".join(f"{x},{y:.1f}" for x, y in [(across(found.edges[0]), base), *tops, (across(found.edges[-1]), base)])
+    marks = [
+        tag("line", x1=across(at), x2=across(at), y1=base - RIDGE + 14, y2=base, class_=kind)
+        for at, kind in ((row.seconds_p50, "median"), (row.seconds_p95, "tail"))
+        if at is not None
+    ]
+    said = f"{row.name}: median {seconds(row.seconds_p50 or 0)}, 95th percentile {seconds(row.seconds_p95 or 0)}"
+    label = tag("text", short(row.name), x=LEFT + 120, y=base - 4, text_anchor="end")
+    return tag("g", tag("title", said), label, tag("polygon", points=path), *marks, class_=f"hill {colour(n)}")
+
+
+def help_curve(row: Row) -> Html:
+    """Quality against help rate in the order of the detector's doubts, against help at random."""
+    if not row.order or not row.order.curve:
+        return Html("")
+    points = row.order.curve
+    across, up = Scale(0, 1, LEFT, SIDE - RIGHT), fitting([y for _, y in points], SIDE - BOTTOM, TOP)
+    blind = [(across(0), up(points[0][1])), (across(1), up(points[-1][1]))]
+    drawn = (
+        _frame(across, up, lambda value: f"{value:.0%}", "share of answers that get help", "quality"),
+        _line(blind, "chance"),
+        _line([(across(x), up(y)) for x, y in points], "front"),
+    )
+    here = [] if row.help_rate is None or row.quality is None else [_here(across(row.help_rate), up(row.quality))]
+    legend = "the detector's order; dashed: at random; the point is the setting"
+    return figure(f"What help brings: {short(row.name)}", legend, SIDE, SIDE, *drawn, *here)
+
+
+def _here(x: float, y: float) -> Html:
+    return tag("g", tag("circle", cx=x, cy=y, r=5), class_="point c1")
+
+
+def calibration(bins: Sequence[Bin]) -> Html:
+    """How many answers were right among those that the detector thinks equally good."""
+    if not bins:
+        return Html("")
+    across, up = Scale(0, 1, LEFT, SIDE - RIGHT), Scale(0, 1, SIDE - BOTTOM, TOP)
+    most = max(each.n for each in bins)
+    drawn = (
+        _frame(across, up, lambda value: f"{value:.0%}", "quality that the detector says", "share that is right"),
+        _line([(across(0), up(0)), (across(1), up(1))], "chance"),
+        *(_calibrated(each, across, up, most) for each in bins),
+    )
+    return figure("What the detector's word is worth", "on the dashed line it is right", SIDE, SIDE, *drawn)
+
+
+def _calibrated(each: Bin, across: Scale, up: Scale, most: int) -> Html:
+    x, y = across(each.said), up(each.right)
+    said = f"{each.n} answers: says {percent(each.said)}, right are {percent(each.right)}"
+    whisker = tag("line", x1=x, x2=x, y1=up(each.right_low), y2=up(each.right_high), class_="whisker")
+    size = round(3 + 5 * (each.n / most) ** 0.5, 1)
+    return tag("g", tag("title", said), whisker, tag("circle", cx=x, cy=y, r=size), class_="point c0")
+
+
+def help_map(items: Sequence[Item], settings: Sequence[Row]) -> Html:
+    """Who got help with which task, and what became of it: a column is a task, those with most help first."""
+    rows = [row for row in settings if row.help_rate is not None][:MOST_ROWS]
+    if not rows or not items:
+        return Html("")
+    order = sorted(items, key=lambda item: -sum(item.helped.values()))[:MOST_MAPPED]
+    step = (WIDTH - MAP_LABEL) / len(order)
+    drawn = [_mapped(row, n, order, step) for n, row in enumerate(rows)]
+    left_out = f"; the first {len(order):,} of {len(items):,}" if len(order) < len(items) else ""
+    legend = f"a column is a task{left_out}; full colour: got help; orange: still wrong"
+    return figure("Help by task", legend, WIDTH, MAP_ROW * len(rows) + 4, *drawn)
+
+
+def _mapped(row: Row, n: int, items: Sequence[Item], step: float) -> Html:
+    label = tag("text", short(row.name), x=MAP_LABEL - 8, y=n * MAP_ROW + 13, text_anchor="end")
+    cells = [
+        _cell(row, item, round(MAP_LABEL + place * step, 2), n * MAP_ROW + 2, step)
+        for place, item in enumerate(items)
+        if row.name in item.helped
+    ]
+    return tag("g", label, *cells)
+
+
+def _cell(row: Row, item: Item, x: float, y: float, step: float) -> Html:
+    share, score = item.helped[row.name], item.scores.get(row.name)
+    kind = "unscored" if score is None else "right" if score > 0.5 else "wrong"
+    said = f"{item.task}: helped {share:.0%}, {'not scored' if score is None else f'score {score:.2f}'}"
+    size = {"width": round(max(step * 0.92, 0.5), 2), "height": MAP_ROW - 4}
+    return tag("rect", tag("title", said), x=x, y=y, **size, class_=f"cell {kind}{' got' if share >= 0.5 else ''}")
+
+
+def _frame(across: Scale, up: Scale, shown: Callable[[float], str], below: str, beside: str) -> Html:
+    """Both axes, with their ticks and names; the upright one is in percent."""
+    bottom, right = up.start, across.end
+    ticks = [_tick_below(across(value), up.end, bottom, shown(value)) for value in _apart(across)]
+    for value in up.ticks():
+        line = tag("line", x1=across.start, x2=right, y1=up(value), y2=up(value), class_="grid")
+        ticks.append(
+            joined(
+                line,
+                tag(
+                    "text",
+                    f"{value:.4g}" if value > 1 else f"{100 * value:.3g} %",
+                    x=across.start - 8,
+                    y=up(value) + 4,
+                    text_anchor="end",
+                    class_="figure",
+                ),
+            )
+        )
+    middle = (up.start + up.end) / 2
+    names = (
+        tag("text", below, x=(across.start + right) / 2, y=bottom + 36, text_anchor="middle", class_="figure"),
+        tag(
+            "text",
+            beside,
+            x=0,
+            y=0,
+            text_anchor="middle",
+            class_="figure",
+            transform=f"translate(12 {middle}) rotate(-90)",
+        ),
+    )
+    return tag("g", *ticks, *names)
+
+
+def _tick_below(x: float, top: float, bottom: float, said: str) -> Html:
+    line = tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid")
+    return joined(line, tag("text", said, x=x, y=bottom + 16, text_anchor="middle", class_="figure"))
+
+
+def _line(points: Sequence[tuple[float, float]], kind: str) -> Html:
+    return tag("polyline", points=" ".join(f"{x},{y}" for x, y in points), class_=kind)
+
+
+def figure(title: str, legend: str, width: float, height: float, *drawn: Html) -> Html:
+    caption = tag("figcaption", tag("strong", title), " ", tag("span", legend))
+    picture = tag("svg", tag("title", title), *drawn, viewBox=f"0 0 {width:g} {height:g}", role="img")
+    return tag("figure", caption, picture)

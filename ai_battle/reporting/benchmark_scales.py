@@ -1,0 +1,86 @@
+"""Where a value lies in a chart, and which values are named at its edge."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+STEPS = (1, 2, 2.5, 5, 10)
+FEW_TICKS = 3
+WIDE = 25
+"""A range whose ends are this many times apart is drawn by powers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From `low..high` to the places `start..end`; by powers where `is_log`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high, at = (self._of(each) for each in (self.low, self.high, value))
+        share = (at - low) / (high - low) if high > low else 0.5
+        return round(self.start + min(max(share, 0.0), 1.0) * (self.end - self.start), 1)
+
+    def ticks(self, about: int = 5) -> list[float]:
+        return _powers(self.low, self.high) if self.is_log else _even(self.low, self.high, about)
+
+    def _of(self, value: float) -> float:
+        return log10(max(value, 1e-12)) if self.is_log else value
+
+
+def fitting(values: Sequence[float], start: float, end: float, *, logs: bool = False) -> Scale:
+    """A scale that holds all values with a little room; by powers, if that may be, where they are far apart."""
+    low, high = min(values), max(values)
+    if logs and low > 0 and high / low > WIDE:
+        return Scale(low / 1.5, high * 1.5, start, end, is_log=True)
+    room = (high - low) * 0.08 or abs(high) * 0.1 or 1.0
+    return Scale(max(0.0, low - room) if low >= 0 else low - room, high + room, start, end)
+
+
+def _even(low: float, high: float, about: int) -> list[float]:
+    raw = (high - low) / about
+    power = 10 ** floor(log10(raw)) if raw > 0 else 1.0
+    step = next(power * each for each in STEPS if power * each >= raw * 0.999)
+    first = ceil(low / step - 1e-9)
+    return [round(n * step, 12) for n in range(first, floor(high / step + 1e-9) + 1)]
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Powers of ten; with their doubles and fives where these are few."""
+    powers = [10.0**power for power in range(floor(log10(low)), ceil(log10(high)) + 1)]
+    inside = [power for power in powers if low <= power <= high]
+    if len(inside) > FEW_TICKS:
+        return inside
+    return [value for power in powers for value in (power, 2 * power, 5 * power) if low <= value <= high]
+
+
+Box = tuple[float, float, float, float]
+
+
+def placed(
+    wanted: Sequence[tuple[float, float, float]], height: float, inside: Callable[[Box], bool]
+) -> list[Box | None]:
+    """Boxes for labels of points `(x, y, width)`, beside them where there is room; None where there is none."""
+    taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in wanted]
+    found: list[Box | None] = []
+    for x, y, width in wanted:
+        box = next((each for each in _around(x, y, width, height) if inside(each) and not _hits(each, taken)), None)
+        found.append(box)
+        taken += [box] if box else []
+    return found
+
+
+def _around(x: float, y: float, width: float, height: float) -> list[Box]:
+    corners = [(x + 9, y + dy) for dy in (-height / 2, -height - 4, 5)] + [
+        (x - width - 9, y + dy) for dy in (-height / 2, -height - 4, 5)
+    ]
+    corners += [(x - width / 2, y - height - 9), (x - width / 2, y + 9)]
+    return [(left, top, left + width, top + height) for left, top in corners]
+
+
+def _hits(box: Box, taken: Sequence[Box]) -> bool:
+    return any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken)

@@ -1,0 +1,215 @@
+"""The tables of a benchmark's report."""
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+
+from ..benchmark.cascade import BySignal
+from ..benchmark.statistics import Compared
+from ..benchmark.summary import Row, Summary
+from ..benchmark.sweep import Swept
+from ._charts import colour
+from ._figures import count, dollars
+from ._markup import Html, tag
+from .benchmark_charts import NONE, PER, percent, price, seconds, short
+
+MOST_MATRIX = 16
+MOST_SIGNALS = 20
+LEAST_SHOWN = 0.05
+DEAR = f"$ / {PER:,} tasks"
+
+Cell = str | tuple[str, float | None]
+"""What stands in it, and what it is sorted by where that is another."""
+
+
+def table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]], class_: str = "sortable") -> Html:
+    """Rows with the class of each."""
+    head = tag("thead", tag("tr", *(tag("th", each, scope="col") for each in heads)))
+    body = (tag("tr", *(_td(cell) for cell in cells), class_=kind) for kind, cells in rows)
+    return tag("table", head, tag("tbody", *body), class_=class_)
+
+
+def _td(cell: Cell) -> Html:
+    if isinstance(cell, str):
+        return tag("td", cell)
+    said, value = cell
+    return tag("td", said) if value is None else tag("td", said, data_by=f"{value:.10g}")
+
+
+def settings_table(summary: Summary) -> Html:
+    """Columns that say nothing are left out."""
+    heads = (
+        "setting",
+        "quality",
+        "tasks",
+        DEAR,
+        f"tokens / {PER:,} tasks",
+        "median",
+        "p95",
+        "help",
+        "missing",
+        "beaten by",
+    )
+    rows = [_setting(row, n) for n, row in enumerate(summary.settings)]
+    kept = [n for n in range(len(heads)) if any(_said(row[n]) not in (NONE, "unknown") for row in rows)]
+    if summary.axis != "tokens":
+        kept.remove(4)
+    kinds = ["dominated" if row.dominated else "" for row in summary.settings]
+    cells = [(kind, [row[n] for n in kept]) for kind, row in zip(kinds, rows, strict=True)]
+    return table([heads[n] for n in kept], cells)
+
+
+def _said(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else cell[0]
+
+
+def _setting(row: Row, n: int) -> list[Cell]:
+    kind = "name grey" if row.dominated else f"name {colour(n)}"
+    name = tag("b", row.name, class_=kind, title=_models(row), data_of=row.name)
+    missing = [f"{amount} {what}" for amount, what in ((row.failed, "failed"), (row.unscored, "unscored")) if amount]
+    interval = NONE if row.low is None else f"{percent(row.quality)} ({percent(row.low)} to {percent(row.high)})"
+    return [
+        name,
+        (interval, row.quality),
+        (count(row.n), row.n),
+        (_interval_usd(row), row.cost_per_task),
+        (NONE if row.effort is None else count(round(row.effort * PER)), row.effort),
+        (_time(row.seconds_p50), row.seconds_p50),
+        (_time(row.seconds_p95), row.seconds_p95),
+        (percent(row.help_rate), row.help_rate),
+        ", ".join(missing) or NONE,
+        short(row.dominated) or NONE,
+    ]
+
+
+def _models(row: Row) -> str:
+    return " ".join(
+        filter(None, (row.model, row.strategy and f"{row.strategy} by {', '.join(row.helpers) or 'itself'}"))
+    )
+
+
+def _interval_usd(row: Row) -> str:
+    if row.cost_per_task is None:
+        return "unknown"
+    if not row.cost_per_task:
+        return dollars(0.0)
+    return f"{price(row.cost_per_task)} ({price(row.cost_low)} to {price(row.cost_high)})"
+
+
+def _time(value: float | None) -> str:
+    return NONE if value is None else seconds(value)
+
+
+def matrix(summary: Summary) -> Html:
+    """Every setting against every other; the best ones where there are many."""
+    best = sorted(summary.settings, key=lambda row: -(row.quality or 0.0))[:MOST_MATRIX]
+    kept = {row.name for row in best}
+    names = [row.name for row in summary.settings if row.name in kept]
+    found = {(pair.a, pair.b): pair for pair in summary.pairs}
+    corner = tag("th", "")
+    head = tag("thead", tag("tr", corner, *(tag("th", short(name), scope="col") for name in names)))
+    rows = (
+        tag("tr", tag("th", short(row), scope="row"), *(_against(row, column, found) for column in names))
+        for row in names
+    )
+    return tag("table", head, tag("tbody", *rows), class_="matrix")
+
+
+def _against(row: str, column: str, found: Mapping[tuple[str, str], Compared]) -> Html:
+    pair, sign = found.get((column, row)), 1
+    if pair is None:
+        pair, sign = found.get((row, column)), -1
+    if pair is None or row == column:
+        return tag("td", "")
+    points = sign * 100 * pair.found.mean
+    sure = pair.verdict in ("better", "worse")
+    kind = ("better" if points > 0 else "worse") if sure else "unsure" if pair.verdict == "not enough data" else "same"
+    ends = sorted(sign * 100 * end for end in pair.found.interval)
+    said = f"{row} against {column}: {points:+.1f} points, 95 % {ends[0]:+.1f} to {ends[1]:+.1f}, p {pair.p_holm:.3g}"
+    shown = f"{points:+.1f}" if abs(points) >= LEAST_SHOWN else "0.0"
+    return tag(
+        "td",
+        f"{shown} ?" if kind == "unsure" else shown,
+        title=f"{said}: {kind if sure else pair.verdict}",
+        class_=kind,
+    )
+
+
+def order_table(rows: Sequence[Row]) -> Html:
+    heads = (
+        "setting",
+        "help rate",
+        "rescued",
+        "spoilt",
+        "$ / rescued",
+        "drafts wasted",
+        "APGR",
+        "CPT 50 %",
+        "CPT 80 %",
+    )
+    return table(heads, [("", _order(row)) for row in rows])
+
+
+def _order(row: Row) -> list[Cell]:
+    sure = "" if row.apgr_low is None else f" ({row.apgr_low:.2f} to {row.apgr_high:.2f})"
+    wasted = f", {dollars(row.wasted_usd)}" if row.wasted_usd else ""
+    return [
+        row.name,
+        (f"{percent(row.help_rate)} ({percent(row.help_rate_low)} to {percent(row.help_rate_high)})", row.help_rate),
+        (_number(row.rescued), row.rescued),
+        (_number(row.spoilt), row.spoilt),
+        (NONE if row.usd_per_rescued is None else dollars(row.usd_per_rescued), row.usd_per_rescued),
+        (f"{count(row.drafts_wasted)}{wasted}", row.drafts_wasted),
+        (NONE if row.apgr is None else f"{row.apgr:.3f}{sure}", row.apgr),
+        (percent(row.cpt50), row.cpt50),
+        (percent(row.cpt80), row.cpt80),
+    ]
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:g}"
+
+
+def signals_table(found: Sequence[BySignal]) -> Html:
+    heads = ("signal of the detector", "answers", "wrong", "95 %", "wrong without it", "helped", "rescued", "$ wasted")
+    return table(heads, [("", _signal(each)) for each in sorted(found, key=_silent)[:MOST_SIGNALS]])
+
+
+def _silent(each: BySignal) -> float:
+    """The signals first that tell wrong answers from right ones, the more often the better."""
+    if each.wrong is None or each.wrong_else is None:
+        return 0.0
+    return -abs(each.wrong - each.wrong_else) * sqrt(each.spoke)
+
+
+def _signal(each: BySignal) -> list[Cell]:
+    interval = NONE if each.wrong_low is None else f"{percent(each.wrong_low)} to {percent(each.wrong_high)}"
+    return [
+        each.signal,
+        (count(each.spoke), each.spoke),
+        (percent(each.wrong), each.wrong),
+        interval,
+        (percent(each.wrong_else), each.wrong_else),
+        (count(each.helped), each.helped),
+        (_number(each.rescued), each.rescued),
+        (dollars(each.wasted_usd), each.wasted_usd),
+    ]
+
+
+def sweep_table(found: Sequence[Swept]) -> Html:
+    heads = ("setting", "help rate", "quality", "95 %, or bounds", DEAR, "needs new answers")
+    return table(heads, [("", _swept(each)) for each in found])
+
+
+def _swept(each: Swept) -> list[Cell]:
+    if each.interval is not None:
+        sure = f"{percent(each.interval.low)} to {percent(each.interval.high)}"
+    else:
+        sure = f"between {percent(each.least)} and {percent(each.most)}"
+    return [
+        each.policy.name,
+        (percent(each.help_rate), each.help_rate),
+        (percent(each.quality), each.quality),
+        sure,
+        (NONE if each.cost_per_task is None else price(each.cost_per_task), each.cost_per_task),
+        (count(each.unknown), each.unknown),
+    ]

@@ -16,6 +16,7 @@ from ..providers._names import parse
 from .breaker import Breaker, endpoint_of
 from .plans import Planned, Plans
 from .routes import Route, Routes
+from .tracing import Tracing
 
 WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
 LISTED = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
@@ -35,6 +36,7 @@ class Builder:
     headers: Mapping[str, str] = field(default_factory=dict)
     models: list[Model] = field(default_factory=list)
     plans: Plans = field(default_factory=Plans)
+    tracing: Tracing | None = None
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
@@ -112,7 +114,7 @@ class Builder:
         return replace(model, client=Planned(model.client, str(model.name), self.plans))
 
     def _kept(self, model: Model) -> Model:
-        guarded = _guarded(model)
+        guarded = self._guarded(model)
         self.models.append(guarded)
         return guarded
 
@@ -130,6 +132,10 @@ class Builder:
             section["api_key"] = api_key
         return replace(self.around, providers={**self.around.providers, provider: section})
 
+    def _guarded(self, model: Model) -> Model:
+        client: ModelClient = Breaker(model.client, str(model.name), endpoint_of(model))
+        return replace(model, client=self.tracing.traced(client, model.name) if self.tracing else client)
+
     def _other(self, name: str) -> Route | None:
         """A name with a tier in it, or a model type that says its provider."""
         tier = next((tier for word, tier in WORDS.items() if word in name.lower()), "")
@@ -145,17 +151,13 @@ class Builder:
         settings = HelperSettings(type=name)
         try:
             around = self._reached(settings)
-            return _direct(name, _guarded(helper(name, settings, around))) if _says_provider(name) else None
+            return _direct(name, self._guarded(helper(name, settings, around))) if _says_provider(name) else None
         except ConfigError:
             return None
 
 
 def _as_it_is(model: Model) -> Model:
     return model
-
-
-def _guarded(model: Model) -> Model:
-    return replace(model, client=Breaker(model.client, str(model.name), endpoint_of(model)))
 
 
 def _says_provider(name: str) -> bool:

@@ -24,6 +24,7 @@ from .door import Door
 from .logging import RequestLog, Write, level_of
 from .plans import Plans
 from .served import Generation, Served
+from .tracing import Tracing, set_up
 
 LOOKS = 1.0
 """Seconds between two looks at the file."""
@@ -102,11 +103,12 @@ def _upstreams(generation: Generation) -> set[str]:
 def _generation(document: LoadedServer, server: Server, boost: BoostSettings | None) -> Generation:
     around = Surroundings.beside(document, Patience(0, server.request_timeout))
     plans = Plans(server.plans.size, server.plans.seconds)
-    builder = Builder(server, around, boost, settings.headers(document.environment), plans=plans)
+    tracing = Tracing.of(document.environment)
+    builder = Builder(server, around, boost, settings.headers(document.environment), plans=plans, tracing=tracing)
     routes = builder.routes()
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Generation(routes, tuple(builder.models), plans)
+    return Generation(routes, tuple(builder.models), plans, tracing)
 
 
 @contextlib.asynccontextmanager
@@ -157,6 +159,7 @@ async def serve(told: Told, plan: Plan, say: Say, write: Write) -> None:
 
     `write` gets a line for each request.
     """
+    set_up(told.environment)
     over, again = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number, event in ((signal.SIGINT, over), (signal.SIGTERM, over), (signal.SIGHUP, again)):

@@ -13,6 +13,7 @@ from .metrics import Metrics
 from .plans import Plans
 from .routes import Route, Routes
 from .tally import Tally
+from .tracing import Tracing
 
 OTHER = "other"
 """What routes are called together that clients came up with themselves."""
@@ -25,6 +26,7 @@ class Generation:
     routes: Routes
     models: Sequence[Model] = ()
     plans: Plans = field(default_factory=Plans)
+    tracing: Tracing | None = None
     running: int = 0
     retired: bool = False
 

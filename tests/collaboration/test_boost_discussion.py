@@ -105,7 +105,11 @@ async def test_a_turn_that_the_boost_model_answers_has_a_price_on_the_large_mode
     assert result.help.all_large_usd == pytest.approx(result.help.cost_usd)
 
 
-@pytest.mark.parametrize("failure", [fault(500), fault("refusal"), fault("html_200"), reply(" ")], ids=str)
+@pytest.mark.parametrize(
+    "failure",
+    [fault(500), fault("refusal"), fault("html_200"), reply(" ")],
+    ids=["http_500", "refusal", "html_200", "blank"],
+)
 async def test_a_boost_model_that_fails_costs_no_turn(fakes: FakeProviders, failure: Any) -> None:
     fakes.openai.says(failure)
     fakes.anthropic.says(MULTIPLY, "It is 42.")

@@ -75,7 +75,9 @@ def test_what_only_a_result_could_tell_is_found_behind_a_call(after: str, said: 
 
 
 @pytest.mark.parametrize(
-    ("find", "guilty", "innocent"), [(claimed, "claimed", "plain"), (invented, "invented", "behind")], ids=str
+    ("find", "guilty", "innocent"),
+    [(claimed, "claimed", "plain"), (invented, "invented", "behind")],
+    ids=["claimed", "invented"],
 )
 def test_in_five_languages_four_of_five_are_found_with_two_false_alarms_in_a_hundred(
     find: Callable[[str], str], guilty: str, innocent: str

@@ -71,7 +71,8 @@ def _dispatched(arguments: list[str]) -> int:
     except click.Abort:
         return INTERRUPTED
     except OSError as error:
-        raise AIBattleError(f"The system refused: {error.strerror or error}.") from error
+        place = f" {error.filename}" if error.filename else ""
+        raise AIBattleError(f"The system refused{place}: {error.strerror or error}.") from error
 
 
 def _colour() -> bool | None:

@@ -8,6 +8,8 @@ import click
 from ._options import as_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ai_battle.collaboration._stuck.calibrating import Report, Target
 
 WIDTH = 40
@@ -39,9 +41,9 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
     answers = read_answers(Path(data))
     found = calibrate(answers, target)
     if out:
-        Path(out).write_text(json.dumps(found.calibration.as_json(), indent=2) + "\n", encoding="utf-8")
+        _write(Path(out), json.dumps(found.calibration.as_json(), indent=2) + "\n")
     if report:
-        _write_report(report, found, target)
+        _write(Path(report), _page(found, target))
     if as_json:
         click.echo(json.dumps(_document(found, len(answers)), indent=2))
     else:
@@ -72,12 +74,16 @@ def _words(target: "Target") -> str:
     return f"at most ${target.value:g}" if target.kind == "max_cost" else f"{names[target.kind]} {target.value:g}"
 
 
-def _write_report(path: str, found: "Report", target: "Target") -> None:
-    from pathlib import Path
-
+def _page(found: "Report", target: "Target") -> str:
     from ai_battle.reporting.calibration import page
 
-    Path(path).write_text(page(found, f"For {_words(target)}"), encoding="utf-8")
+    return page(found, f"For {_words(target)}")
+
+
+def _write(path: "Path", text: str) -> None:
+    """Folders on the way to it are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def _document(found: "Report", answers: int) -> dict[str, Any]:

@@ -53,8 +53,18 @@ def test_a_target_of_quality_takes_as_little_help_as_it_needs(data: Any, capsys:
     assert found["curve"][-1]["quality"] == 1
 
 
+def test_of_answers_that_look_alike_as_many_get_help_as_the_quality_takes(
+    data: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One group looks bad and is; the others all look alike, so that helping none of them is too little."""
+    rows = [row(n, correct=n % 3 > 0 and n % 2 > 0) for n in range(90)]
+
+    assert _exit_code(["calibrate", data(rows), "--target-quality", "0.7", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["calibration"]["help_rate"] == 1
+
+
 def test_what_it_writes_decides_in_a_pair(data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made, picture = tmp_path / "own.json", tmp_path / "own.html"
+    made, picture = tmp_path / "new" / "own.json", tmp_path / "own.html"
     target = ["--target-pgr", "1", "--out", str(made), "--report", str(picture)]
 
     assert _exit_code(["calibrate", data([row(n) for n in range(90)]), *target]) == 0
@@ -92,6 +102,22 @@ def test_data_that_cannot_tell_says_why(
     assert message in capsys.readouterr().err
 
 
+def test_a_file_that_is_not_there_is_named_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = tmp_path / "none.jsonl"
+
+    assert _exit_code(["calibrate", str(missing), "--target-help-rate", "0.2"]) == 2
+    assert f"{missing} can't be read: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written_to_is_named(
+    data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = ["--target-help-rate", "0.3", "--out", str(tmp_path)]
+
+    assert _exit_code(["calibrate", data([without_labels(n) for n in range(60)]), *target]) == 1
+    assert f"The system refused {tmp_path}: Is a directory" in capsys.readouterr().err
+
+
 def test_one_target_has_to_be_said(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path = data([row(n) for n in range(60)])
 
@@ -105,5 +131,7 @@ def test_dollars_need_the_price_of_an_answer(data: Any, capsys: pytest.CaptureFi
 
     assert _exit_code(["calibrate", path, "--max-cost", "0.001"]) == 2
     assert "needs the price of one answer of the helper" in capsys.readouterr().err
-    assert _exit_code(["calibrate", path, "--max-cost", "0.001", "--helper-price", "0.004"]) == 0
+    assert _exit_code(["calibrate", path, "--max-cost", "0.0015", "--helper-price", "0.004"]) == 0
     assert "33.3% of the answers" in capsys.readouterr().out
+    assert _exit_code(["calibrate", path, "--max-cost", "0.001", "--helper-price", "0.004"]) == 0
+    assert "0.0% of the answers" in capsys.readouterr().out

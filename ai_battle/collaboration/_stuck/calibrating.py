@@ -136,9 +136,7 @@ def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Re
         raise ConfigError(f"{len(answers)} answers are too few to find a help rate with; at least {LEAST} are needed.")
     found = [_sample(answer) for answer in answers]
     gains = [_gain(each) for each in scores(found, weights, {})]
-    return Report(
-        _cut_at(rate, gains, {}, at_most=False), 0, refit=False, scores=tuple(gains), lengths=_lengths(answers)
-    )
+    return Report(_cut_at(rate, gains, {}), 0, refit=False, scores=tuple(gains), lengths=_lengths(answers))
 
 
 def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> Report:
@@ -151,10 +149,7 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
     points = tuple(_points(gains, small, large))
     rate = _rate(target, gains, small, large) if helps else 0.0
     own = [_gain(each) for each in scores(samples, weights, corrections)]
-    at_most = target.kind == "max_cost"
-    calibration = (
-        _cut_at(rate, own, corrections, at_most=at_most) if helps else Calibration(NEVER, corrections=corrections)
-    )
+    calibration = _cut_at(rate, own, corrections, target.kind) if helps else Calibration(NEVER, corrections=corrections)
     note = "" if helps else _no_use(mean(small), mean(large))
     return Report(
         calibration,
@@ -198,12 +193,17 @@ def _rate(target: Target, gains: Sequence[float], small: Sequence[float], large:
     return (best if first is None else first) / len(gains)
 
 
-def _cut_at(rate: float, gains: Sequence[float], corrections: Corrected, *, at_most: bool) -> Calibration:
-    """The gain that about this share of the answers has or exceeds; equal ones are helped all or none."""
+def _cut_at(rate: float, gains: Sequence[float], corrections: Corrected, kind: Kind = "help_rate") -> Calibration:
+    """The gain that about this share of the answers has or exceeds; equal ones are helped all or none.
+
+    So that dollars are not exceeded, no more are helped then, and so that a quality is reached, no fewer.
+    """
     ordered = sorted(gains)
     candidates = [*dict.fromkeys(ordered), ordered[-1] + 1e-6]
     shares = {cut: 1 - bisect_left(ordered, cut) / len(ordered) for cut in candidates}
-    allowed = [cut for cut in candidates if shares[cut] <= rate + 1e-9] if at_most else candidates
+    least = rate - 1e-9 if kind in ("quality", "pgr") else 0.0
+    most = rate + 1e-9 if kind == "max_cost" else 1.0
+    allowed = [cut for cut in candidates if least <= shares[cut] <= most]
     cut = min(allowed, key=lambda each: abs(shares[each] - rate))
     error = SURE * (rate * (1 - rate) / len(gains)) ** 0.5
     return Calibration(round(cut - 1e-6, 6), round(shares[cut], 4), round(error, 4), corrections)

@@ -25,8 +25,10 @@ def read_answers(path: Path) -> list[Answer]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
             answers = [_answer(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} can't be read: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} can't be read: it is not UTF-8") from error
     if not answers:
         raise ConfigError(f'{path} is empty: each line holds an answer, as {{"prompt": ..., "response": ...}}.')
     return answers

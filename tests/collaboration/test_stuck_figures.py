@@ -13,6 +13,7 @@ from ai_battle.collaboration.measures import mean
 from ai_battle.core.errors import ConfigError
 
 SAMPLE = Path(__file__).parent / "data" / "routellm"
+RECORDED = Path(__file__).parents[2] / "configs" / "benchmarks" / "data"
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
 RANDOM_APGR, PUBLISHED_APGR, PUBLISHED_CPT80 = 0.5, 0.622, 0.63
 needs_corpus = pytest.mark.skipif(
@@ -22,7 +23,7 @@ needs_corpus = pytest.mark.skipif(
 
 @cache
 def sample() -> Pair:
-    return read_pair(SAMPLE / "gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz")
+    return read_pair(RECORDED / "gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz")
 
 
 @cache

@@ -32,7 +32,9 @@ async def listen(event: Event) -> None:
 
 
 async def main() -> None:
-    small = ScriptedClient("Let me count the trays again. " * 40, "7 * 24 = 168 rolls. 168 - 151 = 17 are left. The answer is 17.")
+    small = ScriptedClient(
+        "Let me count the trays again. " * 40, "7 * 24 = 168 rolls. 168 - 151 = 17 are left. The answer is 17."
+    )
     large = ScriptedClient("Multiply the trays by what one holds, then take away what is sold.")
     client = ModelCollaborationProtocol(small, large, StuckDetector(), Helping(sees="prompt"))
     answer = await client.complete(ModelRequest((user(QUESTION),)), listen)

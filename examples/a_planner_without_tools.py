@@ -39,7 +39,8 @@ async def main() -> None:
     client = BoostLoop(large, ToolCapableClient(small, [multiply]))
     answer = await client.complete(ModelRequest((user(QUESTION),)), listen)
     print("Answer:", answer.text)
-    print(f"tools seen by the large model: {len(large.requests[0].tools)}, by the small one: {len(small.requests[0].tools)}")
+    seen = [len(model.requests[0].tools) for model in (large, small)]
+    print("tools seen by the large model: {}, by the small one: {}".format(*seen))
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def _order(doubts: Numbers, small: Numbers, large: Numbers, sure: bool) -> Order
         return Order(
             len(doubts), fmean(small), fmean(large), found, curve=_points(doubts, small, large), note=NO_ADVANTAGE
         )
-    low, high = interval(apgr, doubts, small, large) if sure else (None, None)
+    low, high = map(known, interval(apgr, doubts, small, large)) if sure else (None, None)
     return Order(
         len(doubts),
         fmean(small),

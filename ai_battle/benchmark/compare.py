@@ -1,12 +1,13 @@
 """Two benchmarks of the same tasks: what became worse between them, and what better."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from ..core.errors import ConfigError
+from ..core.plugins import near
 from .played import Played, played
 from .statistics import Compared, Interval, Verdict, compared, mean_interval
 from .store import Store
@@ -65,6 +66,18 @@ def compare(before: Path, after: Path) -> Comparison:
     changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
     changes.sort(key=lambda change: (FIRST.index(change.verdict), change.found.found.mean))
     return Comparison(tuple(changes), tuple(only))
+
+
+def compare_settings(folder: Path, before: str, after: str) -> Comparison:
+    """Two settings of one benchmark; raises `ConfigError` for one that is not there."""
+    found = _read(folder)
+    for name in (before, after):
+        if name not in found:
+            raise ConfigError(f"{folder} has no setting {name!r}{near(name, list(found))}")
+    [pair] = compared([((before, after), found[before].values, found[after].values)])
+    if not pair.found.count:
+        raise ConfigError(f"{before} and {after} have no scored task in common.")
+    return Comparison((replace(_change(found[before], found[after], pair), setting=after),))
 
 
 def _read(folder: Path) -> dict[str, Played]:

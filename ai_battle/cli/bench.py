@@ -75,6 +75,46 @@ def resume(results: Path, **how: object) -> int:
     return _played(loaded, store, how)
 
 
+@command.command("report")
+@click.argument("results", type=click.Path(path_type=Path))
+@as_json
+def report(results: Path, *, as_json: bool) -> None:
+    """Sum up RESULTS, and write summary.json, results.csv and report.html beside them again."""
+    from ai_battle.benchmark.store import Store
+
+    from ._bench_results import show
+
+    store = Store.open(results)
+    try:
+        show(store, as_json=as_json)
+    finally:
+        store.close()
+
+
+@command.command("compare")
+@click.argument("what", nargs=-1, required=True, metavar="[RESULTS] BEFORE AFTER")
+@click.option("--fail-on-regression", is_flag=True, help="Exit with 1 when a setting is worse.")
+@as_json
+def compare(what: tuple[str, ...], *, fail_on_regression: bool, as_json: bool) -> int:
+    """Compare two folders of results, setting by setting, or with RESULTS two settings of that one."""
+    from ai_battle.benchmark.compare import compare, compare_settings
+
+    from ._bench_results import show_comparison
+
+    if len(what) not in (2, 3):
+        raise click.UsageError(f"two folders of results, or one and two of its settings; these are {len(what)}")
+    first, *rest = what
+    inside = [Path(first) / name for name in rest]
+    if len(what) == 2:
+        found = compare(Path(first), Path(rest[0]))
+    elif all(path.is_dir() for path in inside):
+        found = compare(*inside)
+    else:
+        found = compare_settings(Path(first), *rest)
+    show_comparison(found, as_json=as_json)
+    return STOPPED if fail_on_regression and found.regressions else DONE
+
+
 def _wishes(how: dict[str, object]) -> "Wishes":
     from ai_battle.benchmark.loading import Wishes
 

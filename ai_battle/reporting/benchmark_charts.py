@@ -13,6 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
 LETTER, LINE = 7.2, 14
 MOST_LABELLED = 14
 LONGEST = 30
+APART = 44
 RIDGE = 46
 SIDE = 340
 NONE = "\N{EN DASH}"
@@ -117,7 +118,7 @@ def _apart(scale: Scale) -> list[float]:
     """Ticks far enough from one another to be read."""
     kept: list[float] = []
     for value in scale.ticks():
-        if not kept or abs(scale(value) - scale(kept[-1])) > 55:
+        if not kept or abs(scale(value) - scale(kept[-1])) > APART:
             kept.append(value)
     return kept
 

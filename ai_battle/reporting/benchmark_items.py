@@ -13,7 +13,7 @@ from .benchmark_charts import NONE, seconds
 MOST, MOST_ANSWERS = 200, 2_000
 """Tasks that are shown, and answers of all settings to them."""
 
-LONGEST = 4_000
+LONGEST, SHORT = 4_000, 96
 
 Answers = Mapping[str, Mapping[str, Sample]]
 
@@ -122,7 +122,7 @@ def _cut(said: str) -> str:
 
 def _first_line(said: str) -> str:
     line = " ".join(said[:300].split())
-    return line if len(line) <= 110 else f"{line[:109]}…"
+    return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"
 
 
 def explorer(summary: Summary, store: Store) -> Iterator[Html]:

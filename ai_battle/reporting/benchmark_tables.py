@@ -15,6 +15,8 @@ from .benchmark_charts import NONE, PER, percent, price, seconds, short
 MOST_MATRIX = 16
 MOST_SIGNALS = 20
 LEAST_SHOWN = 0.05
+TOKENS = 4
+"""The column that stands for dollars where there are none."""
 DEAR = f"$ / {PER:,} tasks"
 
 Cell = str | tuple[str, float | None]
@@ -51,8 +53,7 @@ def settings_table(summary: Summary) -> Html:
     )
     rows = [_setting(row, n) for n, row in enumerate(summary.settings)]
     kept = [n for n in range(len(heads)) if any(_said(row[n]) not in (NONE, "unknown") for row in rows)]
-    if summary.axis != "tokens":
-        kept.remove(4)
+    kept = [n for n in kept if n != TOKENS or summary.axis == "tokens"]
     kinds = ["dominated" if row.dominated else "" for row in summary.settings]
     cells = [(kind, [row[n] for n in kept]) for kind, row in zip(kinds, rows, strict=True)]
     return table([heads[n] for n in kept], cells)

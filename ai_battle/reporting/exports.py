@@ -46,7 +46,7 @@ def table(run_dir: Path) -> Iterator[str]:
         usage = turn.usage
         said = (turn.speaker, turn.model, turn.message.text)
         used = (usage.input_tokens, usage.output_tokens, "" if usage.cost_usd is None else usage.cost_usd)
-        first = (turn.turn, turn.round, turn.kind, *map(_no_formula, said))
+        first = (turn.turn, turn.round, turn.kind, *map(no_formula, said))
         yield _row((*first, round(turn.seconds, 3), turn.attempts, turn.stop, *used))
 
 
@@ -58,7 +58,7 @@ def _messages(run_dir: Path) -> Iterator[Message]:
             yield event.message
 
 
-def _no_formula(text: str) -> str:
+def no_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

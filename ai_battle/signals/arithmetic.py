@@ -109,17 +109,17 @@ def _is_loose(left: str, right: str) -> bool:
 
 def _tokens(line: str) -> Iterator[Token]:
     for match in _TOKEN.finditer(line):
-        kind, written = match.lastgroup, match.group()
-        if kind is None:
-            continue
-        if kind == "glued":
-            yield _number(match, line)
-        elif kind == "word":
-            yield _operator(match, line, _WORDS) if written in _WORDS else Token("word", written)
-        elif kind == "operator":
-            yield _operator(match, line, _OPERATORS)
-        else:
-            yield Token(kind, written)
+        if match.lastgroup:
+            yield _token(match, match.lastgroup, line)
+
+
+def _token(match: re.Match[str], kind: str, line: str) -> Token:
+    written = match.group()
+    if kind == "glued":
+        return _number(match, line)
+    if kind == "operator":
+        return _operator(match, line, _OPERATORS)
+    return _operator(match, line, _WORDS) if written in _WORDS else Token(kind, written)
 
 
 def _operator(match: re.Match[str], line: str, signs: Mapping[str, str]) -> Token:
@@ -203,15 +203,23 @@ def _last_sum(side: Sequence[Token]) -> list[Token]:
         if token.kind == "word":
             words += token.text.count(" ") + 1
             continue
-        if token.kind == "other":
-            return [] if words <= 1 else _whole(kept)
-        if kept and (words > _UNITS or (token.kind in ("number", "percent") and kept[-1].kind == "number")):
-            return _whole(kept) if words else []
-        if words and kept and (token.kind == "operator" or kept[-1].text == "(" or token.text == ")"):
-            return _whole(kept)
+        if ending := _ends(token, kept, words):
+            return _whole(kept) if ending == "before" else []
         words = 0
         kept.append(token)
-    return _whole(kept) if not words or not kept or kept[-1].kind != "operator" else []
+    hanging = words and kept and kept[-1].kind == "operator"
+    return [] if hanging else _whole(kept)
+
+
+def _ends(token: Token, kept: Sequence[Token], words: int) -> str:
+    """Whether a sum ends before what was kept, or there is none; empty while it goes on."""
+    if token.kind == "other":
+        return "none" if words <= 1 else "before"
+    if not kept:
+        return ""
+    if words > _UNITS or (token.kind in ("number", "percent") and kept[-1].kind == "number"):
+        return "before" if words else "none"
+    return "before" if words and (token.kind == "operator" or kept[-1].text == "(" or token.text == ")") else ""
 
 
 def _whole(kept: list[Token]) -> list[Token]:

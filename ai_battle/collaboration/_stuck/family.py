@@ -53,9 +53,13 @@ def _is_math(question: str) -> bool:
     if ("\\" in question or "$" in question) and _LATEX.search(question):
         return True
     asked = question.lower()
-    if not any(word in asked for word in _ASKS):
+    if not any(word in asked for word in _ASKS) or _OPEN.search(question):
         return False
-    numbers = sum(not _YEAR.fullmatch(digits) for digits in _DIGITS.findall(asked))
-    numbers += sum(word.strip(".,;:?!-") in _NUMERALS for word in asked.split())
-    enough = numbers >= _NUMBERS or (numbers > 0 and any(words in asked for words in _COUNTS))
-    return enough and not _OPEN.search(question)
+    numbers = _numbers(asked)
+    return numbers >= _NUMBERS or (numbers > 0 and any(words in asked for words in _COUNTS))
+
+
+def _numbers(asked: str) -> int:
+    """How many numbers there are in digits and words; years count nothing."""
+    digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(asked))
+    return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in asked.split())

@@ -69,37 +69,28 @@ def _spread(name: str, pairs: Sequence[Pair]) -> tuple[float, float]:
     return centre, max(1e-3, mean([(value - centre) ** 2 for value in values]) ** 0.5)
 
 
+def _head(pairs: Sequence[Pair], spread: Mapping[str, tuple[float, float]], strength: float, *, rescue: bool) -> Head:
+    """Failure of all answers; or, of the wrong ones, whether the large model was right."""
+    rows = [(pair, place) for pair in pairs for place in _chosen(pair, rescue=rescue)]
+    columns = [[_standard(pair.measured[p].signals, name, width) for pair, p in rows] for name, width in spread.items()]
+    offsets = [[float(other is pair) for pair, _ in rows] for other in pairs]
+    labels = [pair.large[p] for pair, p in rows] if rescue else [1 - pair.small[p] for pair, p in rows]
+    weights = [ROWS / len(pair.records) for pair, _ in rows]
+    firm = [strength] * len(columns) + [OFFSET_STRENGTH] * len(offsets)
+    found = fit(Problem([*columns, *offsets], labels, [0.0] * len(firm), firm, weights))
+    return Head(mean(found[len(columns) :]), dict(zip(spread, found, strict=False)))
+
+
+def _chosen(pair: Pair, *, rescue: bool) -> list[int]:
+    return [place for place, small in enumerate(pair.small) if small <= 0.5 or not rescue]
+
+
 def _standard(signals: Mapping[str, float], name: str, width: tuple[float, float]) -> float:
     return standard(signals[name], *width) if name in signals else 0.0
 
 
 def _signals(pair: Pair) -> list[Mapping[str, float]]:
     return [found.signals for found in pair.measured]
-
-
-def _head(pairs: Sequence[Pair], spread: Mapping[str, tuple[float, float]], strength: float, *, rescue: bool) -> Head:
-    """Failure of all answers; or, of the wrong ones, whether the large model was right."""
-    chosen = [[place for place, small in enumerate(pair.small) if small <= 0.5 or not rescue] for pair in pairs]
-    columns = [
-        [
-            _standard(pair.measured[p].signals, name, width)
-            for pair, places in zip(pairs, chosen, strict=True)
-            for p in places
-        ]
-        for name, width in spread.items()
-    ]
-    offsets = [
-        [float(other is pair) for other, places in zip(pairs, chosen, strict=True) for _ in places] for pair in pairs
-    ]
-    labels = [
-        pair.large[p] if rescue else 1 - pair.small[p]
-        for pair, places in zip(pairs, chosen, strict=True)
-        for p in places
-    ]
-    weights = [ROWS / len(pair.records) for pair, places in zip(pairs, chosen, strict=True) for _ in places]
-    firm = [strength] * len(columns) + [OFFSET_STRENGTH] * len(offsets)
-    found = fit(Problem([*columns, *offsets], labels, [0.0] * len(firm), firm, weights))
-    return Head(mean(found[len(columns) :]), dict(zip(spread, found, strict=False)))
 
 
 def as_json(profile: Profile) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""Whatever a model says, the detector judges it, in bounded time."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ai_battle import StuckDetector
+from ai_battle.collaboration import Context
+from ai_battle.collaboration._stuck.prefix import Prefix
+from ai_battle.core.exchange import ToolSpec
+from tests.performance._detecting import HOSTILE, PROMPT
+
+PIECES = [
+    "1 + ", "= ", "(", ")", "{", '"answer": ', "```python\n", "```", "\\frac{1}{2}", "\\boxed{", "#### ", "12,345.6e9",
+    "The answer is ", "(B)", "wait, ", "I don't know", "\u4e0d\u5bf9", "\x00", "\ud800", "assert f(1) == ??",
+    "[PYTHON]\n", "def f(x", "<tool_call>", "clock(", "9" * 400, "\n", " ", "$", "%", "x", "1/0", "((((", "lambda: ",
+    "'", "\u2019", "-", "**",
+]  # fmt: skip
+texts = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"enum": ["a"]}}, "required": ["n"]}
+contexts = st.sampled_from(
+    [
+        Context(),
+        Context(
+            tools=(ToolSpec("clock", "Tells the time.", SCHEMA), ToolSpec("odd", schema={"properties": {"x": True}}))
+        ),
+        Context(output_schema=SCHEMA),
+        Context(logprobs=(float("-inf"), float("nan"), 0.0, -1.0, -2.0, -3.0, 5.0)),
+    ]
+)
+
+
+@given(texts, texts, contexts)
+@settings(max_examples=300, deadline=None)
+def test_any_answer_to_any_prompt_is_judged(response: str, prompt: str, context: Context) -> None:
+    found = StuckDetector().assess(response, prompt, context)
+    assert 0 <= found.quality <= 1
+    assert -1 <= found.gain <= 1
+    assert found.at_once <= found.stuck
+
+
+@given(texts, st.integers(1, 50))
+@settings(max_examples=100, deadline=None)
+def test_any_answer_is_read_while_it_streams(text: str, piece: int) -> None:
+    watcher = Prefix()
+    said = [watcher.feed(text[start : start + piece]) for start in range(0, len(text), piece)]
+    assert watcher.length == len(text)
+    assert watcher.reason == (said[-1] if said else "")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_megabyte_is_judged_in_bounded_time(name: str) -> None:
+    """A second is far more than it takes; what is not linear would take minutes."""
+    text = HOSTILE[name] * (1_000_000 // len(HOSTILE[name]))
+    started = time.process_time()
+    StuckDetector().assess(text, PROMPT)
+    StuckDetector().assess("It is 5.", text)
+    assert time.process_time() - started < 5

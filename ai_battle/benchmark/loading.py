@@ -68,7 +68,9 @@ class _Drawing:
         self._said = document.file.benchmark
         self._wishes = wishes
         self._scorers: dict[str, tuple[ScorerSettings, ...]] = {}
-        self.problems: list[Problem] = []
+        self.problems = [
+            Problem(("benchmark", key), "is empty") for key in ("datasets", "settings") if not getattr(self._said, key)
+        ]
         self._settings = self._multiplied()
         self._tasks = tuple(self._all_tasks())
 

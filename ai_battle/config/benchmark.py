@@ -94,11 +94,11 @@ class SuiteLimits(Section):
 class Benchmark(Section):
     """Settings that are compared on tasks."""
 
-    datasets: Listed[DatasetSettings] = Field(min_length=1, description="Where the tasks come from.")
+    datasets: Listed[DatasetSettings] = Field(description="Where the tasks come from.")
     scorers: Listed[AnyScorer] = Field(
         default=(), description="How answers are scored: the first that can read an answer. By default as the format."
     )
-    settings: Listed[SettingSettings] = Field(min_length=1, description="What is compared.")
+    settings: Listed[SettingSettings] = Field(description="What is compared.")
     repeats: Annotated[int, Field(ge=1, le=1000), AS_NUMBER] = Field(
         default=1, description="How often each setting answers each task."
     )

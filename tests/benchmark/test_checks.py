@@ -1,0 +1,224 @@
+"""What is wrong with a suite is said with its place, all at once, before any money is spent."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ai_battle.benchmark.checking import named_code
+from ai_battle.benchmark.loading import Wishes, load
+from ai_battle.core.errors import ConfigError
+
+from .suites import ALWAYS_4, KNOWS, SUMS, rows, suite
+
+FOUR = {"name": "four", "model": ALWAYS_4}
+
+
+def wrong(folder: Path, written: Mapping[str, Any]) -> str:
+    """The whole message; the suite is read from a file."""
+    (folder / "suite.yaml").write_text(yaml.safe_dump(dict(written), sort_keys=False))
+    with pytest.raises(ConfigError) as raised:
+        load(str(folder / "suite.yaml"), environment={})
+    return str(raised.value)
+
+
+def test_a_grid_is_multiplied_out_with_names_that_say_what_differs(tmp_path: Path) -> None:
+    grid = {"threshold": [0.5, 0.7], "max_retries": [1, 2]}
+    setting = {"name": "rescue", "model": ALWAYS_4, "secondary": KNOWS, "strategy": "rescue", "grid": grid}
+    loaded = load(suite(tmp_path, FOUR, setting), base=tmp_path)
+
+    assert [each.name for each in loaded.settings] == [
+        "four",
+        "rescue threshold=0.5 max_retries=1",
+        "rescue threshold=0.5 max_retries=2",
+        "rescue threshold=0.7 max_retries=1",
+        "rescue threshold=0.7 max_retries=2",
+    ]
+    helps = [each.help for each in loaded.settings if each.help]
+    assert [(help_.threshold, help_.max_retries) for help_ in helps] == [(0.5, 1), (0.5, 2), (0.7, 1), (0.7, 2)]
+    assert loaded.samples == 5 * 4
+
+
+def test_a_grid_takes_models_too(tmp_path: Path) -> None:
+    grid = {"model": ["ollama/phi4", "ollama/gemma3:1b"]}
+    loaded = load(suite(tmp_path, {"name": "local", "grid": grid}), base=tmp_path)
+
+    assert [each.name for each in loaded.settings] == ["local model=ollama/phi4", "local model=ollama/gemma3:1b"]
+
+
+def test_tasks_are_drawn_with_a_seed_and_a_larger_draw_holds_the_smaller(tmp_path: Path) -> None:
+    rows(tmp_path / "sums.jsonl", ({"id": str(n), "prompt": "2 + 2?", "reference": "4"} for n in range(100)))
+
+    def drawn(**dataset: Any) -> list[str]:
+        written = suite(tmp_path, FOUR, datasets=[{"path": "sums.jsonl", **dataset}])
+        return [task.id for task in load(written, base=tmp_path).tasks]
+
+    assert drawn(limit=3) == ["0", "1", "2"]
+    assert drawn(limit=10, seed=1) == drawn(limit=10, seed=1) != drawn(limit=10, seed=2)
+    assert set(drawn(limit=10, seed=1)) < set(drawn(limit=20, seed=1))
+    assert drawn(limit=20, seed=1) == sorted(drawn(limit=20, seed=1), key=int)
+
+
+def test_tasks_of_several_datasets_are_told_apart(tmp_path: Path) -> None:
+    rows(tmp_path / "more.jsonl", SUMS[:1])
+    written = suite(tmp_path, FOUR, datasets=[{"path": "sums.jsonl"}, {"path": "more.jsonl", "scorers": ["exact"]}])
+    loaded = load(written, base=tmp_path)
+
+    assert [task.id for task in loaded.tasks][-2:] == ["sums/s4", "more/s1"]
+    assert {name: [each.name for each in scorers] for name, scorers in loaded.scorers.items()} == {
+        "sums": ["numeric"],
+        "more": ["exact"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"name": "x"}, "suite.yaml:7:5 benchmark.settings[0].model: is missing: say which model answers"),
+        ({"name": "x", "model": "gpt-5-nonsens/q"}, "benchmark.settings[0].model: "),
+        (
+            {"name": "x", "model": "ollama/phi4", "strategy": "rescue"},
+            "settings[0].secondary: is missing: rescue needs",
+        ),
+        (
+            {"name": "x", "model": "ollama/phi4", "secondary": "gpt-4o", "strategy": "rescu"},
+            "there is no strategy 'rescu'",
+        ),
+        (
+            {"name": "x", "model": "ollama/phi4", "secondary": "ollama/q", "strategy": "takeover", "max_loops": 2},
+            "settings[0].max_loops: takeover has no such option",
+        ),
+        ({"name": "x", "modle": "ollama/phi4"}, "settings[0].modle: unknown key; did you mean 'model' or 'models'?"),
+        (
+            {"name": "x", "model": "ollama/phi4", "grid": {"treshold": [1]}},
+            "settings[0].grid.treshold: there is no such key of a setting; did you mean 'threshold'?",
+        ),
+        (
+            {"name": "x", "model": "ollama/phi4", "secondary": "ollama/q", "grid": {"threshold": [0.5, 7]}},
+            "settings[0].grid.threshold: 7",
+        ),
+        ({"name": "x", "recorded": "small"}, "no answer of 'small' is recorded for s1, s2, s3 and 1 more"),
+        ({"name": "x", "discussion": "none.yaml"}, "settings[0].discussion: there is no file"),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else value[:40],
+)
+def test_a_setting_that_can_not_be_is_found(tmp_path: Path, setting: dict[str, Any], message: str) -> None:
+    assert message in wrong(tmp_path, suite(tmp_path, setting))
+
+
+def test_a_suite_without_settings_or_datasets_is_found(tmp_path: Path) -> None:
+    assert "benchmark.settings: is empty" in wrong(tmp_path, suite(tmp_path))
+    assert "benchmark.datasets: is empty" in wrong(tmp_path, suite(tmp_path, FOUR, datasets=[]))
+
+
+def test_two_settings_of_one_name_are_found(tmp_path: Path) -> None:
+    assert "'four' is the name of another setting already" in wrong(tmp_path, suite(tmp_path, FOUR, FOUR))
+
+
+def test_a_recorded_model_is_not_asked_twice(tmp_path: Path) -> None:
+    """It has one answer: what it would say to a second try, nobody knows."""
+    answers = [{"id": "1", "prompt": "?", "small_response": "4", "large_response": "4", "small_correct": True}]
+    rows(tmp_path / "answers.jsonl", answers)
+    setting = {
+        "name": "x",
+        "recorded": "small",
+        "secondary": "recorded/large",
+        "strategy": "takeover",
+        "max_retries": 2,
+    }
+    said = wrong(tmp_path, {"benchmark": {"datasets": {"path": "answers.jsonl"}, "settings": setting}})
+
+    assert "settings[0].max_retries: a recorded model has one answer to each task: it can only be 1" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "benchmark.datasets[0].path: sums.jsonl holds no tasks"),
+        ('{"id": "a"}\n', "sums.jsonl:1: the field 'prompt' is missing"),
+        ('{"prompt": "x", "reference": "1"}\n\n{"prompt": ""}\n', "sums.jsonl:3: the field 'prompt' is empty"),
+        ('{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n', "the tasks 1 and 2 have the same id 'a'"),
+        ('{"prompt": "x"\n', "sums.jsonl:1: no JSON"),
+        ("[1, 2]\n", "sums.jsonl:1: a JSON list, not an object"),
+        ('{"prompt": "x", "tools": 1}\n', "sums.jsonl:1: tools must be a list"),
+        ('{"id": "a", "prompt": "x"}\n', "numeric needs a reference, which is missing in sums: task 1 (a)"),
+        (
+            '{"id": "a", "prompt": "x", "reference": "blue"}\n',
+            "numeric needs a number as its reference, which is 'blue', which is missing in sums: task 1 (a)",
+        ),
+    ],
+)
+def test_a_dataset_with_a_fault_is_found_with_its_line(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "sums.jsonl").write_text(content)
+
+    assert message in wrong(tmp_path, suite(tmp_path, FOUR))
+
+
+def test_a_dataset_that_is_not_there_or_no_text_is_found(tmp_path: Path) -> None:
+    assert "there is no file" in wrong(tmp_path, suite(tmp_path, FOUR, datasets=[{"path": "none.jsonl"}]))
+    (tmp_path / "bad.jsonl").write_bytes(b'{"prompt": "\xff\xfe"}\n')
+    assert "bad.jsonl is not text in UTF-8" in wrong(tmp_path, suite(tmp_path, FOUR, datasets=[{"path": "bad.jsonl"}]))
+
+
+@pytest.mark.parametrize(
+    ("scorers", "message"),
+    [
+        (["numerik"], "scorers has no 'numerik'; did you mean 'numeric'?"),
+        ([{"name": "numeric", "tolerence": 1}], "numeric has no option 'tolerence'; did you mean 'tolerance'?"),
+        ([{"name": "numeric", "tolerance": 7}], "tolerance is a share from 0 to 1, not 7"),
+        ([{"name": "regex", "pattern": "("}], "is no regular expression"),
+        (["judge"], "judge needs a model: write {name: judge, model: gpt-4o}"),
+        (["python_tests"], "python_tests needs tests, which is missing in sums: task 1 (s1), task 2 (s2)"),
+        (["tool_calls"], "tool_calls needs a reference that is a list of calls"),
+        ([], "benchmark.scorers: is missing: how are the answers to sums scored?"),
+    ],
+)
+def test_a_scorer_without_what_it_needs_is_found(tmp_path: Path, scorers: list[Any], message: str) -> None:
+    assert message in wrong(tmp_path, suite(tmp_path, FOUR, scorers=scorers))
+
+
+def test_a_limit_of_dollars_asks_for_prices_that_are_not_known(tmp_path: Path) -> None:
+    """Also for that of a judge; what runs here is free."""
+    providers = {"mine": {"base_url": "https://models.example.org/v1", "api_key": "k"}}
+    written = suite(tmp_path, FOUR, {"name": "x", "model": "mine/big"}, providers=providers, limits={"cost_usd": 1})
+    assert (
+        "benchmark.limits.cost_usd: can't be kept: the price of mine/big is not known; add it: "
+        "prices: {mine/big: {input: 1, output: 2}}"
+    ) in wrong(tmp_path, written)
+
+    judged = suite(tmp_path, FOUR, scorers=[{"name": "judge", "model": "mine/big"}], providers=providers)
+    judged["benchmark"]["limits"] = {"cost_usd": 1}
+    assert "the price of mine/big is not known" in wrong(tmp_path, judged)
+
+    written["prices"] = {"mine/big": {"input": 1, "output": 2}}
+    assert load(written, base=tmp_path).samples == 8
+
+
+def test_an_executor_that_is_not_there_is_found(tmp_path: Path) -> None:
+    assert "benchmark.executor: executors has no 'rey'" in wrong(tmp_path, suite(tmp_path, FOUR, executor="rey"))
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    said = wrong(tmp_path, suite(tmp_path, {"name": "a"}, {"name": "b"}, scorers=["numerik"], repeats=0))
+
+    assert [line.split()[1] for line in said.splitlines()] == [
+        "benchmark.scorers[0]:",
+        "benchmark.settings[0].model:",
+        "benchmark.settings[1].model:",
+        "benchmark.repeats:",
+    ]
+
+
+def test_code_that_a_suite_names_is_known_without_running_it(tmp_path: Path) -> None:
+    (tmp_path / "evil.py").write_text("raise SystemExit('was imported')")
+    settings: list[dict[str, Any]] = [FOUR, {"name": "x", "model": "json.decoder/x"}]
+    settings.append({"name": "y", "model": ALWAYS_4, "secondary": KNOWS, "strategy": "my.strategy"})
+    loaded = load(suite(tmp_path, *settings), base=tmp_path)
+
+    assert named_code(loaded) == ("my.strategy", "json.decoder")
+
+
+def test_fewer_tasks_can_be_wished_for(tmp_path: Path) -> None:
+    assert len(load(suite(tmp_path, FOUR), Wishes(limit=2), base=tmp_path).tasks) == 2

@@ -79,7 +79,8 @@ def written(pair: Help) -> list[str]:
 
 def _owners(key: str) -> str:
     """The end of an error message: the strategies that have the option."""
-    return f"; it is one of {', '.join(name for name in names() if key in _keys(factory(name)))}"
+    owners = [name for name in names() if key in _keys(factory(name))]
+    return f"; it is one of {', '.join(owners)}" if owners else "; no strategy that comes with ai-battle has it"
 
 
 def _keys(make: Callable[..., Any]) -> Iterator[str]:

@@ -48,6 +48,7 @@ OTHER = {"secondary": SCRIPTED}
         ({"primary": "Ada"}, ".secondary: is missing: rescue needs the model that helps"),
         ({"primary": "Ada", "samples": 3, **OTHER}, ".samples: rescue has no such option; it is one of vote"),
         ({"primary": "Ada", "max_loops": 3, **OTHER}, ".max_loops: rescue has no such option; it is one of boost"),
+        ({"primary": "Ada", "judge": "Bob", **OTHER}, ".judge: rescue has no such option; no strategy that comes with"),
         ({"primary": "Ada", "strategy": "peer", "peers": ["ollama-phi4"]}, ".peers[0]: 'Ada' answers already"),
         ({"primary": "Ada", "strategy": "cascade", "models": ["Bob", "Ada"]}, ".models[1]: 'Ada' answers already"),
         ({"primary": "Ada", "options": {"patience": 3}, **OTHER}, ".options: rescue has no option 'patience'"),

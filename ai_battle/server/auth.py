@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hmac import compare_digest
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -78,17 +79,18 @@ def _bearer(headers: Mapping[str, str]) -> str:
 def _check_is_local(headers: Mapping[str, str]) -> None:
     """A web page can make a browser ask us: by a name of its own that leads here, or from its own origin."""
     host = headers.get("host", "")
-    if not is_loopback(_hostname(f"//{host}")):
+    if not _leads_here(f"//{host}"):
         raise Denied(403, f"Without keys only this machine may ask, by its own name, not by {host[:100]!r}.")
     origin = headers.get("origin")
-    if origin is not None and _is_web(origin) and not is_loopback(_hostname(origin)):
+    if origin is not None and _is_web(origin) and not _leads_here(origin):
         raise Denied(403, f"Without keys, pages of {origin[:100]!r} may not ask.")
 
 
-def _hostname(address: str) -> str:
+@lru_cache
+def _leads_here(address: str) -> bool:
     with suppress(ValueError):
-        return urlsplit(address).hostname or ""
-    return ""
+        return is_loopback(urlsplit(address).hostname or "")
+    return False
 
 
 def _is_web(origin: str) -> bool:

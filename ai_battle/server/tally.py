@@ -1,9 +1,9 @@
 """What one request came to, counted while it is answered."""
 
 from dataclasses import dataclass, field
+from secrets import token_hex
 from time import perf_counter
 from traceback import walk_tb
-from uuid import uuid4
 
 from ..core.errors import AIBattleError, Unreachable
 from ..core.events import AttemptFailed, Event, ModelReplied
@@ -25,7 +25,7 @@ class Tally:
     """
 
     api: str
-    request_id: str = field(default_factory=lambda: f"req_{uuid4().hex[:24]}")
+    request_id: str = field(default_factory=lambda: f"req_{token_hex(12)}")
     started: float = field(default_factory=perf_counter)
     holder: Holder = ANYBODY
     route: Route | None = None

@@ -6,9 +6,22 @@ import time
 from collections.abc import Iterator
 from contextlib import chdir
 from functools import partial
+from pathlib import Path
 from statistics import median
 
-from . import _bare, _benchmarking, _detecting, _dialects, _dispatching, _memory, _ours, _sandboxed, _starting, _writing
+from . import (
+    _bare,
+    _benchmarking,
+    _detecting,
+    _dialects,
+    _dispatching,
+    _memory,
+    _ours,
+    _sandboxed,
+    _starting,
+    _sweeping,
+    _writing,
+)
 from ._comparing import HEADER, Cost, compared, milliseconds, of_times, of_wall
 from ._server import server
 from ._serving import serving
@@ -130,6 +143,12 @@ def detecting() -> None:
         compared(f"cpu, judging {name}, 1 MB to 50 kB", large, small, rounds=3)
 
 
+def sweeps() -> None:
+    """Wall time of a grid of 48 settings over 200 recorded answers, against reading their file; assessed before."""
+    ours, reading = map(of_wall, _sweeping.works(Path.cwd()))
+    compared("wall, 48 settings by 200 answers", ours, reading)
+
+
 BOTH = (_ours.discussions, _bare.discussions)
 BENCHMARKS = {
     work.__name__: work
@@ -146,6 +165,7 @@ BENCHMARKS = {
         sandbox,
         serving,
         benchmarks,
+        sweeps,
         writing,
         detecting,
     )

@@ -1,0 +1,86 @@
+"""What help brings: of an order of answers, of the samples of a setting, and by signal."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ai_battle.benchmark.cascade import NO_ADVANTAGE, TOO_FEW, by_signal, helped, order, per_rescued
+from ai_battle.benchmark.summing import summarised
+
+from . import results as made
+
+#            first answers, last answers, got help: of ten, four are helped, two rescued, one spoilt
+TEN = ("xxxxx.....", "xxxx.xx...", "....xxxx..")
+
+
+def test_an_order_that_knows_what_is_wrong_recovers_the_advantage_first() -> None:
+    small, large = [1.0] * 6 + [0.0] * 4, [1.0] * 10
+    knows = order([1 - each for each in small], small, large)
+    assert (knows.small, knows.large, knows.auroc) == (0.6, 1.0, 1.0)
+    assert knows.apgr == pytest.approx(0.8)
+    assert [knows.cpt50, knows.cpt80] == pytest.approx([0.2, 0.32])
+    assert knows.apgr_low is not None
+    assert knows.apgr_low <= 0.8 <= (knows.apgr_high or 0)
+    assert knows.curve[0] == (0.0, 0.6)
+    assert knows.curve[-1] == (1.0, 1.0)
+
+
+def test_an_order_that_knows_nothing_recovers_in_proportion() -> None:
+    blind = order([0.0] * 10, [1.0] * 6 + [0.0] * 4, [1.0] * 10)
+    assert [blind.apgr, blind.cpt50, blind.cpt80] == pytest.approx([0.5, 0.5, 0.8])
+
+
+def test_a_large_model_without_an_advantage_has_no_measures_and_it_is_said() -> None:
+    found = order(range(10), [1.0] * 10, [1.0, 0.0] * 5)
+    assert (found.apgr, found.cpt50, found.note) == (None, None, NO_ADVANTAGE)
+
+
+def test_a_few_tasks_are_not_measured() -> None:
+    assert order([1, 2], [0, 1], [1, 1]).note == TOO_FEW
+
+
+def test_help_is_counted_by_what_it_did_to_the_answers() -> None:
+    found = helped(made.helped(*TEN))
+    assert found is not None
+    assert (found.rate, found.rescued, found.spoilt, found.wasted) == (0.4, 2, 1, 4)
+    assert found.wasted_usd == pytest.approx(0.004)
+    assert found.rate_interval == pytest.approx((0.168, 0.687), abs=0.001)
+
+
+def test_help_is_a_rate_of_tasks_where_there_are_repeats() -> None:
+    twice = [replace(sample, repeat=n) for n in range(2) for sample in made.helped(*TEN)]
+    found = helped(twice)
+    assert found is not None
+    assert found.rate == 0.4
+    assert found.rate_interval == pytest.approx((0.168, 0.687), abs=0.001), "as ten tasks, not as twenty"
+
+
+def test_signals_tell_in_how_many_answers_they_spoke_and_what_became_of_those() -> None:
+    doubtful = next(each for each in by_signal(made.helped(*TEN)) if each.signal == "doubtful")
+    assert (doubtful.spoke, doubtful.helped, doubtful.rescued) == (4, 4, 2)
+    assert [doubtful.wrong, doubtful.wrong_else] == pytest.approx([0.75, 2 / 6])
+    assert doubtful.wasted_usd == pytest.approx(0.004)
+
+
+def test_what_a_rescued_answer_costs_is_not_invented() -> None:
+    assert per_rescued(0.4, 2) == 0.2
+    assert per_rescued(0.4, 0) is None
+    assert per_rescued(None, 2) is None
+
+
+def test_dollars_per_rescued_answer_are_those_beyond_the_small_model_alone(tmp_path: Path) -> None:
+    samples = [*made.scored("small", [1.0] * 5 + [0.0] * 5), *made.scored("large", [1.0] * 10, 0.01)]
+    store = made.results(
+        tmp_path / "r",
+        {"small": made.SMALL, "helped": made.HELPED, "large": made.LARGE},
+        [*samples, *made.helped(*TEN)],
+    )
+    [row] = [row for row in summarised(store).settings if row.name == "helped"]
+    assert row.usd_per_rescued == pytest.approx(4 * 0.01 / 2)
+    assert row.order is not None
+    assert (row.order.small, row.order.large) == (0.5, 1.0)
+    assert row.apgr is not None
+    assert not math.isnan(row.apgr)
+    store.close()

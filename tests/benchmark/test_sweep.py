@@ -1,0 +1,179 @@
+"""Settings that were not run: exact where recorded answers settle them, and said to be unknown where they do not."""
+
+import gzip
+import importlib.util
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.benchmark.datasets.recorded import create
+from ai_battle.benchmark.statistics import wilson
+from ai_battle.benchmark.sweep import (
+    BOUNDED,
+    EXACT,
+    UNKNOWN,
+    Given,
+    Judged,
+    Policy,
+    Replayed,
+    baselines,
+    grid,
+    recorded,
+    sweep,
+)
+
+from .suites import played
+
+CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
+SHIPPED = Path(__file__).parents[2] / "configs/benchmarks/data/gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz"
+PRICES = {"recorded/small": {"input": 1, "output": 1}, "recorded/large": {"input": 10, "output": 30}}
+
+
+def item(name: str, small: float, large: float, quality: float, *, at_once: bool = False) -> Replayed:
+    gain = 1 - quality
+    mine = Judged(Given("small", small, 0.001, 1.0), quality, gain, at_once)
+    return Replayed(name, mine, Judged(Given("large", large, 0.01, 3.0), 0.9, 0.1, at_once=False))
+
+
+FOUR = [
+    item("good", 1, 1, 0.9),
+    item("poor", 0, 1, 0.5),
+    item("poorer", 0, 1, 0.2),
+    item("broken", 0, 0, 0.1, at_once=True),
+]
+
+
+def test_taking_over_below_a_threshold_is_exact() -> None:
+    [found] = sweep(FOUR, [Policy("takeover", 0.4)])
+    assert (found.quality, found.help_rate, found.unknown) == (0.5, 0.5, 0)
+    assert found.cost_per_task == pytest.approx((2 * 0.001 + 2 * 0.011) / 4)
+    assert found.seconds == pytest.approx((2 * 1 + 2 * 4) / 4)
+    assert found.interval == wilson(2, 4)
+    assert set(found.status.values()) == {EXACT}
+
+
+def test_what_fails_a_hard_check_is_taken_over_below_any_threshold() -> None:
+    [found] = sweep(FOUR, [Policy("takeover", 0.0)])
+    assert found.help_rate == 0.25
+
+
+def test_a_second_try_was_never_recorded_so_only_bounds_are_told() -> None:
+    """The broken answer is not tried again, so it is known."""
+    [found] = sweep(FOUR, [Policy("takeover", 0.6, max_retries=2)])
+    assert (found.quality, found.help_rate, found.interval, found.cost_per_task) == (None, None, None, None)
+    assert (found.unknown, found.least, found.most) == (2, 0.25, 0.75)
+    assert set(found.status.values()) == {BOUNDED}
+
+
+def test_retries_change_nothing_where_none_would_be_made() -> None:
+    [once, often] = sweep(FOUR, [Policy("takeover", 0.0, 1), Policy("takeover", 0.0, 5)])
+    assert (often.quality, often.help_rate, often.status) == (once.quality, once.help_rate, once.status)
+
+
+def test_rescue_needs_an_answer_after_the_advice_and_yet_its_help_rate_is_known() -> None:
+    [found] = sweep(FOUR, [Policy("rescue", 0.6)])
+    assert (found.help_rate, found.status["help_rate"]) == (0.75, EXACT)
+    assert (found.quality, found.status["quality"]) == (None, BOUNDED)
+    assert (found.least, found.most) == (0.25, 1.0)
+
+
+def test_a_help_rate_takes_those_with_the_most_to_gain() -> None:
+    [found] = sweep(FOUR, [Policy("takeover", help_rate=0.5)])
+    assert (found.help_rate, found.quality) == (0.5, 0.5), "the broken one and the poorest"
+
+
+def test_a_cascade_keeps_a_poor_answer_when_the_large_one_is_broken() -> None:
+    poor = Judged(Given("small", 1.0), 0.5, 0.5, at_once=False)
+    broken = Judged(Given("", 0.0), 0.0, 0.5, at_once=True)
+    took, kept = sweep([Replayed("t", poor, broken)], [Policy("takeover", 0.7), Policy("cascade", 0.7)])
+    assert (took.quality, kept.quality) == (0.0, 1.0)
+
+
+def test_costs_that_were_not_recorded_are_not_invented() -> None:
+    bare = Judged(Given("small", 1.0), 0.9, 0.1, at_once=False)
+    [found] = sweep([Replayed("t", bare, bare)], [Policy()])
+    assert (found.quality, found.cost_per_task, found.status["cost_per_task"]) == (1.0, None, UNKNOWN)
+
+
+def test_nothing_recorded_is_nothing_swept() -> None:
+    assert sweep([], grid()) == []
+
+
+@pytest.mark.parametrize("strategy", ["takeover", "cascade"])
+@pytest.mark.parametrize("threshold", [0.5, 0.9])
+def test_what_is_swept_is_what_a_run_comes_to(tmp_path: Path, strategy: Any, threshold: float) -> None:
+    """The real strategy, played over the same recorded answers: quality, help rate and cost."""
+    with gzip.open(SHIPPED, "rt", encoding="utf-8") as lines:
+        (tmp_path / "few.jsonl").write_text("".join(line for _, line in zip(range(40), lines, strict=False)))
+    pair = {"recorded": "small", "secondary": "recorded/large", "strategy": strategy, "threshold": threshold}
+    settings = [
+        {"name": "pair", **pair},
+        {"name": "small", "recorded": "small"},
+        {"name": "large", "recorded": "large"},
+    ]
+    written = {"benchmark": {"datasets": [{"path": "few.jsonl"}], "settings": settings}, "prices": PRICES}
+    _, samples = played(tmp_path, written)
+
+    ran = [sample for key, sample in samples.items() if key.setting == "pair"]
+    [found] = sweep(recorded(create().read(tmp_path / "few.jsonl")), [Policy(strategy, threshold)])
+    assert found.help_rate == sum(sample.helped for sample in ran) / 40
+    assert found.quality == pytest.approx(sum(sample.score.value or 0 for sample in ran) / 40)
+    assert found.help_rate > 0
+
+
+def test_random_and_the_oracle_are_the_baselines_on_a_small_sample() -> None:
+    tasks = [task for _, task in zip(range(100), create().read(SHIPPED), strict=False)]
+    found = baselines(recorded(tasks))
+    assert found["random"]["apgr"] == pytest.approx(0.5)
+    assert [found["random"][name] for name in ("cpt50", "cpt80")] == pytest.approx([0.5, 0.8])
+    assert found["oracle"]["auroc"] == 1.0
+    apgr = {name: each["apgr"] or 0.0 for name, each in found.items()}
+    assert apgr["oracle"] > apgr["detector: quality"] > apgr["random"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
+@pytest.mark.parametrize("pair", ["gsm8k.mixtral-8x7b.gpt-4-1106", "gsm8k.qwen2-7b.claude-3.5-sonnet"])
+def test_baselines_of_recorded_pairs_are_those_of_the_definitions(pair: str) -> None:
+    """Against the measures that came with the answers."""
+    pytest.importorskip("numpy", reason="needs NumPy: pip install 'ai-battle[stats]'")
+    spec = importlib.util.spec_from_file_location("metrics", CORPUS / "metrics.py")
+    assert spec
+    assert spec.loader
+    metrics = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(metrics)
+    items = recorded(create().read(CORPUS / f"{pair}.jsonl.gz"))
+    small, large = ([getattr(each, of).given.score for each in items] for of in ("small", "large"))
+    scores = {
+        "random": [0.0] * len(items),
+        "length": [float(len(each.small.given.text)) for each in items],
+        "oracle": [1 - score for score in small],
+        "detector: quality": [1 - each.small.quality for each in items],
+    }
+    found = baselines(items)
+    for name, each in scores.items():
+        theirs = metrics.allm(each, small, large)
+        assert {key: found[name][key] for key in ("auroc", "apgr", "cpt50", "cpt80")} == pytest.approx(
+            {key: theirs[key] for key in ("auroc", "apgr", "cpt50", "cpt80")}, abs=1e-9
+        )
+    apgr = {name: each["apgr"] or 0.0 for name, each in found.items()}
+    assert apgr["random"] == pytest.approx(0.5)
+    assert max(apgr, key=apgr.__getitem__) == "oracle"
+    assert apgr["detector: quality"] > max(apgr["length"], apgr["random"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
+def test_baselines_are_near_those_that_were_measured_on_other_questions_of_the_same_pair() -> None:
+    """Mixtral-8x7B and GPT-4 on GSM8K: the figures that came with the answers, of questions that were kept back."""
+    found = baselines(recorded(create().read(CORPUS / "gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz")))
+    measured = {
+        "random": {"auroc": 0.50, "apgr": 0.50, "cpt50": 0.50, "cpt80": 0.80},
+        "length": {"auroc": 0.57, "apgr": 0.53, "cpt50": 0.42, "cpt80": 0.83},
+        "oracle": {"auroc": 1.0, "apgr": 0.982, "cpt50": 0.14, "cpt80": 0.22},
+    }
+    for name, figures in measured.items():
+        assert found[name] == pytest.approx(figures, abs=0.06), name

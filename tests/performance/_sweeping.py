@@ -1,0 +1,35 @@
+"""Offline sweeps: 48 settings over 200 recorded answers, against reading these answers from their file."""
+
+import gzip
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+from ai_battle.benchmark.datasets.recorded import create
+from ai_battle.benchmark.sweep import Replayed, grid, recorded, sweep
+
+ANSWERS = Path(__file__).parents[2] / "configs/benchmarks/data/gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz"
+ITEMS = 200
+
+
+def works(folder: Path) -> tuple[Callable[[], None], Callable[[], None]]:
+    """The sweep of answers that were assessed before, and reading them."""
+    path = _few(folder)
+    items = recorded(create().read(path))
+    return lambda: _swept(items), lambda: _read(path)
+
+
+def _few(folder: Path) -> Path:
+    path = folder / "few.jsonl.gz"
+    with gzip.open(ANSWERS, "rt", encoding="utf-8") as lines, gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(islice(lines, ITEMS))
+    return path
+
+
+def _swept(items: list[Replayed]) -> None:
+    found = sweep(items, grid())
+    assert (len(found), found[0].count) == (48, ITEMS)
+
+
+def _read(path: Path) -> None:
+    assert sum(1 for _ in create().read(path)) == ITEMS

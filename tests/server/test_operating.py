@@ -106,11 +106,12 @@ async def test_boost_loops_are_counted_by_their_outcome_and_told_in_headers(fake
 
 
 async def test_headers_tell_the_route_the_cost_and_an_id(fakes: FakeProviders, tmp_path: Path) -> None:
+    heads = []
     async with serving(fakes, written(tmp_path)) as address, aiohttp.ClientSession(address, headers=TEAM) as session:
-        heads = [
-            (await session.post("/v1/messages", json={"model": "large", **HELLO, "stream": stream})).headers
-            for stream in (False, True)
-        ]
+        for stream in (False, True):
+            async with session.post("/v1/messages", json={"model": "large", **HELLO, "stream": stream}) as answer:
+                await answer.read()
+                heads.append(answer.headers)
 
     assert float(heads[0]["x-ai-battle-cost-usd"]) > 0
     assert "x-ai-battle-helped" not in heads[0]

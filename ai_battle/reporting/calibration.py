@@ -8,6 +8,7 @@ from ..collaboration.measures import curve, mean
 from ._markup import Html, tag
 
 SHARES = 20
+LETTERS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def chart(report: Report, rate: float) -> Html:
     frame = _Frame(min(values), max(values))
     band = tag("polygon", points=frame.band(report), class_="band")
     drawn = (tag("polyline", points=frame.points(line.quality), class_=f"line {line.name}") for line in found)
-    names = (tag("text", line.name, x=648, y=frame.y(line.quality[-3]) - 4, class_=line.name) for line in found[:3])
+    names = (tag("text", line.name, x=648, y=y, class_=line.name) for line, y in frame.beside(found))
     mark = tag("line", x1=frame.x(rate), x2=frame.x(rate), y1=10, y2=310, class_="mark")
     return tag("svg", band, *drawn, *names, mark, *frame.axes(), viewBox="0 0 720 350", role="img")
 
@@ -79,6 +80,13 @@ class _Frame:
         above = [f"{self.x(p.help_rate)},{self.y(p.high)}" for p in report.curve]
         below = [f"{self.x(p.help_rate)},{self.y(p.low)}" for p in reversed(report.curve)]
         return " ".join((*above, *below))
+
+    def beside(self, lines: Sequence[Line]) -> Iterator[tuple[Line, float]]:
+        """Where the name of each line stands, near its end and below the one above it."""
+        free = 0.0
+        for line in sorted(lines, key=lambda line: line.quality[-3], reverse=True):
+            free = max(self.y(line.quality[-3]), free + LETTERS)
+            yield line, free
 
     def axes(self) -> Iterator[Html]:
         for part in range(0, 101, 20):

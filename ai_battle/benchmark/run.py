@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,10 @@ NO_TERMS = Terms()
 
 def begin(suite: Suite, folder: Path) -> Store:
     """New results, with all that is needed to go on with them, the suite last; raises `JournalError`."""
-    store = Store.create(folder)
-    try:
-        hide = suite.document.expansion.hide
-        settings = {setting.name: each_text(described(setting), hide) for setting in suite.settings}
+    hide = suite.document.expansion.hide
+    settings = {setting.name: each_text(described(setting), hide) for setting in suite.settings}
+    with ExitStack() as undoing:
+        store = undoing.enter_context(closing(Store.create(folder)))
         store.begin(suite.tasks, settings)
         store.set_fact("name", suite.name)
         store.set_fact("repeats", suite.said.repeats)
@@ -49,24 +50,20 @@ def begin(suite: Suite, folder: Path) -> Store:
         begun = folder / f"{SUITE_FILE}.part"
         begun.write_text(suite.document.resolved(), encoding="utf-8")
         begun.replace(folder / SUITE_FILE)
-    except BaseException:
-        store.close()
-        raise
+        undoing.pop_all()
     return store
 
 
 def reopened(folder: Path, wishes: Wishes) -> tuple[Suite, Store]:
     """The suite of results as it was begun, and the results to go on with; raises `ConfigError`, `JournalError`."""
-    store = Store.open(folder, to_write=True)
-    try:
+    with ExitStack() as undoing:
+        store = undoing.enter_context(closing(Store.open(folder, to_write=True)))
         if not (folder / SUITE_FILE).is_file():
             raise JournalError(f"{folder} was not begun: it has no {SUITE_FILE}. Remove it, and run the suite again.")
         suite = load(str(folder / SUITE_FILE), replace(wishes, tasks=tuple(store.tasks())))
         if [setting.name for setting in suite.settings] != [*store.settings()]:
             raise ConfigError(f"{folder / SUITE_FILE} has other settings than the results; run it as a new benchmark.")
-    except BaseException:
-        store.close()
-        raise
+        undoing.pop_all()
     return suite, store
 
 

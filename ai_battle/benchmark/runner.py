@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from time import monotonic
 from typing import Literal
 
@@ -93,11 +94,10 @@ class Runner:
 
     def _jobs(self, finished: set[Key]) -> Iterator[tuple[Key, Task]]:
         """All settings answer a task before the next one comes, so that they can be compared whenever a run ends."""
-        for repeat in range(self._suite.said.repeats):
-            for task in self._suite.tasks:
-                for setting in self._suite.settings:
-                    if (key := Key(setting.name, task.id, repeat)) not in finished:
-                        yield key, task
+        suite = self._suite
+        for repeat, task, setting in product(range(suite.said.repeats), suite.tasks, suite.settings):
+            if (key := Key(setting.name, task.id, repeat)) not in finished:
+                yield key, task
 
     async def _play(self, jobs: Iterator[tuple[Key, Task]]) -> None:
         while not self._reason and (job := next(jobs, None)):

@@ -61,13 +61,16 @@ def csv_rows(path: Path) -> Iterator[Row]:
     with _opened(path) as file:
         reader = csv.DictReader(file, dialect=_dialect(file))
         try:
-            for values in reader:
-                place = f"{path.name}:{reader.line_num}"
-                if None in values:
-                    raise ConfigError(f"{place}: more fields than the {len(reader.fieldnames or ())} of the first line")
-                yield Row(values, place, reader.line_num)
+            yield from (_record(values, reader, path) for values in reader)
         except csv.Error as error:
             raise ConfigError(f"{path.name}:{reader.line_num}: {error}") from error
+
+
+def _record(values: dict[str | Any, Any], reader: "csv.DictReader[str]", path: Path) -> Row:
+    place = f"{path.name}:{reader.line_num}"
+    if None in values:
+        raise ConfigError(f"{place}: more fields than the {len(reader.fieldnames or ())} of the first line")
+    return Row(values, place, reader.line_num)
 
 
 def first_object(path: Path) -> Mapping[str, Any] | None:

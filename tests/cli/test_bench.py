@@ -1,0 +1,154 @@
+"""`ai-battle bench` as it is typed."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+from ai_battle.benchmark.store import Store
+from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite
+
+from .conftest import Run
+
+SETTINGS = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
+
+
+def written(folder: Path, **more: object) -> None:
+    (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, *SETTINGS, **more), sort_keys=False))
+
+
+def test_a_run_shows_a_forecast_its_progress_and_a_table(ai_battle: Run, folder: Path) -> None:
+    written(folder)
+    shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
+
+    assert shown.code == 0
+    assert shown.err.splitlines()[0] == "8 samples, about $0.00"
+    assert shown.err.splitlines()[-1].startswith("8/8 samples (100 %), 0:00, $0.00 spent")
+    assert any(line.startswith("knows") and "100.0 %" in line for line in shown.lines)
+    assert any(line.startswith("four") and "25.0 %" in line for line in shown.lines)
+    assert {path.name for path in (folder / "out").iterdir()} >= {"results.sqlite", "suite.yaml", "report.html"}
+
+
+def test_a_run_as_json_is_one_document(ai_battle: Run, folder: Path) -> None:
+    written(folder)
+    shown = ai_battle("bench", "run", "suite.yaml", "--out", "out", "--json")
+    said = json.loads(shown.out)
+
+    assert said["results"] == "out"
+    assert {row["name"]: row["quality"] for row in said["settings"]} == {"knows": 1.0, "four": 0.25}
+
+
+def test_a_dry_run_calls_nobody_and_leaves_nothing(ai_battle: Run, folder: Path) -> None:
+    written(folder)
+    shown = ai_battle("bench", "run", "suite.yaml", "--dry-run", "--json")
+
+    assert shown.code == 0
+    assert json.loads(shown.out)["samples"] == 8
+    assert sorted(path.name for path in folder.iterdir() if path.name != "cache") == ["suite.yaml", "sums.jsonl"]
+
+
+def test_fewer_tasks_and_changed_keys(ai_battle: Run, folder: Path) -> None:
+    written(folder)
+    shown = ai_battle(
+        "bench", "run", "suite.yaml", "--limit", "1", "--set", "benchmark.repeats=3", "--out", "out", "--json"
+    )
+
+    assert shown.code == 0
+    store = Store.open(folder / "out")
+    assert sorted(store.finished()) == [(name, "s1", n) for name in ("four", "knows") for n in range(3)]
+    store.close()
+
+
+def test_results_are_resumed_by_their_folder_alone(ai_battle: Run, folder: Path) -> None:
+    """The suite and the dataset may be gone meanwhile; what is finished stays as it is."""
+    written(folder)
+    assert ai_battle("bench", "run", "suite.yaml", "--out", "out").code == 0
+    (folder / "suite.yaml").unlink()
+    (folder / "sums.jsonl").write_text("{}\n")
+    shown = ai_battle("bench", "resume", "out")
+
+    assert shown.code == 0, shown.err
+    assert any(line.startswith("knows") for line in shown.lines)
+
+
+def test_a_suite_that_is_wrong_is_misused(ai_battle: Run, folder: Path) -> None:
+    written(folder, scorers=["numerik"])
+    shown = ai_battle("bench", "run", "suite.yaml")
+
+    assert shown.code == 2
+    assert "benchmark.scorers[0]: scorers has no 'numerik'; did you mean 'numeric'?" in shown.err
+    assert ai_battle("bench", "run", "no-such-suite").code == 2
+
+
+def test_a_limit_that_stops_a_run_is_said_with_the_way_on(ai_battle: Run, folder: Path) -> None:
+    dear = {"name": "dear", "model": {"type": "scripted/dear", "script": ["It is 4."]}}
+    text = yaml.safe_dump(suite(folder, dear, prices={"scripted/dear": {"input": 1000, "output": 1000}}))
+    (folder / "suite.yaml").write_text(text)
+    shown = ai_battle("bench", "run", "suite.yaml", "--out", "out", "--max-cost", "0.01")
+
+    assert shown.code == 1
+    assert "Stopped by the limit of $0.01" in shown.err
+    assert "ai-battle bench resume out --max-cost USD" in shown.err
+    assert ai_battle("bench", "resume", "out", "--max-cost", "1000").code == 0
+
+
+def test_code_that_a_suite_names_is_not_run_without_trust(ai_battle: Run, folder: Path) -> None:
+    named = {"name": "x", "model": "json.decoder/x"}
+    (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, named)))
+    shown = ai_battle("bench", "run", "suite.yaml")
+
+    assert shown.code == 2
+    assert "runs code of its own (json.decoder). If you know it, say so: --trust" in shown.err
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(folder: Path) -> None:
+    slow = {"name": "slow", "model": {"type": "scripted", "script": [{"say": "4", "delay": 0.2}]}}
+    (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, slow, repeats=50, concurrency=1)))
+    command = [sys.executable, "-m", "ai_battle", "bench", "run", "suite.yaml", "--out", "out"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        while not finished(folder / "out"):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+
+    assert process.returncode == 130, said
+    assert "Interrupted; go on with: ai-battle bench resume out" in said
+    assert 0 < finished(folder / "out") < len(SUMS) * 50
+
+
+def test_on_a_terminal_one_line_tells_how_far_it_is(folder: Path) -> None:
+    written(folder, limits={"cost_usd": 1})
+    main, terminal = pty.openpty()
+    command = [sys.executable, "-m", "ai_battle", "bench", "run", "suite.yaml", "--out", "out"]
+    with subprocess.Popen(command, cwd=folder, stderr=terminal, stdout=subprocess.DEVNULL):
+        os.close(terminal)
+        said = b""
+        while chunk := _read(main):
+            said += chunk
+    os.close(main)
+
+    last = said.decode().rpartition("\r\x1b[2K")[2]
+    assert last.startswith("8/8 samples (100 %), 0:00, $0.00 of $1.00 spent")
+
+
+def finished(results: Path) -> int:
+    if not (results / "suite.yaml").exists():
+        return 0
+    store = Store.open(results)
+    try:
+        return len(store.finished())
+    finally:
+        store.close()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""

@@ -1,6 +1,7 @@
 """What decides that a model is stuck, as a file says."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def _calibration(written: Any, base: Path) -> Calibration:
         return Calibration.of_json(written)
     if not isinstance(written, str):
         raise ConfigError("calibration must be the path of a file or what `ai-battle calibrate` prints.")
-    path = base / Path(written).expanduser()
+    path = base / os.path.expanduser(written)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -54,7 +54,10 @@ def create_client(type: str, *, patience: Patience = PATIENT, **settings: Any) -
 
 
 def participant(name: str, spec: Speaking, around: Surroundings) -> Model:
+    """The model of a participant, or of one that helps: of that, a recording may hold nothing."""
     model_name = parse(spec.type, around.providers)
+    if around.tape and isinstance(spec, ParticipantSettings):
+        _require_recorded(model_name, around.tape)
     settings = _script(spec, around.starts.get(name, 0)) if model_name.provider == "scripted" else {}
     made = model(model_name, settings, around)
     return replace(made, options={**made.options, **spec.parameters.options()})
@@ -77,9 +80,12 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
     return Model(name, Metered(client, str(name), cost), name.options, window, cost, local, address)
 
 
-def _replayed(name: ModelName, tape: Tape) -> Model:
+def _require_recorded(name: ModelName, tape: Tape) -> None:
     if str(name) not in tape.models:
         raise ConfigError(f"{tape.path} holds nothing of {name}, only of {', '.join(tape.models) or 'nobody'}.")
+
+
+def _replayed(name: ModelName, tape: Tape) -> Model:
     client = Metered(ReplayClient(tape, str(name)), str(name), FREE)
     return Model(name, client, name.options, price=FREE, local=True)
 

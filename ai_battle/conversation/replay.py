@@ -70,7 +70,8 @@ async def swap(run_dir: Path, plan: Plan, name: str, emit: Emit = ignore) -> Asy
 def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
     """The configuration in which `name` is a model of `type_`, and nobody else needs a model: no key, no server.
 
-    Raises `ConfigError` where there is no such participant.
+    Nobody is helped, so what changes is the answer of that model alone. Raises `ConfigError` where there is no such
+    participant.
     """
     models = config["discussion"]["models"]
     if name not in models:
@@ -88,7 +89,8 @@ def at_rest(config: Mapping[str, Any]) -> dict[str, Any]:
 def _cast(config: Mapping[str, Any], chosen: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     models = config["discussion"]["models"]
     cast = {name: {**_without_model(spec), **chosen.get(name, RESTING)} for name, spec in models.items()}
-    return {**config, "discussion": {**config["discussion"], "models": cast}}
+    said = {key: value for key, value in config["discussion"].items() if key != "collaboration"}
+    return {**config, "discussion": {**said, "models": cast}}
 
 
 def _without_model(spec: Mapping[str, Any]) -> dict[str, Any]:

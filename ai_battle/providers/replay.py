@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from ..core import errors
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, ProviderError, Unscripted
+from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._exchanges import Exchange, digested, response_from_json, response_to_json
@@ -20,7 +20,10 @@ _DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
 
 
 class Recording(ModelClient):
-    """Writes each exchange of `client` down; several clients can share a recorder."""
+    """Writes each exchange of `client` down; several clients can share a recorder.
+
+    Of an answer that a listener cut short there is what came: played again, it is cut short again.
+    """
 
     def __init__(self, client: ModelClient, recorder: Recorder, model: str) -> None:
         self.client = client
@@ -39,11 +42,20 @@ class Recording(ModelClient):
         except ProviderError as error:
             self._recorder.add(Exchange(self._model, digested(request), heard, error=_error_to_json(error)), request)
             raise
+        except CutShort as cut:
+            ended = _error_to_json(BadReply(f"The answer was not recorded to its end: {cut}"))
+            self._recorder.add(Exchange(self._model, digested(request), self._whole(heard), error=ended), request)
+            raise
         said = response_to_json(response)
-        if self._recorder.mask.text(response.text) != response.text:
-            heard = [["text", response.text]]  # in pieces a secret would not be found
-        self._recorder.add(Exchange(self._model, digested(request), heard, response=said), request)
+        self._recorder.add(Exchange(self._model, digested(request), self._whole(heard), response=said), request)
         return response
+
+    def _whole(self, heard: list[list[Any]]) -> list[list[Any]]:
+        """What was heard; each kind of text in one where a secret in pieces would not be found."""
+        texts = {kind: "".join(said[1] for said in heard if said[0] == kind) for kind in ("thinking", "text")}
+        if all(self._recorder.mask.text(text) == text for text in texts.values()):
+            return heard
+        return [[kind, text] for kind, text in texts.items() if text]
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -137,6 +137,7 @@ def test_a_template_without_a_place_for_the_request_is_told_before_the_run() -> 
         ({"help_rate": 0.2, "max_cost": 0.01}, ".max_cost: help_rate decides already when help is due"),
         ({"help_rate": 1.2}, ".help_rate: must be at most 1, not 1.2"),
         ({"calibration": "nowhere.json"}, "nowhere.json can't be read: No such file or directory"),
+        ({"calibration": "~nobody/own.json"}, "own.json can't be read: No such file or directory"),
         ({"calibration": {"cat": 1}}, ".strategy: The calibration has no number as its cut"),
         ({"calibration": {"cut": 0.2, "corrections": {"maths": {}}}}, "has a family 'maths'"),
     ],

@@ -11,7 +11,7 @@ from ai_battle.config import load
 from ai_battle.conversation import ConversationManager, Participant
 from ai_battle.conversation.journal import Journal
 from ai_battle.conversation.plan import Plan
-from ai_battle.conversation.replay import Difference, recast, replay, swap
+from ai_battle.conversation.replay import Difference, at_rest, recast, replay, swap
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import (
     EventLog,
@@ -133,6 +133,14 @@ def test_the_configuration_for_a_swap_needs_only_the_model_that_is_asked() -> No
     assert cast["discussion"]["models"]["bob"] == {"type": "anthropic/claude-sonnet-4", "role": "human"}
     assert cast["discussion"]["models"]["ann"]["persona"] == "You are Ann."
     assert json.dumps(CONFIG).count("scripted") == 1, "the given one is left as it was"
+
+
+def test_who_is_exchanged_or_shown_needs_none_of_the_models_that_help() -> None:
+    pairs = [{"primary": "openai/gpt-4o", "secondary": "mine/large"}]
+    helped = {"discussion": {**CONFIG["discussion"], "collaboration": {"pairs": pairs}}}
+
+    for cast in (recast(helped, "bob", "ollama/phi4"), at_rest(helped)):
+        assert not load(cast).file.discussion.collaboration
 
 
 async def test_a_participant_that_was_not_there_is_named(run_dir: Path) -> None:

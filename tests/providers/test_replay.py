@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ai_battle import ConversationManager, Participant
 from ai_battle.core.client import ModelClient
-from ai_battle.core.errors import BadReply, ConfigError, ProviderError
-from ai_battle.core.events import EventLog, TextDelta
+from ai_battle.core.errors import BadReply, ConfigError, CutShort, ProviderError
+from ai_battle.core.events import Event, EventLog, TextDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.providers._retry import Retrying
@@ -51,6 +51,26 @@ async def recorded(path: Path, *said: tuple[ModelRequest, Entry]) -> ReplayClien
             continue
     recorder.close()
     return create(str(path))
+
+
+async def test_an_answer_that_was_cut_short_is_cut_short_again(path: Path) -> None:
+    """Whoever listens has heard enough at the same word; one who reads on is told that there is no more."""
+    recorder = Recorder(path)
+
+    async def enough(event: Event) -> None:
+        if isinstance(event, TextDelta) and "three" in event.text:
+            raise CutShort("That is enough.", "one two three")
+
+    with pytest.raises(CutShort, match="That is enough"):
+        await Recording(ScriptedClient("one two three four"), recorder, "scripted/ada").complete(HELLO, enough)
+    recorder.close()
+
+    log = EventLog()
+    with pytest.raises(CutShort, match="That is enough"):
+        await create(str(path)).complete(HELLO, enough)
+    with pytest.raises(BadReply, match="not recorded to its end: That is enough"):
+        await create(str(path)).complete(HELLO, log)
+    assert log.text.split() == ["one", "two", "three"]
 
 
 def written(path: Path) -> bytes:

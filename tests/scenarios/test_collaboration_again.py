@@ -1,0 +1,38 @@
+"""Runs with pairs that are recorded and played again, or killed and taken up again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle import CollaborativeConversationManager, RunResult
+from ai_battle.assembly import Tapes
+
+ROUND = "The number is the number is the number. " * 400
+
+
+def says(*texts: str) -> dict[str, Any]:
+    return {"type": f"scripted/{len(texts)}-{texts[0][:3].strip()}", "script": list(texts), "loop": True}
+
+
+def discussion(small: dict[str, Any], **pair: Any) -> dict[str, Any]:
+    models = {"small": small, "other": says("Go on.")}
+    pairs = [{"primary": "small", "secondary": says("Count the dwarfs."), **pair}]
+    return {"discussion": {"goal": "Find it.", "models": models, "turns": 2, "collaboration": {"pairs": pairs}}}
+
+
+async def played(source: dict[str, Any], out: Path, tapes: Tapes) -> RunResult:
+    return await CollaborativeConversationManager.from_config(source, out=out, tapes=tapes).run_discussion()
+
+
+@pytest.mark.parametrize("strategy", ["rescue", "takeover", "cascade", "boost"])
+@pytest.mark.parametrize("small", [says(ROUND, "The number is seven."), says("The number is seven.")])
+async def test_a_recorded_run_with_a_pair_is_played_again(tmp_path: Path, strategy: str, small: dict[str, Any]) -> None:
+    """Also where an answer was cut short, and where the helper was never asked."""
+    source, tape = discussion(small, strategy=strategy), str(tmp_path / "tape.jsonl")
+
+    recorded = await played(source, tmp_path / "recorded", Tapes(record=tape))
+    again = await played(source, tmp_path / "again", Tapes(replay=tape))
+
+    assert again.status == recorded.status == "done"
+    assert [message.text for message in again.messages] == [message.text for message in recorded.messages]

@@ -104,6 +104,17 @@ def test_a_failed_hard_check_is_stuck_at_once(response: str, context: Context | 
     assert found.reason
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "My plan has three parts:\n1. trees\n2. benches\n3. a pond\nWhich of them matters most to you?",
+        "In the last 5 years we built 12 parks. Do you like them?",
+    ],
+)
+def test_a_turn_of_a_discussion_with_numbers_in_it_owes_no_number(prompt: str) -> None:
+    assert not judged("The trees do, as they give shade to all of us in summer.", prompt).at_once
+
+
 def test_a_choice_without_a_pick_is_stuck_and_one_with_a_pick_is_not() -> None:
     assert judged("All of them are planets of the sun.", CHOICE).at_once
     picked = judged("Jupiter is the largest planet of all. The answer is (B).", CHOICE)

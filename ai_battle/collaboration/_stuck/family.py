@@ -19,11 +19,13 @@ _CODE = re.compile(
 )
 _ASKS = ("?", "\uff1f", "calculate", "compute", "find ", "solve", "determine", "simplify", "estimate", "express ")
 _COUNTS = ("how many", "how much", "largest", "smallest", "greatest", "least", "minimum", "maximum")
+_NUMBER_DUE = (*_COUNTS, "calculate", "compute", "solve", "evaluate", "what is the", "find the", "in total", "percent")
 _NUMERALS = frozenset(
     ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen")
 ).union(("once", "twice", "half", "third", "thirds", "quarter"))
 _NUMBERS = 2
 _DIGITS = re.compile(r"\d+")
+_NUMBERING = re.compile(r"^\s{0,8}\d{1,2}[.)]\s", re.MULTILINE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _LATEX = re.compile(r"\\[a-z(\[]|\$[^$\n]{0,80}[=^+][^$\n]{0,80}\$")
 _OPEN = re.compile(
@@ -48,6 +50,11 @@ def family_of(prompt: str, question: str, context: Context) -> Family:
     return "math" if _is_math(question) else "chat"
 
 
+def wants_number(question: str) -> bool:
+    """Whether an answer without any number can't be one."""
+    return any(words in question.lower() for words in _NUMBER_DUE)
+
+
 def _is_math(question: str) -> bool:
     """LaTeX; or numbers, or something to count, and a question that is not an open one."""
     if ("\\" in question or "$" in question) and _LATEX.search(question):
@@ -60,6 +67,6 @@ def _is_math(question: str) -> bool:
 
 
 def _numbers(asked: str) -> int:
-    """How many numbers there are in digits and words; years count nothing."""
-    digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(asked))
+    """How many numbers there are in digits and words; years and the numbers of a list count nothing."""
+    digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(_NUMBERING.sub("", asked)))
     return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in asked.split())

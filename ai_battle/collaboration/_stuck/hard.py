@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ...signals.looping import looping_tail
 from ...signals.truncation import cut_off
 from .case import Case
+from .family import wants_number
 
 REPETITION = 0.6
 DOUBT = 3.5
@@ -31,7 +32,7 @@ def failed(case: Case, signals: Mapping[str, float]) -> dict[str, float]:
         "repetition": signals.get("repeated_words", 0.0) if signals.get("repeated_words", 0.0) > REPETITION else 0.0,
         "truncated": float(case.context.stop == "length" or cut_off(case.whole)),
         "gives_up": float(_gives_up(case, signals)),
-        "no_answer": float(bool(signals.get("no_final")) and not _gives_up(case, signals)),
+        "no_answer": float(_lacks_answer(case, signals) and not _gives_up(case, signals)),
         "unfit_again": float(_is_unfit(signals) and _had_error(case)),
     }
     return {name: value for name, value in found.items() if value}
@@ -41,6 +42,11 @@ def _gives_up(case: Case, signals: Mapping[str, float]) -> bool:
     """It admits or refuses where an answer would stand, and names none all the same."""
     said = signals.get("admission") or signals.get("refusal")
     return bool(said) and not (case.final and case.final.stated and case.family in ("math", "mcq", "code"))
+
+
+def _lacks_answer(case: Case, signals: Mapping[str, float]) -> bool:
+    """In a discussion with numbers in it not every turn owes one."""
+    return bool(signals.get("no_final")) and (case.family != "math" or wants_number(case.question))
 
 
 def _is_unfit(signals: Mapping[str, float]) -> bool:

@@ -1,0 +1,166 @@
+"""The summary of results: what each setting came to, which are worth their price, and which differ."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.benchmark.sample import Sample, Score
+from ai_battle.benchmark.statistics import mean_interval, wilson
+from ai_battle.benchmark.summary import Row, Summary
+from ai_battle.benchmark.summing import summarised
+from ai_battle.benchmark.tasks import Recording, Task
+from ai_battle.reporting.benchmark_files import write_benchmark_reports
+
+from .results import HELPED, LARGE, SMALL, helped, results, scored
+
+GOOD, POOR = [1.0] * 30 + [0.0] * 10, [1.0] * 20 + [0.0] * 20
+
+
+def summary(folder: Path, settings: dict[str, Any], samples: list[Sample]) -> Summary:
+    store = results(folder / "results", settings, samples)
+    try:
+        return summarised(store)
+    finally:
+        store.close()
+
+
+def row(found: Summary, name: str) -> Row:
+    return next(each for each in found.settings if each.name == name)
+
+
+def test_a_rate_of_right_answers_has_wilsons_interval(tmp_path: Path) -> None:
+    found = row(summary(tmp_path, {"small": SMALL}, scored("small", GOOD)), "small")
+    assert (found.n, found.quality) == (40, 0.75)
+    assert (found.low, found.high) == wilson(30, 40)
+
+
+def test_repeats_of_a_task_are_one_value(tmp_path: Path) -> None:
+    """Forty samples of ten tasks are ten values, so the interval is as wide as that of ten."""
+    samples = [replace(each, repeat=n) for n in range(4) for each in scored("small", [1.0] * 6 + [0.0] * 4)]
+    found = row(summary(tmp_path, {"small": SMALL}, samples), "small")
+    assert (found.n, found.samples, found.quality) == (10, 40, 0.6)
+    assert (found.low, found.high) == wilson(6, 10)
+
+
+def test_what_failed_or_could_not_be_read_counts_neither_as_right_nor_as_wrong(tmp_path: Path) -> None:
+    samples = scored("small", [1.0, 0.0, None, 1.0])
+    samples.append(Sample("small", "t4", error="RateLimited: later"))
+    found = summary(tmp_path, {"small": SMALL}, samples)
+    only = row(found, "small")
+    assert (only.n, only.unscored, only.failed) == (3, 1, 1)
+    assert only.quality == pytest.approx(2 / 3)
+    assert only.errors == {"RateLimited: later": 1}
+    assert [note.split(":")[1][:15] for note in found.notes] == [" 1 of 5 samples", " 1 of 5 samples"]
+
+
+def test_costs_and_times_have_intervals_too(tmp_path: Path) -> None:
+    costs = [0.001 * (1 + n % 5) for n in range(40)]
+    samples = [
+        replace(each, usage=replace(each.usage, cost_usd=cost))
+        for each, cost in zip(scored("small", GOOD), costs, strict=True)
+    ]
+    found = row(summary(tmp_path, {"small": SMALL}, samples), "small")
+    assert found.cost_usd == pytest.approx(sum(costs))
+    assert (found.cost_low, found.cost_high) == pytest.approx(mean_interval(costs), abs=1e-4)
+    assert found.quality_per_dollar == pytest.approx(0.75 / 0.003)
+    assert found.seconds_p50 == pytest.approx(0.695)
+    assert found.seconds_p50_low is not None
+    assert found.seconds_p50_high is not None
+    assert found.seconds_p50_low < 0.695 < found.seconds_p50_high
+    assert found.seconds_p95_high is None, "forty samples do not bound it"
+
+
+def test_a_setting_that_another_beats_in_both_is_dominated(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"cheap": SMALL, "dear": LARGE, "silly": {"model": "openai/silly"}}
+    samples = [*scored("cheap", POOR, 0.001), *scored("dear", GOOD, 0.01), *scored("silly", POOR, 0.02)]
+    found = summary(tmp_path, settings, samples)
+    assert [each.dominated for each in found.settings] == ["", "", "cheap"]
+    assert [each.name for each in found.front] == ["cheap", "dear"]
+
+
+def test_settings_are_compared_by_tokens_where_a_price_is_not_known(tmp_path: Path) -> None:
+    samples = [*scored("small", POOR, None), *scored("large", GOOD, 0.01)]
+    found = summary(tmp_path, {"small": SMALL, "large": LARGE}, samples)
+    assert found.axis == "tokens"
+    assert row(found, "small").cost_per_task is None
+    assert row(found, "small").effort == 150
+
+
+def test_each_setting_is_compared_with_each_on_the_same_tasks(tmp_path: Path) -> None:
+    samples = [*scored("small", POOR), *scored("large", GOOD), *scored("same", POOR)]
+    found = summary(tmp_path, {"small": SMALL, "large": LARGE, "same": SMALL}, samples)
+    verdicts = {(pair.a, pair.b): pair.verdict for pair in found.pairs}
+    assert verdicts == {
+        ("small", "large"): "better",
+        ("small", "same"): "no difference shown",
+        ("large", "same"): "worse",
+    }
+    assert {round(pair.p_holm / pair.found.p) for pair in found.pairs} == {1, 3}
+
+
+def test_what_the_detector_says_is_held_against_what_was_right(tmp_path: Path) -> None:
+    """An answer that two settings share counts once."""
+    of_helped = helped("xxxxx.....", "xxxx.xx...", "....xxxx..")
+    twice = [*of_helped, *(replace(each, setting="again") for each in of_helped)]
+    found = summary(tmp_path, {"helped": HELPED, "again": HELPED}, twice)
+    assert [(each.n, each.said, each.right) for each in found.calibration] == [
+        (4, 0.5, 0.25),
+        (6, pytest.approx(0.9), pytest.approx(4 / 6)),
+    ]
+    assert found.calibration_error == pytest.approx((4 * 0.25 + 6 * (0.9 - 4 / 6)) / 10)
+
+
+def test_other_settings_are_swept_where_both_models_answered(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"small": SMALL, "helped": HELPED, "large": LARGE}
+    samples = [*scored("small", POOR[15:25]), *helped("x" * 10, "x" * 10, "." * 10), *scored("large", GOOD[:10])]
+    found = summary(tmp_path, settings, samples)
+    assert (len(found.sweep), found.sweep_of) == (48, "small and large")
+    assert {each.count for each in found.sweep} == {10}
+
+
+def test_a_helper_that_was_only_recorded_is_known_from_its_recording(tmp_path: Path) -> None:
+    tasks = [
+        Task(f"t{n}", "Prompt.", recorded={"large": Recording("", 1.0), "small": Recording("", 0.0)}) for n in range(10)
+    ]
+    described = {"recorded": "small", "secondary": ["recorded/large"], "strategy": "takeover"}
+    samples = helped("xxxxx.....", "xxxx.xx...", "....xxxx..")
+    store = results(tmp_path / "results", {"helped": described}, samples, tasks)
+    found = row(summarised(store), "helped")
+    assert found.order is not None
+    assert (found.order.large, found.model) == (1.0, "recorded/small")
+    store.close()
+
+
+def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
+    found = summary(tmp_path, {"small": SMALL, "large": LARGE}, scored("small", [1.0, 0.0, 1.0]))
+    assert found.notes[-1] == "the run is not finished: 3 samples are missing"
+    assert (row(found, "large").quality, row(found, "large").samples) == (None, 0)
+
+
+def test_the_files_hold_what_the_summary_says(tmp_path: Path) -> None:
+    samples = [*scored("small", POOR), *scored("large", [None, *GOOD[1:]], error="")]
+    samples[0] = replace(samples[0], score=Score(1.0, "=HYPERLINK(1)"), answer="long " * 1000)
+    store = results(tmp_path / "results", {"small": SMALL, "large": LARGE}, samples)
+    found = write_benchmark_reports(store)
+    store.close()
+    said = json.loads((tmp_path / "results" / "summary.json").read_text())
+    assert said["settings"][0]["quality"] == found.settings[0].quality
+    assert said["pairs"][0]["verdict"] == found.pairs[0].verdict
+    assert said["front"] == [each.name for each in found.front]
+    with open(tmp_path / "results" / "results.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 80
+    assert [each["score"] for each in rows if each["setting"] == "large"][:2] == ["", "1.0"]
+    assert "'=HYPERLINK(1)" in {each["why"] for each in rows}, "no spreadsheet takes it for a formula"
+    assert (tmp_path / "results" / "report.html").stat().st_size > 10_000
+
+
+def test_results_without_a_sample_are_summed_up_too(tmp_path: Path) -> None:
+    store = results(tmp_path / "results", {"small": SMALL}, [], [Task("t", "Prompt.")])
+    found = write_benchmark_reports(store)
+    store.close()
+    assert (found.settings[0].n, found.settings[0].quality) == (0, None)

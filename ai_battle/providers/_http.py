@@ -1,9 +1,9 @@
-"""One attempt at a call over HTTP: always streamed, under its clocks, with errors that say where and what now."""
+"""One attempt at a call over HTTP, streamed unless nobody listens, under its clocks; errors say where and what now."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pydantic_core import from_json
@@ -16,6 +16,9 @@ from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
 from ._faults import redact, shown
 from ._transport import Reply, Transport
+
+UNSTREAMED = "unstreamed"
+"""Under this name the `extra` of a request says that its answer is wanted in one piece, and that nobody listens."""
 
 _AFTER_THE_ANSWER = 2.0
 
@@ -72,11 +75,16 @@ class Limits:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
+def is_streamed(request: ModelRequest) -> bool:
+    return UNSTREAMED not in request.extra
+
+
 class HttpClient(ModelClient):
     def __init__(self, transport: Transport, dialect: Dialect, limits: Limits) -> None:
         self.transport = transport
         self.dialect = dialect
         self._limits = limits
+        self._patient = replace(limits.deadlines, first_byte=limits.deadlines.total)
         self._where = str(transport.address)
         self._said: set[str] = set()
 
@@ -94,14 +102,15 @@ class HttpClient(ModelClient):
             question = await self.dialect.question(request)
             if question.left_out or question.clamped:
                 await self._warn(question, emit)
-            return await self._attempt(question, reader, emit)
+            deadlines = self._limits.deadlines if is_streamed(request) else self._patient
+            return await self._attempt(question, reader, emit, Clocks(deadlines, self._where))
         except ProviderError as error:
             await self._explain(error, reader)
             raise
 
-    async def _attempt(self, question: Question, reader: Reader, emit: Emit) -> ModelResponse:
+    async def _attempt(self, question: Question, reader: Reader, emit: Emit, clocks: Clocks) -> ModelResponse:
         async with (
-            Clocks(self._limits.deadlines, self._where) as clocks,
+            clocks,
             self.transport.send("POST", question.path, question.body, question.headers) as reply,
         ):
             if reply.status >= 300:

@@ -11,7 +11,7 @@ from ..core.exchange import ModelRequest
 from ..wire import anthropic as wire
 from ..wire.aws import Frames
 from ._advice import advice
-from ._http import HttpClient, Limits, Question
+from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Key, Settings, find_key, find_url, read_settings, secrets_in, stated_url
@@ -64,7 +64,7 @@ class Messages:
         clamped = wire.clamped(request.options, self._version, self.model)
         if self._cache and len(request.messages) > 1:
             request = replace(request, options={"cache": True, **request.options})
-        body = wire.encode_request(request, self.model, stream=True, version=self._version)
+        body = wire.encode_request(request, self.model, stream=is_streamed(request), version=self._version)
         return Question("/v1/messages", body, left_out, clamped, request.extra.get(HEADERS, NO_HEADERS))
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:

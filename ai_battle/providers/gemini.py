@@ -9,7 +9,7 @@ from ..core.errors import ConfigError, ProviderError
 from ..core.exchange import ModelRequest
 from ..wire import gemini as wire
 from ._advice import advice
-from ._http import HttpClient, Limits, Question
+from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import is_loopback
 from ._settings import Key, find_key, find_url, read_settings, secrets_in, stated_url
 from ._transport import Address, AiohttpTransport
@@ -20,6 +20,8 @@ _NO_SDK = (
 )
 _KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 _URLS = ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
+_STREAMED = "streamGenerateContent?alt=sse"
+_WHOLE = "generateContent"
 
 
 def create(model: str, **options: Any) -> ModelClient:
@@ -38,7 +40,7 @@ def create(model: str, **options: Any) -> ModelClient:
 class GenerateContent:
     def __init__(self, model: str, version: str, key: Key) -> None:
         self.model = model
-        self._path = f"/{version}/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
+        self._path = f"/{version}/models/{quote(model, safe='')}"
         self._key = key
 
     reader = wire.StreamReader
@@ -46,8 +48,9 @@ class GenerateContent:
     decode_error = staticmethod(wire.decode_error)
 
     async def question(self, request: ModelRequest) -> Question:
-        body = wire.encode_request(request, self.model, stream=True)
-        return Question(self._path, body, wire.unsupported(request.options, self.model))
+        body = wire.encode_request(request, self.model, stream=is_streamed(request))
+        path = f"{self._path}:{_STREAMED if is_streamed(request) else _WHOLE}"
+        return Question(path, body, wire.unsupported(request.options, self.model))
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         return advice(error, "gemini", self.model, self._key, there)

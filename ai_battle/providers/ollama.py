@@ -17,7 +17,7 @@ from ..wire import ollama as wire
 from . import _scope
 from ._advice import advice
 from ._deadlines import Clocks, Deadlines
-from ._http import HttpClient, Limits, Question
+from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
 from ._settings import Key, Settings, find_key, read_settings, secrets_in
@@ -75,7 +75,7 @@ class Chat:
         loaded = await self._loaded()
         if "num_ctx" not in request.options:
             request = replace(request, options={**request.options, "num_ctx": loaded.room_for(request)})
-        return Question("/api/chat", wire.encode_request(request, loaded.tag, stream=True))
+        return Question("/api/chat", wire.encode_request(request, loaded.tag, stream=is_streamed(request)))
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         if error.status != 404:

@@ -12,7 +12,7 @@ from ..core.exchange import ModelRequest
 from ..core.plugins import near
 from ..wire import openai as wire
 from ._advice import advice
-from ._http import HttpClient, Limits, Question
+from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Key, Settings, find_key, find_url, read_settings, secrets_in, stated_url
@@ -108,7 +108,9 @@ class ChatCompletions:
     decode_error = staticmethod(wire.decode_error)
 
     async def question(self, request: ModelRequest) -> Question:
-        return Question(self._path, wire.encode_request(request, self.model, stream=True, quirks=self._quirks))
+        return Question(
+            self._path, wire.encode_request(request, self.model, stream=is_streamed(request), quirks=self._quirks)
+        )
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         return advice(error, self._endpoint, self.model, self._key, there)

@@ -11,6 +11,7 @@ from ..core.errors import AIBattleError, ProviderError
 from ..core.events import AttemptFailed, Emit, Event
 from ..core.exchange import ModelResponse
 from .apis.api import Api, Asked
+from .outbox import Outbox
 from .refusing import BrokenOff, Left, said
 from .routes import Route
 from .tally import Tally
@@ -62,40 +63,40 @@ class Stream:
     """
 
     def __init__(self, http: web.Request, call: Call) -> None:
-        self.begun = False
         self._http = http
         self._call = call
         self._tally = call.tally
         self._writer = call.api.writer(call.asked, call.tokens)
         self._opening = self._writer.begin()
-        self._response = web.StreamResponse()
+        self._outbox = Outbox(http, lambda: {**call.tally.early, **EVENT_STREAM})
         self._loop = asyncio.get_running_loop()
-        self._spoke = self._loop.time()
-        self._writing = False
         self._timer = self._loop.call_later(self._patience, self._watch)
-        self._pinging: asyncio.Task[None] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """The client is told that there is an answer, and with which status."""
+        return self._outbox.begun
 
     async def answer(self, client: ModelClient) -> ModelResponse:
         """Raises what the client raises, `BrokenOff` and `Left`; what was sent until then stands."""
         response = await _completed(self._call, client, self._hear)
-        await self._send(self._writer.finish(response))
+        self._say(self._writer.finish(response))
         return response
 
-    async def fail(self, error: AIBattleError) -> None:
+    def fail(self, error: AIBattleError) -> None:
         """Says in the stream that there will be no answer."""
-        await self._send(self._writer.fail(said(error)))
+        self._put(self._writer.fail(said(error)))
 
     async def end(self) -> web.StreamResponse:
-        self._writing = True
-        await self._response.write_eof()
-        return self._response
+        try:
+            return await self._outbox.end()
+        finally:
+            self._timer.cancel()
 
     async def aclose(self) -> None:
         """Leaves nothing running, however the answer ended."""
         self._timer.cancel()
-        if self._pinging:
-            self._pinging.cancel()
-            await asyncio.wait((self._pinging,))
+        await self._outbox.aclose()
 
     @property
     def _patience(self) -> float:
@@ -103,9 +104,9 @@ class Stream:
 
     async def _hear(self, event: Event) -> None:
         if data := self._writer.feed(event):
-            await self._send(data)
-            if self._tally.first_token is None:
-                self._tally.heard()
+            self._say(data)
+            if self._outbox.is_full:
+                await self._outbox.room()
             return
         await self._tally(event)
         if isinstance(event, AttemptFailed) and self._is_bound:
@@ -116,37 +117,27 @@ class Stream:
         """Whether a strategy must not go on with another attempt, for what was read of this one stands."""
         return self._tally.first_token is not None and not self._call.route.is_direct
 
-    async def _send(self, data: bytes) -> None:
-        if self._pinging and not self._pinging.done():
-            await asyncio.wait((self._pinging,))
-        await self._write(data)
+    def _say(self, data: bytes) -> None:
+        if self._tally.first_token is None:
+            self._tally.heard()
+        self._put(data)
 
-    async def _write(self, data: bytes) -> None:
-        self._spoke = self._loop.time()
-        self._writing = True
-        try:
-            if not self.begun:
-                self.begun = True
-                self._response.headers.update({**self._tally.early, **EVENT_STREAM})
-                await self._response.prepare(self._http)
-                data = self._opening + data
-            await self._response.write(data)
-        except ConnectionError as error:
-            raise Left("The client has left.") from error
-        self._writing = False
+    def _put(self, data: bytes) -> None:
+        opening, self._opening = self._opening, b""
+        self._outbox.put(opening + data)
 
     def _watch(self) -> None:
         """Comes back when the present silence would be too long, so that a busy stream costs next to nothing."""
         now = self._loop.time()
-        left = self._spoke + self._patience - now
+        left = self._outbox.spoke + self._patience - now
         if left <= 0:
             left = PING
-            if not self._writing:
-                self._pinging = self._loop.create_task(self._ping())
-            elif now - self._spoke >= STUCK and self._http.transport:
+            if not self._outbox.is_writing:
+                self._ping()
+            elif now - self._outbox.spoke >= STUCK and self._http.transport:
                 self._http.transport.abort()
         self._timer = self._loop.call_later(left, self._watch)
 
-    async def _ping(self) -> None:
+    def _ping(self) -> None:
         with suppress(Left):  # who answers is told of a client that has left by being cancelled
-            await self._write(self._writer.ping() if self.begun else b"")
+            self._put(b"" if self._opening else self._writer.ping())

@@ -12,6 +12,7 @@ from ..core.borders import foreign_code
 from ..core.errors import AIBattleError
 from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
+from ..providers._http import UNSTREAMED
 from ..providers.anthropic import HEADERS
 from ..wire.bodies import decode_body
 from . import listing, operating
@@ -82,6 +83,8 @@ async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -
             tally.route = route
             if tracing := served.current.tracing:
                 tracing.continued(http.headers)
+            if route.is_direct and not asked.stream:
+                asked = replace(asked, request=replace(asked.request, extra={**asked.request.extra, UNSTREAMED: True}))
             call = Call(api, asked, route, tally, (http.content_length or 0) // BYTES_PER_TOKEN)
             return await (_streamed if asked.stream else _whole)(served, http, call)
 
@@ -96,6 +99,15 @@ async def _whole(served: Served, http: web.Request, call: Call) -> web.StreamRes
 async def _streamed(served: Served, http: web.Request, call: Call) -> web.StreamResponse:
     stream = Stream(http, call)
     try:
+        await _told(served, stream, call)
+        return await stream.end()
+    finally:
+        await stream.aclose()
+
+
+async def _told(served: Served, stream: Stream, call: Call) -> None:
+    """Raises what went wrong before anything was sent."""
+    try:
         with GUARDED:
             response = await stream.answer(call.route.make())
         if served.log_content:
@@ -107,10 +119,7 @@ async def _streamed(served: Served, http: web.Request, call: Call) -> web.Stream
             raise
         call.tally.failed(error)
         with suppress(Left):
-            await stream.fail(error)
-    finally:
-        await stream.aclose()
-    return await stream.end()
+            stream.fail(error)
 
 
 def _bounded(request: ModelRequest, most: int | None, headers: Mapping[str, str]) -> ModelRequest:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aiohttp import web
@@ -226,6 +226,7 @@ async def _reload(told: Told, served: Served, say: Say) -> None:
     except ConfigError as error:
         say(f"The change is not taken up: {error}")
         return
+    served.log = replace(served.log, level=plan.level, mask=Mask(plan.secrets))
     limits = plan.server.limits
     served.keys, served.bounds, served.log_content = plan.keys, plan.bounds, plan.server.log_content
     served.admission.concurrent, served.admission.queue = limits.concurrent, limits.queue

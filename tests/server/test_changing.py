@@ -103,7 +103,7 @@ async def test_a_change_of_the_file_and_the_end_lose_no_answer(fakes: FakeProvid
 
 async def test_a_key_that_is_taken_out_of_the_file_opens_nothing_any_more(fakes: FakeProviders, tmp_path: Path) -> None:
     file = tmp_path / "server.yaml"
-    text = "server: {{keys: [{key}], routes: {{one: openai/large}}}}"
+    text = "server: {{log_content: true, keys: [{key}], routes: {{one: openai/large}}}}"
     file.write_text(text.format(key="old-key"))
     async with started(fakes, file) as server:
         first, _ = await asked(server.address, "/v1/messages", HELLO, {"x-api-key": "old-key"})
@@ -113,7 +113,13 @@ async def test_a_key_that_is_taken_out_of_the_file_opens_nothing_any_more(fakes:
         statuses = [(await asked(server.address, "/v1/messages", HELLO, {"x-api-key": key}))[0]
                     for key in ("old-key", "new-key")]  # fmt: skip
 
+        talk = {**HELLO, "messages": [{"role": "user", "content": "Is it new-key now?"}]}
+        await asked(server.address, "/v1/messages", talk, {"x-api-key": "new-key"})
+        line = await server.hears("Is it ")
+
     assert (first, statuses) == (200, [401, 200])
+    assert "now?" in line
+    assert "-key now" not in line
     assert "old-key" not in "".join(server.said)
 
 

@@ -17,7 +17,7 @@ from ._boost_prompt import Attempt, Planning, guided, has_new_results
 from ._boost_reply import Guidance, Other, Reply, Summary, parse
 from ._boost_stream import Aloud, Executing, Planner
 from ._boost_template import Template
-from ._drafts import Draft
+from ._drafts import Draft, paid
 from ._helping import Helping, Turn
 
 SECONDS = 60.0
@@ -141,7 +141,7 @@ class BoostTurn:
             await self._turn.failed(f"the auxiliary model failed: {error}")
             return None
         self._turn.usage += response.usage
-        return Draft(response, hearing.cost.own if hearing.cost.replies else response.usage)
+        return paid(Draft(response, response.usage), hearing.cost)
 
     async def _accept(self, draft: Draft, aloud: Aloud) -> ModelResponse:
         for other in self._answers:

@@ -1,6 +1,6 @@
 """Answers that are paid for and are not yet the answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..core.client import ModelClient
 from ..core.errors import CutShort
@@ -13,7 +13,7 @@ from ._heard import Heard
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer, and what dropping it wastes: what was helped or dropped inside of it is left out of `usage`.
+    """An answer, and what dropping it wastes: what was helped or dropped inside is left out of `usage` and `calls`.
 
     `cut` is why it was cut short; its response is then what had come, its usage an estimate.
     """
@@ -23,6 +23,7 @@ class Draft:
     role: Role = "own"
     cut: str = ""
     saved_tokens: int = 0
+    calls: int = 1
 
     @property
     def text(self) -> str:
@@ -36,8 +37,14 @@ async def drafted(client: ModelClient, request: ModelRequest, heard: Heard, role
     except CutShort as cut:
         used = heard.usage if heard.replies else _estimated(request, cut)
         response = ModelResponse(assistant(cut.text), stop="length", usage=used)
-        return Draft(response, heard.own if heard.replies else used, role, str(cut), _saved(request, cut))
-    return Draft(response, heard.own if heard.replies else response.usage, role)
+        draft = Draft(response, used, role, str(cut), _saved(request, cut))
+        return paid(draft, heard)
+    return paid(Draft(response, response.usage, role), heard)
+
+
+def paid(draft: Draft, heard: Heard) -> Draft:
+    """The draft with what was heard of its cost; a model that tells nothing is taken at its word."""
+    return replace(draft, usage=heard.own, calls=heard.calls) if heard.replies else draft
 
 
 def _estimated(request: ModelRequest, cut: CutShort) -> Usage:

@@ -8,12 +8,14 @@ from ..core.helping import DraftDropped
 class Heard:
     """Passes on all but the tool calls of a draft: who streams an answer must not hear those of two.
 
-    `usage` is what the models came to that replied, `own` the share of it that stands for the answer itself.
+    `usage` is what the models came to that replied, `own` the share of it, and `calls` the replies, that stand for the
+    answer itself.
     """
 
     def __init__(self, emit: Emit) -> None:
         self.usage = NOTHING_USED
         self.replies = 0
+        self.calls = 0
         self._own = NOTHING_USED
         self._dropped = NOTHING_USED
         self._emit = emit
@@ -30,8 +32,10 @@ class Heard:
                 self.replies += 1
                 self.usage += usage
                 self._own += usage if role == "own" else NOTHING_USED
+                self.calls += role == "own"
             case DraftDropped(usage=usage, role="own"):
                 self._dropped += usage
+                self.calls -= event.calls
         await self._emit(event)
 
 

@@ -129,7 +129,7 @@ class Turn:
 
     async def drop(self, draft: Draft, reason: str) -> None:
         """Tells that this answer will not become that of the turn."""
-        await self.emit(DraftDropped(reason, draft.usage, draft.role, draft.saved_tokens))
+        await self.emit(DraftDropped(reason, draft.usage, draft.role, draft.saved_tokens, calls=draft.calls))
 
     async def accept(self, draft: Draft) -> ModelResponse:
         """Says the answer aloud; its usage is that of the whole turn."""
@@ -144,6 +144,7 @@ class Turn:
             with foreign_code("The helper failed", ProviderError):
                 draft = await self.draft(helper, request, role)
         if problem := unusable(draft.response):
+            await self.drop(draft, problem)
             raise BadReply(problem, partial=draft.text)
         return draft
 

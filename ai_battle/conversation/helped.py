@@ -1,18 +1,18 @@
 """What models that help each other cost and saved: a fold over the events of a run."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.events import Event, ModelReplied, TurnFailed, TurnFinished
-from ..core.exchange import NOTHING_USED, UNKNOWN_USAGE, Usage
+from ..core.events import Event, ModelReplied, TurnFailed, TurnFinished, TurnStarted
+from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import DraftDropped, HelpAsked, HelpSummed, Role
 
 Cost = Callable[[Usage], float | None]
 """What a usage would cost on some model, in dollars; None where its price is unknown."""
 
-_ANSWERING: tuple[Role, ...] = ("helper", "boost")
+_ANSWERING: tuple[Role, ...] = ("own", "helper", "boost", "peer")
 
 
 @dataclass(slots=True)
@@ -24,6 +24,10 @@ class _Row:
     seconds: float = 0.0
     dropped: int = 0
     wasted: Usage = NOTHING_USED
+
+    @property
+    def kept_calls(self) -> int:
+        return self.calls - self.dropped
 
     @property
     def kept(self) -> Usage:
@@ -43,6 +47,7 @@ class Help:
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _turn: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _asking: set[str] = field(default_factory=set)
+    _asked: Counter[str] = field(default_factory=Counter)
     _turns: int = 0
     _helped: int = 0
     _saved: int = 0
@@ -50,23 +55,26 @@ class Help:
 
     def apply(self, event: Event) -> None:
         match event:
+            case TurnStarted(speaker=speaker):
+                self._begin_turn(speaker)
             case ModelReplied(speaker=speaker, role=role):
                 for rows in (self._rows, self._turn):
                     _count(rows[speaker, role], event)
             case DraftDropped(speaker=speaker, role=role):
                 self._saved += event.saved_tokens
                 for rows in (self._rows, self._turn):
-                    rows[speaker, role].dropped += 1
+                    rows[speaker, role].dropped += event.calls
                     rows[speaker, role].wasted += event.usage
             case HelpAsked(speaker=speaker):
                 self._asking.add(speaker)
+                self._asked[speaker] += 1
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
 
     def spent(self, speaker: str) -> tuple[int, Usage]:
-        """The calls of other models that a participant has used, and what they came to."""
-        others = [row for (name, role), row in self._rows.items() if name == speaker and role != "own"]
-        return sum(row.calls for row in others), sum((row.usage for row in others), NOTHING_USED)
+        """How often other models were asked for a participant, also in vain, and what they came to."""
+        others = (row.usage for (name, role), row in self._rows.items() if name == speaker and role != "own")
+        return self._asked[speaker], sum(others, NOTHING_USED)
 
     def summed(self) -> HelpSummed | None:
         """None where nobody could have been helped."""
@@ -76,6 +84,12 @@ class Help:
         cost = sum(others, NOTHING_USED).cost_usd
         all_large = self._all_large if self.large else None
         return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, tuple(self._told()))
+
+    def _begin_turn(self, speaker: str) -> None:
+        """What came before it belongs to no turn: choosing a speaker, a summary, a turn that was interrupted."""
+        self._asking.discard(speaker)
+        for key in [key for key in self._turn if key[0] == speaker]:
+            del self._turn[key]
 
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         speaker = event.speaker
@@ -87,12 +101,13 @@ class Help:
         self._turns += not self.large or speaker in self.large
         self._helped += asked
         if cost := self.large.get(speaker):
-            self._all_large = _plus(self._all_large, cost(_answered_by(mine)))
+            answered = _answered_by(mine)
+            self._all_large = _plus(self._all_large, cost(answered) if answered else None)
 
     def _told(self) -> Iterator[Mapping[str, Any]]:
         for (speaker, role), row in self._rows.items():
-            if row.calls > row.dropped:
-                yield _said(speaker, role, row.calls - row.dropped, row.kept, row.seconds)
+            if row.kept_calls > 0:
+                yield _said(speaker, role, row.kept_calls, row.kept, row.seconds)
         for speaker in dict.fromkeys(speaker for speaker, _ in self._rows):
             dropped = [row for (name, _), row in self._rows.items() if name == speaker and row.dropped]
             if dropped:
@@ -106,12 +121,9 @@ def _count(row: _Row, event: ModelReplied) -> None:
     row.seconds += event.seconds
 
 
-def _answered_by(rows: Mapping[Role, _Row]) -> Usage:
-    """The usage of the answer itself: the participant's own, or where it has none that counts, the helper's."""
-    own = rows.get("own")
-    if own and own.calls > own.dropped:
-        return own.kept
-    return next((rows[role].kept for role in _ANSWERING if role in rows), UNKNOWN_USAGE)
+def _answered_by(rows: Mapping[Role, _Row]) -> Usage | None:
+    """The usage of the answer itself: the participant's own, or where it has none that counts, that of another."""
+    return next((rows[role].kept for role in _ANSWERING if role in rows and rows[role].kept_calls > 0), None)
 
 
 def _said(participant: str, role: str, calls: int, usage: Usage, seconds: float) -> Mapping[str, Any]:

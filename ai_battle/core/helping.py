@@ -48,7 +48,8 @@ class HelpFailed:
 class DraftDropped:
     """An answer that was paid for and did not become the answer of the turn.
 
-    `usage` and `role` are those of its `ModelReplied`. `saved_tokens` is what cutting it short is likely to have saved.
+    `usage` and `role` are those of its `calls`, which are `ModelReplied`: several where it was made with tools.
+    `saved_tokens` is what cutting it short is likely to have saved.
     """
 
     reason: str
@@ -56,6 +57,7 @@ class DraftDropped:
     role: Role = "own"
     saved_tokens: int = 0
     speaker: str = ""
+    calls: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from ai_battle.collaboration._redacting import Redacting
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BudgetExceeded, JournalError
 from ai_battle.core.events import Emit, Event, ModelReplied, ignore
-from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
-from ai_battle.core.helping import HelpAsked, HelpFailed
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
+from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.providers.scripted import ScriptedClient
 
@@ -34,6 +34,18 @@ class Raising(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         raise self.error
+
+
+class InSteps(ModelClient):
+    """A model with tools: two calls for one answer, which it may decline to give."""
+
+    def __init__(self, text: str, stop: Stop = "end") -> None:
+        self.response = ModelResponse(assistant(text), stop=stop, usage=Usage(20, 10, cost_usd=0.2))
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        for _ in range(2):
+            await emit(ModelReplied("steps", Usage(10, 5, cost_usd=0.1), 0.1))
+        return self.response
 
 
 @pytest.fixture(params=STRATEGIES)
@@ -307,3 +319,17 @@ async def test_that_help_is_asked_says_what_the_helper_sees() -> None:
     )
     await client.complete(asked(), heard := Heard())
     assert [event.sees for event in heard.of(HelpAsked)] == ["attempt"]
+
+
+async def test_what_a_helper_said_that_is_of_no_use_is_dropped(strategy: str) -> None:
+    _, _, heard = await helped(strategy, InSteps("I can't help with that.", "refusal"))
+
+    reason = "it declined to answer: I can't help with that."
+    assert DraftDropped(reason, Usage(20, 10, cost_usd=0.2), "helper", calls=2) in heard.of(DraftDropped)
+
+
+async def test_an_answer_that_took_several_calls_is_dropped_with_all_of_them() -> None:
+    client = STRATEGIES["takeover"](InSteps(POOR), large(GOOD).client, stuck_detector=Judge())
+    await client.complete(asked(), heard := Heard())
+
+    assert [(each.usage.input_tokens, each.calls) for each in heard.of(DraftDropped)] == [(20, 2)]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from statistics import fmean
 
 from ..collaboration.measures import apgr, auroc, cpt, curve, interval
+from .played import by_task
 from .sample import Sample
 from .statistics import Interval, rate_interval, wilson
 
@@ -104,21 +105,27 @@ def helped(samples: Sequence[Sample]) -> Helped | None:
     """None where nothing was played."""
     if not samples:
         return None
-    by_task: dict[str, list[float]] = {}
-    for sample in samples:
-        by_task.setdefault(sample.task, []).append(float(sample.helped))
-    rates = [fmean(each) for each in by_task.values()]
+    rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
     pairs = list(_before_and_after(samples))
-    drafts = [sample for sample in samples if sample.wasted.total_tokens]
-    costs = [sample.wasted.cost_usd for sample in drafts]
     return Helped(
         fmean(rates),
         rate_interval(rates),
-        sum(max(0.0, after - before) for before, after in pairs) if pairs else None,
-        sum(max(0.0, before - after) for before, after in pairs) if pairs else None,
-        len(drafts),
-        None if None in costs else sum(cost for cost in costs if cost is not None),
+        _rescued(pairs) if pairs else None,
+        _rescued((after, before) for before, after in pairs) if pairs else None,
+        sum(bool(sample.wasted.total_tokens) for sample in samples),
+        _wasted(samples),
     )
+
+
+def _rescued(pairs: Iterable[tuple[float, float]]) -> float:
+    return sum(max(0.0, after - before) for before, after in pairs)
+
+
+def _wasted(samples: Iterable[Sample]) -> float | None:
+    """Dollars; None where any is not known."""
+    costs = [sample.wasted.cost_usd for sample in samples]
+    known_costs = [cost for cost in costs if cost is not None]
+    return sum(known_costs) if len(known_costs) == len(costs) else None
 
 
 def per_rescued(extra_usd: float | None, rescued: float | None) -> float | None:
@@ -156,7 +163,6 @@ def _of_signal(name: str, judged: Sequence[Sample]) -> BySignal:
     spoke = [sample for sample in judged if name in sample.signals]
     wrong, silent = _wrong(spoke), _wrong([sample for sample in judged if name not in sample.signals])
     low, high = wilson(sum(wrong), len(wrong)) if wrong else (None, None)
-    costs = [sample.wasted.cost_usd for sample in spoke]
     return BySignal(
         name,
         len(spoke),
@@ -165,8 +171,8 @@ def _of_signal(name: str, judged: Sequence[Sample]) -> BySignal:
         high,
         fmean(silent) if silent else None,
         sum(sample.helped for sample in spoke),
-        sum(max(0.0, after - before) for before, after in _before_and_after(spoke)),
-        None if None in costs else sum(cost for cost in costs if cost is not None),
+        _rescued(_before_and_after(spoke)),
+        _wasted(spoke),
     )
 
 
@@ -183,11 +189,7 @@ def _before_and_after(samples: Iterable[Sample]) -> Iterable[tuple[float, float]
 
 def doubts_of(samples: Iterable[Sample]) -> Mapping[str, float]:
     """By task, how much the detector doubts the small model's first answers: larger is helped first."""
-    found: dict[str, list[float]] = {}
-    for sample in samples:
-        if sample.quality is not None:
-            found.setdefault(sample.task, []).append(1 - sample.quality)
-    return {task: fmean(values) for task, values in found.items()}
+    return by_task(samples, lambda sample: None if sample.quality is None else 1 - sample.quality)
 
 
 def _mean(values: Numbers) -> float:

@@ -14,6 +14,7 @@ LETTER, LINE = 7.2, 14
 MOST_LABELLED = 14
 LONGEST = 30
 APART = 44
+MOST_HILLS = 14
 RIDGE = 46
 SIDE = 340
 NONE = "\N{EN DASH}"
@@ -56,23 +57,26 @@ def short(name: str) -> str:
 
 def front(summary: Summary) -> Html:
     """Cost and quality of each setting; what another setting beats in both is grey."""
+    numbers = {row.name: n for n, row in enumerate(summary.settings)}
     rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
     if not rows:
         return Html("")
-    across = fitting([row.effort or 0.0 for row in rows], LEFT, WIDTH - RIGHT, logs=True)
-    ends = [end for row in rows for end in (row.low, row.high) if end is not None]
-    up = fitting([min(ends), max(ends)], HEIGHT - BOTTOM, TOP)
-    up = Scale(up.low, min(1.0, up.high), up.start, up.end)
-    line = [(across(row.effort or 0.0), up(row.quality or 0.0)) for row in summary.front if row.effort is not None]
-    numbers = {row.name: n for n, row in enumerate(summary.settings)}
+    across, up = _scales(rows)
+    shown = [(across(row.effort or 0.0), up(row.quality or 0.0)) for row in summary.front if row in rows]
     drawn = (
         _frame(across, up, lambda value: effort(value, summary.axis), AXES[summary.axis], "quality"),
-        _line(line, "front"),
+        _line(shown, "front"),
         *(_point(row, numbers[row.name], across, up, summary.axis) for row in rows),
         *_labels(rows, across, up),
     )
     legend = "whiskers are 95 % intervals; grey: another setting is no worse and no dearer"
     return figure("Cost and quality", legend, WIDTH, HEIGHT, *drawn)
+
+
+def _scales(rows: Sequence[Row]) -> tuple[Scale, Scale]:
+    across = fitting([row.effort or 0.0 for row in rows], LEFT, WIDTH - RIGHT, logs=True)
+    up = fitting([end for row in rows for end in (row.low, row.high) if end is not None], HEIGHT - BOTTOM, TOP)
+    return across, Scale(up.low, min(1.0, up.high), up.start, up.end)
 
 
 def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Html:
@@ -103,14 +107,17 @@ def _labels(rows: Sequence[Row], across: Scale, up: Scale) -> Iterator[Html]:
 
 def latency(summary: Summary) -> Html:
     """How long answers took, by setting: a hill of counts, with the median and the 95th percentile."""
-    found, rows = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
-    if not found.edges or not rows:
+    found, timed = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
+    if not found.edges or not timed:
         return Html("")
+    rows = timed if len(timed) <= MOST_HILLS else [row for row in timed if not row.dominated][:MOST_HILLS]
     bottom = TOP + RIDGE * len(rows)
-    across = Scale(found.edges[0], found.edges[-1], LEFT + 130, WIDTH - RIGHT, is_log=True)
-    hills = (_hill(row, n, TOP + RIDGE * (n + 1), found, across) for n, row in enumerate(rows))
+    across = Scale(found.edges[0], found.edges[-1], MAP_LABEL, WIDTH - RIGHT, is_log=True)
+    numbers = {row.name: n for n, row in enumerate(summary.settings)}
+    hills = (_hill(row, numbers[row.name], TOP + RIDGE * (n + 1), found, across) for n, row in enumerate(rows))
     ticks = (_tick_below(across(value), TOP, bottom, seconds(value)) for value in _apart(across))
-    legend = "each hill counts samples; the marks are the median and the 95th percentile; scale by powers"
+    left_out = "" if len(rows) == len(timed) else "; settings that are worth their price"
+    legend = f"each hill counts samples; the marks are the median and the 95th percentile; scale by powers{left_out}"
     return figure("How long answers take", legend, WIDTH, bottom + 24, *ticks, *hills)
 
 
@@ -138,7 +145,7 @@ def _hill(row: Row, n: int, base: float, found: Latency, across: Scale) -> Html:
         if at is not None
     ]
     said = f"{row.name}: median {seconds(row.seconds_p50 or 0)}, 95th percentile {seconds(row.seconds_p95 or 0)}"
-    label = tag("text", short(row.name), x=LEFT + 120, y=base - 4, text_anchor="end")
+    label = tag("text", short(row.name), x=MAP_LABEL - 8, y=base - 4, text_anchor="end")
     return tag("g", tag("title", said), label, tag("polygon", points=path), *marks, class_=f"hill {colour(n)}")
 
 

@@ -86,7 +86,8 @@ def _conclusions(summary: Summary) -> Iterator[Html]:
         yield tag("p", tag("b", "Worth their price, the cheapest first: "), shown, ".", class_="lead")
     beaten = [row.name for row in summary.settings if row.dominated]
     if beaten:
-        yield tag("p", f"{', '.join(beaten)}: beaten by another setting in quality and cost, as measured.")
+        who = ", ".join(beaten) if len(beaten) <= MOST_SAID else counted(len(beaten), "other setting")
+        yield tag("p", f"{who}: beaten by another setting in quality and cost, as measured.")
     yield tag("ul", *(tag("li", each.said) for each in _telling(summary.pairs)[:MOST_SAID]))
     if summary.smallest is not None:
         seen = f"With {counted(summary.tasks, 'task')}, half of the comparisons can show differences from "

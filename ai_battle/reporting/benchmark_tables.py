@@ -93,7 +93,8 @@ def _interval_usd(row: Row) -> str:
         return "unknown"
     if not row.cost_per_task:
         return dollars(0.0)
-    return f"{price(row.cost_per_task)} ({price(row.cost_low)} to {price(row.cost_high)})"
+    ends = [price(row.cost_low), price(row.cost_high)]
+    return price(row.cost_per_task) + (f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else "")
 
 
 def _time(value: float | None) -> str:

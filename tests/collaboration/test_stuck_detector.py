@@ -112,7 +112,7 @@ def test_a_failed_hard_check_is_stuck_at_once(response: str, context: Context | 
     ],
 )
 def test_a_turn_of_a_discussion_with_numbers_in_it_owes_no_number(prompt: str) -> None:
-    assert not judged("The trees do, as they give shade to all of us in summer.", prompt).at_once
+    assert not judged("The trees do, as they give shade to all of us in summer.", prompt).stuck
 
 
 def test_a_choice_without_a_pick_is_stuck_and_one_with_a_pick_is_not() -> None:

@@ -28,6 +28,11 @@ _DIGITS = re.compile(r"\d+")
 _NUMBERING = re.compile(r"^\s{0,8}\d{1,2}[.)]\s", re.MULTILINE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _LATEX = re.compile(r"\\[a-z(\[]|\$[^$\n]{0,80}[=^+][^$\n]{0,80}\$")
+_NO_NUMBER = re.compile(
+    r"(?:^|[.!?:]\s|\n)\s{0,8}(?:do|does|did|is|are|was|were|would|will|can|could|should|have|has|which|why|who|where)\b"
+    r"[^.?!\n]{0,200}\?",
+    re.IGNORECASE,
+)
 _OPEN = re.compile(
     r"(?:^|[.!?:]\s|\n)\s{0,8}(?:please |can you |could you )?(?:describe|discuss|write|draft|compose|review"
     r"|summari[sz]e|translate"
@@ -61,6 +66,8 @@ def _is_math(question: str) -> bool:
         return True
     asked = question.lower()
     if not any(word in asked for word in _ASKS) or _OPEN.search(question):
+        return False
+    if _NO_NUMBER.search(question) and not wants_number(question):
         return False
     numbers = _numbers(asked)
     return numbers >= _NUMBERS or (numbers > 0 and any(words in asked for words in _COUNTS))

@@ -25,7 +25,7 @@ server:
   routes:
     direct: openai/words-20
     rescue: {model: openai/words-20, secondary: openai/words-21, strategy: rescue}
-    boost: {model: openai/words-20, secondary: openai/words-21, strategy: boost}
+    draft_verify: {model: openai/words-20, secondary: openai/words-21, strategy: draft_verify}
 """
 
 
@@ -38,32 +38,42 @@ class Work:
     at_once: int = 64
 
     @classmethod
-    def of(cls, words: int, requests: int, *, stream: bool = False, at_once: int = 64, **more: Any) -> "Work":
+    def of(cls, model: str, requests: int, *, stream: bool = False, at_once: int = 64, **more: Any) -> "Work":
         """`more` are fields of the body beside those that each request has."""
         said = {"messages": [{"role": "user", "content": "What is in the file?"}], **more}
-        body = {"model": f"openai/words-{words}", "max_tokens": 900, "stream": stream, **said}
+        body = {"model": f"openai/{model}", "max_tokens": 900, "stream": stream, **said}
         return cls(json.dumps(body).encode(), requests, at_once)
 
 
-def large(api: str) -> dict[str, Any]:
-    """What makes a request as long as those of coding assistants: 110 kB, with 24 tools."""
-    text = "The file says that it is what it was. " * 20
+def assistant(api: str) -> dict[str, Any]:
+    """What a coding assistant sends first: 110 kB, most of them tools and instructions."""
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-    tools: list[dict[str, Any]] = [{"name": f"read_{n}", "description": "Reads a file. " * 80} for n in range(24)]
+    tools: list[dict[str, Any]] = [{"name": f"read_{n}", "description": "Reads a file. " * 230} for n in range(24)]
+    instructions = "Be short, and read before you write. " * 300
+    reminders = [{"type": "text", "text": "The file says that it is what it was. " * 300}] * 2
+    messages = [{"role": "user", "content": reminders}]
     if api.endswith("messages"):
-        tools = [{**tool, "input_schema": schema} for tool in tools]
-    else:
-        tools = [{"type": "function", "function": {**tool, "parameters": schema}} for tool in tools]
-    messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n in range(99)]
-    return {"messages": messages, "tools": tools}
+        blocks = [{"type": "text", "text": instructions, "cache_control": {"type": "ephemeral"}}]
+        return {"messages": messages, "system": blocks, "tools": [{**tool, "input_schema": schema} for tool in tools]}
+    functions = [{"type": "function", "function": {**tool, "parameters": schema}} for tool in tools]
+    return {"messages": [{"role": "system", "content": instructions}, *messages], "tools": functions}
+
+
+def long_talk() -> dict[str, Any]:
+    """As many bytes, in a hundred messages."""
+    text = "The file says that it is what it was. " * 29
+    return {"messages": [{"role": ("user", "assistant")[n % 2], "content": text} for n in range(99)]}
 
 
 def kinds(api: str) -> dict[str, Work]:
     return {
-        "a plain request": Work.of(20, 600),
-        "a stream of 20 chunks": Work.of(20, 400, stream=True),
-        "a request of 110 kB": Work.of(20, 200, **large(api)),
-        "a stream of 400 chunks": Work.of(400, 60, stream=True, at_once=30),
+        "a plain request": Work.of("words-20", 600),
+        "a stream of 20 chunks": Work.of("words-20", 400, stream=True),
+        "the same, 2 ms apart": Work.of("slow-20", 400, stream=True),
+        "a request of 110 kB": Work.of("words-20", 200, **assistant(api)),
+        "a talk of 110 kB": Work.of("words-20", 200, **long_talk()),
+        "a stream of 400 chunks": Work.of("words-400", 60, stream=True, at_once=30),
+        "400 chunks, 2 ms apart": Work.of("slow-400", 60, stream=True, at_once=30),
     }
 
 
@@ -162,7 +172,7 @@ def start(make: Callable[[str], AbstractContextManager[Running]], url: str) -> f
 
 def added_by(server: Running, strategy: str, rounds: int = 5) -> float:
     """Milliseconds that a route with this strategy takes beyond one without; both call one model once."""
-    work = Work.of(20, 300, stream=True)
+    work = Work.of("words-20", 300, stream=True)
     named = {name: Work(work.body.replace(b"openai/words-20", name.encode()), 300) for name in ("direct", strategy)}
     return median(server.milliseconds(named[strategy]) - server.milliseconds(named["direct"]) for _ in range(rounds))
 
@@ -177,10 +187,10 @@ def serving() -> None:
     with upstream() as url:
         compared("wall, the server's start", partial(start, ours, url), partial(start, passing, url))
         with ours(url, routes=ROUTES) as server:
-            for strategy in ("rescue", "boost"):
+            for strategy in ("rescue", "draft_verify"):
                 print(f"{f'cpu that {strategy} adds':44} {added_by(server, strategy):9.2f} ms", flush=True)
         with ours(url) as server:
-            server.milliseconds(Work.of(20, 5_000))
+            server.milliseconds(Work.of("words-20", 5_000))
             print(f"{'memory after 5,000 requests':44} {server.megabytes:8.1f} MiB", flush=True)
 
 

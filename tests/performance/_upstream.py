@@ -1,6 +1,7 @@
 """A model provider that costs next to nothing: a request for the model `words-20` gets an answer of twenty words.
 
-A streamed answer comes a word at a time, each a moment after the one before, as models produce them.
+A streamed answer comes a word at a time: as fast as it can be written, or, from `slow-20`, each a moment after the one
+before, as models produce them.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ import json
 import re
 from typing import Any
 
-WORDS = re.compile(rb'"model": ?"[^"]*words-(\d+)"')
+WORDS = re.compile(rb'"model": ?"[^"]*(words|slow)-(\d+)"')
 STREAMED = re.compile(rb'"stream": ?true')
 LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 BETWEEN_WORDS = 0.002
@@ -61,21 +62,21 @@ class Upstream(asyncio.Protocol):
 
     def _answer(self, body: bytes) -> None:
         found = WORDS.search(body)
-        words = int(found[1]) if found else 1
+        kind, words = (found[1], int(found[2])) if found else (b"words", 1)
         if STREAMED.search(body):
             self._transport.write(HEAD + _chunk({"role": "assistant", "content": ""}))
-            self._loop.call_later(BETWEEN_WORDS, self._say, 0, words)
+            self._say(0, words, BETWEEN_WORDS if kind == b"slow" else 0.0)
         else:
             self._transport.write(_whole(words))
 
-    def _say(self, number: int, words: int) -> None:
+    def _say(self, number: int, words: int, pause: float) -> None:
         if self._transport.is_closing():
             return
-        if number == words:
-            self._transport.write(LAST)
-        else:
-            self._transport.write(EVENTS[number % len(EVENTS)])
-            self._loop.call_later(BETWEEN_WORDS, self._say, number + 1, words)
+        self._transport.write(LAST if number == words else EVENTS[number % len(EVENTS)])
+        if number < words and pause:
+            self._loop.call_later(pause, self._say, number + 1, words, pause)
+        elif number < words:
+            self._loop.call_soon(self._say, number + 1, words, pause)
 
 
 async def main() -> None:

@@ -1,18 +1,24 @@
-"""`ai-battle validate`: every problem of discussion files, with its place and a way out."""
+"""`ai-battle validate`: every problem of configuration files, with its place and a way out."""
 
 import json
+import os
+import re
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ._options import as_json
 
+SECTION = re.compile(rb"^(benchmark|discussion|server):", re.MULTILINE)
+LOOKED_AT = 1_000_000
+
 
 @click.command("validate")
 @click.argument("configs", nargs=-1, required=True, metavar="CONFIG...")
 @as_json
 def command(configs: tuple[str, ...], as_json: bool) -> int:
-    """Check discussion files without running them; exit 2 when there is a problem."""
+    """Check files of discussions, benchmarks and servers without running them; exit 2 when there is a problem."""
     reports = [_report(config) for config in configs]
     if as_json:
         click.echo(json.dumps(reports, indent=2, ensure_ascii=False))
@@ -24,15 +30,37 @@ def command(configs: tuple[str, ...], as_json: bool) -> int:
 
 def _report(config: str) -> dict[str, Any]:
     from ai_battle.config import ConfigProblems
-    from ai_battle.conversation import checked
     from ai_battle.core.errors import ConfigError
 
     try:
-        return {"config": config, "problems": [], "notes": list(checked(config).notes)}
+        return {"config": config, "problems": [], "notes": _notes(config)}
     except ConfigProblems as error:
         return {"config": config, "problems": list(error.problems), "notes": []}
     except ConfigError as error:
         return {"config": config, "problems": [str(error)], "notes": []}
+
+
+def _notes(config: str) -> list[str]:
+    """What is to be known of a file that is right; raises `ConfigError`."""
+    from ai_battle.benchmark.loading import load
+    from ai_battle.config.server import load_server
+    from ai_battle.conversation import checked
+
+    match _kind(Path(config)):
+        case "benchmark":
+            return list(load(config).document.notes)
+        case "server":
+            return [*load_server(config, os.environ).notes, "the models of its routes are made when it is served"]
+    return list(checked(config).notes)
+
+
+def _kind(path: Path) -> str:
+    """What its first section says that it is; what can't be read is left to those who tell why."""
+    if not path.is_file():
+        return "discussion"
+    with path.open("rb") as file:
+        found = SECTION.search(file.read(LOOKED_AT))
+    return found[1].decode() if found else "discussion"
 
 
 def _show(report: dict[str, Any]) -> None:

@@ -319,6 +319,24 @@ class TestValidateAndSchema:
         assert "did you mean 'turns'?" in outcome.lines[0]
         assert "OPENAI_API_KEY" in outcome.lines[3]
 
+    def test_a_benchmark_is_checked_as_one(self, ai_battle: Run, folder: Path) -> None:
+        suite = Path(__file__).parents[2] / "configs" / "benchmarks" / "first-steps.yaml"
+        assert ai_battle("validate", suite).lines[-1] == f"{suite}: ok"
+
+        (folder / "suite.yaml").write_text("# mine\nbenchmark:\n  datsets: []\n  settings: []\n  scorers: [exact]\n")
+        outcome = ai_battle("validate", "suite.yaml")
+        assert outcome.code == 2
+        assert "suite.yaml:3:3 benchmark.datsets: unknown key; did you mean 'datasets'?" in outcome.out
+
+    def test_a_server_is_checked_as_one(self, ai_battle: Run, folder: Path) -> None:
+        (folder / "server.yaml").write_text("server:\n  routes: {small: ollama/phi4}\n")
+        assert ai_battle("validate", "server.yaml").lines[-1] == "server.yaml: ok"
+
+        (folder / "server.yaml").write_text("server:\n  rotes: {small: ollama/phi4}\n")
+        outcome = ai_battle("validate", "server.yaml")
+        assert outcome.code == 2
+        assert "server.yaml:2:3 server.rotes: unknown key; did you mean 'routes'" in outcome.out
+
     def test_a_misspelt_provider_is_found(self, ai_battle: Run, scripted: Path) -> None:
         scripted.write_text(SCRIPTED + "providers: {opnai: {api_key: x}}\n")
         outcome = ai_battle("validate", scripted)

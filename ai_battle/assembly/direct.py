@@ -4,7 +4,7 @@ from ..config import Loaded
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
 from . import pairs
-from .models import participant
+from .models import participant, require_local
 from .pairing import Workshop
 from .surroundings import Surroundings
 
@@ -20,4 +20,6 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
     name = helped[0] if helped else named
     spec = said.models.get(name) or HelperSettings(type=named)
     model = participant(name, spec, around)
+    if said.local_only:
+        require_local(name, model)
     return Workshop(said, around).pair_up(name, model, pairs.of(name, placed)).client

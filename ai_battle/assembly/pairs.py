@@ -82,10 +82,22 @@ def problems(said: Discussion, around: Surroundings) -> Iterator[Problem]:
 def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
     pair = placed.pair
     if not placed.helped:
-        known = [*said.models, *dict.fromkeys(spec.type for spec in said.models.values() if spec.type)]
-        words = f"no participant is or uses {pair.primary!r}{near(pair.primary, known)}"
-        yield Problem((*placed.path, "primary"), words)
-    own = _identities(placed, said, around)
+        yield Problem((*placed.path, "primary"), _nobody(pair.primary, said))
+    yield from _wrong_helpers(placed, said, around)
+    try:
+        strategies.check(pair)
+    except ConfigError as error:
+        yield Problem((*placed.path, "strategy"), str(error))
+    except strategies.Misused as misused:
+        yield Problem((*placed.path, misused.key), misused.words, key=misused.is_key)
+
+
+def _wrong_helpers(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
+    """People, and the model that is to be helped itself."""
+    pair, own = placed.pair, _identities(placed, said, around)
+    for steps, helper in helpers_of(pair):
+        if _is_person(helper.type, said):
+            yield Problem((*placed.path, *steps), f"{helper.type!r} is a person; name a model")
     for steps, helper in secondaries(pair):
         if _identity(helper.type, said, around) in own:
             yield Problem((*placed.path, *steps), f"{pair.primary!r} can't help itself; name another model")
@@ -93,12 +105,17 @@ def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[P
         if _identity(getattr(pair, key)[index].type, said, around) in own:
             words = f"{pair.primary!r} answers already; name another model (several answers of one are for vote)"
             yield Problem((*placed.path, key, index), words)
-    try:
-        strategies.check(pair)
-    except ConfigError as error:
-        yield Problem((*placed.path, "strategy"), str(error))
-    except strategies.Misused as misused:
-        yield Problem((*placed.path, misused.key), misused.words, key=misused.is_key)
+
+
+def _nobody(primary: str, said: Discussion) -> str:
+    if _is_person(primary, said):
+        return f"{primary!r} is a person, and only models are helped"
+    models = {name: spec.type for name, spec in said.models.items() if spec.role != "user"}
+    return f"no participant is or uses {primary!r}{near(primary, [*dict.fromkeys((*models, *models.values()))])}"
+
+
+def _is_person(named: str, said: Discussion) -> bool:
+    return named in said.models and said.models[named].role == "user"
 
 
 def _twice(pairs: tuple[Placed, ...]) -> Iterator[Problem]:

@@ -9,7 +9,9 @@ from typing import Any
 from ..collaboration._helping import Helping, HelpLimits, Spent
 from ..collaboration._pool import Pool
 from ..config.collaboration import Help, HelperSettings
+from ..core.borders import foreign_code
 from ..core.client import ModelClient
+from ..core.errors import ConfigError
 from ..providers._voice import Voice
 from . import strategies
 from .detecting import detector
@@ -47,11 +49,12 @@ class Recipe:
 
     def client(self, spent: Spent | None = None) -> ModelClient:
         """With a detector and, without `spent`, with limits of its own; raises `ConfigError`."""
-        make = strategies.factory(self.help.strategy)
-        offered = {**self._plain(), **self._clients(), **self._terms(spent or Spent())}
+        make = strategies.checked(self.help)
+        offered = {**self._plain(), **self._clients(), **self._terms(spent or Spent()), "base": self.base}
         taken = inspect.signature(make).parameters
         options = {key: value for key, value in offered.items() if key in taken} | self.help.options
-        return make(self.model.client, self._secondary(), **options)
+        with foreign_code(f"{self.help.strategy} can't be made of its options", ConfigError):
+            return make(self.model.client, self._secondary(), **options)
 
     async def aclose(self) -> None:
         for model in (self.model, *self.helpers.values()):

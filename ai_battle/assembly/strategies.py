@@ -6,6 +6,7 @@ from typing import Any, get_type_hints
 
 from ..config.collaboration import Help
 from ..core import plugins
+from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.plugins import near
@@ -14,6 +15,10 @@ STRATEGIES = "ai_battle.collaboration"
 JUDGING = ("threshold", "max_retries", "help_rate", "max_cost", "calibration")
 HELPING = ("helper_timeout", "helper_sees", "limits")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
+LIVE = ("stuck_detector", "helping", "standing", "base")
+"""What a strategy is given and no file can say."""
+
+_KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
 class Misused(Exception):
@@ -45,20 +50,32 @@ def factory(name: str) -> Callable[..., ModelClient]:
 
 def needs_helper(make: Callable[..., ModelClient]) -> bool:
     """Whether the strategy can't do without a secondary model: its annotation says so."""
-    return get_type_hints(make).get("secondary") is ModelClient
+    return _hints(make).get("secondary") is ModelClient
 
 
 def clients_in(make: Callable[..., ModelClient]) -> Mapping[str, bool]:
     """The options that are models, and whether each is a list of them."""
-    hints = get_type_hints(make)
+    hints = _hints(make)
     lists = (Sequence[ModelClient], tuple[ModelClient, ...])
     wanted = {name: hints.get(name) for name in inspect.signature(make).parameters if name not in NO_OPTION}
     return {name: hint in lists for name, hint in wanted.items() if hint in (*lists, ModelClient, ModelClient | None)}
 
 
-def check(pair: Help) -> None:
-    """Raises `ConfigError` for a strategy that is not there, and `Misused` for a key that does not go with it."""
-    if "." in pair.strategy:
+def checked(pair: Help) -> Callable[..., ModelClient]:
+    """`create` of the strategy of a pair, whose code is imported; raises `ConfigError` for keys that it lacks, too."""
+    try:
+        check(pair, trusted=True)
+    except Misused as misused:
+        raise ConfigError(f"{misused.key}: {misused.words}") from misused
+    return factory(pair.strategy)
+
+
+def check(pair: Help, *, trusted: bool = False) -> None:
+    """Raises `ConfigError` for a strategy that is not there, and `Misused` for a key that does not go with it.
+
+    A module by its dotted name is only imported when it is `trusted`.
+    """
+    if "." in pair.strategy and not trusted:
         return
     make = factory(pair.strategy)
     if needs_helper(make) and not pair.secondary:
@@ -67,10 +84,33 @@ def check(pair: Help) -> None:
     for key in written(pair):
         if key not in taken:
             raise Misused(key, f"{pair.strategy} has no such option{_owners(key)}", is_key=True)
-    for key in pair.options:
-        if key not in inspect.signature(make).parameters:
-            known = [name for name in inspect.signature(make).parameters if name not in NO_OPTION]
+    _check_options(pair, make)
+
+
+def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:
+    parameters, hints = inspect.signature(make).parameters, _hints(make)
+    live = (*NO_OPTION, *LIVE, *clients_in(make))
+    known = [name for name in parameters if name not in live]
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    for key, value in pair.options.items():
+        if key not in known and (key in live or not takes_any):
             raise Misused("options", f"{pair.strategy} has no option {key!r}{near(key, known)}")
+        if not _is_a(value, hints.get(key)):
+            raise Misused("options", f"{key!r} of {pair.strategy} must be {_KINDS[hints[key]]}, not {value!r}")
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Whether a value of a file is of a simple kind; what else a plug-in takes is its own matter."""
+    if kind not in (*_KINDS,):
+        return True
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    return isinstance(value, int | float if kind is float else kind)
+
+
+def _hints(make: Callable[..., ModelClient]) -> Mapping[str, Any]:
+    with foreign_code(f"The annotations of {make.__module__}.create can't be read", ConfigError):
+        return get_type_hints(make)
 
 
 def written(pair: Help) -> list[str]:

@@ -11,6 +11,7 @@ _PLACE = re.compile(
     r"\$(?P<name>loop|previous_attempts|request|tools)(?![A-Za-z0-9_])"
     r"|\{(?P<old>loop_count|previous_attempts|user_request|tools_text)\}"
 )
+HERE = Path()
 _OLD = {
     "loop_count": "loop",
     "user_request": "request",
@@ -40,15 +41,20 @@ class Template:
         return _PLACE.sub(lambda place: values[_name(place)], self.text)
 
 
-def template_of(stated: str) -> Template:
-    """The template that a text is or a path leads to; the packaged one for an empty text. Raises `ConfigError`."""
+def template_of(stated: str, base: Path = HERE) -> Template:
+    """The template that a text is, or a path (from `base`) leads to; the packaged one for an empty text.
+
+    Raises `ConfigError`.
+    """
     if not stated.strip():
         packaged = files(__package__).joinpath("prompts", "boost.md").read_text(encoding="utf-8")
         return Template(packaged.strip(), "prompts/boost.md")
     if "\n" in stated or _PLACE.search(stated):
         return Template(stated)
     try:
-        return Template(Path(stated).expanduser().read_text(encoding="utf-8"), f"BOOST_WRAPPER_TEMPLATE ({stated})")
+        return Template(
+            (base / Path(stated).expanduser()).read_text(encoding="utf-8"), f"BOOST_WRAPPER_TEMPLATE ({stated})"
+        )
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(

@@ -1,11 +1,13 @@
 """The boost loop: a model without tools plans, or answers at once; a model with tools carries the plan out."""
 
+from pathlib import Path
+
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ._boost_reply import Guidance, Summary
-from ._boost_template import template_of
+from ._boost_template import HERE, Template, template_of
 from ._boost_turn import BoostTurn, Models
 from ._helping import Helping
 
@@ -25,7 +27,7 @@ class BoostLoop(ModelClient):
         boost: ModelClient,
         auxiliary: ModelClient,
         max_loops: int = 3,
-        template: str = "",
+        template: str | Template = "",
         helping: Helping | None = None,
     ) -> None:
         if boost is auxiliary:
@@ -36,7 +38,7 @@ class BoostLoop(ModelClient):
         self.auxiliary = auxiliary
         self.max_loops = max_loops
         self.helping = helping or Helping()
-        self.template = template_of(template)
+        self.template = template if isinstance(template, Template) else template_of(template)
 
     @property
     def offered(self) -> tuple[ToolSpec, ...]:
@@ -69,6 +71,8 @@ def create(
     *,
     max_loops: int = 3,
     template: str = "",
+    base: Path = HERE,
     helping: Helping | None = None,
 ) -> ModelClient:
-    return BoostLoop(secondary, primary, max_loops, template, helping)
+    """A `template` that is a path starts at `base`."""
+    return BoostLoop(secondary, primary, max_loops, template_of(template, base), helping)

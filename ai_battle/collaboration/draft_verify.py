@@ -4,6 +4,7 @@ import re
 from functools import partial
 
 from ..core.client import ModelClient
+from ..core.errors import ConfigError
 from ..core.exchange import ModelResponse
 from ._helping import Helping
 from ._paired import Pair, Paired
@@ -45,5 +46,7 @@ def create(
     max_tokens: int = MAX_TOKENS,
 ) -> ModelClient:
     """`max_tokens` is the most that the helper may write."""
+    if max_tokens < 1:
+        raise ConfigError(f"max_tokens of draft_verify is 1 or more, not {max_tokens!r}.")
     pair = Pair(primary, secondary, stuck_detector or StuckDetector(), helping or Helping())
     return Paired(pair, "draft_verify", partial(verify, max_tokens=max_tokens))

@@ -1,9 +1,13 @@
 """Pairs of a file that can't work are told with their place and the way out, before anything runs."""
 
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ai_battle.assembly import build, direct
 from ai_battle.conversation import checked
 from ai_battle.core.errors import ConfigError
 
@@ -12,6 +16,7 @@ MODELS: dict[str, Any] = {
     "Ada": {"type": "ollama/phi4"},
     "Bob": {"type": "ollama/gemma3:1b"},
     "Cleo": SCRIPTED,
+    "Me": {"role": "user"},
 }
 
 
@@ -52,6 +57,24 @@ OTHER = {"secondary": SCRIPTED}
         ({"primary": "Ada", "strategy": "peer", "peers": ["ollama-phi4"]}, ".peers[0]: 'Ada' answers already"),
         ({"primary": "Ada", "strategy": "cascade", "models": ["Bob", "Ada"]}, ".models[1]: 'Ada' answers already"),
         ({"primary": "Ada", "options": {"patience": 3}, **OTHER}, ".options: rescue has no option 'patience'"),
+        ({"primary": "Ada", "options": {"primary": "Bob"}, **OTHER}, ".options: rescue has no option 'primary'"),
+        ({"primary": "Ada", "options": {"helping": 3}, **OTHER}, ".options: rescue has no option 'helping'"),
+        (
+            {"primary": "Ada", "strategy": "vote", "options": {"samples": "three"}},
+            ".options: 'samples' of vote must be a whole number, not 'three'",
+        ),
+        (
+            {"primary": "Ada", "strategy": "handover", "options": {"above": True}, **OTHER},
+            ".options: 'above' of handover must be a number, not True",
+        ),
+        (
+            {"primary": "Ada", "strategy": "draft_verify", "options": {"max_tokens": 0}, **OTHER},
+            ".strategy: max_tokens of draft_verify is 1 or more, not 0",
+        ),
+        ({"primary": "Me", **OTHER}, ".primary: 'Me' is a person, and only models are helped"),
+        ({"primary": "Mee", **OTHER}, ".primary: no participant is or uses 'Mee'; there is Ada,"),
+        ({"primary": "Ada", "secondary": "Me"}, ".secondary: 'Me' is a person; name a model"),
+        ({"primary": "Ada", "strategy": "peer", "peers": ["Me"]}, ".peers[0]: 'Me' is a person; name a model"),
         ({"primary": "Ada", "secondary": "gpt-4o"}, ".secondary: "),
         ({"primary": "Ada", "secondary": "gtp-4o"}, ".secondary: "),
     ],
@@ -164,3 +187,58 @@ def test_a_calibration_is_read_beside_the_file(tmp_path: Any) -> None:
     )
 
     checked(file)
+
+
+def test_a_template_is_read_beside_the_file(tmp_path: Any) -> None:
+    (tmp_path / "plan.md").write_text("Plan this: $request")
+    pair = {"primary": "Ada", "strategy": "boost", "options": {"template": "plan.md"}, **OTHER}
+
+    file = tmp_path / "talk.yaml"
+    file.write_text(json.dumps(discussion(pair)))
+
+    checked(file)
+    assert "no file that can be read" in refused(pair)
+
+
+PLUGIN = """
+from ai_battle.collaboration import rescue
+
+def create(primary, secondary, *, mood: int = 1):
+    assert mood, "No mood."
+    return rescue.create(primary, secondary)
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"options": {"mud": 2}}, "options: own_strategies.moody has no option 'mud'; there is mood"),
+        ({"options": {"mood": "good"}}, "options: 'mood' of own_strategies.moody must be a whole number, not 'good'"),
+        ({"options": {"mood": 0}}, "own_strategies.moody can't be made of its options: AssertionError: No mood"),
+        ({"peers": ["Bob"]}, "peers: own_strategies.moody has no such option"),
+    ],
+)
+def test_what_a_strategy_of_ones_own_does_not_take_is_told_where_its_code_is_trusted(
+    keys: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checking the file imports none of its code; the run is not begun."""
+    (tmp_path / "own_strategies").mkdir()
+    (tmp_path / "own_strategies" / "moody.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    loaded = checked(discussion({"primary": "Ada", "strategy": "own_strategies.moody", **OTHER, **keys}))
+
+    assert "own_strategies.moody" not in sys.modules
+    with pytest.raises(ConfigError) as caught:
+        build(loaded)
+    sys.modules.pop("own_strategies.moody", None)
+    assert message in str(caught.value)
+
+
+def test_a_single_turn_of_a_model_elsewhere_is_refused_where_all_is_to_stay_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    loaded = checked(discussion({"primary": "Ada", **OTHER}, local_only=True))
+
+    with pytest.raises(ConfigError, match="not on this machine"):
+        direct(loaded, "gpt-4o")

@@ -11,6 +11,7 @@ from ..config import Loaded
 from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
 from ..core.client import ModelClient
+from ..core.errors import ConfigError
 from ..core.events import Emit
 from ..tools.approval import Ask, Consent, Person
 from ..tools.base import Tool
@@ -88,23 +89,39 @@ class Brought(Casting):
         return Cast(replace(self.plan, participants=tuple(map(self._helped, participants))), budget=budget)
 
     def with_pair(self, pair: Pairing) -> Self:
-        helps = any(map(pair.helps, self.plan.participants))
-        return replace(self, pairs=(*self.pairs, pair)) if helps else self
+        helped = [participant for participant in self.plan.participants if pair.helps(participant)]
+        for participant in helped:
+            if self._pair_of(participant):
+                raise ConfigError(f"{participant.name!r} is helped already, and one pair helps a participant.")
+        casting = replace(self, pairs=(*self.pairs, pair))
+        if any(casting._reaches(pair.secondary, participant) for participant in helped):
+            raise ConfigError(
+                f"{pair.secondary!r} is itself helped by {pair.primary!r}; one of them has to be the helper."
+            )
+        return casting if helped else self
 
     def client(self, named: str) -> tuple[ModelClient, bool]:
-        for participant in self.plan.participants:
-            if named in (participant.name, participant.type):
-                return self._helped(participant).client, False
-        return assembly.create_client(named), True
+        found = self._called(named)
+        return (self._helped(found).client, False) if found else (assembly.create_client(named), True)
+
+    def _called(self, named: str) -> Participant | None:
+        return next((p for p in self.plan.participants if named in (p.name, p.type)), None)
+
+    def _pair_of(self, participant: Participant) -> Pairing | None:
+        return next((pair for pair in self.pairs if pair.helps(participant)), None)
+
+    def _reaches(self, named: str, goal: Participant) -> bool:
+        """Whether `goal` helps who is called so, directly or through others."""
+        found = self._called(named)
+        pair = self._pair_of(found) if found else None
+        return found is goal or bool(pair and self._reaches(pair.secondary, goal))
 
     def _helped(self, participant: Participant) -> Participant:
         """Clients that are made for a pair live as long as the program: nobody else knows of them."""
-        client = participant.client
-        for pair in self.pairs:
-            if pair.helps(participant):
-                helper, _ = self.client(pair.secondary)
-                client = Offering(pair.made(client, helper), participant.client)
-        return replace(participant, client=client)
+        if not (pair := self._pair_of(participant)):
+            return participant
+        helper, _ = self.client(pair.secondary)
+        return replace(participant, client=Offering(pair.made(participant.client, helper), participant.client))
 
     def _equipped(self, participant: Participant, budget: RunBudget, person: Person) -> Participant:
         """Each with a registry of its own."""

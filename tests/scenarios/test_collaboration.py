@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ai_battle import CollaborativeConversationManager, RunResult
+from ai_battle import CollaborativeConversationManager, Participant, RunResult
 from ai_battle.conversation.journal import read
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, ToolCalled, ToolReturned, Warned
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
-from ai_battle.testing import FakeProviders, call, fault
+from ai_battle.testing import FakeProviders, ScriptedClient, call, fault
 
 STUCK = "I do not know. " * 40
 LOCAL = {"type": "ollama/phi4"}
@@ -190,6 +190,25 @@ def test_setup_collaboration_names_what_is_missing(fakes: FakeProviders, argumen
 
     with pytest.raises(ValueError, match=missing):
         manager.setup_collaboration(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("pair", "wrong"),
+    [
+        (("large", "small"), "'large' is helped already"),
+        (("largest", "small"), "'small' is itself helped by 'largest'"),
+        (("small", "largest"), "'small' is helped already"),
+        (("largest", "largest"), "can't help itself"),
+    ],
+)
+def test_setup_collaboration_refuses_pairs_that_go_round_in_a_circle(pair: tuple[str, str], wrong: str) -> None:
+    people = [Participant(name, ScriptedClient("Yes.", loop=True)) for name in ("small", "large", "largest")]
+    manager = CollaborativeConversationManager(people, goal="Talk.")
+    manager.setup_collaboration("small", "large")
+    manager.setup_collaboration("large", "largest")
+
+    with pytest.raises(ValueError, match=wrong):
+        manager.setup_collaboration(*pair)
 
 
 async def test_a_direct_turn_is_helped_as_well(fakes: FakeProviders) -> None:

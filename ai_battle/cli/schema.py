@@ -1,4 +1,4 @@
-"""`ai-battle schema`: the JSON Schema of the YAML format, for editors."""
+"""`ai-battle schema`: the JSON Schema of the YAML formats, for editors."""
 
 import json
 
@@ -6,7 +6,7 @@ import click
 
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(["discussion", "benchmark"]), default="discussion")
+@click.argument("kind", type=click.Choice(["discussion", "benchmark", "server"]), default="discussion")
 def command(kind: str) -> None:
     """Print the JSON Schema of a YAML format, for editors and programs."""
     from ai_battle.config import json_schema

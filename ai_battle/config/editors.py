@@ -11,8 +11,13 @@ from ._rewriting import BESIDE, INSIDE
 from ._values import Section
 from .benchmark import BenchmarkFile
 from .schema import DiscussionFile
+from .server import ServerFile
 
-SCHEMAS: Mapping[str, type[Section]] = {"discussion": DiscussionFile, "benchmark": BenchmarkFile}
+SCHEMAS: Mapping[str, type[Section]] = {
+    "discussion": DiscussionFile,
+    "benchmark": BenchmarkFile,
+    "server": ServerFile,
+}
 BUILT_IN = (
     "anthropic", "azure", "gemini", "gguf", "groq", "llamacpp", "lmstudio", "mlx", "ollama", "openai", "openrouter",
     "replay", "scripted", "vllm",

@@ -25,9 +25,26 @@ def errors(document: Any) -> list[str]:
     return [error.message for error in Draft202012Validator(json_schema()).iter_errors(document)]
 
 
-def test_the_schema_in_the_package_is_current() -> None:
-    """When it is not: `ai-battle schema discussion > ai_battle/config/schemas/discussion.json`."""
-    assert json.loads((SHIPPED / "discussion.json").read_text()) == json_schema("discussion")
+@pytest.mark.parametrize("kind", ["discussion", "server"])
+def test_the_schema_in_the_package_is_current(kind: str) -> None:
+    """When it is not: `ai-battle schema server > ai_battle/config/schemas/server.json`."""
+    assert json.loads((SHIPPED / f"{kind}.json").read_text()) == json_schema(kind)
+
+
+@pytest.mark.parametrize(
+    ("server", "fits"),
+    [
+        ({"routes": {"small": "ollama/phi4", "both": {"model": "ollama/phi4", "secondary": "gpt-4o"}}}, True),
+        ({"tiers": {"big": "gpt-4o"}, "keys": ["a", {"key": "b", "budget_usd": 3}]}, True),
+        ({"rotes": {}}, False),
+        ({"routes": {"both": {"secondary": "gpt-4o"}}}, False),
+        ({"port": 70_000}, False),
+    ],
+)
+def test_a_server_file_is_completed_and_underlined_too(server: dict[str, Any], fits: bool) -> None:
+    validator = Draft202012Validator(json_schema("server"))
+
+    assert validator.is_valid({"server": server}) == fits
 
 
 def test_the_schema_is_one() -> None:

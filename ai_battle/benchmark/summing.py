@@ -18,7 +18,7 @@ from .statistics import compared, mean_interval, quantile_interval, rate_interva
 from .statistics.intervals import quantile
 from .store import Store
 from .summary import Axis, Bin, Item, Latency, Row, Summary
-from .sweep import grid, sweep
+from .sweep import grid, rates, sweep
 from .tasks import Task
 
 BINS, LATENCY_BINS = 10, 30
@@ -44,7 +44,7 @@ def summarised(store: Store) -> Summary:
         tuple(_bins(answers)),
         _calibration_error(answers),
         {each.name: found for each in settings if each.is_helped and (found := by_signal(each.answered))},
-        tuple(sweep(items, grid())),
+        tuple(sweep(items, [*grid(), *rates()])),
         of,
         _latency(settings),
         tuple(_items(settings, tasks)),
@@ -240,6 +240,8 @@ def _notes(rows: Sequence[Row], store: Store) -> list[str]:
         if count
     ]
     notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
+    if any(row.model.startswith(RECORDED) for row in rows):
+        notes.append("recorded answers take no time: times are those of handing them over, not of a model")
     lacking = len(list(store.tasks())) * store.fact("repeats", 1) * len(rows) - sum(row.samples for row in rows)
     if lacking > 0:
         notes.append(f"the run is not finished: {lacking:,} samples are missing")

@@ -19,6 +19,7 @@ from .tasks import Task
 Strategy = Literal["takeover", "cascade", "rescue"]
 STRATEGIES: tuple[Strategy, ...] = ("takeover", "cascade", "rescue")
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+RATES = (0.1, 0.2, 0.3, 0.5)
 EXACT = "exact"
 BOUNDED = "needs new answers of the small model"
 UNKNOWN = "not recorded"
@@ -120,6 +121,11 @@ def grid(
     retries: Sequence[int] = (1, 3),
 ) -> list[Policy]:
     return [Policy(*each) for each in product(strategies, thresholds, retries)]
+
+
+def rates(shares: Sequence[float] = RATES) -> list[Policy]:
+    """Taking over as many answers as is said; the cut is the quantile of these very answers."""
+    return [Policy(help_rate=share) for share in shares]
 
 
 def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[Swept]:

@@ -74,9 +74,16 @@ def _facts(summary: Summary) -> Html:
         counted(len(summary.settings), "setting"),
         counted(samples, "sample"),
         f"{summary.repeats} of each task" if summary.repeats > 1 else "",
-        f"spent {dollars(summary.spent_usd)}",
+        f"spent {dollars(summary.spent_usd)}{_expected(summary)}",
     ]
     return tag("p", *(tag("span", fact) for fact in facts if fact), class_="facts")
+
+
+def _expected(summary: Summary) -> str:
+    """The forecast, where there was one that was not nothing."""
+    found = summary.forecast or {}
+    low, high = found.get("low"), found.get("high")
+    return f" (forecast: {dollars(low)} to {dollars(high)})" if low or high else ""
 
 
 def _conclusions(summary: Summary) -> Iterator[Html]:

@@ -13,6 +13,7 @@ from ai_battle.benchmark.statistics import mean_interval, wilson
 from ai_battle.benchmark.summary import Row, Summary
 from ai_battle.benchmark.summing import summarised
 from ai_battle.benchmark.tasks import Recording, Task
+from ai_battle.cli import main
 from ai_battle.reporting.benchmark_files import write_benchmark_reports
 
 from .results import HELPED, LARGE, SMALL, helped, results, scored
@@ -118,7 +119,9 @@ def test_other_settings_are_swept_where_both_models_answered(tmp_path: Path) -> 
     settings: dict[str, Any] = {"small": SMALL, "helped": HELPED, "large": LARGE}
     samples = [*scored("small", POOR[15:25]), *helped("x" * 10, "x" * 10, "." * 10), *scored("large", GOOD[:10])]
     found = summary(tmp_path, settings, samples)
-    assert (len(found.sweep), found.sweep_of) == (48, "small and large")
+    assert found.sweep_of == "small and large"
+    assert {each.policy.strategy for each in found.sweep} == {"takeover", "cascade", "rescue"}
+    assert {each.policy.help_rate for each in found.sweep} == {None, 0.1, 0.2, 0.3, 0.5}
     assert {each.count for each in found.sweep} == {10}
 
 
@@ -164,3 +167,26 @@ def test_results_without_a_sample_are_summed_up_too(tmp_path: Path) -> None:
     found = write_benchmark_reports(store)
     store.close()
     assert (found.settings[0].n, found.settings[0].quality) == (0, None)
+
+
+def test_results_are_summed_up_again_at_any_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = [*scored("small", POOR, 0.001), *scored("large", GOOD, 0.01), *scored("silly", POOR, 0.02)]
+    settings: dict[str, Any] = {"small": SMALL, "large": LARGE, "silly": SMALL}
+    results(tmp_path / "results", settings, samples).close()
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "report", str(tmp_path / "results")])
+    shown = capsys.readouterr().out
+    assert not ended.value.code
+    assert shown.splitlines()[1].split()[:4] == ["small", "50.0", "%", "35.2"]
+    assert "worth their price, the cheapest first: small, large" in shown
+    assert "- large is better than small by 25.0 points" in shown
+    assert shown.splitlines()[-1] == str(tmp_path / "results" / "report.html")
+
+
+def test_a_machine_gets_the_whole_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results(tmp_path / "results", {"small": SMALL}, scored("small", POOR)).close()
+    with pytest.raises(SystemExit):
+        main(["bench", "report", str(tmp_path / "results"), "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["settings"][0]["name"] == "small"
+    assert said["results"] == str(tmp_path / "results")

@@ -1,6 +1,5 @@
 """A model and those that help it, to be put together as often as one is needed."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,7 +36,8 @@ class Recipe:
 
     @classmethod
     def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
-        """Raises `ConfigError` for a helper that can't be made."""
+        """Raises `ConfigError` for a helper that can't be made, and for keys that the strategy does not have."""
+        strategies.checked(help_)
         steps = ((".".join(map(str, steps)), settings) for steps, settings in helpers_of(help_))
         return cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps}, base)
 
@@ -49,9 +49,9 @@ class Recipe:
 
     def client(self, spent: Spent | None = None) -> ModelClient:
         """With a detector and, without `spent`, with limits of its own; raises `ConfigError`."""
-        make = strategies.checked(self.help)
+        make = strategies.factory(self.help.strategy)
         offered = {**self._plain(), **self._clients(), **self._terms(spent or Spent()), "base": self.base}
-        taken = inspect.signature(make).parameters
+        taken = strategies.taken(make)
         options = {key: value for key, value in offered.items() if key in taken} | self.help.options
         with foreign_code(f"{self.help.strategy} can't be made of its options", ConfigError):
             return make(self.model.client, self._secondary(), **options)

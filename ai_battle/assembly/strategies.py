@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, get_type_hints
 
 from ..config.collaboration import Help
@@ -59,6 +60,12 @@ def clients_in(make: Callable[..., ModelClient]) -> Mapping[str, bool]:
     lists = (Sequence[ModelClient], tuple[ModelClient, ...])
     wanted = {name: hints.get(name) for name in inspect.signature(make).parameters if name not in NO_OPTION}
     return {name: hint in lists for name, hint in wanted.items() if hint in (*lists, ModelClient, ModelClient | None)}
+
+
+@cache
+def taken(make: Callable[..., Any]) -> frozenset[str]:
+    """The names of what a strategy is made with."""
+    return frozenset(inspect.signature(make).parameters)
 
 
 def checked(pair: Help) -> Callable[..., ModelClient]:

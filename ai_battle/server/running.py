@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from .door import Door
 from .logging import RequestLog, Write, level_of
 from .plans import Plans
 from .served import Generation, Served
+from .signalled import Signalled
 from .tracing import Tracing, set_up
 
 LOOKS = 1.0
@@ -155,21 +155,20 @@ async def _open_door(runner: web.AppRunner, server: Server) -> AsyncIterator[tup
 
 
 async def serve(told: Told, plan: Plan, say: Say, write: Write) -> None:
-    """Until SIGINT or SIGTERM. `say` is told where it listens, what it serves, and of each change.
+    """Until SIGINT or SIGTERM; a second one waits for nobody. `say` is told what it serves, and of each change.
 
     `write` gets a line for each request.
     """
     set_up(told.environment)
-    over, again = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number, event in ((signal.SIGINT, over), (signal.SIGTERM, over), (signal.SIGHUP, again)):
-        loop.add_signal_handler(number, event.set)
+    signalled = Signalled()
+    signalled.listen()
     async with listening(plan, write) as (served, address):
         for line in described(plan, address):
             say(line)
-        watching = asyncio.create_task(_watch(told, again, lambda: _reload(told, served, say)))
-        await over.wait()
-        say("Ending: no new requests; answers that run are finished.")
+        watching = asyncio.create_task(_watch(told, signalled.again, lambda: _reload(told, served, say)))
+        await signalled.over.wait()
+        signalled.forget()
+        say("Ending: no new requests; answers that run are finished, unless you say it again.")
         watching.cancel()
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ai_battle.testing import FakeProviders, reply
+from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import asked
+from .serving import asked, until
 
 HELLO: dict[str, Any] = {"model": "one", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 TEXT = "word " * 12
@@ -148,3 +148,22 @@ async def test_new_requests_are_refused_while_the_last_ones_end(fakes: FakeProvi
     assert text == TEXT
     assert len(refused) == 1
     assert len(fakes.openai.questions) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_told_twice_it_ends_at_once(fakes: FakeProviders, tmp_path: Path, number: signal.Signals) -> None:
+    file = tmp_path / "server.yaml"
+    write(file, "one: openai/large")
+    fakes.openai.says(fault("stall_before_headers"))
+    async with started(fakes, file) as server:
+        asking = asyncio.create_task(asked(server.address, "/v1/messages", HELLO))
+        await until(lambda: bool(fakes.openai.questions))
+        server.process.send_signal(number)
+        await server.hears("Ending")
+        server.process.send_signal(number)
+        code = await asyncio.wait_for(server.process.wait(), 5)
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await asking
+        await until(lambda: fakes.openai.questions[0].disconnected, 1)
+
+    assert code == -number

@@ -21,7 +21,7 @@ def paired(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     A result that comes too late moves up to its call, a call without a result gets one that says so, and a result
     without a call becomes words of the user's.
     """
-    if not any(message.tool_calls or message.tool_results for message in messages):
+    if not any(isinstance(part, ToolCall | ToolResult) for message in messages for part in message.parts):
         return messages
     return tuple(_Pairing(messages).repaired())
 

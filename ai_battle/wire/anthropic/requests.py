@@ -141,7 +141,14 @@ def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]
     """Tool results, which the API puts into a user's turn, become messages of their own."""
     calls: Calls = {}
     for message in messages:
-        role = cast(Role, message["role"])
-        parts = [decode_block(block, calls) for block in content_blocks(message["content"])]
-        for is_result, run in groupby(parts, lambda part: isinstance(part, ToolResult)):
+        role, content = cast(Role, message["role"]), message["content"]
+        if isinstance(content, str):
+            yield Message(role, (Text(content),))
+            continue
+        parts = [decode_block(block, calls) for block in content_blocks(content)]
+        for is_result, run in groupby(parts, _is_result):
             yield Message("tool" if is_result else role, tuple(run))
+
+
+def _is_result(part: Part) -> bool:
+    return isinstance(part, ToolResult)

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from ..core.exchange import ToolSpec, Usage
+from ..core.exchange import NOTHING_USED, ToolSpec, Usage
 from .sample import Sample, Score
 from .tasks import Recording, Task
 
 WIDTH = 20
-_HIDDEN = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+NOTHING_MORE = "{}"
 
 
 def dumped(value: Any) -> str:
@@ -57,14 +57,14 @@ def of_sample(sample: Sample) -> tuple[Any, ...]:
         sample.large_score,
         sample.error,
         sample.spent_usd,
-        dumped(_more(sample)),
+        dumped(more) if (more := _more(sample)) else NOTHING_MORE,
     )
 
 
 def to_sample(row: tuple[Any, ...]) -> Sample:
     (setting, task, repeat, answer, score, why, read, written, cost, seconds, helped, quality, reason, small, large,
      small_score, large_score, error, spent, more) = row  # fmt: skip
-    said = loaded(more)
+    said = {} if more == NOTHING_MORE else loaded(more)
     cached, stored, thought = said.get("tokens", (0, 0, 0))
     return Sample(
         setting,
@@ -75,7 +75,7 @@ def to_sample(row: tuple[Any, ...]) -> Sample:
         Usage(read, written, cached, stored, thought, cost),
         seconds,
         bool(helped),
-        Usage(*said["wasted"]) if "wasted" in said else Usage(cost_usd=0.0),
+        Usage(*said["wasted"]) if "wasted" in said else NOTHING_USED,
         quality,
         said.get("signals", {}),
         reason,
@@ -91,10 +91,10 @@ def to_sample(row: tuple[Any, ...]) -> Sample:
 def _more(sample: Sample) -> Mapping[str, Any]:
     """What is mostly empty."""
     more: dict[str, Any] = {}
-    tokens = [getattr(sample.usage, name) for name in _HIDDEN]
-    if any(tokens):
-        more["tokens"] = tokens
-    if sample.wasted != Usage(cost_usd=0.0):
+    usage = sample.usage
+    if usage.cache_read_tokens or usage.cache_write_tokens or usage.reasoning_tokens:
+        more["tokens"] = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
+    if sample.wasted is not NOTHING_USED and sample.wasted != NOTHING_USED:
         more["wasted"] = [getattr(sample.wasted, each.name) for each in fields(Usage)]
     if sample.signals:
         more["signals"] = dict(sample.signals)

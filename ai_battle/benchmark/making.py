@@ -19,9 +19,10 @@ from .settings import RECORDED, Setting
 from .tasks import Task
 
 Around = Callable[[ModelClient, Model, HelperSettings, str], ModelClient]
-"""What is put around a model's client: it, its model, how that was written, and what it is: small, large or other."""
+"""What is put around a client: it, its model, how that was written, and its part: alone, small, large or other."""
 
 NO_TASK = Task("", "")
+ALONE = "alone"
 WITH_MEMORY = ("scripted", "recorded", "replay")
 
 
@@ -31,11 +32,10 @@ class Made:
 
     client: ModelClient
     options: Mapping[str, Any]
-    recipe: Recipe | None
-    model: Model
+    recipe: Recipe | None = None
 
     async def aclose(self) -> None:
-        await (self.recipe.aclose() if self.recipe else self.model.client.aclose())
+        await (self.recipe.aclose() if self.recipe else self.client.aclose())
 
 
 def bare(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
@@ -77,9 +77,9 @@ def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> M
     if setting.model is None:
         raise ConfigError(f"{setting.name!r} has no model.")
     model = shelf.model(setting.model, task)
-    model = replace(model, client=around(model.client, model, setting.model, "small" if setting.help else "alone"))
+    client = around(model.client, model, setting.model, "small" if setting.help else ALONE)
     if setting.help is None:
-        return Made(model.client, model.options, None, model)
+        return Made(client, model.options)
 
     def make(voice: str, settings: HelperSettings) -> Model:
         found = shelf.model(settings, task)
@@ -87,5 +87,5 @@ def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> M
         client = around(found.client, found, settings, part)
         return replace(found, client=Voice(client, voice, found.options))
 
-    recipe = Recipe.of(setting.name, model, setting.help, make)
-    return Made(recipe.client(), model.options, recipe, model)
+    recipe = Recipe.of(setting.name, replace(model, client=client), setting.help, make)
+    return Made(recipe.client(), model.options, recipe)

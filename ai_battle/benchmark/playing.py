@@ -23,7 +23,7 @@ from .cache import Cache, Cached, Keeper
 from .drawing import OF
 from .hearing import Heard, Part
 from .lanes import InLane, Lane
-from .making import WITH_MEMORY, Made, Shelf, made
+from .making import ALONE, WITH_MEMORY, Made, Shelf, made
 from .sample import Key, Sample, Score
 from .scorers import Answer, Scorer
 from .scoring import Means, scored
@@ -113,7 +113,7 @@ class Player:
                 if self._cache:
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"
                     client = heard.cached(Cached(client, self._cache, identity))
-            return Part(client, heard, part)
+            return client if part == ALONE else Part(client, heard, part)
 
         return around
 

@@ -1,8 +1,9 @@
 """From a suite to its results: begins them or goes on with them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,8 @@ def reopened(folder: Path, wishes: Wishes) -> tuple[Suite, Store]:
 
 def run(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
     """Plays what is lacking; the store stays open."""
-    return asyncio.run(play(suite, store, terms))
+    with _frozen():
+        return asyncio.run(play(suite, store, terms))
 
 
 async def play(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
@@ -82,6 +84,17 @@ async def play(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
         return await runner.run(again=terms.again)
     finally:
         await executor.aclose()
+
+
+@contextmanager
+def _frozen() -> Iterator[None]:
+    """What was made before lives longer than all samples: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def described(setting: Setting) -> Mapping[str, Any]:

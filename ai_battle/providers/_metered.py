@@ -42,7 +42,7 @@ class Metered(ModelClient):
         estimated = usage is not response.usage
         if not estimated:
             self._learn(response)
-        if usage.cost_usd is None and self.price:
+        if self.price and (usage.cost_usd is None or self.price.stated):
             usage = replace(usage, cost_usd=self.price.cost(usage))
         await emit(ModelReplied(self.model, usage, seconds, response.stop, estimated))
         return replace(response, usage=usage)

@@ -1,7 +1,7 @@
 """What a model's tokens cost and how many it can hold: from the YAML, else from genai-prices, without a network."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -26,13 +26,17 @@ _RATES = ("input", "output", "cache_read", "cache_write")
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars per million tokens; `above` are the prices of requests with more input tokens than a bound."""
+    """Dollars per million tokens; `above` are the prices of requests with more input tokens than a bound.
+
+    One that is `stated` in a file goes before what a provider says that an answer cost.
+    """
 
     input: float = 0.0
     output: float = 0.0
     cache_read: float | None = None
     cache_write: float | None = None
     above: tuple[tuple[int, "Price"], ...] = ()
+    stated: bool = field(default=False, compare=False)
 
     def cost(self, usage: Usage) -> float:
         """Cached tokens without a price of their own cost what input costs."""
@@ -98,7 +102,7 @@ def _price_of(stated: Any, name: ModelName) -> Price:
             raise ConfigError(f"prices: {name}: unknown key {key!r}{near(str(key), list(_RATES))}")
         if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
             raise ConfigError(f"prices: {name}: {key} is {value!r}; write dollars per million tokens.")
-    return Price(**given)
+    return Price(**given, stated=True)
 
 
 @cache

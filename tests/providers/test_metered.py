@@ -10,7 +10,8 @@ from ai_battle.core.events import Emit, EventLog, ModelReplied, ScriptAdvanced, 
 from ai_battle.core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import user
 from ai_battle.providers._metered import Metered
-from ai_battle.providers._prices import Price
+from ai_battle.providers._names import ModelName
+from ai_battle.providers._prices import Price, price
 from ai_battle.providers.scripted import ScriptedClient
 
 HELLO = ModelRequest((user("Hello?"),))
@@ -47,6 +48,12 @@ async def test_seconds_are_measured() -> None:
 async def test_a_cost_that_the_provider_reports_is_believed() -> None:
     client = Metered(Reporting(Usage(1, 1, cost_usd=0.5)), "m", Price(10.0, 20.0))
     assert (await client.complete(HELLO)).usage.cost_usd == 0.5
+
+
+async def test_a_price_that_the_file_states_goes_before_what_is_reported() -> None:
+    stated = price(ModelName("openai", "x"), {"openai/x": {"input": 10.0, "output": 20.0}})
+    client = Metered(Reporting(Usage(1_000, 500, cost_usd=0.5)), "openai/x", stated)
+    assert (await client.complete(HELLO)).usage.cost_usd == 0.02
 
 
 async def test_without_a_price_the_cost_is_unknown() -> None:

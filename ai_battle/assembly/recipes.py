@@ -7,13 +7,13 @@ from typing import Any
 
 from ..collaboration._helping import Helping, HelpLimits, Spent
 from ..collaboration._pool import Pool
+from ..collaboration._stuck.detector import StuckDetector
 from ..config.collaboration import Help, HelperSettings
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._voice import Voice
-from . import strategies
-from .detecting import detector
+from . import detecting, strategies
 from .models import Model, participant
 from .pairs import helpers_of
 from .surroundings import Surroundings
@@ -33,13 +33,15 @@ class Recipe:
     help: Help
     helpers: Mapping[str, Model] = field(default_factory=dict)
     base: Path = field(default_factory=Path)
+    detector: StuckDetector | None = None
 
     @classmethod
     def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
         """Raises `ConfigError` for a helper that can't be made, and for keys that the strategy does not have."""
         strategies.checked(help_)
         steps = ((".".join(map(str, steps)), settings) for steps, settings in helpers_of(help_))
-        return cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps}, base)
+        recipe = cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps}, base)
+        return replace(recipe, detector=detecting.detector(help_, recipe.large, base))
 
     @property
     def large(self) -> Model | None:
@@ -48,7 +50,7 @@ class Recipe:
         return self._first("secondary") or (last[0] if last else None)
 
     def client(self, spent: Spent | None = None) -> ModelClient:
-        """With a detector and, without `spent`, with limits of its own; raises `ConfigError`."""
+        """Without `spent` with limits of its own; raises `ConfigError`."""
         make = strategies.factory(self.help.strategy)
         offered = {**self._plain(), **self._clients(), **self._terms(spent or Spent()), "base": self.base}
         taken = strategies.taken(make)
@@ -72,7 +74,7 @@ class Recipe:
     def _terms(self, spent: Spent) -> dict[str, Any]:
         limits = HelpLimits(**self.help.limits.model_dump())
         helping = Helping(self.help.helper_timeout, self.help.helper_sees, limits, spent=spent)
-        return {"helping": helping, "stuck_detector": detector(self.help, self.large, self.base)}
+        return {"helping": helping, "stuck_detector": self.detector or StuckDetector()}
 
     def _secondary(self) -> ModelClient | None:
         helpers = self._all("secondary")

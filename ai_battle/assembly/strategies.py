@@ -35,6 +35,7 @@ def names() -> list[str]:
     return [name for name in plugins.names(STRATEGIES) if hasattr(plugins.load(STRATEGIES, name), "create")]
 
 
+@cache
 def factory(name: str) -> Callable[..., ModelClient]:
     """`create` of a strategy; raises `ConfigError` with near names."""
     try:

@@ -1,10 +1,26 @@
-"""Checked configuration to live clients: the only room that knows every mechanism."""
+"""Checked configuration to live clients: the only room that knows every mechanism.
 
-from .building import Assembled, build
-from .checking import check, named_code
-from .direct import direct
-from .models import Model, create_client
-from .surroundings import NO_TAPES, Patience, Surroundings, Tapes
+What is named here is imported when it is asked for: whoever wants a client alone does not wait for tools.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .building import Assembled, build
+    from .checking import check, named_code
+    from .direct import direct
+    from .models import Model, create_client
+    from .surroundings import NO_TAPES, Patience, Surroundings, Tapes
+
+_HOME = {
+    "building": ("Assembled", "build"),
+    "checking": ("check", "named_code"),
+    "direct": ("direct",),
+    "models": ("Model", "create_client"),
+    "surroundings": ("NO_TAPES", "Patience", "Surroundings", "Tapes"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "NO_TAPES",
@@ -19,3 +35,9 @@ __all__ = [
     "direct",
     "named_code",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)

@@ -22,8 +22,9 @@ class Voice(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         async def named(event: Event) -> None:
-            mine = isinstance(event, ScriptAdvanced) and not event.speaker
-            await emit(replace(event, speaker=self.name) if mine else event)
+            if isinstance(event, ScriptAdvanced) and not event.speaker:
+                event = replace(event, speaker=self.name)
+            await emit(event)
 
         return await self.client.complete(replace(request, options={**self.options, **request.options}), named)
 

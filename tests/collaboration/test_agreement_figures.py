@@ -60,6 +60,7 @@ def test_a_calibrated_council_recovers_nine_tenths(table: Table) -> None:
     assert found.large_calls <= 0.10
 
 
+@pytest.mark.slow
 @corpus_only
 def test_every_peer_will_do() -> None:
     table, attempts = read_table(CORPUS, "gsm8k"), unseen(read_attempts(CORPUS), CORPUS)
@@ -69,6 +70,7 @@ def test_every_peer_will_do() -> None:
         assert found.cpt80 <= 0.26
 
 
+@pytest.mark.slow
 @corpus_only
 def test_what_a_vote_is_worth_was_counted() -> None:
     measured = {dataset: worth(read_table(CORPUS, dataset)).odds for dataset in KINDS}
@@ -79,6 +81,7 @@ def test_what_a_vote_is_worth_was_counted() -> None:
     assert WORTH["option"] == pytest.approx(measured["mmlu-pro"], rel=0.05)
 
 
+@pytest.mark.slow
 @corpus_only
 def test_a_cascade_is_better_than_its_small_models_with_few_large_calls() -> None:
     found = cascade_figures.cascaded(CORPUS)

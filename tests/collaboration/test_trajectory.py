@@ -55,6 +55,7 @@ def test_nothing_is_said_of_the_first_two_steps() -> None:
     assert lost([], PROMPT) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 def test_recorded_trajectories_are_handed_over_in_time() -> None:
     found = trajectory_figures.measure(trajectory_figures.read(CORPUS))
@@ -63,6 +64,7 @@ def test_recorded_trajectories_are_handed_over_in_time() -> None:
     assert found.small_turns <= 0.55
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 def test_the_shipped_weights_are_those_of_the_recorded_trajectories() -> None:
     shipped = json.loads(files("ai_battle.collaboration").joinpath("_trajectory.json").read_text(encoding="utf-8"))

@@ -1,6 +1,7 @@
 """What would keep the models of a checked file from being made, with places."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from ..config import Loaded, Problem
@@ -10,7 +11,7 @@ from ..providers._names import parse
 from ..tools import loading as tool_files
 from ..tools import outfit as tool_outfit
 from . import pairs, sections
-from .models import Speaking, participant, require_local
+from .models import Model, Speaking, participant, require_local
 from .pairing import Workshop
 from .pairs import Placed
 from .surroundings import NO_TAPES, Surroundings, Tapes
@@ -81,19 +82,31 @@ def _of_helpers(placed: Placed, said: Discussion, around: Surroundings) -> Itera
 def _of_strategies(said: Discussion, around: Surroundings) -> Iterator[Problem]:
     """What only a strategy knows of its options, by making it; not of code that the file names."""
     for placed in pairs.placed(said, around):
+        name = placed.helped[0]
         if "." in placed.pair.strategy or _names_code(placed, said, around):
             continue
-        name = placed.helped[0]
         try:
-            Workshop(said, around).pair_up(name, participant(name, said.models[name], around), (placed,))
+            if model := _made(name, said, around):
+                Workshop(said, around).pair_up(name, model, (placed,))
         except ConfigError as error:
             yield Problem((*placed.path, "strategy"), str(error))
 
 
+def _made(name: str, said: Discussion, around: Surroundings) -> Model | None:
+    """None for a participant that can't be made, which is told where it stands."""
+    with suppress(ConfigError):
+        return participant(name, said.models[name], around)
+    return None
+
+
 def _names_code(placed: Placed, said: Discussion, around: Surroundings) -> bool:
+    """Whether making the models of a pair may import a module by its dotted name."""
     types = (pairs.settings(helper, said).type for _, helper in pairs.helpers_of(placed.pair))
-    providers = (parse(type_, around.providers).provider for type_ in (*types, said.models[placed.helped[0]].type))
-    return any("." in provider for provider in providers)
+    with suppress(ConfigError):
+        return any(
+            "." in parse(each, around.providers).provider for each in (*types, said.models[placed.helped[0]].type)
+        )
+    return True
 
 
 def _try_out(name: str, spec: Speaking, around: Surroundings, *, local_only: bool) -> None:

@@ -242,3 +242,11 @@ def test_a_single_turn_of_a_model_elsewhere_is_refused_where_all_is_to_stay_here
 
     with pytest.raises(ConfigError, match="not on this machine"):
         direct(loaded, "gpt-4o")
+
+
+@pytest.mark.parametrize("wrong", [{"type": "gtp-4o"}, {"type": "scripted", "script": ["Yes.", ""]}])
+def test_a_participant_that_cannot_be_is_told_once_and_with_all_else_that_is_wrong(wrong: dict[str, Any]) -> None:
+    models = {"Ada": wrong, "Bob": {"type": "nowhere/bob"}}
+    lines = refused({"primary": "Ada", **OTHER}, models=models).splitlines()
+
+    assert [line.partition(": ")[0] for line in lines] == ["discussion.models.Ada.type", "discussion.models.Bob.type"]

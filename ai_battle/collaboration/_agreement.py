@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log
 from typing import Any
 
 from ..core.exchange import ModelRequest, ModelResponse
@@ -78,19 +77,6 @@ class Tally:
         """How many votes the largest group is ahead of the next."""
         first, *others = map(len, self.groups or ((),))
         return first - max(others, default=0)
-
-    @property
-    def share(self) -> float:
-        """The share of the largest group; 0 for no votes."""
-        return len(self.groups[0]) / self.voters if self.groups else 0.0
-
-    @property
-    def entropy(self) -> float:
-        """0 where all agree, 1 where no two do."""
-        if self.voters < 2:
-            return 0.0
-        shares = [len(group) / self.voters for group in self.groups]
-        return abs(sum(share * log(share) for share in shares)) / log(self.voters)
 
 
 def weighed(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:

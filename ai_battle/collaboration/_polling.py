@@ -1,6 +1,6 @@
 """Several answers to one request: judged and counted; one of them is served, or a helper's in their place."""
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -95,11 +95,8 @@ class Poll:
             if draft:
                 self.voices.append(self._voice(draft))
 
-    async def ask(self, peers: Iterable[ModelClient]) -> None:
-        """What peers say without having seen any attempt."""
-        await self.hear(*(self.peer(each) for each in peers))
-
     async def peer(self, client: ModelClient) -> Draft | None:
+        """What a peer says, without having seen any attempt."""
         asked = in_its_place(Case(self.request, NOTHING_YET, ""), self.turn.helping.sees)
         return await self.turn.ask(client, asked, COMPARED, role="peer")
 

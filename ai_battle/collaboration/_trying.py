@@ -93,10 +93,9 @@ class Trying:
 
     async def accept(self) -> ModelResponse:
         """The best attempt; where all were cut short, one that is not. Raises what kept the model from answering."""
-        if self.best.draft.cut:
-            await self._attempt(self.request, self._primary)
-        if self.best.silence:
-            raise self.best.silence
+        last = await self._attempt(self.request, self._primary) if self.best.draft.cut else self.best
+        if last.silence:
+            raise last.silence
         return await self.turn.accept(self.best.draft)
 
     async def drop(self, reason: str = "") -> None:
@@ -113,7 +112,7 @@ class Trying:
         """The request, with what is wrong with the best attempt."""
         return with_note(self.request, filled("again", attempt=told(self.case), reason=self.case.reason))
 
-    async def _attempt(self, request: ModelRequest, client: ModelClient) -> None:
+    async def _attempt(self, request: ModelRequest, client: ModelClient) -> Tried:
         self.attempts += 1
         tried = await self._tried(request, client)
         judged = tried.judged
@@ -121,6 +120,7 @@ class Trying:
             found = StuckFound(judged.quality, judged.gain, judged.reason, judged.signals, self.attempts)
             await self.turn.emit(found)
         await self._keep(tried)
+        return tried
 
     async def _tried(self, request: ModelRequest, client: ModelClient) -> Tried:
         try:

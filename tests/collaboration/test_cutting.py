@@ -11,6 +11,7 @@ from ai_battle.assembly import Patience, create_client
 from ai_battle.collaboration._helping import Helping, HelpLimits
 from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import EmptyAnswer
 from ai_battle.core.events import DraftDelta, Emit, ModelReplied, Retrying, TextDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.helping import DraftDropped, StuckFound
@@ -132,6 +133,14 @@ async def test_an_answer_that_was_cut_is_none_where_the_helper_fails() -> None:
     assert response.text == LOOP
     assert (small.calls, big.calls) == (2, 1)
     assert len(heard.of(DraftDropped)) == 1
+
+
+async def test_an_answer_that_was_cut_is_none_where_nothing_comes_after_it_either() -> None:
+    small, big = model(LOOP, {"fail": "empty"}), large({"fail": "server_error"})
+    client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
+
+    with pytest.raises(EmptyAnswer):
+        await client.complete(asked())
 
 
 async def test_nothing_is_cut_where_nobody_can_help() -> None:

@@ -116,7 +116,7 @@ def _show(found: "Report", answers: int, target: "Target", out: str | None) -> N
 
 def _inline(found: "Report") -> str:
     kept = found.calibration.as_json()
-    return json.dumps({key: value for key, value in kept.items() if value})
+    return json.dumps({key: value for key, value in kept.items() if value or key == "cut"})
 
 
 def _show_curve(found: "Report") -> None:

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from ai_battle.cli import _exit_code
+from ai_battle.cli.calibrate import _inline
+from ai_battle.collaboration._stuck.calibrating import Report
+from ai_battle.collaboration._stuck.calibration import Calibration
 
 RIGHT = "There are 7 trays of 24 rolls, so 7 * 24 = 168 rolls. The answer is 168."
 WRONG = "There are 7 trays of 24 rolls, so 7 * 24 = 158 rolls. The answer is 158."
@@ -135,3 +138,7 @@ def test_dollars_need_the_price_of_an_answer(data: Any, capsys: pytest.CaptureFi
     assert "33.3% of the answers" in capsys.readouterr().out
     assert _exit_code(["calibrate", path, "--max-cost", "0.001", "--helper-price", "0.004"]) == 0
     assert "0.0% of the answers" in capsys.readouterr().out
+
+
+def test_a_cut_of_nothing_is_printed_as_well() -> None:
+    assert json.loads(_inline(Report(Calibration(0.0), labels=0, refit=False))) == {"cut": 0.0}

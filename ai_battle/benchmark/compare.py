@@ -1,6 +1,6 @@
 """Two benchmarks of the same tasks: what became worse between them, and what better."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -55,17 +55,23 @@ class Comparison:
 def compare(before: Path, after: Path) -> Comparison:
     """Raises `ConfigError` where nothing can be compared, `JournalError` for what are no results."""
     first, second = _read(before), _read(after)
-    shared = [name for name in first if name in second]
-    only = [(BEFORE, name) for name in first if name not in second]
-    only += [(AFTER, name) for name in second if name not in first]
+    shared, only = [name for name in first if name in second], _only(first, second)
     if not shared:
         raise ConfigError(f"{before} and {after} have no setting in common: {', '.join(name for _, name in only)}.")
     pairs = compared([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
     if not any(pair.found.count for pair in pairs):
         raise ConfigError(f"{before} and {after} have no scored task in common.")
     changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
-    changes.sort(key=lambda change: (FIRST.index(change.verdict), change.found.found.mean))
-    return Comparison(tuple(changes), tuple(only))
+    return Comparison(tuple(sorted(changes, key=_urgency)), only)
+
+
+def _urgency(change: Change) -> tuple[int, float]:
+    return FIRST.index(change.verdict), change.found.found.mean
+
+
+def _only(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, str], ...]:
+    gone, new = (name for name in first if name not in second), (name for name in second if name not in first)
+    return (*((BEFORE, name) for name in gone), *((AFTER, name) for name in new))
 
 
 def compare_settings(folder: Path, before: str, after: str) -> Comparison:
@@ -90,18 +96,20 @@ def _read(folder: Path) -> dict[str, Played]:
 
 def _change(before: Played, after: Played, found: Compared) -> Change:
     shared = [task for task in before.values if task in after.values]
-    first, second = (fmean([each.values[task] for task in shared]) if shared else 0.0 for each in (before, after))
-    cost = _dearer(before, after)
-    seconds = [fmean([s.seconds for s in each.answered]) if each.answered else 0.0 for each in (before, after)]
-    return Change(
-        before.name,
-        first,
-        second,
-        found,
-        fmean(cost) if cost else None,
-        mean_interval(cost) if cost else None,
-        seconds[1] - seconds[0],
-    )
+    first, second = (_mean([each.values[task] for task in shared]) for each in (before, after))
+    change = Change(before.name, first or 0.0, second or 0.0, found, seconds=_slower(before, after))
+    if cost := _dearer(before, after):
+        change = replace(change, cost=fmean(cost), cost_interval=mean_interval(cost))
+    return change
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _slower(before: Played, after: Played) -> float | None:
+    first, second = (_mean([sample.seconds for sample in each.answered]) for each in (before, after))
+    return None if first is None or second is None else second - first
 
 
 def _dearer(before: Played, after: Played) -> list[float]:

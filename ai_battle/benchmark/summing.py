@@ -1,9 +1,9 @@
 """From results to their summary."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from math import log10
 from statistics import fmean, median
 
@@ -56,12 +56,11 @@ def summarised(store: Store) -> Summary:
 
 def _axis(settings: Sequence[Played]) -> Axis:
     """Dollars where all are known and any is paid, else tokens, else seconds."""
-    costs = [each.costs for each in settings]
-    if None not in costs and any(sum((cost or {}).values()) for cost in costs):
+    samples = [sample for each in settings for sample in each.answered]
+    costs = [sample.usage.cost_usd for sample in samples]
+    if None not in costs and any(costs):
         return "dollars"
-    if any(sample.usage.total_tokens for each in settings for sample in each.answered):
-        return "tokens"
-    return "seconds"
+    return "tokens" if any(sample.usage.total_tokens for sample in samples) else "seconds"
 
 
 def _effort(of: Played, axis: Axis) -> float | None:
@@ -202,17 +201,18 @@ def _calibration_error(answers: Sequence[tuple[float, float]]) -> float | None:
 def _latency(settings: Sequence[Played]) -> Latency:
     """Over bins whose width grows with the time."""
     seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answered] for each in settings}
-    every = [value for values in seconds.values() for value in values]
+    every = [*chain.from_iterable(seconds.values())]
     if not every or max(every) <= min(every):
         return Latency()
     low, high = log10(min(every)), log10(max(every))
     step = (high - low) / LATENCY_BINS
-    counts = {
-        name: Counter(min(int((log10(value) - low) / step), LATENCY_BINS - 1) for value in values)
-        for name, values in seconds.items()
-    }
     edges = tuple(float(f"{10 ** (low + n * step):.4g}") for n in range(LATENCY_BINS + 1))
-    return Latency(edges, {name: tuple(found[n] for n in range(LATENCY_BINS)) for name, found in counts.items()})
+    return Latency(edges, {name: _hill(values, low, step) for name, values in seconds.items()})
+
+
+def _hill(seconds: Sequence[float], low: float, step: float) -> tuple[int, ...]:
+    found = Counter(min(int((log10(value) - low) / step), LATENCY_BINS - 1) for value in seconds)
+    return tuple(found[n] for n in range(LATENCY_BINS))
 
 
 def _items(settings: Sequence[Played], tasks: Sequence[Task]) -> list[Item]:
@@ -230,19 +230,19 @@ def _items(settings: Sequence[Played], tasks: Sequence[Task]) -> list[Item]:
 
 def _notes(rows: Sequence[Row], store: Store) -> list[str]:
     """What a reader has to know before believing the figures."""
-    notes = [
-        f"{row.name}: {count:,} of {row.samples:,} samples {what}"
-        for row in rows
-        for count, what in (
-            (row.failed, "failed, so they count neither as right nor as wrong"),
-            (row.unscored, "could not be read by a scorer, so they count neither as right nor as wrong"),
-        )
-        if count
-    ]
-    notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
+    notes = [note for row in rows for note in _notes_of(row)]
     if any(row.model.startswith(RECORDED) for row in rows):
         notes.append("recorded answers take no time: times are those of handing them over, not of a model")
     lacking = len(list(store.tasks())) * store.fact("repeats", 1) * len(rows) - sum(row.samples for row in rows)
     if lacking > 0:
         notes.append(f"the run is not finished: {lacking:,} samples are missing")
     return notes
+
+
+def _notes_of(row: Row) -> Iterator[str]:
+    for count, what in ((row.failed, "failed"), (row.unscored, "could not be read by a scorer")):
+        if count:
+            samples = f"{count:,} of {row.samples:,} samples"
+            yield f"{row.name}: {samples} {what}, so they count neither as right nor as wrong"
+    if row.order and row.order.note:
+        yield f"{row.name}: {row.order.note}"

@@ -19,6 +19,9 @@ from .tasks import Task
 Strategy = Literal["takeover", "cascade", "rescue"]
 STRATEGIES: tuple[Strategy, ...] = ("takeover", "cascade", "rescue")
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+SERVED = ("quality", "cost_per_task", "seconds")
+"""The figures that hang on what would have been served."""
+
 RATES = (0.1, 0.2, 0.3, 0.5)
 EXACT = "exact"
 BOUNDED = "needs new answers of the small model"
@@ -139,12 +142,8 @@ def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
     known = [outcome for outcome in outcomes if outcome]
     count, total = len(items), sum(outcome.score for outcome in known)
     unknown, exact = count - len(known), len(known) == count
-    figures = {
-        "help_rate": None if _retried(items, policy, stuck) else sum(stuck) / count,
-        "quality": total / count if exact else None,
-        "cost_per_task": _mean([outcome.cost_usd for outcome in known]) if exact else None,
-        "seconds": _mean([outcome.seconds for outcome in known]) if exact else None,
-    }
+    rate = None if _retried(items, policy, stuck) else sum(stuck) / count
+    figures = {"help_rate": rate, **(_figures(known) if exact else dict.fromkeys(SERVED))}
     return Swept(
         policy,
         count,
@@ -155,6 +154,12 @@ def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
         most=(total + unknown) / count,
         status={name: _status(value, exact=exact) for name, value in figures.items()},
     )
+
+
+def _figures(outcomes: Sequence["Outcome"]) -> dict[str, float | None]:
+    """By the names of `SERVED`."""
+    columns = zip(*outcomes, strict=True)
+    return {name: _mean(column) for name, column in zip(SERVED, columns, strict=True)}
 
 
 def _status(value: float | None, *, exact: bool) -> str:
@@ -226,7 +231,10 @@ def baselines(items: Sequence[Replayed]) -> dict[str, Mapping[str, float | None]
         "detector: gain": [item.small.gain + item.small.at_once for item in items],
         "oracle": [1 - item.small.given.score for item in items],
     }
+    return {name: _measures(items, each) for name, each in scores.items()}
+
+
+def _measures(items: Sequence[Replayed], doubts: Sequence[float]) -> Mapping[str, float | None]:
     small, large = ([getattr(item, of).given.score for item in items] for of in ("small", "large"))
-    found = {name: order(each, small, large, sure=False) for name, each in scores.items()}
-    names = ("auroc", "apgr", "cpt50", "cpt80")
-    return {of: {name: getattr(each, name) for name in names} for of, each in found.items()}
+    found = order(doubts, small, large, sure=False)
+    return {name: getattr(found, name) for name in ("auroc", "apgr", "cpt50", "cpt80")}

@@ -1,12 +1,12 @@
 """Charts of a benchmark as inline SVG: the front, times, what help brings, and what the detector's word is worth."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..benchmark.summary import Axis, Bin, Item, Latency, Row, Summary
 from ._charts import colour
 from ._figures import dollars, duration
 from ._markup import Html, joined, tag
-from .benchmark_scales import Scale, fitting, placed
+from .benchmark_scales import Box, Scale, fitting, placed
 
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
@@ -57,20 +57,28 @@ def short(name: str) -> str:
 
 def front(summary: Summary) -> Html:
     """Cost and quality of each setting; what another setting beats in both is grey."""
-    numbers = {row.name: n for n, row in enumerate(summary.settings)}
     rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
     if not rows:
         return Html("")
     across, up = _scales(rows)
-    shown = [(across(row.effort or 0.0), up(row.quality or 0.0)) for row in summary.front if row in rows]
+    numbers = _numbers(summary)
     drawn = (
         _frame(across, up, lambda value: effort(value, summary.axis), AXES[summary.axis], "quality"),
-        _line(shown, "front"),
+        _line([_at(row, across, up) for row in summary.front if row in rows], "front"),
         *(_point(row, numbers[row.name], across, up, summary.axis) for row in rows),
         *_labels(rows, across, up),
     )
     legend = "whiskers are 95 % intervals; grey: another setting is no worse and no dearer"
     return figure("Cost and quality", legend, WIDTH, HEIGHT, *drawn)
+
+
+def _numbers(summary: Summary) -> Mapping[str, int]:
+    """The place of each setting, which gives it its colour."""
+    return {row.name: n for n, row in enumerate(summary.settings)}
+
+
+def _at(row: Row, across: Scale, up: Scale) -> tuple[float, float]:
+    return across(row.effort or 0.0), up(row.quality or 0.0)
 
 
 def _scales(rows: Sequence[Row]) -> tuple[Scale, Scale]:
@@ -80,7 +88,7 @@ def _scales(rows: Sequence[Row]) -> tuple[Scale, Scale]:
 
 
 def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Html:
-    x, y = across(row.effort or 0.0), up(row.quality or 0.0)
+    x, y = _at(row, across, up)
     kind = "grey" if row.dominated else colour(n)
     interval = f"{percent(row.low)} to {percent(row.high)}"
     said = f"{row.name}: {percent(row.quality)} ({interval}), {effort(row.effort or 0.0, axis)}"
@@ -95,14 +103,15 @@ def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Html:
 def _labels(rows: Sequence[Row], across: Scale, up: Scale) -> Iterator[Html]:
     """Of all, or of the front where there are many; a label that finds no room is left to the table."""
     named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
-    wanted = [(across(r.effort or 0.0), up(r.quality or 0.0), LETTER * len(short(r.name))) for r in named]
-    inside = lambda box: box[0] > LEFT and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT - BOTTOM  # noqa: E731
-    for row, box in zip(named, placed(wanted, LINE, inside), strict=True):
+    wanted = [(*_at(row, across, up), LETTER * len(short(row.name))) for row in named]
+    for row, box in zip(named, placed(wanted, LINE, _inside), strict=True):
         if box:
-            kind = "label grey" if row.dominated else "label"
-            yield tag(
-                "text", short(row.name), x=round(box[0], 1), y=round(box[3] - 3, 1), class_=kind, data_of=row.name
-            )
+            kind, place = "label grey" if row.dominated else "label", {"x": round(box[0], 1), "y": round(box[3] - 3, 1)}
+            yield tag("text", short(row.name), **place, class_=kind, data_of=row.name)
+
+
+def _inside(box: Box) -> bool:
+    return box[0] > LEFT and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT - BOTTOM
 
 
 def latency(summary: Summary) -> Html:
@@ -110,15 +119,19 @@ def latency(summary: Summary) -> Html:
     found, timed = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
     if not found.edges or not timed:
         return Html("")
-    rows = timed if len(timed) <= MOST_HILLS else [row for row in timed if not row.dominated][:MOST_HILLS]
+    rows = timed if len(timed) <= MOST_HILLS else _worth(timed)
     bottom = TOP + RIDGE * len(rows)
     across = Scale(found.edges[0], found.edges[-1], MAP_LABEL, WIDTH - RIGHT, is_log=True)
-    numbers = {row.name: n for n, row in enumerate(summary.settings)}
+    numbers = _numbers(summary)
     hills = (_hill(row, numbers[row.name], TOP + RIDGE * (n + 1), found, across) for n, row in enumerate(rows))
     ticks = (_tick_below(across(value), TOP, bottom, seconds(value)) for value in _apart(across))
     left_out = "" if len(rows) == len(timed) else "; settings that are worth their price"
     legend = f"each hill counts samples; the marks are the median and the 95th percentile; scale by powers{left_out}"
     return figure("How long answers take", legend, WIDTH, bottom + 24, *ticks, *hills)
+
+
+def _worth(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if not row.dominated][:MOST_HILLS]
 
 
 def _apart(scale: Scale) -> list[float]:

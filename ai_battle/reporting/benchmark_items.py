@@ -46,18 +46,31 @@ def _answers(store: Store, wanted: set[str]) -> Answers:
 
 
 def _item(item: Item, task: Task, answers: Mapping[str, Sample]) -> Html:
-    scores = [score for score in item.scores.values() if score is not None]
-    marks = ["differs"] if scores and max(scores) > min(scores) else []
-    marks += ["helped"] if any(item.helped.values()) else []
-    marks += ["failed"] if any(sample.error for sample in answers.values()) else []
-    marks += ["all-wrong"] if scores and max(scores) <= 0.5 else []
     dots = (tag("i", title=name, class_=f"dot {_kind(score)}") for name, score in item.scores.items())
     head = tag("summary", tag("b", item.task), " ", tag("span", *dots, class_="dots"), " ", _first_line(task.prompt))
     asked = [tag("h3", "Task"), _text(task.prompt)]
     asked += [tag("p", tag("b", "Right is: "), _cut(task.reference))] if task.reference else []
     return tag(
-        "details", head, *asked, *_both(answers), _by_setting(item, answers), class_="item", data_marks=" ".join(marks)
+        "details",
+        head,
+        *asked,
+        *_both(answers),
+        _by_setting(item, answers),
+        class_="item",
+        data_marks=" ".join(_marks(item, answers)),
     )
+
+
+def _marks(item: Item, answers: Mapping[str, Sample]) -> list[str]:
+    """What the script filters by."""
+    scores = [score for score in item.scores.values() if score is not None]
+    found = {
+        "differs": len(set(scores)) > 1,
+        "helped": any(item.helped.values()),
+        "failed": any(sample.error for sample in answers.values()),
+        "all-wrong": bool(scores) and max(scores) <= 0.5,
+    }
+    return [name for name, holds in found.items() if holds]
 
 
 def _both(answers: Mapping[str, Sample]) -> Iterator[Html]:
@@ -65,11 +78,15 @@ def _both(answers: Mapping[str, Sample]) -> Iterator[Html]:
     small = next((sample for sample in answers.values() if sample.small_answer), None)
     large = next((sample for sample in answers.values() if sample.large_answer), None)
     if small:
-        said = [tag("h3", "Small model", _scored(small.small_score)), _text(small.small_answer)]
-        other = [tag("h3", "Large model", _scored(large.large_score)), _text(large.large_answer)] if large else []
-        yield tag("div", tag("div", *said), tag("div", *other) if other else "", class_="both")
-    if reason := next((sample.reason for sample in answers.values() if sample.helped and sample.reason), ""):
+        said = _said("Small model", small.small_score, small.small_answer)
+        other = _said("Large model", large.large_score, large.large_answer) if large else ""
+        yield tag("div", said, other, class_="both")
+    if reason := next(filter(None, (sample.reason for sample in answers.values() if sample.helped)), ""):
         yield tag("p", tag("b", "Why help was asked for: "), reason, class_="reason")
+
+
+def _said(who: str, score: float | None, answer: str) -> Html:
+    return tag("div", tag("h3", who, _scored(score)), _text(answer))
 
 
 def _by_setting(item: Item, answers: Mapping[str, Sample]) -> Html:

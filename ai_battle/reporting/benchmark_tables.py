@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
+from operator import itemgetter
 
 from ..benchmark.cascade import BySignal
-from ..benchmark.statistics import Compared
+from ..benchmark.statistics import Compared, Verdict
 from ..benchmark.summary import Row, Summary
 from ..benchmark.sweep import Swept
 from ._charts import colour
@@ -14,6 +15,12 @@ from .benchmark_charts import NONE, PER, percent, price, seconds, short
 
 MOST_MATRIX = 16
 MOST_SIGNALS = 20
+KINDS: Mapping[Verdict, str] = {
+    "better": "better",
+    "worse": "worse",
+    "no difference shown": "same",
+    "not enough data": "unsure",
+}
 LEAST_SHOWN = 0.05
 TOKENS = 4
 """The column that stands for dollars where there are none."""
@@ -53,15 +60,17 @@ def settings_table(summary: Summary) -> Html:
         "beaten by",
     )
     rows = [_setting(row, n) for n, row in enumerate(summary.settings)]
-    kept = [n for n in range(len(heads)) if any(_said(row[n]) not in (NONE, "unknown") for row in rows)]
-    kept = [n for n in kept if n != TOKENS or summary.axis == "tokens"]
-    kinds = ["dominated" if row.dominated else "" for row in summary.settings]
-    cells = [(kind, [row[n] for n in kept]) for kind, row in zip(kinds, rows, strict=True)]
-    return table([heads[n] for n in kept], cells)
+    left_out = {TOKENS} if summary.axis != "tokens" else set()
+    kept = [n for n in range(len(heads)) if n not in left_out and _says(n, rows)]
+    kinds = ("dominated" if row.dominated else "" for row in summary.settings)
+    cells = (itemgetter(*kept)(row) for row in rows)
+    return table(itemgetter(*kept)(heads), list(zip(kinds, cells, strict=True)))
 
 
-def _said(cell: Cell) -> str:
-    return cell if isinstance(cell, str) else cell[0]
+def _says(column: int, rows: Sequence[Sequence[Cell]]) -> bool:
+    """The first ones always do: a name, and how many tasks."""
+    cells = [row[column] for row in rows]
+    return any((cell if isinstance(cell, str) else cell[0]) not in (NONE, "unknown") for cell in cells)
 
 
 def _setting(row: Row, n: int) -> list[Cell]:
@@ -125,17 +134,19 @@ def _against(row: str, column: str, found: Mapping[tuple[str, str], Compared]) -
     if pair is None or row == column:
         return tag("td", "")
     points = sign * 100 * pair.found.mean
-    sure = pair.verdict in ("better", "worse")
-    kind = ("better" if points > 0 else "worse") if sure else "unsure" if pair.verdict == "not enough data" else "same"
+    verdict = _turned(pair.verdict) if sign < 0 else pair.verdict
     ends = sorted(sign * 100 * end for end in pair.found.interval)
     said = f"{row} against {column}: {points:+.1f} points, 95 % {ends[0]:+.1f} to {ends[1]:+.1f}, p {pair.p_holm:.3g}"
     shown = f"{points:+.1f}" if abs(points) >= LEAST_SHOWN else "0.0"
-    return tag(
-        "td",
-        f"{shown} ?" if kind == "unsure" else shown,
-        title=f"{said}: {kind if sure else pair.verdict}",
-        class_=kind,
-    )
+    mark = " ?" if verdict == "not enough data" else ""
+    return tag("td", f"{shown}{mark}", title=f"{said}: {verdict}", class_=KINDS[verdict])
+
+
+def _turned(verdict: Verdict) -> Verdict:
+    """The same, seen from the other setting."""
+    if verdict == "better":
+        return "worse"
+    return "better" if verdict == "worse" else verdict
 
 
 def order_table(rows: Sequence[Row]) -> Html:

@@ -25,6 +25,7 @@ MONTE_CARLO = 20_000
 """Random sign flips, where there are too many to look at each."""
 
 MOST_SUMS = 20_000
+TINY = 1e-12
 DECIMALS = 9
 
 
@@ -47,11 +48,15 @@ def difference(a: Mapping[str, float], b: Mapping[str, float]) -> Difference:
     off = [y - x for x, y in zip(first, second, strict=True)]
     if not off:
         return Difference(0, 0.0, Interval(-1.0, 1.0), 1.0, 0, 0, 1.0)
-    gained, lost = sum(each > 1e-12 for each in off), sum(each < -1e-12 for each in off)
+    signs = Counter(map(_sign, off))
     decided = all(each in (-1, 0, 1) for each in off)
-    p = mcnemar(gained, lost) if decided else sign_flips(off)
-    spread = sum(each**2 for each in off)
-    return Difference(len(off), fmean(off), _interval(first, second, off), p, gained, lost, spread)
+    p = mcnemar(signs[1], signs[-1]) if decided else sign_flips(off)
+    interval, spread = _interval(first, second, off), _squares(off)
+    return Difference(len(off), fmean(off), interval, p, signs[1], signs[-1], spread)
+
+
+def _sign(number: float) -> int:
+    return (number > TINY) - (number < -TINY)
 
 
 def mcnemar(gained: int, lost: int) -> float:
@@ -66,7 +71,7 @@ def sign_flips(differences: Numbers) -> float:
     Exact while the sums under all flips are few enough to be counted, which is so for scores on a grid; else drawn.
     """
     observed = abs(sum(differences))
-    sizes = Counter(round(abs(each), DECIMALS) for each in differences if abs(each) > 1e-12)
+    sizes = Counter(round(abs(each), DECIMALS) for each in differences if abs(each) > TINY)
     sums = {0.0: 1.0}
     for size, count in sizes.items():
         if len(sums) * (count + 1) > MOST_SUMS * 10:
@@ -111,3 +116,7 @@ def _interval(first: Numbers, second: Numbers, off: Numbers) -> Interval:
         drawn = zip(drawn_means(tuple(first)), drawn_means(tuple(second)), strict=True)
         low, high = bca(off, sorted(y - x for x, y in drawn), widened(LEVEL, len(off)))
     return Interval(max(-1.0, low), min(1.0, high))
+
+
+def _squares(values: Numbers) -> float:
+    return sum(each**2 for each in values)

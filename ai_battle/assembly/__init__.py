@@ -1,6 +1,7 @@
 """Checked configuration to live clients: the only room that knows every mechanism.
 
-What is named here is imported when it is asked for: whoever wants a client alone does not wait for tools.
+What is named here is imported when it is asked for: whoever wants a client alone does not wait for tools. So no module
+may be called like a name in it, as Python puts imported modules in their place.
 """
 
 from importlib import import_module
@@ -9,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .building import Assembled, build
     from .checking import check, named_code
-    from .direct import direct
     from .models import Model, create_client
+    from .single import direct
     from .surroundings import NO_TAPES, Patience, Surroundings, Tapes
 
 _HOME = {
     "building": ("Assembled", "build"),
     "checking": ("check", "named_code"),
-    "direct": ("direct",),
+    "single": ("direct",),
     "models": ("Model", "create_client"),
     "surroundings": ("NO_TAPES", "Patience", "Surroundings", "Tapes"),
 }

@@ -13,8 +13,9 @@ import asyncio
 
 from ai_battle import ModelCollaborationProtocol, StuckDetector
 from ai_battle.collaboration import Helping
-from ai_battle.core.events import DraftDropped, Event, HelpAsked, StuckFound
+from ai_battle.core.events import Event
 from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.helping import DraftDropped, HelpAsked, StuckFound
 from ai_battle.core.messages import user
 from ai_battle.testing import ScriptedClient
 

@@ -11,8 +11,9 @@ It prints:
 import asyncio
 
 from ai_battle import BoostLoop, ToolCapableClient, tool
-from ai_battle.core.events import BoostStep, Event, ToolReturned
+from ai_battle.core.events import Event, ToolReturned
 from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.helping import BoostStep
 from ai_battle.core.messages import user
 from ai_battle.testing import ScriptedClient, call
 

@@ -71,5 +71,6 @@ def build(
     if loaded.file.discussion.local_only:
         for name, model in models.items():
             require_local(name, model)
-    notes = tuple(dict.fromkeys(model.name.note for model in models.values() if model.name.note))
-    return Assembled(models, notes, around.recorder, outfit, workshop.spent)
+    notes = (*(model.name.note for model in models.values()), *workshop.notes)
+    warnings = tuple(dict.fromkeys(filter(None, notes)))
+    return Assembled(models, warnings, around.recorder, outfit, workshop.spent)

@@ -18,12 +18,16 @@ from .surroundings import Surroundings
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What pairs are made with. `spent` is what the helpers of each participant have used, once they are made."""
+    """What pairs are made with, and what is known once they are made.
+
+    `spent` is what the helpers of each participant have used, `notes` is what the user should know of helpers.
+    """
 
     said: Discussion
     around: Surroundings
     outfit: Outfit | None = None
     spent: dict[str, Spent] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def pair_up(self, name: str, model: Model, placed: Iterable[Placed]) -> Model:
         """The model of a participant with the help that it gets; raises `ConfigError`."""
@@ -37,6 +41,7 @@ class Workshop:
     def _model(self, voice: str, settings: HelperSettings) -> Model:
         settings = pairs.settings(settings, self.said)
         model = helper(voice, settings, self.around)
+        self.notes.append(model.name.note)
         if self.said.local_only:
             require_local(settings.type, model)
         if not self.outfit:

@@ -250,3 +250,10 @@ def test_a_participant_that_cannot_be_is_told_once_and_with_all_else_that_is_wro
     lines = refused({"primary": "Ada", **OTHER}, models=models).splitlines()
 
     assert [line.partition(": ")[0] for line in lines] == ["discussion.models.Ada.type", "discussion.models.Bob.type"]
+
+
+def test_that_the_model_of_a_helper_is_retired_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-x")
+    loaded = checked(discussion({"primary": "Ada", "secondary": "claude-3-sonnet"}))
+
+    assert "'claude-3-sonnet' is retired" in " ".join(build(loaded).warnings)

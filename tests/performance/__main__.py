@@ -120,8 +120,8 @@ def sandbox() -> None:
 def benchmarks() -> None:
     """Wall time of 10,000 samples at 64 at once, 20 ms per answer, against the bare clients; and what is held then."""
     with server(words=60, chunks=12, delay=0.02) as url:
-        works = (partial(work, url, 10_000) for work in (_benchmarking.suite, _benchmarking.bare))
-        compared("wall, 10,000 samples", *(of_wall(work) for work in works), rounds=3)
+        suite, bare = (of_wall(partial(work, url, 10_000)) for work in (_benchmarking.suite, _benchmarking.bare))
+        compared("wall, 10,000 samples", suite, bare, rounds=3)
         for number, size in _benchmarking.held(url, 10_000).items():
             print(f"{f'memory after {number:,} samples':44} {size:8.2f} MiB", flush=True)
 

@@ -24,7 +24,7 @@ from ai_battle.benchmark.statistics import (
 )
 from ai_battle.benchmark.statistics._student import student, within
 from ai_battle.benchmark.statistics.intervals import widened
-from ai_battle.benchmark.statistics.paired import _drawn_flips
+from ai_battle.benchmark.statistics.paired import _counted, _enumerated, _whole
 
 EXACT = 1e-6
 
@@ -121,11 +121,28 @@ def test_sign_flips_of_right_and_wrong_are_mcnemar() -> None:
     assert sign_flips([1] * 9 + [-1] * 3 + [0] * 50) == pytest.approx(mcnemar(9, 3))
 
 
-def test_sums_too_many_to_count_are_drawn_and_the_same_each_time() -> None:
-    off = drawn(5, 60)
-    assert sign_flips(off) == sign_flips(off) == _drawn_flips(off, abs(sum(off)))
-    few = drawn(6, 11)
-    assert _drawn_flips(few, abs(sum(few))) == pytest.approx(sign_flips(few), abs=0.015)
+@pytest.mark.parametrize("grid", [1, 2, 3, 10])
+def test_flips_that_are_counted_are_those_that_are_tried_one_by_one(grid: int) -> None:
+    off = [each for each in (b - a for a, b in zip(drawn(1, 12, grid), drawn(2, 12, grid), strict=True)) if each]
+    assert _counted(_whole(off)) == pytest.approx(_enumerated(off), abs=EXACT)
+
+
+def test_differences_on_no_grid_are_rounded_and_the_test_is_hardly_changed(scipy: Any) -> None:
+    import numpy as np
+
+    off = drawn(5, 40)
+    theirs = scipy.permutation_test(
+        (np.array(off),), np.mean, permutation_type="samples", n_resamples=100_000, vectorized=True, rng=1
+    )
+    assert sign_flips(off) == pytest.approx(theirs.pvalue, abs=0.004)
+
+
+def test_many_differences_are_tested_by_the_normal_distribution_which_is_the_same_then() -> None:
+    dice = random.Random(9)
+    off = [dice.choice([-1, -1, 1, 1, 1]) / dice.choice([1, 2, 3]) for _ in range(300)]
+    counted = sign_flips(off)
+    assert sign_flips([*off, 0.001, -0.001]) == pytest.approx(counted, rel=0.05)
+    assert 1e-8 < counted < 0.05
 
 
 def test_an_interval_of_a_rate_is_never_a_point_and_never_beyond_0_and_1() -> None:

@@ -1,17 +1,15 @@
 """Two settings on the same tasks: how large the difference is, and how likely it would be if there were none."""
 
-import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
+from math import comb, sqrt
 from statistics import fmean
 
 from ._student import MANY
 from .intervals import (
     LEVEL,
     NORMAL,
-    SEED,
     Interval,
     Numbers,
     all_same,
@@ -21,12 +19,12 @@ from .intervals import (
     widened,
 )
 
-MONTE_CARLO = 20_000
-"""Random sign flips, where there are too many to look at each."""
+FEW_DIFFER, MANY_DIFFER = 12, 300
+FINEST, ROUNDED = 100, 200
+"""Parts of 1 that are tried as the grid of scores, and those of the greatest difference where there is none."""
 
-MOST_SUMS = 20_000
+ON_GRID = 1e-6
 TINY = 1e-12
-DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,42 +64,44 @@ def mcnemar(gained: int, lost: int) -> float:
 
 
 def sign_flips(differences: Numbers) -> float:
-    """The paired permutation test on the mean, two-sided.
+    """The paired permutation test on the mean, two-sided: how many of all flips of signs are as far from 0.
 
-    Exact while the sums under all flips are few enough to be counted, which is so for scores on a grid; else drawn.
+    All flips are counted, of up to `MANY_DIFFER` tasks that differ; of more, by the normal distribution.
     """
-    observed = abs(sum(differences))
-    sizes = Counter(round(abs(each), DECIMALS) for each in differences if abs(each) > TINY)
-    sums = {0.0: 1.0}
-    for size, count in sizes.items():
-        if len(sums) * (count + 1) > MOST_SUMS * 10:
-            return _drawn_flips(differences, observed)
-        sums = _flipped(sums, size, count)
-        if len(sums) > MOST_SUMS:
-            return _drawn_flips(differences, observed)
-    return min(1.0, sum(chance for total, chance in sums.items() if abs(total) >= observed - 1e-7))
+    off = [each for each in differences if abs(each) > TINY]
+    if len(off) <= FEW_DIFFER:
+        return _enumerated(off)
+    if len(off) > MANY_DIFFER:
+        return 2 * NORMAL.cdf(-abs(sum(off)) / sqrt(_squares(off)))
+    return _counted(_whole(off))
 
 
-def _flipped(sums: Mapping[float, float], size: float, count: int) -> dict[float, float]:
-    """The chances of all sums when `count` differences of one size are added, each with either sign."""
-    steps = [(size * (2 * n - count), comb(count, n) / (1 << count)) for n in range(count + 1)]
-    found: dict[float, float] = {}
-    for total, chance in sums.items():
-        for step, likely in steps:
-            key = round(total + step, DECIMALS)
-            found[key] = found.get(key, 0.0) + chance * likely
-    return found
+def _enumerated(off: Numbers) -> float:
+    observed, sums = abs(sum(off)), [0.0]
+    for each in off:
+        sums = [total + side * each for total in sums for side in (1, -1)]
+    return sum(abs(total) >= observed - TINY for total in sums) / len(sums)
 
 
-def _drawn_flips(differences: Numbers, observed: float) -> float:
-    """The observed one counts as one of those drawn, so that p is never 0."""
-    dice, half = random.Random(SEED), sum(differences) / 2  # noqa: S311 - statistics
-    as_extreme = 1
-    for _ in range(MONTE_CARLO - 1):
-        bits = dice.getrandbits(len(differences))
-        kept = sum(each for n, each in enumerate(differences) if bits >> n & 1)
-        as_extreme += abs(2 * (kept - half)) >= observed - 1e-12
-    return as_extreme / MONTE_CARLO
+def _whole(off: Numbers) -> list[int]:
+    """In units of a grid that holds all of them, such as thirds; else rounded, which keeps the test exact."""
+    for parts in range(1, FINEST + 1):
+        if all(abs(each * parts - round(each * parts)) < ON_GRID for each in off):
+            return [round(each * parts) for each in off]
+    unit = max(map(abs, off)) / ROUNDED
+    return [round(each / unit) for each in off]
+
+
+def _counted(off: Sequence[int]) -> float:
+    """How many choices of signs give each sum, as the digits of one long number; then the digits of the tail."""
+    sizes = [abs(each) for each in off if each]
+    digit = len(sizes) + 2
+    counts = 1
+    for size in sizes:
+        counts += counts << (size * digit)
+    last = (sum(sizes) - abs(sum(off))) // 2
+    tail = counts & ((1 << ((last + 1) * digit)) - 1)
+    return min(1.0, 2 * (tail % ((1 << digit) - 1)) / (1 << len(sizes)))
 
 
 def _interval(first: Numbers, second: Numbers, off: Numbers) -> Interval:

@@ -1,16 +1,19 @@
 """What would go wrong with a suite, found before any money is spent."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from .. import assembly
 from ..assembly import strategies
 from ..assembly.models import Model, participant
 from ..assembly.pairs import helpers_of
-from ..config import Problem
+from ..assembly.surroundings import Surroundings
+from ..config import Loaded, Problem, load
 from ..config.collaboration import HelperSettings
 from ..config.problems import Path
 from ..core import plugins
 from ..core.errors import ConfigError
-from .drawing import AT, OF, name_of
+from .drawing import AT, OF, is_code, name_of
 from .executors import EXECUTORS
 from .making import NO_TASK, Shelf, made
 from .scoring import Means, judges, lacking
@@ -33,25 +36,43 @@ def problems(suite: Suite, *, allow_unsandboxed: bool = False) -> Iterator[Probl
 def named_code(suite: Suite) -> tuple[str, ...]:
     """The modules that running the suite would import because it names them."""
     named = [each.help.strategy for each in suite.settings if each.help]
-    named += [model.type.partition("/")[0] for each in suite.settings for model in each.models]
+    named += [provider_of(model) for each in suite.settings for model in each.models]
     named += [scorer.name for scorers in suite.scorers.values() for scorer in scorers]
     named += [written.format for written in suite.said.datasets]
-    return tuple(dict.fromkeys(name for name in named if "." in name and all(map(str.isidentifier, name.split(".")))))
+    named += [name for talk in _discussions(suite) for name in assembly.named_code(talk)]
+    return tuple(dict.fromkeys(filter(is_code, named)))
+
+
+def provider_of(model: HelperSettings) -> str:
+    return model.type.partition("/")[0]
+
+
+def _discussions(suite: Suite) -> Iterator[Loaded]:
+    """Raises `ConfigError`."""
+    for setting in suite.settings:
+        if setting.discussion:
+            yield load(str(suite.document.base / setting.discussion), suite.around.environment, also=assembly.check)
 
 
 def _of_setting(setting: Setting, suite: Suite) -> Iterator[Problem]:
     if setting.discussion:
-        path = suite.document.base / setting.discussion
-        if not path.is_file():
-            yield Problem((*setting.place, "discussion"), f"there is no file {path}")
-        if setting.model or setting.help:
-            yield Problem((*setting.place, "discussion"), "a discussion has its own models and pairs; say them there")
+        yield from _of_discussion(setting, suite)
         return
     if setting.model is None:
         yield Problem((*setting.place, "model"), "is missing: say which model answers, for example ollama/phi4")
         return
     wrong = [*_of_models(setting, suite), *_of_strategy(setting)]
     yield from wrong or _of_making(setting, suite)
+
+
+def _of_discussion(setting: Setting, suite: Suite) -> Iterator[Problem]:
+    path = (*setting.place, "discussion")
+    if setting.model or setting.help:
+        yield Problem(path, "a discussion has its own models and pairs; say them there")
+    try:
+        list(_discussions(replace(suite, settings=(setting,))))
+    except ConfigError as error:
+        yield Problem(path, str(error))
 
 
 def _of_models(setting: Setting, suite: Suite) -> Iterator[Problem]:
@@ -66,7 +87,7 @@ def _of_model(settings: HelperSettings, suite: Suite) -> str:
         role = settings.type.removeprefix(RECORDED)
         lacks = [task.id for task in suite.tasks if role not in task.recorded]
         return f"no answer of {role!r} is recorded for {_few(lacks)}" if lacks else ""
-    if "." in settings.type.partition("/")[0] and settings.type.partition("/")[0] not in suite.around.providers:
+    if is_code(provider_of(settings)) and provider_of(settings) not in suite.around.providers:
         return ""
     try:
         participant("", settings, suite.around)
@@ -100,8 +121,8 @@ def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
 
 
 def _names_code(setting: Setting) -> bool:
-    types = [model.type.partition("/")[0] for model in setting.models]
-    return any("." in name for name in (*types, setting.help.strategy if setting.help else ""))
+    names = [provider_of(model) for model in setting.models]
+    return any(map(is_code, (*names, setting.help.strategy if setting.help else "")))
 
 
 def _without_price(suite: Suite) -> Iterator[Problem]:
@@ -117,8 +138,13 @@ def priced(suite: Suite) -> Iterator[Model]:
     """Every model that a run calls and that may cost something; recorded ones are not called."""
     for setting in suite.settings:
         for settings in setting.models:
-            if not settings.type.startswith(RECORDED):
+            if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
                 yield participant("", settings, suite.around)
+    for talk in _discussions(suite):
+        around = Surroundings.of(talk)
+        for name, spec in talk.file.discussion.models.items():
+            if spec.role != "user":
+                yield participant(name, spec, around)
     for scorers in suite.scorers.values():
         yield from judges(scorers, suite.around)
 

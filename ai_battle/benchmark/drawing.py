@@ -26,6 +26,11 @@ def dataset(written: DatasetSettings, base: Path) -> Dataset:
     return made
 
 
+def is_code(name: str) -> bool:
+    """Whether it is the dotted name of a module, which is trusted before it is imported."""
+    return "." in name and all(map(str.isidentifier, name.split(".")))
+
+
 def recognised(path: Path) -> str:
     """The format of a file, by its first row; raises `ConfigError`."""
     _require(path)

@@ -11,7 +11,7 @@ from ..config.documents import Kind, Reading
 from ..config.packaged import packaged_suite
 from ..core.errors import ConfigError
 from . import checking
-from .drawing import BY, OF, dataset, name_of, tasks_of
+from .drawing import BY, OF, dataset, is_code, name_of, tasks_of
 from .settings import Setting, Wrong, multiplied
 from .suite import Suite, SuiteFile
 from .tasks import Task
@@ -21,12 +21,16 @@ SUITE = Kind("benchmark", BenchmarkFile)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """How a suite is loaded: keys that are changed, the most tasks of each dataset, tasks that are known already."""
+    """How a suite is loaded: keys that are changed, the most tasks of each dataset, tasks that are known already.
+
+    With `trust` a dataset may be read by code that the suite names.
+    """
 
     changes: Sequence[str] = ()
     limit: int | None = None
     tasks: tuple[Task, ...] | None = None
     allow_unsandboxed: bool = False
+    trust: bool = False
 
 
 NO_WISHES = Wishes()
@@ -103,6 +107,8 @@ class _Drawing:
             self._scorers[name] = self._scorers_of(written, next((task.extra[BY] for task in known), ""))
             yield from known
             return
+        if is_code(written.format) and not self._wishes.trust:
+            raise ConfigError(f"{written.format} is code of its own. If you know it, say so: --trust")
         found = dataset(written, self._document.base)
         self._scorers[name] = self._scorers_of(written, found.scorer)
         for task in tasks_of(written, self._document.base, found)[: self._wishes.limit]:

@@ -14,7 +14,7 @@ from .store import Store
 from .suite import Suite
 from .tasks import Task
 
-GATHERED = 0.005
+GATHERED = 0.05
 """Seconds that finished samples are gathered before they are written together."""
 
 Status = Literal["done", "limit"]

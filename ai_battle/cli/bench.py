@@ -123,7 +123,7 @@ def _wishes(how: dict[str, object]) -> "Wishes":
         changes.append(f"benchmark.limits.cost_usd={how['max_cost']}")
     limit = how.get("limit")
     unfenced = bool(how["allow_unsandboxed"])
-    return Wishes(tuple(changes), limit if isinstance(limit, int) else None, None, unfenced)
+    return Wishes(tuple(changes), limit if isinstance(limit, int) else None, None, unfenced, bool(how["trust"]))
 
 
 def _forecast(expected: "Forecast", *, as_json: bool) -> int:

@@ -100,7 +100,7 @@ def test_tasks_of_several_datasets_are_told_apart(tmp_path: Path) -> None:
             "settings[0].grid.threshold: 7",
         ),
         ({"name": "x", "recorded": "small"}, "no answer of 'small' is recorded for s1, s2, s3 and 1 more"),
-        ({"name": "x", "discussion": "none.yaml"}, "settings[0].discussion: there is no file"),
+        ({"name": "x", "discussion": "none.yaml"}, "none.yaml: there is no such file; did you mean 'suite.yaml'?"),
     ],
     ids=lambda value: "" if isinstance(value, dict) else value[:40],
 )
@@ -218,6 +218,26 @@ def test_code_that_a_suite_names_is_known_without_running_it(tmp_path: Path) -> 
     loaded = load(suite(tmp_path, *settings), base=tmp_path)
 
     assert named_code(loaded) == ("my.strategy", "json.decoder")
+
+
+def test_a_dataset_is_not_read_by_code_that_nobody_trusts(tmp_path: Path) -> None:
+    said = wrong(tmp_path, suite(tmp_path, FOUR, datasets=[{"path": "sums.jsonl", "format": "json.tool"}]))
+
+    assert "json.tool is code of its own. If you know it, say so: --trust" in said
+
+
+def test_a_discussion_that_can_not_run_is_found(tmp_path: Path) -> None:
+    """With its own places, and with prices that are not known where a limit needs them."""
+    talk = "discussion:\n  goal: x\n  models:\n    a: {type: ollama/phi4}\n    b: {type: mine/big}\n"
+    (tmp_path / "talk.yaml").write_text(talk)
+    said = wrong(tmp_path, suite(tmp_path, {"name": "talk", "discussion": "talk.yaml"}))
+    assert "talk.yaml:5:15 discussion.models.b.type: There is no provider 'mine'" in said
+
+    (tmp_path / "talk.yaml").write_text(
+        f"{talk}providers:\n  mine: {{base_url: 'https://models.example.org/v1', api_key: k}}\n"
+    )
+    said = wrong(tmp_path, suite(tmp_path, {"name": "talk", "discussion": "talk.yaml"}, limits={"cost_usd": 1}))
+    assert "the price of mine/big is not known" in said
 
 
 def test_fewer_tasks_can_be_wished_for(tmp_path: Path) -> None:

@@ -122,6 +122,22 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(folder: Path) -> No
     assert 0 < finished(folder / "out") < len(SUMS) * 50
 
 
+def test_a_full_disk_ends_a_run_with_the_way_on_and_loses_nothing(ai_battle: Run, folder: Path) -> None:
+    """The limit of the size of a file stands for the disk."""
+    long = {"name": "long", "model": {"type": "scripted", "script": ["It is 4. " * 2000]}}
+    (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, long, repeats=20)))
+    command = [sys.executable, "-m", "ai_battle", "bench", "run", "suite.yaml", "--out", "out"]
+    limited = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000)); "
+    command[1:3] = ["-c", limited + "sys.argv[0] = 'x'; runpy.run_module('ai_battle', run_name='__main__')"]
+    shown = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    assert shown.returncode == 1
+    assert "ai-battle bench resume out" in shown.stderr
+    assert finished(folder / "out") < 80
+    assert ai_battle("bench", "resume", "out", "-q").code == 0
+    assert finished(folder / "out") == 80
+
+
 def test_on_a_terminal_one_line_tells_how_far_it_is(folder: Path) -> None:
     written(folder, limits={"cost_usd": 1})
     main, terminal = pty.openpty()

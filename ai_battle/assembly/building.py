@@ -71,6 +71,7 @@ def build(
     if loaded.file.discussion.local_only:
         for name, model in models.items():
             require_local(name, model)
-    notes = (*(model.name.note for model in models.values()), *workshop.notes)
+    beyond = pairs.beyond_the_prompt(placed) if loaded.file.discussion.mode == "no-meta" else ()
+    notes = (*(model.name.note for model in models.values()), *workshop.notes, *beyond)
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     return Assembled(models, warnings, around.recorder, outfit, workshop.spent)

@@ -15,6 +15,8 @@ from .surroundings import Surroundings
 
 PAIRS = ("discussion", "collaboration", "pairs")
 IN_ORDER = "ladder"
+SILENT = ("council", "handover", "peer", "vote")
+"""The strategies that send the model that is helped nothing but its request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,14 @@ def problems(said: Discussion, around: Surroundings) -> Iterator[Problem]:
         yield from _alone(pair, said, around)
     yield from _twice(pairs)
     yield from _in_a_circle(pairs, said, around)
+
+
+def beyond_the_prompt(pairs: tuple[Placed, ...]) -> Iterator[str]:
+    """What the user should know where models are to be sent nothing but the prompt."""
+    for each in pairs:
+        if each.pair.strategy not in SILENT:
+            names, strategy = " and ".join(each.helped), each.pair.strategy
+            yield f"In no-meta the prompt is all that is sent, but where {names} needs help {strategy} may send more."
 
 
 def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:

@@ -257,3 +257,18 @@ def test_that_the_model_of_a_helper_is_retired_is_told(monkeypatch: pytest.Monke
     loaded = checked(discussion({"primary": "Ada", "secondary": "claude-3-sonnet"}))
 
     assert "'claude-3-sonnet' is retired" in " ".join(build(loaded).warnings)
+
+
+@pytest.mark.parametrize(
+    ("mode", "strategy", "told"),
+    [
+        ("no-meta", "rescue", True),
+        ("no-meta", "takeover", True),
+        ("no-meta", "vote", False),
+        ("ai-ai", "rescue", False),
+    ],
+)
+def test_that_help_says_more_than_the_prompt_is_told_in_no_meta(mode: str, strategy: str, told: bool) -> None:
+    said = discussion({"primary": "Ada", "strategy": strategy, **OTHER}, mode=mode)
+
+    assert ("the prompt is all that is sent" in " ".join(build(checked(said)).warnings)) is told

@@ -11,6 +11,7 @@ from .tasks import Recording, Task
 
 WIDTH = 20
 NOTHING_MORE = "{}"
+_OF_A_TASK = tuple(each.name for each in fields(Task))
 
 
 def dumped(value: Any) -> str:
@@ -23,10 +24,12 @@ def loaded(text: str) -> Any:
 
 def of_task(task: Task) -> str:
     """Without what it has not."""
-    said = {each.name: getattr(task, each.name) for each in fields(task)}
-    said["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
-    said["recorded"] = {role: asdict(answer) for role, answer in task.recorded.items()}
-    return dumped({name: value for name, value in said.items() if value})
+    said = {name: value for name in _OF_A_TASK if (value := getattr(task, name))}
+    if task.tools:
+        said["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
+    if task.recorded:
+        said["recorded"] = {role: asdict(answer) for role, answer in task.recorded.items()}
+    return dumped(said)
 
 
 def to_task(text: str) -> Task:

@@ -9,8 +9,9 @@ from ...signals.final_answers import FinalAnswer, final_answer
 from ...signals.options import options
 from ...signals.quantities import quantities, rounded, without_samples
 from ...wire.dialects import Reading, read
-from .assessment import Context
+from .assessment import NO_CONTEXT, Context
 from .family import FINAL_KIND, Family, family_of
+from .tasks import asks_for_tools
 
 LONGEST, BARE = 20_000, 4
 """Characters of a text that are judged: of a longer one its beginning and its end."""
@@ -30,7 +31,15 @@ class Case:
 
     @cached_property
     def family(self) -> Family:
+        """Of a prompt that has nothing to do with the tools, and an answer without any: as if there were none."""
+        if self.context.tools and not self._is_about_tools:
+            return family_of(self.prompt, self.question, NO_CONTEXT)
         return family_of(self.prompt, self.question, self.context)
+
+    @property
+    def _is_about_tools(self) -> bool:
+        called = any(step.tool_calls or step.role == "tool" for step in self.context.steps)
+        return called or bool(self.reading.spans) or asks_for_tools(self.prompt, self.context.tools)
 
     @cached_property
     def options(self) -> dict[str, str]:

@@ -49,6 +49,8 @@ SPEAKS: Mapping[str, str] = {
     "same_error_twice": "the same error came twice",
     "nothing_found": "no call has found anything yet",
 }
+MATTERS_OF_FORM = frozenset(("final_unmarked", "odd_spelling", "no_sums"))
+"""Told behind what is wrong with the answer itself."""
 MOST = 3
 _AT_LEAST = 0.1
 
@@ -59,7 +61,8 @@ def reason(score: Score, weights: Mapping[str, float]) -> str:
         return _sentence([WHY[name] for name in score.failed][:MOST])
     weighed = {name: weights.get(name, 0.0) * value for name, value in score.standard.items() if name in SPEAKS}
     most = sorted(weighed, key=lambda name: -weighed[name])[:MOST]
-    return _sentence([SPEAKS[name] for name in most if weighed[name] >= _AT_LEAST])
+    gravest_first = sorted(most, key=lambda name: name in MATTERS_OF_FORM)
+    return _sentence([SPEAKS[name] for name in gravest_first if weighed[name] >= _AT_LEAST])
 
 
 def _sentence(parts: list[str]) -> str:

@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from ....core.exchange import ToolSpec
@@ -12,11 +11,10 @@ from ....core.messages import ToolCall
 from ....signals.quantities import quantities, rounded, stands_among
 from ....signals.stems import name_stems, share
 from ..case import Case
+from ..tasks import asks_for_tools, described
 from ._spelling import is_odd
 
 MANY = 3
-MEANT = 2
-"""Words that a prompt shares with the tools where it asks for one: fewer did none of 250 recorded tasks."""
 _UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("string", "str"), (str,)),
@@ -70,15 +68,8 @@ def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]
     if any(step.role == "tool" for step in case.context.steps):
         return {}
     best = max((share(name_stems(name), asked) for name in tools), default=0.0)
-    due = len(tools) > 1 and len(asked & _about(tools.values())) >= MEANT
+    due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())
     return {"no_call_among_many": float(due), "no_call_though_named": best}
-
-
-def _about(tools: Iterable[ToolSpec]) -> frozenset[str]:
-    """What tools are for: in a discussion many turns have nothing to do with any."""
-    described = (_described(tool.schema.get("properties") or {}) for tool in tools)
-    names = (f"{tool.name} {tool.description}" for tool in tools)
-    return name_stems(" ".join((*names, *chain.from_iterable(described))))
 
 
 def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> None:
@@ -88,7 +79,7 @@ def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> No
     properties = tool.schema.get("properties") or {}
     required = tool.schema.get("required") or ()
     tally.missing += sum(name not in call.arguments for name in required)
-    tally.explained |= name_stems(" ".join((tool.name, tool.description, *_described(properties))))
+    tally.explained |= name_stems(" ".join((tool.name, tool.description, *described(properties))))
     for name, value in call.arguments.items():
         if name in properties:
             _take_value(value, properties[name], case, tally)
@@ -126,12 +117,6 @@ def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
             yield from _leaves(item, depth + 1)
     else:
         yield value
-
-
-def _described(properties: Mapping[str, Any]) -> Iterator[str]:
-    for name, schema in properties.items():
-        yield name
-        yield str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
 
 
 def _mean(values: Iterator[float]) -> float:

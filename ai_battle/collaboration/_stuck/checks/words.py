@@ -7,9 +7,10 @@ from ..case import Case
 
 
 def check(case: Case) -> dict[str, float]:
-    """Refusing is often right where tools are offered, so it is measured where none are."""
+    """Refusing is often right where tools are offered and none of them fits; not so in the middle of a talk."""
+    may_refuse = case.family == "tool" or bool(case.context.tools and not case.context.history)
     return {
         "self_correction": math.log1p(self_corrections(case.working)),
-        "admission": float(not case.context.tools and admits(case.text)),
-        "refusal": float(not case.context.tools and refuses(case.text)),
+        "admission": float(not may_refuse and admits(case.text)),
+        "refusal": float(not may_refuse and refuses(case.text)),
     }

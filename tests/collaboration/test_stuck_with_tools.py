@@ -1,0 +1,49 @@
+"""In a discussion tools are at hand that most turns have no use for: those are judged as if there were none."""
+
+import pytest
+
+from ai_battle import StuckDetector, ToolSpec
+from ai_battle.collaboration import Context
+from ai_battle.core.messages import Message, ToolCall, ToolResult, assistant, user
+
+CODE = ToolSpec("code_execution", "Runs code", {"type": "object", "properties": {"code": {"type": "string"}}})
+SEARCH = ToolSpec("web_search", "Searches the web", {"type": "object", "properties": {"query": {"type": "string"}}})
+BOTH = Context(tools=(CODE, SEARCH), history=(user("We plan a garden."), assistant("Gladly.")))
+
+
+def stuck(prompt: str, answer: str, context: Context = BOTH) -> bool:
+    return StuckDetector().assess(answer, prompt, context).stuck
+
+
+def test_a_turn_that_needs_no_tool_is_not_stuck_for_calling_none() -> None:
+    assert not stuck("Plan a vegetable garden for a small yard.", "Lime the soil first: it is too acid for tomatoes.")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ("Talk on.", "I can't help with that."),
+        ("What do you think of it?", "I don't know."),
+        ("A tray holds 24 rolls. How many rolls are on 7 trays?", "7 * 24 = 158 rolls. The answer is 158."),
+    ],
+)
+def test_a_poor_answer_is_poor_with_tools_at_hand_as_well(prompt: str, answer: str) -> None:
+    assert stuck(prompt, answer)
+    assert stuck(prompt, answer, Context())
+
+
+def test_where_the_prompt_asks_for_a_tool_a_call_is_due() -> None:
+    assert stuck("Search the web for the weather in Paris.", "It is sunny.")
+
+
+def test_an_answer_after_calls_is_judged_by_its_calls() -> None:
+    call = ToolCall("web_search", {"query": "weather"}, "c1")
+    steps = (Message("assistant", (call,)), Message("tool", (ToolResult(call),)))
+
+    assert not stuck("Talk on.", "It is sunny.", Context(tools=BOTH.tools, steps=steps))
+
+
+def test_the_gravest_finding_is_told_first() -> None:
+    found = StuckDetector().assess("7 * 24 = 158 rolls. The answer is 158.", "How many rolls are 7 trays of 24 rolls?")
+
+    assert found.reason.startswith("a sum in it does not hold")

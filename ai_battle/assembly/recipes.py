@@ -78,7 +78,7 @@ class Recipe:
 
     def _secondary(self) -> ModelClient | None:
         helpers = self._all("secondary")
-        return Pool(helpers) if len(helpers) > 1 else next(iter(helpers), None)
+        return Pool(helpers, self.help.helper_timeout) if len(helpers) > 1 else next(iter(helpers), None)
 
     def _all(self, key: str) -> tuple[ModelClient, ...]:
         return tuple(model.client for name, model in self.helpers.items() if name.partition(".")[0] == key)

@@ -109,6 +109,19 @@ async def test_the_next_of_several_helpers_stands_in(fakes: FakeProviders) -> No
     assert any("the next one is asked" in event.message for event in of(Warned, log))
 
 
+async def test_the_next_of_several_helpers_stands_in_for_one_that_hangs(fakes: FakeProviders) -> None:
+    """Each has its share of the time."""
+    fakes.ollama.says(STUCK, "The number is seven.")
+    fakes.openai.always(fault("stall_before_headers"))
+    fakes.anthropic.says("Count the dwarfs.")
+
+    pair = {"secondary": ["gpt-4o", "claude-sonnet-5-5"], "helper_timeout": 1, "max_retries": 1}
+    result, log = await played(discussion(pair))
+
+    assert result.messages[1].text == "The number is seven."
+    assert any("asked: no answer within 0.5 s" in event.message for event in of(Warned, log))
+
+
 async def test_a_limit_of_calls_holds_over_the_run(fakes: FakeProviders) -> None:
     fakes.ollama.always(STUCK)
     fakes.openai.always("Count the dwarfs.")

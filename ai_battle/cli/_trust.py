@@ -24,13 +24,13 @@ def require_trust(loaded: "Loaded", *, given: bool) -> None:
     require_trust_in(loaded, named_code(loaded), given=given)
 
 
-def require_trust_in(loaded: "Document[Any]", code: "Iterable[str]", *, given: bool) -> None:
+def require_trust_in(loaded: "Document[Any]", code: "Iterable[str]", *, given: bool, ask: bool = True) -> None:
     """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
     modules = ", ".join(code)
     digest = hashlib.sha256(loaded.resolved().encode()).hexdigest()
     if not modules or given or digest in _trusted():
         return
-    if not sys.stdin.isatty():
+    if not ask or not sys.stdin.isatty():
         raise ConfigError(f"{loaded.shown} runs code of its own ({modules}). If you know it, say so: --trust")
     click.confirm(f"{loaded.shown} runs code of its own: {modules}. Do you trust it?", abort=True, err=True)
     _remember(digest)

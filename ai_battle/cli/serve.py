@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 
 import click
@@ -14,7 +15,8 @@ from ._strategies import STRATEGIES
 @click.argument("config", default="", required=False)
 @click.option("--host", help="Address to listen on; a public one needs keys.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8787]")
-def command(config: str, host: str | None, port: int | None) -> None:
+@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+def command(config: str, host: str | None, port: int | None, trust: bool) -> None:
     """Serve models as an Anthropic- and OpenAI-compatible server.
 
     CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL say what
@@ -24,9 +26,12 @@ def command(config: str, host: str | None, port: int | None) -> None:
 
     from ai_battle.server.running import Told, serve
 
+    from ._trust import require_trust_in
+
     over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
-    told = Told(config, os.environ, over)
+    told = Told(config, os.environ, over, partial(require_trust_in, given=trust))
     plan = told.plan()
+    told = replace(told, trust=partial(require_trust_in, given=trust, ask=False))  # nobody is asked while it serves
     _settle()
     asyncio.run(serve(told, plan, partial(click.echo, err=True), _write))
 

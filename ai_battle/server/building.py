@@ -1,15 +1,17 @@
 """Routes out of settings: what answers to which name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ..assembly import strategies
 from ..assembly.models import Model
+from ..assembly.pairs import helpers_of
 from ..assembly.recipes import Recipe, helper
 from ..assembly.surroundings import Surroundings
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
-from ..config.server import RouteSettings, Server
+from ..config.server import LoadedServer, RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._names import parse
@@ -158,6 +160,24 @@ class Builder:
 
 def _as_it_is(model: Model) -> Model:
     return model
+
+
+def named_code(document: LoadedServer) -> tuple[str, ...]:
+    """The modules that a file names and that serving it would import: they need to be trusted first."""
+    server, custom = document.file.server, document.file.providers
+    tiers = (getattr(server.tiers, tier) for tier in WORDS.values())
+    models = [*(tier for tier in tiers if tier), *(route.model for route in server.routes.values())]
+    models += [helper for route in server.routes.values() for _, helper in helpers_of(route)]
+    providers = (_provider(model.type, custom) for model in models)
+    names = (*providers, *(route.strategy for route in server.routes.values()))
+    return tuple(dict.fromkeys(name for name in names if "." in name))
+
+
+def _provider(type_: str, custom: Collection[str]) -> str:
+    """A type that nobody can read is told when its model is made."""
+    with suppress(ConfigError):
+        return parse(type_, custom).provider
+    return ""
 
 
 def _says_provider(name: str) -> bool:

@@ -18,7 +18,7 @@ from .admission import MEGABYTE, Admission, Bounds
 from .app import create_app
 from .auth import Keys, is_loopback
 from .budgets import Budgets, state_directory
-from .building import Builder
+from .building import Builder, named_code
 from .door import Door
 from .logging import RequestLog, Write, level_of
 from .plans import Plans
@@ -69,6 +69,13 @@ class Plan:
         )
 
 
+Trust = Callable[[LoadedServer, tuple[str, ...]], None]
+
+
+def anything(document: LoadedServer, code: tuple[str, ...]) -> None:
+    """For a program that serves a file of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """Where a configuration comes from; `over` are the keys of `server:` that the command line says."""
@@ -76,10 +83,15 @@ class Told:
     file: str = ""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     over: Mapping[str, object] = field(default_factory=dict)
+    trust: Trust = anything
 
     def plan(self) -> Plan:
-        """Raises `ConfigError` with all that is wrong with the file, or the first that is wrong with its models."""
+        """Raises `ConfigError` with all that is wrong with the file, or the first that is wrong with its models.
+
+        Before any code is imported that the file names, `trust` is asked, which raises where it may not run.
+        """
         document = load_server(self.file or {}, self.environment)
+        self.trust(document, named_code(document))
         written = document.file.server.model_copy(update=dict(self.over))
         server = settings.settled(written, document.environment)
         boost = boost_settings(document.environment)

@@ -1,5 +1,8 @@
 """Which model answers to which name."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +138,31 @@ def test_what_is_served_is_told_at_the_start() -> None:
     assert "claude-haiku   ollama/gemma3:1b\n" in said
     assert "key-of-boost" not in said
     assert "boost is not configured" in without
+
+
+@pytest.mark.parametrize(
+    "route",
+    ["{model: my_code.models/x}", "{model: ollama/phi4, secondary: ollama/phi3, strategy: my_code.helping}"],
+)
+def test_code_that_a_file_names_is_not_imported_before_it_is_trusted(tmp_path: Path, route: str) -> None:
+    folder = tmp_path / "my_code"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise SystemExit('it ran')")
+    file = tmp_path / "s.yaml"
+    file.write_text(f"server: {{routes: {{a: {route}}}}}")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "ai_battle", "serve", str(file)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.getcwd()}", "XDG_STATE_HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "runs code of its own (my_code" in done.stderr
+    assert "--trust" in done.stderr
+    assert "it ran" not in done.stderr

@@ -7,7 +7,7 @@ from ._scalars import resolve
 from .problems import Path
 
 SECRET_KEY = re.compile(r".*(api[-_]?key|token|password|secret|authorization)", re.IGNORECASE)
-NO_OWNER = ("parameters", "headers", "env")
+NO_OWNER = ("parameters", "headers", "env", "options")
 SHORTEST = 4
 SHORTEST_NUMBER = 8
 
@@ -18,7 +18,7 @@ def is_secret_key(step: str | int) -> bool:
 
 def is_secret(path: Path) -> bool:
     """Whether the value there is a secret even when it is written in the file itself."""
-    in_settings = path[:1] == ("providers",) or path[:2] == ("discussion", "tools")
+    in_settings = path[:1] == ("providers",) or path[:2] == ("discussion", "tools") or path[-2:-1] == ("options",)
     return in_settings and is_secret_key(path[-1])
 
 

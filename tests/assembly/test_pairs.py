@@ -272,3 +272,12 @@ def test_that_help_says_more_than_the_prompt_is_told_in_no_meta(mode: str, strat
     said = discussion({"primary": "Ada", "strategy": strategy, **OTHER}, mode=mode)
 
     assert ("the prompt is all that is sent" in " ".join(build(checked(said)).warnings)) is told
+
+
+def test_a_key_among_the_options_of_a_strategy_is_not_written_down() -> None:
+    pair = {"primary": "Ada", "strategy": "own_strategies.moody", "options": {"api_key": "sk-quite-secret"}, **OTHER}
+    loaded = checked(discussion(pair))
+
+    assert "sk-quite-secret" in loaded.secret_names
+    assert 'api_key: "${PAIRS_API_KEY}"' in loaded.resolved()
+    assert "sk-quite-secret" not in loaded.resolved()

@@ -163,6 +163,11 @@ def test_a_template_without_a_place_for_the_request_is_told_before_the_run() -> 
         ({"calibration": "~nobody/own.json"}, "own.json can't be read: No such file or directory"),
         ({"calibration": {"cat": 1}}, ".strategy: The calibration has no number as its cut"),
         ({"calibration": {"cut": 0.2, "corrections": {"maths": {}}}}, "has a family 'maths'"),
+        ({"calibration": {"cut": 0.2, "corrections": {"math": 5}}}, "corrections that are not numbers"),
+        ({"calibration": {"cut": 0.2, "corrections": 5}}, "corrections that are not numbers"),
+        ({"calibration": {"cut": 0.2, "corrections": {"math": {"failure": {"length": "x"}}}}}, "are not numbers"),
+        ({"calibration": {"cut": float("nan")}}, "no number as its cut"),
+        ({"calibration": {"cut": 0.2, "help_rate": "often"}}, "no number as its help_rate"),
     ],
 )
 def test_what_decides_that_help_is_due_is_one_thing_that_can_be_read(keys: dict[str, Any], message: str) -> None:

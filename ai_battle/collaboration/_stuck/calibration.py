@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any, Self
 
 from ...core.errors import ConfigError
@@ -55,11 +56,26 @@ class Calibration:
     def of_json(cls, data: Mapping[str, Any]) -> Self:
         """Raises `ConfigError` for what `as_json` never gave."""
         corrections = data.get("corrections") or {}
-        unknown = [name for name in corrections if name not in FAMILIES]
-        if unknown or not isinstance(data.get("cut"), int | float):
-            what = f"a family {unknown[0]!r}" if unknown else "no number as its cut"
-            raise ConfigError(f"The calibration has {what}; take what `ai-battle calibrate` prints as it is.")
+        if problem := _problem(data, corrections):
+            raise ConfigError(f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is.")
         return cls(float(data["cut"]), data.get("help_rate", 0.0), data.get("error", 0.0), corrections)
+
+
+def _problem(data: Mapping[str, Any], corrections: Any) -> str:
+    """What can't be used of a calibration; empty where all can."""
+    names = corrections if isinstance(corrections, Mapping) else ()
+    if unknown := [name for name in names if name not in FAMILIES]:
+        return f"a family {unknown[0]!r}"
+    for name in ("cut", "help_rate", "error"):
+        if not _are_numbers(data.get(name, None if name == "cut" else 0.0), 0):
+            return f"no number as its {name}"
+    return "" if _are_numbers(corrections, 3) else "corrections that are not numbers by family, head and name"
+
+
+def _are_numbers(value: Any, depth: int) -> bool:
+    if depth:
+        return isinstance(value, Mapping) and all(_are_numbers(each, depth - 1) for each in value.values())
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def _corrected(profile: Profile, corrections: Mapping[str, Corrections]) -> Profile:

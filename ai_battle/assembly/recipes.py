@@ -38,7 +38,7 @@ class Recipe:
     @classmethod
     def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
         """Raises `ConfigError` for a helper that can't be made, and for keys that the strategy does not have."""
-        strategies.checked(help_)
+        strategies.require(help_)
         steps = ((".".join(map(str, steps)), settings) for steps, settings in helpers_of(help_))
         recipe = cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps}, base)
         return replace(recipe, detector=detecting.detector(help_, recipe.large, base))

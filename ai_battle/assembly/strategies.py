@@ -69,13 +69,12 @@ def taken(make: Callable[..., Any]) -> frozenset[str]:
     return frozenset(inspect.signature(make).parameters)
 
 
-def checked(pair: Help) -> Callable[..., ModelClient]:
-    """`create` of the strategy of a pair, whose code is imported; raises `ConfigError` for keys that it lacks, too."""
+def require(pair: Help) -> None:
+    """`check` of a strategy whose code may be imported; all that is wrong is a `ConfigError`."""
     try:
         check(pair, trusted=True)
     except Misused as misused:
         raise ConfigError(f"{misused.key}: {misused.words}") from misused
-    return factory(pair.strategy)
 
 
 def check(pair: Help, *, trusted: bool = False) -> None:
@@ -88,9 +87,9 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     make = factory(pair.strategy)
     if needs_helper(make) and not pair.secondary:
         raise Misused("secondary", f"is missing: {pair.strategy} needs the model that helps")
-    taken = set(_keys(make))
+    known = set(_keys(make))
     for key in written(pair):
-        if key not in taken:
+        if key not in known:
             raise Misused(key, f"{pair.strategy} has no such option{_owners(key)}", is_key=True)
     _check_options(pair, make)
 

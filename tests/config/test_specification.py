@@ -93,9 +93,7 @@ def test_the_fragment_completed_with_turns_models_and_a_goal_loads(loaded: Calla
     assert collaboration is not None
     assert tools.registry[1].parameters == {"api_key": "brave-key"}
     assert [tool.enabled for tool in tools.registry] == [True, True, False]
-    assert [
-        (pair.secondary[0].type, pair.threshold, pair.max_retries) for pair in collaboration.pairs
-    ] == [
+    assert [(pair.secondary[0].type, pair.threshold, pair.max_retries) for pair in collaboration.pairs] == [
         ("claude-3-sonnet", 0.7, 2),
         ("gpt-4o", 0.6, 3),
     ]

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ._values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Seconds, Section, Short
 
-Sandbox = Literal["auto", "strict", "none"]
+Sandbox = Literal["auto", "strict", "docker", "none"]
 
 
 def _entry(written: Any) -> Any:

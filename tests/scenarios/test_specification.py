@@ -1,5 +1,6 @@
 """The three configurations of the specification run to their end, with the models that they name."""
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -207,7 +208,9 @@ async def test_the_configuration_for_research_runs_as_it_is(
 async def test_every_participant_is_offered_the_tools(
     fakes: FakeProviders, source: dict[str, Any], names: tuple[str, ...]
 ) -> None:
-    """By its API where that has tools, else in the system prompt."""
+    """By its API where that has tools, else in the system prompt. Nobody is helped: helpers hear of tools in words."""
+    source = copy.deepcopy(source)
+    source["discussion"]["collaboration"]["enabled"] = False
     _, told = await played(CollaborativeConversationManager, source)
 
     assert not any(note.startswith("discussion.tools:") for note in told)

@@ -38,7 +38,19 @@ def fit(arguments: Mapping[str, Any], schema: Schema) -> Fitted:
         return Fitted(dict(arguments), problems=(str(error),))
     if not isinstance(value, dict):
         return Fitted(dict(arguments), problems=("the arguments must be an object",))
+    if work.repairs and not work.problems and not _is_settled(value, schema):
+        return Fitted(dict(arguments), problems=(f"{work.repairs[0]}, and that does not fit either",))
     return Fitted(value, tuple(work.repairs), tuple(work.problems))
+
+
+def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
+    """One part of a schema may want what another forbids."""
+    again = _Work(schema)
+    try:
+        again.value(mended, schema, "")
+    except ValueError:
+        return False
+    return not again.repairs and not again.problems
 
 
 def misfit(name: str, schema: Schema, problems: tuple[str, ...]) -> str:

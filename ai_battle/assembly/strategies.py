@@ -55,6 +55,7 @@ def needs_helper(make: Callable[..., ModelClient]) -> bool:
     return _hints(make).get("secondary") is ModelClient
 
 
+@cache
 def clients_in(make: Callable[..., ModelClient]) -> Mapping[str, bool]:
     """The options that are models, and whether each is a list of them."""
     hints = _hints(make)
@@ -115,6 +116,7 @@ def _is_a(value: Any, kind: Any) -> bool:
     return isinstance(value, int | float if kind is float else kind)
 
 
+@cache
 def _hints(make: Callable[..., ModelClient]) -> Mapping[str, Any]:
     with foreign_code(f"The annotations of {make.__module__}.create can't be read", ConfigError):
         return get_type_hints(make)

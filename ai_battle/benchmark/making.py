@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ..assembly.models import Model, participant
@@ -50,6 +51,11 @@ class Shelf:
         self._surroundings = surroundings
         self._kept: dict[int, Model] = {}
 
+    @property
+    def base(self) -> Path:
+        """Where the paths of a suite start."""
+        return self._surroundings.base
+
     def model(self, settings: HelperSettings, task: Task = NO_TASK) -> Model:
         """A model by its type, or the answer that the task brings for it; raises `ConfigError`."""
         if settings.type.startswith(RECORDED):
@@ -87,5 +93,5 @@ def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> M
         client = around(found.client, found, settings, part)
         return replace(found, client=Voice(client, voice, found.options))
 
-    recipe = Recipe.of(setting.name, replace(model, client=client), setting.help, make)
+    recipe = Recipe.of(setting.name, replace(model, client=client), setting.help, make, shelf.base)
     return Made(recipe.client(), model.options, recipe)

@@ -231,3 +231,13 @@ def test_the_same_suite_gives_the_same_samples_however_many_run_at_once(tmp_path
         for name, answer in ANSWERS.items()
         for n in range(1, 5)
     ]
+
+
+def test_a_calibration_is_found_beside_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "own.json").write_text('{"cut": 9.0}')
+    never = {"name": "never", "model": ALWAYS_4, "secondary": KNOWS, "strategy": "takeover", "calibration": "own.json"}
+
+    _, samples = played(tmp_path, suite(tmp_path, never))
+
+    assert len(samples) == len(SUMS)
+    assert not any(sample.helped for sample in samples.values())

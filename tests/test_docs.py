@@ -184,6 +184,7 @@ class TestTheReadme:
         assert [pages.words(command) for command in first.commands] == [["make", "demo"], ["make", "test"]]
 
 
+@pytest.mark.slow
 def test_a_reader_who_types_the_whole_tutorial_sees_what_it_says(tmp_path: Path) -> None:
     with Reader(tmp_path, {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}) as reader:
         for block in pages.blocks(DOCS / "tutorial.md"):

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 import yaml
 
 from ai_battle.benchmark.store import Store
@@ -122,6 +123,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(folder: Path) -> No
     assert 0 < finished(folder / "out") < len(SUMS) * 50
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_run_with_the_way_on_and_loses_nothing(ai_battle: Run, folder: Path) -> None:
     """The limit of the size of a file stands for the disk."""
     long = {"name": "long", "model": {"type": "scripted", "script": ["It is 4. " * 2000]}}

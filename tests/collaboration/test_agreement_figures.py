@@ -13,7 +13,7 @@ from ai_battle.collaboration.agreement_figures import COUNCIL, LOCAL, RESERVE, c
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
-FOLDERS = [SAMPLE, CORPUS] if CORPUS.is_dir() else [SAMPLE]
+FOLDERS = [SAMPLE, *([pytest.param(CORPUS, marks=pytest.mark.slow)] if CORPUS.is_dir() else [])]
 corpus_only = pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 
 
@@ -33,6 +33,7 @@ def attempts(folder: Path) -> list[Attempt]:
     return unseen(read_attempts(folder), folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", ["gemma-2-9b-it", "Qwen2-7B-Instruct"])
 def test_one_peer_finds_wrong_answers_and_saves_large_calls(peer: str, attempts: list[Attempt], table: Table) -> None:
     beside = Beside.of(attempts, table, peer)
@@ -54,6 +55,7 @@ def test_a_reserve_spares_large_calls_and_loses_nothing(table: Table) -> None:
     assert four.mean >= three.mean
 
 
+@pytest.mark.slow
 def test_a_calibrated_council_recovers_nine_tenths(table: Table) -> None:
     found = calibrated(table, COUNCIL)
     assert found.mean >= 0.90

@@ -66,6 +66,7 @@ def test_the_curve_runs_from_the_small_model_to_the_large_one_within_its_interva
     assert all(point.low <= point.quality <= point.high for point in report.curve)
 
 
+@pytest.mark.slow
 def test_quality_means_what_it_says_after_calibration() -> None:
     made = answers(300)
     detector = StuckDetector(calibration=calibrate(made, Target("help_rate", 0.3)).calibration)

@@ -209,6 +209,7 @@ async def test_the_estimate_learns_from_what_the_model_reports(tmp_path: Path) -
     assert max(2 * estimate_request(request) for client in clients for request in client.requests) <= 3000
 
 
+@pytest.mark.slow
 async def test_ten_thousand_turns_stay_flat_in_memory(tmp_path: Path) -> None:
     """The last nine tenths of the run need no more memory than the first one."""
 

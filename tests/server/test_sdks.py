@@ -204,7 +204,7 @@ class Stage:
 TALKS: dict[str, type[Talk]] = {"messages": MessagesTalk, "chat": ChatTalk, "responses": ResponsesTalk}
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=[wire if wire == "openai" else pytest.param(wire, marks=pytest.mark.slow) for wire in MODELS])
 def wire(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

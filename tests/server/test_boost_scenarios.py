@@ -88,7 +88,10 @@ class Stage:
         return self.auxiliary.questions[number].body
 
 
-@pytest.fixture(params=WAYS, ids=str)
+USUAL = [way if way.api == "messages" else pytest.param(way, marks=pytest.mark.slow) for way in WAYS]
+
+
+@pytest.fixture(params=USUAL, ids=str)
 async def stage(request: pytest.FixtureRequest, fakes: FakeProviders) -> AsyncIterator[Stage]:
     stage = Stage(fakes, request.param)
     yield stage

@@ -62,8 +62,8 @@ def test_a_call_without_a_folder_is_told(arguments: list[str]) -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 def test_takeover_serves_better_answers_than_chance_would() -> None:
     """On GSM8K at the defaults, with weights that have seen no answer of the small model."""
-    pairs = read_pairs(CORPUS, "gsm8k")
-    for pair in pairs:
+    pairs = read_pairs(CORPUS)
+    for pair in (each for each in pairs if each.dataset == "gsm8k"):
         found = row(pair, pairs)
         assert found.helped <= 0.4
         assert found.served >= found.random + 0.02

@@ -22,7 +22,7 @@ class Heard:
 
     @property
     def own(self) -> Usage:
-        return less(self._own, self._dropped)
+        return self._own - self._dropped
 
     async def __call__(self, event: Event) -> None:
         match event:
@@ -37,16 +37,3 @@ class Heard:
                 self._dropped += usage
                 self.calls -= event.calls
         await self._emit(event)
-
-
-def less(whole: Usage, part: Usage) -> Usage:
-    """Field by field; the rest of an unknown cost is unknown."""
-    unknown = whole.cost_usd is None or part.cost_usd is None
-    return Usage(
-        whole.input_tokens - part.input_tokens,
-        whole.output_tokens - part.output_tokens,
-        whole.cache_read_tokens - part.cache_read_tokens,
-        whole.cache_write_tokens - part.cache_write_tokens,
-        whole.reasoning_tokens - part.reasoning_tokens,
-        None if unknown else (whole.cost_usd or 0.0) - (part.cost_usd or 0.0),
-    )

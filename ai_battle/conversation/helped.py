@@ -31,9 +31,8 @@ class _Row:
 
     @property
     def kept(self) -> Usage:
-        cost = _less(self.usage.cost_usd, self.wasted.cost_usd)
-        inputs = self.usage.input_tokens - self.wasted.input_tokens
-        return Usage(inputs, self.usage.output_tokens - self.wasted.output_tokens, cost_usd=cost)
+        rest = self.usage - self.wasted
+        return Usage(rest.input_tokens, rest.output_tokens, cost_usd=rest.cost_usd)
 
 
 @dataclass(slots=True)
@@ -140,7 +139,3 @@ def _said(participant: str, role: str, calls: int, usage: Usage, seconds: float)
 
 def _plus(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else a + b
-
-
-def _less(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a - b

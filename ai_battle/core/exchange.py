@@ -60,6 +60,18 @@ class Usage:
             None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
         )
 
+    def __sub__(self, part: "Usage") -> "Usage":
+        """What is left of a sum without one of its parts; the rest of an unknown cost is unknown."""
+        unknown = self.cost_usd is None or part.cost_usd is None
+        return Usage(
+            self.input_tokens - part.input_tokens,
+            self.output_tokens - part.output_tokens,
+            self.cache_read_tokens - part.cache_read_tokens,
+            self.cache_write_tokens - part.cache_write_tokens,
+            self.reasoning_tokens - part.reasoning_tokens,
+            None if unknown else (self.cost_usd or 0.0) - (part.cost_usd or 0.0),
+        )
+
     @property
     def total_tokens(self) -> int:
         return self.input_tokens + self.output_tokens

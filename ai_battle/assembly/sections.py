@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..config import ConfigProblems, Loaded, Problem
-from ..config.schema import Provider
+from ..config.reaching import Provider
 from ..core import plugins
 from ..core.errors import ConfigError
 from ..providers._names import PROVIDERS as BUILT_IN

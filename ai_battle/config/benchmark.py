@@ -6,7 +6,6 @@ from pydantic import Field
 
 from ._values import (
     AS_NUMBER,
-    LARGE,
     TEXT,
     Amount,
     Count,
@@ -21,7 +20,7 @@ from ._values import (
 )
 from .collaboration import Help, Helper
 from .discussion import Timeouts
-from .schema import Price, Provider
+from .reaching import BaseDirectory, ContextWindows, Prices, Providers
 from .tools import Sandbox
 
 MOST_AT_ONCE = 10_000
@@ -118,13 +117,7 @@ class BenchmarkFile(Section):
     """A benchmark, and how its models are reached."""
 
     benchmark: Benchmark = Field(description="What is compared on what.")
-    providers: dict[Name, Provider] = Field(default={}, description="Addresses and keys by provider.")
-    prices: dict[Name, Price] = Field(
-        default={}, description="Prices by model type, where the built-in ones are wrong."
-    )
-    context_windows: dict[Name, Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER]] = Field(
-        default={}, description="Context sizes in tokens by model type."
-    )
-    base_directory: str = Field(
-        default="", description="Where relative paths start and .env is read; by default the folder of this file."
-    )
+    providers: Providers = Field(default={})
+    prices: Prices = Field(default={})
+    context_windows: ContextWindows = Field(default={})
+    base_directory: BaseDirectory = ""

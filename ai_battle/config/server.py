@@ -9,7 +9,7 @@ from ._values import AS_NUMBER, LARGE, TEXT, Amount, Count, Name, Positive, Seco
 from .collaboration import Help, Helper
 from .documents import Document, Kind, Reading, Source, nothing
 from .problems import Problem
-from .schema import Price, Provider
+from .reaching import ContextWindows, Prices, Providers
 
 Port = Annotated[int, Field(ge=0, le=65535), AS_NUMBER]
 
@@ -87,13 +87,9 @@ class ServerFile(Section):
     """A server, and how its models are reached."""
 
     server: Server = Field(default=Server(), description="The server.")
-    providers: dict[Name, Provider] = Field(default={}, description="Addresses and keys by provider.")
-    prices: dict[Name, Price] = Field(
-        default={}, description="Prices by model type, where the built-in ones are wrong."
-    )
-    context_windows: dict[Name, Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER]] = Field(
-        default={}, description="Context sizes in tokens by model type."
-    )
+    providers: Providers = Field(default={})
+    prices: Prices = Field(default={})
+    context_windows: ContextWindows = Field(default={})
 
 
 class LoadedServer(Document[ServerFile]):

@@ -1,0 +1,62 @@
+"""What stands beside every configuration: how models are reached, what they cost, and where paths start."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from ._values import AS_NUMBER, LARGE, Amount, Name, Section, free
+
+
+class Provider(Section):
+    """How a provider is reached; any further name with a `base_url` is an OpenAI-compatible endpoint.
+
+    A plug-in may have options of its own; it is asked which when the models are checked.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    base_url: str = Field(default="", description="Address of the API.", examples=["http://127.0.0.1:8080/v1"])
+    api_key: str = Field(
+        default="", description="The key; better from the environment.", examples=["${OPENAI_API_KEY}"], repr=False
+    )
+    headers: dict[str, str] = Field(default={}, description="Further HTTP headers.", repr=False)
+    api_version: str = Field(default="", description="Version of the API.", examples=["2023-06-01"])
+    transport: Literal["aiohttp", "sdk"] = Field(
+        default="aiohttp", description="aiohttp, or the official SDK's client."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_free_options(cls, written: Any) -> Any:
+        if not isinstance(written, dict):
+            return written
+        return {key: value if key in cls.model_fields else free(value) for key, value in written.items()}
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Nobody knows which options of a plug-in are secret."""
+        return [(name, value) for name, value in super().__repr_args__() if name in type(self).model_fields]
+
+
+class Price(Section):
+    """Dollars per million tokens."""
+
+    input: Amount = Field(description="Tokens read.", examples=[2.5])
+    output: Amount = Field(description="Tokens written.", examples=[10])
+    cache_read: Amount | None = Field(
+        default=None, description="Tokens read from the provider's cache; default: as input."
+    )
+    cache_write: Amount | None = Field(
+        default=None, description="Tokens written to the provider's cache; default: as input."
+    )
+
+
+Providers = Annotated[dict[Name, Provider], Field(description="Addresses and keys by provider.")]
+Prices = Annotated[dict[Name, Price], Field(description="Prices by model type, where the built-in ones are wrong.")]
+ContextWindows = Annotated[
+    dict[Name, Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER]],
+    Field(description="Context sizes in tokens by model type."),
+]
+BaseDirectory = Annotated[
+    str, Field(description="Where relative paths start and .env is read; by default the folder of this file.")
+]

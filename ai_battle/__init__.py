@@ -1,7 +1,8 @@
 """Conversations between language models that use tools and help each other."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .core.lazy import names_of
 
 if TYPE_CHECKING:
     from .collaboration._stuck.detector import StuckDetector
@@ -61,7 +62,6 @@ _HOME = {
     "tools.registry": ("ToolRegistry",),
     "wire.dialects": ("parse_tool_calls",),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __version__ = "0.1.0"
 __all__ = [
@@ -106,11 +106,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Loads what a name needs when it is first asked for."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'ai_battle' has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
+__getattr__ = names_of(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,11 @@
 """Checked configuration to live clients: the only room that knows every mechanism.
 
-What is named here is imported when it is asked for: whoever wants a client alone does not wait for tools. So no module
-may be called like a name in it, as Python puts imported modules in their place.
+What is named here is imported when it is asked for: whoever wants a client alone does not wait for tools.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from .building import Assembled, build
@@ -21,7 +21,6 @@ _HOME = {
     "models": ("Model", "create_client"),
     "surroundings": ("NO_TAPES", "Patience", "Surroundings", "Tapes"),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "NO_TAPES",
@@ -37,8 +36,4 @@ __all__ = [
     "named_code",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
+__getattr__ = names_of(__name__, _HOME)

@@ -1,7 +1,8 @@
 """Discussions: who speaks, what each one sees, when it ends, and what is kept."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from .checking import check, checked
@@ -10,19 +11,12 @@ if TYPE_CHECKING:
     from .participant import Participant
 
 _HOME = {
-    "CollaborativeConversationManager": "collaborative",
-    "ConversationManager": "manager",
-    "check": "checking",
-    "checked": "checking",
-    "Participant": "participant",
-    "RunResult": "manager",
+    "checking": ("check", "checked"),
+    "collaborative": ("CollaborativeConversationManager",),
+    "manager": ("ConversationManager", "RunResult"),
+    "participant": ("Participant",),
 }
 
 __all__ = ["CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult", "check", "checked"]
 
-
-def __getattr__(name: str) -> Any:
-    """Loads what a name needs when it is first asked for."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'ai_battle.conversation' has no attribute {name!r}")
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+__getattr__ = names_of(__name__, _HOME)

@@ -46,17 +46,26 @@ def _helping(loaded: Loaded, around: Surroundings) -> Iterator[str]:
 def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
     wrong = tuple(sections.problems(around))
     yield from wrong
-    unsure = {problem.path[1] for problem in wrong}
-    for name, spec in loaded.file.discussion.models.items():
+    yield from _of_participants(loaded.file.discussion, around, unsure={problem.path[1] for problem in wrong})
+    yield from _of_pairs(loaded.file.discussion, around)
+    yield from _of_tools(loaded)
+
+
+def _of_participants(said: Discussion, around: Surroundings, unsure: set[object]) -> Iterator[Problem]:
+    """What is wrong with the section of a provider is told there, and not once more for each of its models."""
+    for name, spec in said.models.items():
         if spec.role == "user":
             continue
         try:
             if parse(spec.type, around.providers).provider not in unsure:
-                _try_out(name, spec, around, local_only=loaded.file.discussion.local_only)
+                _try_out(name, spec, around, local_only=said.local_only)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
-    yield from _of_pairs(loaded.file.discussion, around)
-    if (tools := loaded.file.discussion.tools) and tools.enabled:
+
+
+def _of_tools(loaded: Loaded) -> Iterator[Problem]:
+    tools = loaded.file.discussion.tools
+    if tools and tools.enabled:
         for path, words in tool_outfit.problems(tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
 

@@ -30,19 +30,23 @@ def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> I
 
 def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
     """`name: value` on one line where that fits, else a block with numbered lines."""
+    width = max(width, NARROWEST)
     shown = visible(name, one_line=True)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
     lines = [visible(line, one_line=True) for line in text.removesuffix("\n").split("\n")]
-    label = _styled(f"{shown}:", colour, fg="cyan")
-    if len(lines) == 1 and len(chop_cells(f"{shown}: {lines[0]}", max(width, NARROWEST))) <= 1:
-        yield f"{label} {lines[0] or _styled('(empty)', colour, dim=True)}"
+    if len(lines) == 1 and cell_len(f"{shown}: {lines[0]}") <= width:
+        yield f"{_styled(f'{shown}:', colour, fg='cyan')} {lines[0] or _styled('(empty)', colour, dim=True)}"
         return
-    yield from (_styled(row, colour, fg="cyan") for row in chop_cells(f"{shown}:", max(width, NARROWEST)))
+    yield from (_styled(row, colour, fg="cyan") for row in chop_cells(f"{shown}:", width))
+    yield from _numbered(lines, width, colour)
+
+
+def _numbered(lines: list[str], width: int, colour: bool) -> Iterator[str]:
     digits = max(len(str(len(lines))), 2)
     for number, line in enumerate(lines, 1):
-        for index, row in enumerate(chop_cells(line, max(width - digits - 2, NARROWEST)) or [""]):
-            gutter = f"{number if not index else '':>{digits}}"
-            yield f"{_styled(gutter, colour, dim=True)}  {row}"
+        rows = chop_cells(line, max(width - digits - 2, NARROWEST)) or [""]
+        for gutter, row in zip((number, *[""] * (len(rows) - 1)), rows, strict=True):
+            yield f"{_styled(f'{gutter:>{digits}}', colour, dim=True)}  {row}"
 
 
 def visible(text: str, *, one_line: bool = False) -> str:

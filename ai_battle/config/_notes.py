@@ -24,10 +24,13 @@ def notes_on(discussion: Discussion) -> Iterator[str]:
 
 def _on_tools(discussion: Discussion) -> Iterator[str]:
     tools = discussion.tools
-    if tools and tools.enabled:
-        if tools.tool_format and tools.calling in ("native", "json"):
-            yield f"discussion.tools.tool_format: has no effect with 'calling: {tools.calling}'"
-        return
+    if not tools or not tools.enabled:
+        yield from _without_tools(discussion)
+    elif tools.tool_format and tools.calling in ("native", "json"):
+        yield f"discussion.tools.tool_format: has no effect with 'calling: {tools.calling}'"
+
+
+def _without_tools(discussion: Discussion) -> Iterator[str]:
     for key in ("sandbox", "workspace", "allow_hosts"):
         if key in discussion.model_fields_set:
             yield f"discussion.{key}: has no effect without tools"

@@ -38,20 +38,22 @@ def _overrides(default: str, lists: dict[str, list[str]]) -> Iterator[str]:
 
 def _parsed(said: str, tools: Tools) -> tuple[str, dict[str, str]]:
     """The word for all tools, and those for single ones."""
-    default, wanted = "", {}
+    wanted: dict[str, str] = {}
     for entry in said.split(","):
         tool, equals, word = (part.strip() for part in entry.rpartition("="))
-        if word.lower() not in VERDICTS:
-            raise _wrong(f"{word!r} is none of {', '.join(VERDICTS)}{near(word.lower(), [*VERDICTS])}")
+        verdict = _verdict(word)
         if equals:
             _require_known(tool, tools)
-        if tool in wanted or (default and not equals):
+        if tool in wanted:
             raise _wrong(f"{tool or 'what holds for all tools'} is said twice")
-        if equals:
-            wanted[tool] = word.lower()
-        else:
-            default = word.lower()
-    return default, wanted
+        wanted[tool] = verdict
+    return wanted.pop("", ""), wanted
+
+
+def _verdict(word: str) -> str:
+    if word.lower() not in VERDICTS:
+        raise _wrong(f"{word!r} is none of {', '.join(VERDICTS)}{near(word.lower(), [*VERDICTS])}")
+    return word.lower()
 
 
 def _require_known(tool: str, tools: Tools) -> None:

@@ -2,16 +2,13 @@
 
 import asyncio
 import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..core.client import ModelClient
 from ..core.events import Emit, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ..wire.dialects.canonical import canonical
-from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
+from ..providers._exchanges import digested, response_from_json, response_to_json
+from ..wire._json import dumps, loads
 
 
 class Keeper(Protocol):
@@ -71,12 +68,12 @@ class Cached(ModelClient):
         await self._client.aclose()
 
     async def _again(self, found: str, emit: Emit) -> ModelResponse:
-        said = json.loads(found)
-        response = _read(said)
+        said = loads(found.encode())
+        response = response_from_json(said)
         if response.text:
             await emit(TextDelta(response.text))
         for index, call in enumerate(response.tool_calls):
-            await emit(ToolCallDelta(index, call.id, call.name, json.dumps(dict(call.arguments))))
+            await emit(ToolCallDelta(index, call.id, call.name, dumps(call.arguments).decode()))
         await emit(ModelReplied(response.model, response.usage, said["seconds"], response.stop))
         self.saved_usd += response.usage.cost_usd or 0.0
         self.saved_seconds += said["seconds"]
@@ -85,36 +82,8 @@ class Cached(ModelClient):
 
 def key_of(identity: str, request: ModelRequest) -> bytes:
     """Of all that has an influence on the answer."""
-    asked = {
-        "model": identity,
-        "system": request.system,
-        "messages": [message_to_json(message) for message in request.messages],
-        "tools": [asdict(tool) for tool in request.tools],
-        "tool_choice": request.tool_choice,
-        "output_schema": request.output_schema,
-        "options": request.options,
-        "extra": request.extra,
-    }
-    return hashlib.sha256(canonical(asked).encode()).digest()
+    return hashlib.sha256(dumps([identity, digested(request)])).digest()
 
 
 def _written(response: ModelResponse, seconds: float) -> str:
-    said = {
-        "message": message_to_json(response.message),
-        "steps": [message_to_json(step) for step in response.steps],
-        "stop": response.stop,
-        "usage": usage_to_json(response.usage),
-        "model": response.model,
-        "seconds": seconds,
-    }
-    return json.dumps(said, ensure_ascii=False)
-
-
-def _read(said: Mapping[str, Any]) -> ModelResponse:
-    return ModelResponse(
-        message_from_json(said["message"]),
-        tuple(message_from_json(step) for step in said["steps"]),
-        said["stop"],
-        usage_from_json(said["usage"]),
-        said["model"],
-    )
+    return dumps({**response_to_json(response), "seconds": seconds}).decode()

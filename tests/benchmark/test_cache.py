@@ -1,0 +1,75 @@
+"""What a model answered to a request is its answer to the same request again, and to no other."""
+
+from dataclasses import replace
+
+import pytest
+
+from ai_battle.benchmark.cache import Cache, Cached, key_of
+from ai_battle.core.client import ModelClient
+from ai_battle.core.events import Emit, EventLog, ModelReplied, TextDelta, ToolCallDelta, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage
+from ai_battle.core.messages import Message, Text, Thinking, ToolCall, user
+
+REQUEST = ModelRequest((user("What time is it?"),), "Be brief.", (ToolSpec("clock"),), options={"seed": 1})
+SAID = ModelResponse(
+    Message(
+        "assistant", (Thinking("Hm.", "signed"), Text("Let me look: 時."), ToolCall("clock", {"in": "Paris"}, "c1"))
+    ),
+    stop="tool_calls",
+    usage=Usage(12, 7, 3, 0, 2, 0.25),
+    model="clever-1",
+    extra={"openai": {"fingerprint": "fp_1"}},
+)
+
+
+class Clever(ModelClient):
+    """Says `SAID`, and counts how often."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self.count += 1
+        return SAID
+
+
+class Shelf:
+    def __init__(self) -> None:
+        self.kept: dict[bytes, str] = {}
+
+    def answer(self, key: bytes) -> str | None:
+        return self.kept.get(key)
+
+    def keep_answer(self, key: bytes, response: str) -> None:
+        self.kept[key] = response
+
+
+async def test_an_answer_that_was_kept_is_the_whole_answer() -> None:
+    """With its signature, its calls and what only its API knows; listeners hear text, calls and usage."""
+    clever, cache, heard = Clever(), Cache(Shelf()), EventLog()
+    first = await Cached(clever, cache, "clever").complete(REQUEST)
+    again = Cached(clever, cache, "clever")
+
+    assert await again.complete(REQUEST, heard) == first == SAID
+    assert clever.count == 1
+    assert again.saved_usd == 0.25
+    assert TextDelta("Let me look: 時.") in heard.events
+    assert ToolCallDelta(0, "c1", "clock", '{"in":"Paris"}') in heard.events
+    assert [event.usage for event in heard.events if isinstance(event, ModelReplied)] == [SAID.usage]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(REQUEST, messages=(user("What day is it?"),)),
+        replace(REQUEST, system="Be long."),
+        replace(REQUEST, tools=(ToolSpec("clock", "Tells the time."),)),
+        replace(REQUEST, tool_choice="required"),
+        replace(REQUEST, output_schema={"type": "object"}),
+        replace(REQUEST, options={"seed": 2}),
+        replace(REQUEST, extra={"openai": {"service_tier": "flex"}}),
+    ],
+)
+def test_whatever_has_an_influence_on_the_answer_makes_another_request(other: ModelRequest) -> None:
+    assert key_of("clever", other) != key_of("clever", REQUEST) == key_of("clever", replace(REQUEST))
+    assert key_of("other", REQUEST) != key_of("clever", REQUEST)

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..config import Loaded
-from ..config.discussion import Timeouts
 from ..config.documents import Document
 from ..config.mask import Mask
 from ..providers._deadlines import Deadlines
 from ..providers._tape import Recorder, Tape
+
+if TYPE_CHECKING:
+    from ..config import Loaded
+    from ..config.discussion import Timeouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Patience:
     seconds: float = 600.0
 
     @classmethod
-    def of(cls, timeouts: Timeouts) -> "Patience":
+    def of(cls, timeouts: "Timeouts") -> "Patience":
         return cls(timeouts.retry_count, timeouts.request)
 
     @property
@@ -58,7 +60,7 @@ class Surroundings:
     base: Path = Path()
 
     @classmethod
-    def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
+    def of(cls, loaded: "Loaded", starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
         mask = Mask(loaded.secret_names)
         return replace(
             cls.beside(loaded, Patience.of(loaded.file.discussion.timeouts)),

@@ -1,8 +1,22 @@
 """Models that help each other: each strategy is one file, and a `ModelClient` like any other."""
 
-from ._helping import Helping, HelpLimits, Spent
-from ._stuck.assessment import Assessment, Context
-from ._stuck.detector import StuckDetector
-from .rescue import ModelCollaborationProtocol
+from typing import TYPE_CHECKING
+
+from ..core.lazy import names_of
+
+if TYPE_CHECKING:
+    from ._helping import Helping, HelpLimits, Spent
+    from ._stuck.assessment import Assessment, Context
+    from ._stuck.detector import StuckDetector
+    from .rescue import ModelCollaborationProtocol
+
+_HOME = {
+    "_helping": ("HelpLimits", "Helping", "Spent"),
+    "_stuck.assessment": ("Assessment", "Context"),
+    "_stuck.detector": ("StuckDetector",),
+    "rescue": ("ModelCollaborationProtocol",),
+}
 
 __all__ = ["Assessment", "Context", "HelpLimits", "Helping", "ModelCollaborationProtocol", "Spent", "StuckDetector"]
+
+__getattr__ = names_of(__name__, _HOME)

@@ -1,11 +1,26 @@
-"""Configuration: YAML or a dictionary in, a checked `Loaded` or one `ConfigError` with every problem out."""
+"""Configuration: YAML or a dictionary in, a checked `Loaded` or one `ConfigError` with every problem out.
 
-from .documents import Source
-from .editors import json_schema
-from .loading import Loaded, load
+The schema of a discussion is loaded when it is asked for: who serves models does without it.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..core.lazy import names_of
 from .packaged import packaged, packaged_names
 from .problems import ConfigProblems, Problem
-from .schema import DiscussionFile
+
+if TYPE_CHECKING:
+    from .documents import Source
+    from .editors import json_schema
+    from .loading import Loaded, load
+    from .schema import DiscussionFile
+
+_HOME = {
+    "documents": ("Source",),
+    "editors": ("json_schema",),
+    "loading": ("Loaded", "load"),
+    "schema": ("DiscussionFile",),
+}
 
 __all__ = [
     "ConfigProblems",
@@ -18,3 +33,5 @@ __all__ = [
     "packaged",
     "packaged_names",
 ]
+
+__getattr__ = names_of(__name__, _HOME)

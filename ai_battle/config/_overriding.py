@@ -1,26 +1,28 @@
 """`path=value` from the command line, put into the tree of a configuration."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..core.errors import ConfigError
 from ._compose import compose_value
 from ._nodes import Node
 from .problems import Path
-from .schema import DiscussionFile
 
 OPTION = "--set"
 TOOLS = ("discussion", "tools")
 
 
-def overridden(tree: Node, overrides: Sequence[str]) -> Node:
-    """The tree with each `path=value`; a path that names nothing known is found when the tree is checked."""
+def overridden(tree: Node, overrides: Sequence[str], known: Collection[str]) -> Node:
+    """The tree with each `path=value`; `known` are the keys of the file, and what is none belongs to the discussion.
+
+    A path that names nothing known is found when the tree is checked.
+    """
     for override in overrides:
         path, equals, text = override.partition("=")
         if not equals or not path.strip():
             raise ConfigError(f"{OPTION} {override}: must be path=value, for example discussion.turns=5")
         label = f"{OPTION} {path.strip()}"
         steps = path.strip().replace("[", ".").replace("]", "").split(".")
-        first = () if steps[0] in DiscussionFile.model_fields or steps[0] in tree.value else ("discussion",)
+        first = () if steps[0] in known or steps[0] in tree.value else ("discussion",)
         tree = _put(_whole(tree, [*first, *steps]), [*first, *steps], compose_value(text, label), label)
     return tree
 

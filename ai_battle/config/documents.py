@@ -122,7 +122,7 @@ class Reading(Generic[F, D]):
         return self.checked(origin, variables, overrides)
 
     def checked(self, origin: Origin, variables: Mapping[str, str], overrides: Sequence[str] = ()) -> D:
-        tree, notes = self.kind.rewritten(overridden(origin.tree, overrides))
+        tree, notes = self.kind.rewritten(overridden(origin.tree, overrides, self.kind.schema.model_fields))
         expansion = Expansion(variables)
         expanding = Expanding(expansion)
         file, problems = _validated(self.kind.schema, _expanded(tree, expanding, origin), tree)

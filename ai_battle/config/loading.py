@@ -41,7 +41,7 @@ class Loaded(Document[DiscussionFile]):
 
     def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "Loaded":
         """The same with one more pair of models; raises `ConfigError` with all that is wrong with it."""
-        enabled = overridden(self.tree, ("discussion.collaboration.enabled=true",))
+        enabled = overridden(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile.model_fields)
         tree = appended(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
         return self._again(tree, (), also)
 

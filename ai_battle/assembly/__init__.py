@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from .building import Assembled, build
     from .checking import check, named_code
     from .models import Model, create_client
+    from .recipes import Recipe
     from .single import direct
     from .surroundings import NO_TAPES, Patience, Surroundings, Tapes
 
 _HOME = {
     "building": ("Assembled", "build"),
     "checking": ("check", "named_code"),
+    "recipes": ("Recipe",),
     "single": ("direct",),
     "models": ("Model", "create_client"),
     "surroundings": ("NO_TAPES", "Patience", "Surroundings", "Tapes"),
@@ -27,6 +29,7 @@ __all__ = [
     "Assembled",
     "Model",
     "Patience",
+    "Recipe",
     "Surroundings",
     "Tapes",
     "build",

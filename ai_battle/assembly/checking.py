@@ -11,6 +11,7 @@ from ..providers._names import parse
 from ..tools import loading as tool_files
 from ..tools import outfit as tool_outfit
 from . import pairs, sections
+from .helpers import helpers_of
 from .models import Model, Speaking, participant, require_local
 from .pairing import Workshop
 from .pairs import Placed
@@ -39,7 +40,7 @@ def _helping(loaded: Loaded, around: Surroundings) -> Iterator[str]:
     """The providers of models that help."""
     said = loaded.file.discussion
     for placed in pairs.placed(said, around):
-        for _, helper in pairs.helpers_of(placed.pair):
+        for _, helper in helpers_of(placed.pair):
             yield parse(pairs.settings(helper, said).type, around.providers).provider
 
 
@@ -81,7 +82,7 @@ def _of_pairs(said: Discussion, around: Surroundings) -> Iterator[Problem]:
 
 
 def _of_helpers(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
-    for steps, helper in pairs.helpers_of(placed.pair):
+    for steps, helper in helpers_of(placed.pair):
         try:
             _try_out(helper.type, pairs.settings(helper, said), around, local_only=said.local_only)
         except ConfigError as error:
@@ -110,7 +111,7 @@ def _made(name: str, said: Discussion, around: Surroundings) -> Model | None:
 
 def _names_code(placed: Placed, said: Discussion, around: Surroundings) -> bool:
     """Whether making the models of a pair may import a module by its dotted name."""
-    types = (pairs.settings(helper, said).type for _, helper in pairs.helpers_of(placed.pair))
+    types = (pairs.settings(helper, said).type for _, helper in helpers_of(placed.pair))
     with suppress(ConfigError):
         return any(
             "." in parse(each, around.providers).provider for each in (*types, said.models[placed.helped[0]].type)

@@ -10,9 +10,10 @@ from ..tools.offering import Offering
 from ..tools.outfit import Outfit
 from . import pairs
 from .equipping import with_tools
+from .helpers import helper
 from .models import Model, require_local
 from .pairs import Placed
-from .recipes import Recipe, helper
+from .recipes import Recipe
 from .surroundings import Surroundings
 
 

@@ -11,6 +11,7 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 from ..providers._names import parse
 from . import strategies
+from .helpers import helpers_of, secondaries
 from .surroundings import Surroundings
 
 PAIRS = ("discussion", "collaboration", "pairs")
@@ -41,22 +42,6 @@ def placed(said: Discussion, around: Surroundings) -> tuple[Placed, ...]:
 def of(name: str, pairs: tuple[Placed, ...]) -> tuple[Placed, ...]:
     """Those that help one participant, in their order."""
     return tuple(pair for pair in pairs if name in pair.helped)
-
-
-def helpers_of(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
-    """The models of a pair beside the primary, and where each stands in it."""
-    yield from secondaries(pair)
-    if pair.judge:
-        yield ("judge",), pair.judge
-    for key in ("models", "peers"):
-        for index, helper in enumerate(getattr(pair, key)):
-            yield (key, index), helper
-
-
-def secondaries(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
-    """One alone is written without a list."""
-    for index, helper in enumerate(pair.secondary):
-        yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
 
 
 def _beside(pair: Help) -> Iterator[tuple[str, int]]:

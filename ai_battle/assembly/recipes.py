@@ -12,11 +12,9 @@ from ..config.collaboration import Help, HelperSettings
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..providers._voice import Voice
 from . import detecting, strategies
-from .models import Model, participant
-from .pairs import helpers_of
-from .surroundings import Surroundings
+from .helpers import helpers_of
+from .models import Model
 
 HERE = Path()
 PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
@@ -85,9 +83,3 @@ class Recipe:
 
     def _first(self, key: str) -> Model | None:
         return next((model for name, model in self.helpers.items() if name.partition(".")[0] == key), None)
-
-
-def helper(voice: str, settings: HelperSettings, around: Surroundings) -> Model:
-    """A model under its own parameters; raises `ConfigError`."""
-    model = participant(voice, settings, around)
-    return replace(model, client=Voice(model.client, voice, model.options))

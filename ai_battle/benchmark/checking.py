@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from .. import assembly
 from ..assembly import strategies
+from ..assembly.helpers import helpers_of
 from ..assembly.models import Model, participant
-from ..assembly.pairs import helpers_of
 from ..assembly.surroundings import Surroundings
 from ..config import Loaded, Problem, load
 from ..config.collaboration import HelperSettings

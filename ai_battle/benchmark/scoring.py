@@ -6,8 +6,8 @@ from functools import cache
 from inspect import signature
 from typing import Any, get_type_hints
 
+from ..assembly.helpers import helper
 from ..assembly.models import participant
-from ..assembly.recipes import helper
 from ..assembly.surroundings import Surroundings
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from .. import assembly
 from ..assembly import strategies
+from ..assembly.helpers import helper, helpers_of
 from ..assembly.models import Model
-from ..assembly.pairs import helpers_of
-from ..assembly.recipes import Recipe, helper
 from ..assembly.surroundings import Surroundings
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
@@ -71,7 +71,7 @@ class Builder:
             return _direct(name, model)
         strategies.check(settings)
         planning = self._planning if settings.strategy == "boost" else _as_it_is
-        recipe = Recipe.of(
+        recipe = assembly.Recipe.of(
             name, model, settings, lambda voice, helper_: planning(self._model(voice, helper_)), self.around.base
         )
         recipe.client()
@@ -95,7 +95,7 @@ class Builder:
         help_ = Help.model_validate(
             {"strategy": "boost", "helper_timeout": boost.timeout, "options": {"template": boost.template}}
         )
-        recipe = Recipe(model, help_, {"secondary": planner})
+        recipe = assembly.Recipe(model, help_, {"secondary": planner})
         recipe.client()
         return Route(LISTED[tier], recipe.client, "boost", (str(model.name), str(planner.name)))
 

@@ -11,10 +11,11 @@ It prints:
 import asyncio
 
 from ai_battle import BoostLoop, ToolCapableClient, tool
-from ai_battle.core.events import Event, ToolReturned
+from ai_battle.core.events import Event
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import BoostStep
 from ai_battle.core.messages import user
+from ai_battle.core.tooling import ToolReturned
 from ai_battle.testing import ScriptedClient, call
 
 QUESTION = "A tray holds 24 rolls. I bake 7 trays and sell 151 rolls. How many are left?"

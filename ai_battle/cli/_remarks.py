@@ -8,20 +8,16 @@ from functools import singledispatch
 from ai_battle.core.events import (
     AttemptFailed,
     BudgetReached,
-    FabricationSuspected,
-    LoopStopped,
     Retrying,
     RunResumed,
     SpeakerSelected,
     Summarised,
-    ToolCalled,
-    ToolReturned,
     TurnFailed,
     Warned,
 )
 from ai_battle.core.helping import HelpAsked, HelpSummed, StuckFound
 from ai_battle.core.messages import ToolCall
-from ai_battle.core.tooling import ToolDecided
+from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolDecided, ToolReturned
 from ai_battle.reporting.decisions import decided
 from ai_battle.reporting.helping import HELPING, told
 

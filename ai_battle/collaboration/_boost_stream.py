@@ -1,8 +1,9 @@
 """What is heard while the two models of the boost loop answer: as early as it is certain, and nothing twice."""
 
 from ..core.client import ModelClient
-from ..core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ToolCallDelta, ToolCalled, ignore
+from ..core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.tooling import ToolCalled
 from ._boost_reply import Reader
 from ._heard import Heard
 

@@ -11,8 +11,9 @@ from typing import Literal
 
 from ..config.mask import Mask
 from ..core.errors import JournalError
-from ..core.events import Event, RunFinished, RunStarted, Summarised, ToolCalled, TurnFailed, TurnFinished, Warned
+from ..core.events import Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
 from ..core.locking import RunLock
+from ..core.tooling import ToolCalled
 from . import _records
 from ._reading import CONFIG, FILE, VERSION, lines, messages, opened, read
 from .progress import Progress, progress

@@ -15,13 +15,13 @@ from ..core.events import (
     RunResumed,
     SpeakerSelected,
     Summarised,
-    ToolCalled,
     TurnFailed,
     TurnFinished,
     TurnStarted,
 )
 from ..core.messages import Message, user
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
+from ..core.tooling import ToolCalled
 from .helped import Help
 from .limits import Ledger
 from .perspective import View, seen_by

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
-from .helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
-from .messages import Message, ToolCall, ToolResult
-from .tooling import ToolDecided, ToolsOffered
+from .helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
+from .messages import Message
+from .tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolDecided, ToolReturned, ToolsOffered
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,31 +108,6 @@ class Warned:
     """Something a user should know that does not stop the run (a dropped parameter, a retired name)."""
 
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCalled:
-    call: ToolCall
-
-
-@dataclass(frozen=True, slots=True)
-class ToolReturned:
-    result: ToolResult
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class LoopStopped:
-    """No more tools are called for this answer, and why; what follows is an answer without tools."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class FabricationSuspected:
-    """An answer speaks of what a tool returned, as in `claim`, and no tool was called for it."""
-
-    claim: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +236,7 @@ Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolsOffered | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
-    | StuckFound | HelpAsked | HelpFailed | DraftDropped | BoostStep | HelpSummed
+    | AnswerChecked | StuckFound | HelpAsked | HelpFailed | DraftDropped | BoostStep | HelpSummed
     | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip

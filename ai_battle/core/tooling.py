@@ -1,10 +1,10 @@
-"""The events around tools: which are offered, and which calls may run."""
+"""The events around tools: which are offered, which calls may run, and what came of them."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from .exchange import ToolSpec
-from .messages import ToolCall
+from .messages import ToolCall, ToolResult
 
 By = Literal["policy", "person", "no terminal"]
 
@@ -30,3 +30,28 @@ class ToolDecided:
     by: By
     reason: str = ""
     speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturned:
+    result: ToolResult
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStopped:
+    """No more tools are called for this answer, and why; what follows is an answer without tools."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FabricationSuspected:
+    """An answer speaks of what a tool returned, as in `claim`, and no tool was called for it."""
+
+    claim: str

@@ -8,9 +8,9 @@ from time import monotonic
 
 from ..core.borders import foreign_code
 from ..core.errors import ToolError
-from ..core.events import Emit, ToolCalled, ToolReturned
+from ..core.events import Emit
 from ..core.messages import Text, ToolCall, ToolResult
-from ..core.tooling import ToolDecided
+from ..core.tooling import ToolCalled, ToolDecided, ToolReturned
 from ..wire.dialects.canonical import call_key
 from ._waiting import together
 from .approval import Consent, refused

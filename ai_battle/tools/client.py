@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Iterable
 
 from ..core.client import ModelClient
-from ..core.events import Emit, FabricationSuspected, LoopStopped, TextDelta, drafting, ignore
+from ..core.events import Emit, TextDelta, drafting, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import ToolResult, assistant, user
-from ..core.tooling import ToolsOffered
+from ..core.tooling import FabricationSuspected, LoopStopped, ToolsOffered
 from ..signals.fabrication import claimed, invented
 from ._answering import Answering, only_text, prompt, told
 from ._leaks import Wishes, wishes

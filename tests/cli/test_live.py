@@ -18,21 +18,18 @@ from ai_battle.config import load
 from ai_battle.core.events import (
     AttemptFailed,
     Event,
-    FabricationSuspected,
-    LoopStopped,
     ModelReplied,
     Retrying,
     RunFinished,
     RunStarted,
     TextDelta,
-    ToolCalled,
-    ToolReturned,
     TurnFailed,
     TurnFinished,
     TurnStarted,
 )
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.messages import Text, ToolCall, ToolResult, assistant
+from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
 
 STATUS_LINE = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
 ESCAPES = re.compile(r"\x1b(?:[78D]|\[[0-9;]*[A-Za-z])")

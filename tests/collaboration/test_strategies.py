@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ai_battle.core.client import ModelClient
-from ai_battle.core.events import LoopStopped, ToolCalled
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import DraftDropped, HelpAsked, Role
+from ai_battle.core.tooling import LoopStopped, ToolCalled
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.testing.replies import call

@@ -26,8 +26,6 @@ from ai_battle.core.events import (
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
-    ToolCalled,
-    ToolReturned,
     TurnFailed,
     TurnFinished,
     TurnStarted,
@@ -35,7 +33,7 @@ from ai_battle.core.events import (
 )
 from ai_battle.core.exchange import ToolSpec, Usage
 from ai_battle.core.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, assistant
-from ai_battle.core.tooling import ToolDecided, ToolsOffered
+from ai_battle.core.tooling import ToolCalled, ToolDecided, ToolReturned, ToolsOffered
 
 from .runs import turn
 

@@ -11,8 +11,9 @@ import pytest
 from ai_battle import CollaborativeConversationManager, Participant, RunResult
 from ai_battle.conversation.journal import read
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import EventLog, ToolCalled, ToolReturned, Warned
+from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
+from ai_battle.core.tooling import ToolCalled, ToolReturned
 from ai_battle.testing import FakeProviders, ScriptedClient, call, fault
 
 STUCK = "I do not know. " * 40

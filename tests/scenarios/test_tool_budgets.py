@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from ai_battle import ConversationManager, Participant, tool
-from ai_battle.core.events import EventLog, LoopStopped, ToolCalled, TurnFinished
+from ai_battle.core.events import EventLog, TurnFinished
+from ai_battle.core.tooling import LoopStopped, ToolCalled
 from ai_battle.testing import FakeProviders, ScriptedClient, call
 
 from .test_tools import discussion

@@ -8,9 +8,9 @@ import pytest
 
 from ai_battle.conversation import ConversationManager
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import EventLog, ToolCalled, TurnFinished, Warned
+from ai_battle.core.events import EventLog, TurnFinished, Warned
 from ai_battle.core.messages import ToolCall
-from ai_battle.core.tooling import ToolDecided
+from ai_battle.core.tooling import ToolCalled, ToolDecided
 from ai_battle.testing import FakeProviders, call
 from ai_battle.tools.approval import Answer
 

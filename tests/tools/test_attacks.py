@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from ai_battle.conversation import ConversationManager
-from ai_battle.core.events import EventLog, ToolReturned
+from ai_battle.core.events import EventLog
 from ai_battle.core.messages import ToolCall
+from ai_battle.core.tooling import ToolReturned
 from ai_battle.testing import FakeProviders, Reply, call, reply
 
 from .sandbox.conftest import no_bubblewrap, survivors, workspace

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from ai_battle.core.events import EventLog, LoopStopped, ToolCalled
+from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
+from ai_battle.core.tooling import LoopStopped, ToolCalled
 from ai_battle.testing import ScriptedClient, call
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.limits import RunBudget, RunnerLimits

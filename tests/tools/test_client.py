@@ -11,14 +11,11 @@ from ai_battle.core.client import ModelClient
 from ai_battle.core.events import (
     DraftDelta,
     EventLog,
-    FabricationSuspected,
-    LoopStopped,
     TextDelta,
-    ToolCalled,
-    ToolReturned,
 )
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
+from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.testing.replies import call

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from ai_battle.conversation.manager import ConversationManager
-from ai_battle.core.events import EventLog, ToolReturned
+from ai_battle.core.events import EventLog
+from ai_battle.core.tooling import ToolReturned
 
 from .conftest import children, program
 

@@ -3,7 +3,6 @@
 import re
 from itertools import pairwise
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.collaboration._boost_reply import Guidance, Other, Reader, Reply, Summary, parse
+from tests.growing import IN_PROPORTION, growth
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "data" / "boost_replies.yaml").read_text(encoding="utf-8")
@@ -141,26 +141,16 @@ def test_nothing_of_guidance_is_settled() -> None:
      "<think>", "SUMMARY (", "[", "\t", "FORMAT 1 "],
 )  # fmt: skip
 def test_time_grows_with_the_length_alone(unit: str) -> None:
-    """Twenty times the text takes less than a hundred times as long: quadratic would be four hundred."""
-
-    def seconds(length: int) -> float:
-        text = unit * (length // len(unit))
-        started = process_time()
-        parse(text)
-        return process_time() - started
-
-    short = min(seconds(20_000) for _ in range(3))
-    assert seconds(400_000) < 100 * max(short, 0.001)
+    assert growth(lambda size: parse(unit * (size // len(unit))), 8_000) < IN_PROPORTION
 
 
-def test_time_grows_with_the_length_alone_letter_by_letter() -> None:
-    def seconds(text: str) -> float:
-        reader, started = Reader(), process_time()
-        for letter in text:
+@pytest.mark.parametrize("text", ["SUMMARY:\n" + "word " * 500, "SUMMARY:\n" + "x" * 300 + " \n" * 1_250])
+def test_time_grows_with_the_length_alone_letter_by_letter(text: str) -> None:
+    def read(times: int) -> None:
+        reader = Reader()
+        for letter in text * times:
             reader.feed(letter)
             reader.settled()
         reader.close()
-        return process_time() - started
 
-    for text in ("SUMMARY:\n" + "word " * 2_000, "SUMMARY:\n" + "x" * 300 + " \n" * 5_000):
-        assert seconds(text * 8) < 40 * max(seconds(text), 0.002)
+    assert growth(read, 1) < IN_PROPORTION

@@ -4,13 +4,13 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
 
 from ai_battle.signals.fabrication import claimed, invented
 from ai_battle.wire.dialects.reader import read
+from tests.growing import IN_PROPORTION, growth
 
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "toolcalls" / "dev.jsonl"
 # Answers of models whose readers hold that they state the result of a call that nobody had run, by their row.
@@ -87,12 +87,12 @@ def test_in_five_languages_four_of_five_are_found_with_two_false_alarms_in_a_hun
     assert sum(found[innocent]) / len(found[innocent]) <= 0.02
 
 
-def test_it_takes_linear_time() -> None:
-    for text in ("I ran the ", "assistant ", "<|im_start|>", "the results of the ", "<a ", ". ", "I've used a `x` "):
-        started = perf_counter()
-        claimed(text * 20_000)
-        invented(text * 20_000)
-        assert perf_counter() - started < 5, text
+@pytest.mark.parametrize(
+    "piece", ["I ran the ", "assistant ", "<|im_start|>", "the results of the ", "<a ", ". ", "I've used a `x` "]
+)
+def test_it_takes_linear_time(piece: str) -> None:
+    assert growth(lambda times: claimed(piece * times), 1_000) < IN_PROPORTION
+    assert growth(lambda times: invented(piece * times), 1_000) < IN_PROPORTION
 
 
 @pytest.mark.skipif(not CORPUS.is_file(), reason="AI_BATTLE_CORPORA names no folder with toolcalls/dev.jsonl")

@@ -1,13 +1,12 @@
 """Server-sent events come out whole, however the network cuts them, and nothing inside of JSON cuts them."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import BadReply
 from ai_battle.wire.sse import MAX_EVENT, EventTokenizer, ServerEvent
+from tests.growing import IN_PROPORTION, growth
 
 from .chunks import cut_places, pairs, sliced
 
@@ -88,12 +87,4 @@ def test_an_event_without_end_is_refused_before_it_fills_the_memory() -> None:
 
 
 def test_a_large_event_in_small_chunks_takes_linear_time() -> None:
-    """Eight times the bytes may take eight times as long, not sixty-four times."""
-
-    def seconds(chunks: int) -> float:
-        started = time.process_time()
-        read(b"data: ", *[b"x" * 32] * chunks, b"\n\n")
-        return time.process_time() - started
-
-    seconds(1000)
-    assert min(seconds(80_000) for _ in range(3)) < 30 * min(seconds(10_000) for _ in range(3))
+    assert growth(lambda chunks: read(b"data: ", *[b"x" * 32] * chunks, b"\n\n"), 5_000) < IN_PROPORTION

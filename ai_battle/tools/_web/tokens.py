@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+MARKUP = re.compile(r"<(?=[a-zA-Z/!?])")
 NAME = re.compile(r"(/?)([a-zA-Z][a-zA-Z0-9:-]{0,40})")
 ATTRIBUTE = re.compile(r"""([a-zA-Z-]{1,40})\s{0,9}=\s{0,9}(?:"([^"]{0,4000})"|'([^']{0,4000})'|([^\s"'>]{1,4000}))""")
 # What stands in these is no markup, up to their end.
@@ -30,15 +31,13 @@ class Token:
 def tokens(text: str) -> Iterator[Token]:
     """What is not closed (a comment, a tag, a script) ends the text, as it does for a browser."""
     here = 0
-    while (tag := text.find("<", here)) >= 0:
+    while found := MARKUP.search(text, here):
+        tag = found.start()
         yield from _words(text[here:tag])
         if name := NAME.match(text, tag + 1):
             here = yield from _tag(text, name)
-        elif text.startswith(("<!", "<?", "</"), tag):
-            here = _skipped(text, tag)
         else:
-            yield Token("text", content="<")
-            here = tag + 1
+            here = _skipped(text, tag)
     yield from _words(text[here:])
 
 

@@ -1,16 +1,16 @@
 """How a helper is asked: within limits, in time, redacted; what becomes of it never breaks the turn."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import BadReply, BudgetExceeded, ConfigError, ProviderError, ToolError
 from ..core.events import Emit, TextDelta, ToolCallDelta, as_role, drafting
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
-from ..core.helping import DraftDropped, HelpAsked, HelpFailed, Role
+from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
 from ._drafts import Draft, drafted
 from ._heard import Heard
 from ._prompts import arguments_text
@@ -61,12 +61,29 @@ class HelpLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What a look at an answer brought; `report` is what the model may be shown of it, as data."""
+
+    checked: AnswerChecked
+    report: str = ""
+
+
+class Look(Protocol):
+    """A look at an answer that has a price; `outcomes` are the signals that it may bring."""
+
+    @property
+    def outcomes(self) -> tuple[Mapping[str, float], ...]: ...
+
+    async def __call__(self, turn: "Turn", request: ModelRequest, response: ModelResponse) -> Found | None: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Helping:
     """On which terms helpers are asked.
 
     `timeout` is in seconds. `sees` is the most that they are shown: the prompt alone, the attempt too, or the history
     too. `redact` goes over each text before it leaves. `spent` is what a run has used: all that share it share the
-    limits per run.
+    limits per run. `looks` are made at answers before it is decided that help is needed.
     """
 
     timeout: float | None = None
@@ -74,6 +91,7 @@ class Helping:
     limits: HelpLimits = HelpLimits()
     redact: Callable[[str], str] | None = None
     spent: Spent = field(default_factory=Spent)
+    looks: tuple[Look, ...] = ()
 
     def shielded(self, client: ModelClient) -> ModelClient:
         """The client, with the redaction before it."""
@@ -110,22 +128,26 @@ class Turn:
 
         Its text is no answer of the turn until it is accepted. Only cancelling gets through.
         """
-        problem = self.helping.limits.reached(self._spent)
-        if not problem:
-            self._spent.calls += 1
-            await self.emit(HelpAsked(self.strategy, reason, self.helping.sees))
-            try:
-                return await self._in_time(self.helping.shielded(helper), request, role)
-            except TimeoutError:
-                problem = f"no answer within {self.helping.timeout:.4g} s"
-            except FAILURES as error:
-                problem = str(error)
-        await self.failed(problem)
+        if problem := self.helping.limits.reached(self._spent):
+            await self.failed(problem)
+            return None
+        self._spent.calls += 1
+        await self.emit(HelpAsked(self.strategy, reason, self.helping.sees))
+        return await self.consult(self.strategy, helper, request, role)
+
+    async def consult(self, what_for: str, model: ModelClient, request: ModelRequest, role: Role) -> Draft | None:
+        """What another model answers, in time and redacted; None, and it is told why, when that is of no use."""
+        try:
+            return await self._in_time(self.helping.shielded(model), request, role)
+        except TimeoutError:
+            await self.failed(f"no answer within {self.helping.timeout:.4g} s", what_for)
+        except FAILURES as error:
+            await self.failed(str(error), what_for)
         return None
 
-    async def failed(self, reason: str) -> None:
+    async def failed(self, reason: str, what_for: str = "") -> None:
         """Tells that help came to nothing."""
-        await self.emit(HelpFailed(self.strategy, reason))
+        await self.emit(HelpFailed(what_for or self.strategy, reason))
 
     async def drop(self, draft: Draft, reason: str) -> None:
         """Tells that this answer will not become that of the turn."""

@@ -7,8 +7,9 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ._examining import Judges
 from ._helping import Helping, Turn
-from ._trying import Judges, Trying
+from ._trying import Trying
 
 Help = Callable[[Trying, ModelClient], Awaitable[ModelResponse]]
 """From the attempts of a model that is stuck, and its helper, to the answer of the turn."""

@@ -1,7 +1,8 @@
 """Several answers to one request: judged and counted; one of them is served, or a helper's in their place."""
 
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from ..core.client import ModelClient
@@ -11,12 +12,13 @@ from ..core.helping import StuckFound
 from ..core.messages import Message, assistant
 from ._agreement import Ballot, Tally, ballot, weighed
 from ._drafts import Draft
+from ._examining import Judges, examined
 from ._helping import Turn
 from ._prompts import shortened
 from ._seeing import Case
 from ._stuck.assessment import Assessment
 from ._together import together
-from ._trying import Judges, hopeless
+from ._trying import hopeless
 from .takeover import in_its_place
 
 NOTHING_YET = ModelResponse(Message("assistant", ()))
@@ -72,9 +74,10 @@ class Poll:
         """The likeliest to be right by all that is known; of equals the earliest."""
         return max(self.voices, key=lambda voice: self.with_votes(voice).quality)
 
-    def with_votes(self, voice: Voice) -> Assessment:
+    def with_votes(self, voice: Voice, judged: Assessment | None = None) -> Assessment:
+        """What the detector makes of a voice, or has just `judged` of it, and what the others say."""
         others = [other.ballot for other in self.voices if other is not voice]
-        return weighed(voice.judged, voice.ballot, others)
+        return weighed(judged or voice.judged, voice.ballot, others)
 
     @property
     def open(self) -> bool:
@@ -102,13 +105,14 @@ class Poll:
 
     async def decide(self, helper: ModelClient | None) -> ModelResponse:
         """What leads is served; without a leader `helper` answers. What can't be compared is left to the detector."""
-        voice = self.leader or self.voices[0]
         if self.divided and not self.leader:
             return await self.doubt(f"no two agree: {', '.join(shown(each.ballot) for each in self.voices)}", helper)
-        judged = self.with_votes(voice)
-        if judged.at_once or (judged.stuck and judged.quality < self._detector.threshold):
-            return await self.doubt(voice.judged.reason, helper)
-        return await self.serve(voice)
+        voice = await self._examined(self.leader or self.voices[0])
+        return await (self.doubt(voice.judged.reason, helper) if self._is_poor(voice) else self.serve(voice))
+
+    def _is_poor(self, voice: Voice, judged: Assessment | None = None) -> bool:
+        known = self.with_votes(voice, judged)
+        return known.at_once or (known.stuck and known.quality < self._detector.threshold)
 
     async def serve(self, voice: Voice) -> ModelResponse:
         """Its answer; raises what kept the primary from answering, where that is all there is."""
@@ -137,6 +141,16 @@ class Poll:
         for place, voice in enumerate(self.voices):
             if voice is not keeping and (place or not self.silence):
                 await self.turn.drop(voice.draft, reason)
+
+    async def _examined(self, voice: Voice) -> Voice:
+        """The voice, looked at once more: only one that would be served is worth that."""
+        if voice.judged.at_once:
+            return voice
+        decides = partial(self._is_poor, voice)
+        judged = await examined(self._detector, self.turn, self.request, voice.draft.response, decides)
+        known = replace(voice, judged=judged)
+        self.voices = [known if each is voice else each for each in self.voices]
+        return known
 
     def _voice(self, draft: Draft) -> Voice:
         if self.silence and not self.voices:

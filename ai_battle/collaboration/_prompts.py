@@ -9,7 +9,8 @@ from string import Template
 from ..core.messages import ToolCall
 
 SECTIONS = (
-    "instructions", "history", "prompt", "attempt", "tools", "done", "done_since", "advice", "criticism", "correction",
+    "instructions", "history", "prompt", "attempt", "check", "tools", "done", "done_since",
+    "advice", "criticism", "correction",
 )  # fmt: skip
 
 

@@ -23,13 +23,14 @@ UNSEEN = "a check has found it poor."
 class Case:
     """A request, what was answered to it, and why that is not good enough.
 
-    `tools` are those that the one who answered has beside the tools of the request.
+    `tools` are those that the one who answered has beside the tools of the request, `report` is what a check said.
     """
 
     request: ModelRequest
     attempt: ModelResponse
     reason: str
     tools: tuple[ToolSpec, ...] = ()
+    report: str = ""
 
     @property
     def place(self) -> int:
@@ -61,8 +62,9 @@ def _sections(case: Case, sees: Sees) -> Iterator[str]:
 
 
 def told(case: Case) -> str:
-    """The attempt, with the calls and results on the way to it, marked as data."""
-    return marked("attempt", "\n\n".join(_newest((*case.attempt.steps, case.attempt.message), ATTEMPT_TOKENS)))
+    """The attempt, with the calls and results on the way to it and what a check said of it, marked as data."""
+    attempt = marked("attempt", "\n\n".join(_newest((*case.attempt.steps, case.attempt.message), ATTEMPT_TOKENS)))
+    return "\n\n".join(filter(None, (attempt, marked("check", shortened(case.report, RESULT_CHARACTERS)))))
 
 
 def done(case: Case) -> str:

@@ -1,7 +1,6 @@
 """The attempts of the model that answers itself: judged, and the best one kept."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from ..core.client import ModelClient
 from ..core.errors import EmptyAnswer, ProviderError, Refused
@@ -11,19 +10,12 @@ from ..core.helping import StuckFound
 from ..core.messages import assistant
 from ._cutting import Watched, Watches
 from ._drafts import Draft
+from ._examining import Judges, examined
 from ._fitting import misfits
 from ._helping import Turn
 from ._prompts import filled
 from ._seeing import Case, told, with_note
 from ._stuck.assessment import Assessment
-
-
-class Judges(Protocol):
-    """What decides whether an answer needs help; `max_retries` is how often a model may try before it is helped."""
-
-    max_retries: int
-
-    def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +62,8 @@ class Trying:
     @property
     def case(self) -> Case:
         """What a helper may be told."""
-        return Case(self.request, self.best.draft.response, self.best.judged.reason, self._tools)
+        judged = self.best.judged
+        return Case(self.request, self.best.draft.response, judged.reason, self._tools, judged.report)
 
     async def alone(self) -> None:
         """Tries until an answer is good enough, `max_retries` times at most, and not again where that can't help.
@@ -132,7 +125,7 @@ class Trying:
             return Tried(draft, hopeless("cut_short", draft.cut))
         if misfit := misfits(self.request, draft.response):
             return Tried(draft, hopeless("misfit", misfit), misfit=misfit)
-        return Tried(draft, self._detector.assess_response(self._known, draft.response))
+        return Tried(draft, await examined(self._detector, self.turn, self._known, draft.response))
 
     @property
     def _known(self) -> ModelRequest:

@@ -7,11 +7,14 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
+from ._drafts import Draft
+from ._examining import Judges, examined
 from ._helping import Helping, Turn
 from ._polling import ANOTHER
 from ._seeing import Case
+from ._stuck.assessment import Assessment
 from ._stuck.detector import StuckDetector
-from ._trying import Judges, Tried, Trying
+from ._trying import Tried, Trying
 from .takeover import in_its_place
 
 MEASURED = (
@@ -63,14 +66,21 @@ class Cascade(ModelClient):
         draft = await turn.ask(model, asked, reason)
         if not draft:
             return None
-        tried = Tried(draft, self.detector.assess_response(own.request, draft.response))
-        judged, trusted = tried.judged, model is self.models[-1]
+        trusted = model is self.models[-1]
+        judged = await self._judged(own, draft, trusted=trusted)
+        tried = Tried(draft, judged)
         if judged.stuck and not trusted:
             await turn.emit(StuckFound(judged.quality, judged.gain, judged.reason, judged.signals))
         if tried.rank >= best.rank or (trusted and not judged.at_once):
             return tried
         await turn.drop(draft, judged.reason or ANOTHER)
         return None
+
+    async def _judged(self, own: Trying, draft: Draft, *, trusted: bool) -> Assessment:
+        """No second look is worth its price where the answer is taken as it is."""
+        if trusted:
+            return self.detector.assess_response(own.request, draft.response)
+        return await examined(self.detector, own.turn, own.request, draft.response)
 
 
 def create(

@@ -2,12 +2,13 @@
 
 from ..core.client import ModelClient
 from ..core.exchange import ModelResponse
+from ._examining import Judges
 from ._helping import Helping
 from ._paired import Pair, Paired
 from ._prompts import filled, marked
 from ._seeing import advising, told, with_note
 from ._stuck.detector import StuckDetector
-from ._trying import Judges, Trying
+from ._trying import Trying
 
 MEASURED = ""
 

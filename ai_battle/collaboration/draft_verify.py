@@ -6,12 +6,13 @@ from functools import partial
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelResponse
+from ._examining import Judges
 from ._helping import Helping
 from ._paired import Pair, Paired
 from ._prompts import filled, marked
 from ._seeing import advising, told, with_note
 from ._stuck.detector import StuckDetector
-from ._trying import Judges, Trying
+from ._trying import Trying
 
 MEASURED = ""
 MAX_TOKENS = 200

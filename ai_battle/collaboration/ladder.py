@@ -7,11 +7,12 @@ from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import assistant
 from ._drafts import Draft
+from ._examining import Judges
 from ._helping import Helping, Turn
 from ._paired import Pair
 from ._seeing import Case
 from ._stuck.detector import StuckDetector
-from ._trying import Judges, Trying
+from ._trying import Trying
 from .rescue import try_advised
 from .takeover import answer_in_place, in_its_place
 

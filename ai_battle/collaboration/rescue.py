@@ -3,12 +3,13 @@
 from ..core.client import ModelClient
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ._examining import Judges
 from ._helping import Helping
 from ._paired import Pair, Paired
 from ._prompts import filled, marked
 from ._seeing import advising, with_note
 from ._stuck.detector import StuckDetector
-from ._trying import Judges, Trying
+from ._trying import Trying
 
 MEASURED = ""
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 from ..core.client import ModelClient
 from ..core.exchange import ModelRequest, ModelResponse
 from ._drafts import Draft
+from ._examining import Judges
 from ._helping import Helping, Sees
 from ._paired import Pair, Paired
 from ._prompts import filled
 from ._seeing import Case, done, with_note
 from ._stuck.detector import StuckDetector
-from ._trying import Judges, Trying
+from ._trying import Trying
 
 MEASURED = (
     "GSM8K, Mixtral-8x7B with GPT-4, 803 recorded answers: 76.8 % are right with 19 % of them taken over, "

@@ -26,6 +26,16 @@ class StuckFound:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerChecked:
+    """An answer was looked at once more, `by` a judge or the tool of that name; `signals` is what the look brought."""
+
+    by: str
+    signals: Mapping[str, float]
+    reason: str = ""
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class HelpAsked:
     """Another model is called in. `sees` says what it is shown: prompt, attempt or history."""
 

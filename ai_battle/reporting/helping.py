@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from functools import singledispatch
 from typing import Any
 
-from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
+from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
 from ._figures import count, counted, dollars, duration
 
-HELPING = (StuckFound, HelpAsked, HelpFailed, DraftDropped, BoostStep, HelpSummed)
+HELPING = (AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, BoostStep, HelpSummed)
 HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
 _STEPS = {
     "summary": "answers itself",
@@ -28,6 +28,12 @@ def told(event: object) -> str:
 def _(event: StuckFound) -> str:
     judged = f"quality {event.quality:.2f}, gain {event.gain:.2f}"
     return f"{event.speaker} is stuck: {event.reason.rstrip('.')} ({judged})"
+
+
+@told.register
+def _(event: AnswerChecked) -> str:
+    measured = ", ".join(f"{name} {value:.2g}" for name, value in event.signals.items())
+    return f"The answer of {event.speaker} is checked by {event.by}: {event.reason.rstrip('.') or measured}"
 
 
 @told.register

@@ -13,7 +13,7 @@ class Context:
     """What is known of an answer beside its text.
 
     `steps` are the tool calls and results on the way to it, `logprobs` the natural logarithms of its tokens'
-    probabilities, `history` the messages before the prompt.
+    probabilities, `history` the messages before the prompt, `evidence` the signals of others who looked at the answer.
     """
 
     tools: tuple[ToolSpec, ...] = ()
@@ -22,6 +22,7 @@ class Context:
     logprobs: tuple[float, ...] = ()
     history: tuple[Message, ...] = ()
     output_schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    evidence: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of(cls, request: ModelRequest, response: ModelResponse | None = None) -> Self:
@@ -45,7 +46,8 @@ class Assessment:
 
     `quality` is the probability that it is right, `gain` how much more likely a helper is right than this answer;
     `signals` are the measures that speak, by name; `reason` is one sentence for people. `at_once`: a hard check
-    failed, and no further attempt of the same model is worth its price.
+    failed, and no further attempt of the same model is worth its price. `report` is what a check has said of it, as
+    data for models.
     """
 
     quality: float
@@ -54,3 +56,4 @@ class Assessment:
     signals: Mapping[str, float] = field(default_factory=dict, hash=False)
     reason: str = ""
     at_once: bool = False
+    report: str = ""

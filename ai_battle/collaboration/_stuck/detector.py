@@ -1,5 +1,8 @@
 """Tells whether an answer needs help."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ModelResponse
 from ...core.messages import Message
@@ -63,6 +66,11 @@ class StuckDetector:
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment:
         """`assess` of a whole answer: the prompt is what the user said last."""
         return self.assess(response.text, asked(request.messages), Context.of(request, response))
+
+    def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Mapping[str, float]) -> Assessment:
+        """`assess_response`, with signals that others have brought."""
+        context = replace(Context.of(request, response), evidence=evidence)
+        return self.assess(response.text, asked(request.messages), context)
 
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Prefix:
         """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""

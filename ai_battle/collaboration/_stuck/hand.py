@@ -30,6 +30,12 @@ EVERYWHERE: Mapping[str, float] = {
     "errors_in_a_row": 2.0,
     "same_error_twice": 2.0,
     "nothing_found": 0.5,
+    "judged_wrong": 1.2,
+    "judged_right": -0.7,
+    "check_fails": 3.0,
+    "check_passes": -3.0,
+    "program_fails": 1.5,
+    "program_runs": -0.2,
 }
 USUAL_SPREAD = 0.3
 _TOOL = {

@@ -10,6 +10,7 @@ from . import (
     confidence,
     contradiction,
     conversation,
+    evidence,
     facts,
     final,
     json_form,
@@ -33,6 +34,7 @@ EVERYWHERE: tuple[Check, ...] = (
     conversation.check,
     confidence.check,
     trouble.check,
+    evidence.check,
 )
 OF_FAMILY: Mapping[Family, tuple[Check, ...]] = {
     "math": (sums.check, final.check, working.check, facts.check, question.check),

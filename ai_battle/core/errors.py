@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from .events import Event
 from .exchange import ModelResponse
 
 Again = Literal["never", "once", "always"]
@@ -41,10 +42,11 @@ class ProviderError(AIBattleError):
 
     `again` says how often the same request may be sent anew, `retry_after` when (seconds), `partial` is the text that
     came before the fault, `raw` the head of the body that could not be read. `response` is set where there is an
-    answer, which says nothing.
+    answer, which says nothing; `heard` are events that came with the fault, in the same piece, and nobody has heard.
     """
 
     response: ModelResponse | None = None
+    heard: tuple[Event, ...] = ()
 
     def __init__(
         self,

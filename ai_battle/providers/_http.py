@@ -105,6 +105,8 @@ class HttpClient(ModelClient):
             deadlines = self._limits.deadlines if is_streamed(request) else self._patient
             return await self._attempt(question, reader, emit, Clocks(deadlines, self._where))
         except ProviderError as error:
+            for event in error.heard:
+                await emit(event)
             await self._explain(error, reader)
             raise
 

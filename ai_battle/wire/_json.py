@@ -31,6 +31,14 @@ def loads(data: bytes) -> Any:
         return from_json(SURROGATES.sub(lambda m: b"\\ufffd" if m["lone"] else m[0], mended))
 
 
+def is_whole(data: bytes) -> bool:
+    """Whether it is an object from its first bracket to its last one: then nothing of it is missing."""
+    try:
+        return isinstance(loads(data), dict)
+    except ValueError:
+        return False
+
+
 def read_arguments(text: str) -> tuple[Mapping[str, Any], str]:
     """Arguments of a tool call and, when `text` is no JSON object, the text itself as malformed."""
     if not text.strip():

@@ -2,11 +2,15 @@
 
 from ..core.errors import BadReply
 from ._errors import head
+from ._json import is_whole
 from .sse import HEAD, MAX_EVENT
 
 
 class LineTokenizer:
-    """One per stream. A line that its newline does not end is not a line; `head` is how the body began."""
+    """One per stream. A line that its newline does not end is not a line, but for the last one.
+
+    `head` is how the body began.
+    """
 
     def __init__(self) -> None:
         self.head = b""
@@ -34,3 +38,11 @@ class LineTokenizer:
         if end + 1 < len(data):
             self._unread += data[end + 1 :]
         return [line for line in complete.split(b"\n") if line and not line.isspace()]
+
+    def close(self) -> list[bytes]:
+        """The body has ended: a last line that lacks only its newline counts, if it is whole."""
+        line = self.unread
+        if not is_whole(line):
+            return []
+        self._unread.clear()
+        return [line]

@@ -1,12 +1,14 @@
 """Server-sent events out of the bytes of an HTTP body, whatever its chunks are."""
 
 from ..core.errors import BadReply
+from ._json import is_whole
 
 MAX_EVENT = 16 * 1024 * 1024
 HEAD = 500
 FIELDS = (b"data:", b"event:", b"error:", b"id:", b"retry:", b":")
 LF, CR = b"\n\r"  # numbers: five times as fast to look for as bytes
 BOM = b"\xef\xbb\xbf"
+DONE = b"[DONE]"
 
 ServerEvent = tuple[str, bytes]  # the event's name ("" when it has none) and its data
 
@@ -14,7 +16,8 @@ ServerEvent = tuple[str, bytes]  # the event's name ("" when it has none) and it
 class EventTokenizer:
     """One per stream. Works on bytes alone, so U+2028 and U+0085 inside of JSON split nothing.
 
-    An event that its blank line does not end is not an event. `head` is how the body began, for error messages.
+    An event that its blank line does not end is not an event, but for the last one. `head` is how the body began, for
+    error messages.
     """
 
     def __init__(self) -> None:
@@ -44,6 +47,14 @@ class EventTokenizer:
                     self._unread += data[end + 2 :]
                 return _events(data[:end])
         return self._feed_more(data)
+
+    def close(self) -> list[ServerEvent]:
+        """The body has ended: a last event that lacks only its blank line counts, if its data is whole."""
+        event = _event(bytes(self._unread).rstrip(b"\n"))
+        if event is None or not (event[1] == DONE or is_whole(event[1])):
+            return []
+        self._unread.clear()
+        return [event]
 
     def _feed_more(self, data: bytes) -> list[ServerEvent]:
         unread = self._unread

@@ -64,7 +64,20 @@ class StreamReader:
         return "".join(self._said)
 
     def feed(self, data: bytes) -> list[Event]:
-        heard = []
+        heard: list[Event] = []
+        try:
+            self._read(data, heard)
+        except ProviderError as error:
+            error.heard = tuple(heard)
+            raise
+        return heard
+
+    def finish(self) -> ModelResponse:
+        if not self.done:
+            raise self._unfinished()
+        return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
+
+    def _read(self, data: bytes, heard: list[Event]) -> None:
         for name, payload in () if self.done else self._tokenizer.feed(data):
             try:
                 event = self._hear(loads(payload), name)
@@ -72,12 +85,6 @@ class StreamReader:
                 raise malformed(payload, self.text) from error
             if event:
                 heard.append(event)
-        return heard
-
-    def finish(self) -> ModelResponse:
-        if not self.done:
-            raise self._unfinished()
-        return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
 
     def _hear(self, event: Mapping[str, Any], name: str) -> Event | None:
         match event.get("type", name):

@@ -8,8 +8,10 @@ from .numerals import number_at
 from .quoting import QUOTE, read_string
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}+\*/)*")
+_SOLID = frozenset(map(chr, range(0x21, 0x7F))) - {"/", "#"}
 _SIMPLE = re.compile(r"[^\W\d][\w.$\-]*")
 _KEY = re.compile(r"[\w$][\w.$\-]*")
+_ENTRY = re.compile(r"\"([^\"\\]*)\"\s*[:=]")
 _WORDS = re.compile(r"[\w.\-/@%+$\\]+(?: [\w.\-/@%+$\\]+)*")
 _CONSTANTS = {
     "true": True,
@@ -42,6 +44,8 @@ class Unreadable(ValueError):
 
 def skip_space(text: str, at: int) -> int:
     """Past white space and comments; raises at the end of the text, where a value can only be cut off."""
+    if text[at : at + 1] in _SOLID:
+        return at
     found = _SPACE.match(text, at)
     end = found.end() if found else at
     if end >= len(text):
@@ -92,6 +96,9 @@ def _object(text: str, at: int, depth: int) -> tuple[Any, int]:
     items: dict[str, Any] = {}
     members: list[Any] = []
     while not _ends(text, at := _next(text, at), "}"):
+        if entry := _ENTRY.match(text, at):
+            items[entry[1]], at = read_value(text, entry.end(), depth)
+            continue
         key, at = _key(text, at, depth)
         at = skip_space(text, at)
         if text[at] in ":=":

@@ -39,11 +39,11 @@ class StreamReader:
 
     def feed(self, data: bytes) -> list[Event]:
         heard: list[Event] = []
-        for _, payload in self._tokenizer.feed(data):
-            try:
-                self._hear(loads(payload), heard)
-            except UNREADABLE as error:
-                raise malformed(payload, self.text) from error
+        try:
+            self._read(data, heard)
+        except ProviderError as error:
+            error.heard = tuple(heard)
+            raise
         return heard
 
     def finish(self) -> ModelResponse:
@@ -52,6 +52,13 @@ class StreamReader:
         parts = [{"text": "".join(texts), **body} if texts else body for body, texts in self._parts]
         candidate = {**self._candidate, "content": {"role": "model", "parts": parts}}
         return decode_response({**self._answer, "candidates": [candidate]})
+
+    def _read(self, data: bytes, heard: list[Event]) -> None:
+        for _, payload in self._tokenizer.feed(data):
+            try:
+                self._hear(loads(payload), heard)
+            except UNREADABLE as error:
+                raise malformed(payload, self.text) from error
 
     def _hear(self, event: Mapping[str, Any], heard: list[Event]) -> None:
         if "error" in event:

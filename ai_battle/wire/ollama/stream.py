@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...core.errors import ProviderError
 from ...core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ...core.exchange import ModelResponse
 from ...core.messages import Message, Part, Text, Thinking, ToolCall
@@ -40,11 +41,11 @@ class StreamReader:
 
     def feed(self, data: bytes) -> list[Event]:
         events: list[Event] = []
-        for line in self._lines.feed(data):
-            try:
-                self._take(loads(line), events)
-            except UNREADABLE as error:
-                raise self._unreadable(line) from error
+        try:
+            self._read(data, events)
+        except ProviderError as error:
+            error.heard = tuple(events)
+            raise
         return events
 
     def finish(self) -> ModelResponse:
@@ -56,6 +57,13 @@ class StreamReader:
         parts: list[Part] = [part for part in said if part.text]
         with readable_answer(self._last):
             return answer(Message("assistant", (*parts, *self._calls)), self._last)
+
+    def _read(self, data: bytes, events: list[Event]) -> None:
+        for line in self._lines.feed(data):
+            try:
+                self._take(loads(line), events)
+            except UNREADABLE as error:
+                raise self._unreadable(line) from error
 
     def _take(self, line: Mapping[str, Any], events: list[Event]) -> None:
         if "error" in line:

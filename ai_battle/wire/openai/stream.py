@@ -52,6 +52,14 @@ class StreamReader:
 
     def feed(self, data: bytes) -> list[Event]:
         events: list[Event] = []
+        try:
+            self._read(data, events)
+        except ProviderError as error:
+            error.heard = tuple(events)
+            raise
+        return events
+
+    def _read(self, data: bytes, events: list[Event]) -> None:
         for name, payload in self._tokens.feed(data):
             if payload == b"[DONE]":
                 self._ended = True
@@ -62,7 +70,6 @@ class StreamReader:
                 self._take(name, loads(payload), events)
             except UNREADABLE as error:
                 raise malformed(payload, self.text) from error
-        return events
 
     def finish(self) -> ModelResponse:
         if not self._reason:

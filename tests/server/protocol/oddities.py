@@ -11,8 +11,9 @@ from aiohttp import web
 from .speaking import Speaker
 
 FOR_EVER = float("inf")
-Said = dict[str, Any] | float | None
-"""A delta or a whole chunk, a pause in seconds, or None: the connection is closed."""
+Body = dict[str, Any]
+Said = Body | tuple[Body, ...] | float | None
+"""A delta or a whole chunk, several in one piece, a pause in seconds, or None: the connection is closed."""
 
 
 class Odd:
@@ -50,7 +51,7 @@ class Odd:
         await self._until(lambda: self.asked >= number)
 
     async def _until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(30):
             while not happened():
                 self._news.clear()
                 await self._news.wait()
@@ -83,14 +84,18 @@ class Odd:
                 request.transport.close()
                 return response
             else:
-                await self._send(request, response, step)
+                await self._send(request, response, step if isinstance(step, tuple) else (step,))
         return response
 
-    async def _send(self, request: web.BaseRequest, response: web.StreamResponse, step: dict[str, Any]) -> None:
+    async def _send(self, request: web.BaseRequest, response: web.StreamResponse, steps: tuple[Body, ...]) -> None:
         if not response.prepared:
             await response.prepare(request)
-        body = step if step.keys() & {"choices", "error"} else chunk(step)
-        await response.write(b"data: " + json.dumps(body).encode() + b"\n\n")
+        await response.write(b"".join(map(_event, steps)))
+
+
+def _event(step: Body) -> bytes:
+    body = step if step.keys() & {"choices", "error"} else chunk(step)
+    return b"data: " + json.dumps(body).encode() + b"\n\n"
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:

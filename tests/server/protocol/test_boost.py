@@ -171,7 +171,7 @@ async def test_h_alive(stage: Stage, planner: FakeProvider) -> None:
     streamed = await stage.client.stream("messages", ASKED)
 
     assert streamed.events[0].name == "message_start"
-    assert streamed.events[0].seconds < 1
+    assert streamed.events[0].seconds < streamed.events[-1].seconds - 0.4
     assert message_of(streamed).text == "It is 42."
 
 
@@ -182,7 +182,7 @@ async def test_h_cancel(stage: Stage, planner: FakeProvider) -> None:
     asking.cancel()
     await asyncio.wait((asking,))
 
-    await until(lambda: planner.questions[0].disconnected, 3)
+    await until(lambda: planner.questions[0].disconnected)
     assert stage.upstream.questions == []
 
 

@@ -1,6 +1,5 @@
 """Points D: errors, as clients of the Messages API can act on them, over each API upstream."""
 
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -89,11 +88,9 @@ async def test_d_retry_after(stage: Stage) -> None:
 
 
 async def test_d_no_retry_storm(stage: Stage) -> None:
-    started = perf_counter()
-    await refused(stage, "rate_limited")
+    await refused(stage, "rate_limited", seconds=600)
 
     assert len(stage.upstream.questions) == 1
-    assert perf_counter() - started < 2
 
 
 @pytest.mark.parametrize("api", ["messages", "chat", "responses"])

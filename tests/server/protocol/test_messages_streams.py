@@ -211,6 +211,16 @@ async def test_c_miderr(stage: Stage) -> None:
         assert error["error"]["message"]
 
 
+async def test_c_miderr_in_one_piece(odd: Odd) -> None:
+    """What came with the error, in the same bytes, is passed on before it."""
+    odd.said = [({"content": "Once "}, {"error": {"message": "boom", "type": "server_error"}})]
+    answered = await odd.client.stream("messages", HELLO)
+
+    assert answered.status == 200
+    assert [delta["delta"]["text"] for delta in answered.of("content_block_delta")] == ["Once "]
+    assert answered.events[-1].name == "error"
+
+
 @pytest.mark.parametrize("name", ["close_mid_stream", "reset_mid_stream", "end_mid_stream", "malformed_json"])
 async def test_c_midclose(stage: Stage, name: str) -> None:
     stage.says(fault(name))
@@ -258,7 +268,7 @@ async def leaves(odd: Odd, *, stream: bool, after: int = 0, path: str = "message
     task = asyncio.create_task(_waits(odd, stream, after, path))
     await odd.until_asked()
     if after:
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(30):
             await task
     else:
         task.cancel()

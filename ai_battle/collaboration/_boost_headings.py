@@ -15,6 +15,7 @@ _FORMATS: dict[int, Kind] = {1: "summary", 2: "guidance", 3: "other"}
 _NUMERALS = {"一": 1, "二": 2, "三": 3, "i": 1, "ii": 2, "iii": 3}
 
 _STRENGTHS = ("also", "meant", "own")
+_OWN = _STRENGTHS.index("own")
 Parts = Mapping[str, str]
 
 
@@ -34,7 +35,8 @@ def _words() -> Iterator[tuple[str, tuple[Kind, int]]]:
 
 WORDS: Mapping[str, tuple[Kind, int]] = dict(_words())
 _HEADING = re.compile(
-    r"""[ \t\ufeff]{0,3}
+    r"""[ \t\ufeff\u200b\u00a0]{0,3}
+    (?P<bullet>[-*+\u2022][ \t]+)?
     (?P<hashes>\#{1,6}[ \t]*)?
     (?P<rule>[=~-]{2,8}[ \t]*)?
     (?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?
@@ -42,19 +44,26 @@ _HEADING = re.compile(
     (?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?
     (?P<count>(?P<format>(?:format|section|part|option|teil|partie|parte|格式|部分)[ \t]*)?
        \(?(?P<number>\d{1,2}|[一二三①②③④]|i{1,3}(?=[.)]))
-       (?P<dot>[ \t]?[.):\uff1a、\u2013—-]*)(?P<close>\*{1,3}|_{1,3})?[ \t]*)?
+       (?:\ufe0f?\u20e3)?(?P<dot>[ \t]?[.):\uff1a、\u2013—-]*)(?P<close>\*{1,3}|_{1,3})?[ \t]*)?
     (?P<inner>\*{1,3}|_{1,3})?
-    (?P<bracket>[\[【「])?
-    (?P<label>[^\W\d_](?:[^\W\d_]|[\u0300-\u036f]|[ \t&'\u2019/]){0,59})?
-    (?P<unbracket>[\]】」])?
+    (?P<tick>`)?
+    (?P<bracket>[\[【「<])?
+    (?P<label>[^\W\d_](?:[^\W\d_]|[\u0300-\u036f]|[ \t\u00a0\u202f&'\u2019/]){0,59})?
+    (?P<unbracket>[\]】」>])?
+    (?P<untick>`)?
     (?:[ \t]*(?P<qualifier>[(\uff08][^()\uff08\uff09/\n]{0,80}[)\uff09]))?
     (?:[ \t]*(?P<before>\*{1,3}|_{1,3}))?
-    (?:[ \t]*(?P<mark>[:\uff1a]|[\u2013—-]{1,2}(?=\s|$)|[=~-]{2,8}(?=\s*$)))?
+    (?:[ \t]*(?P<mark>[:\uff1a\ufe55]{1,2}|[\u2013—-]{1,2}(?=\s|$)|[=~-]{2,8}(?=\s*$)))?
+    (?P<endtick>`)?
     (?P<after>\*{1,3}|_{1,3})?
     (?P<rest>.*)$""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_TO_WHOM = re.compile(r" (?:for|to|an|fur|pour|para|per) [a-z ]*(?:aux|ausil|hilf)[a-z -]*$| section$| ?/.*$")
+_TO_WHOM = re.compile(
+    r" (?:for|to|an|fur|pour|para|per) [a-z ]*(?:aux|ausil|hilf|assistant|execut|agent)[a-z -]*$| section$| ?/.*$"
+)
+_LOOKS = frozenset("-`<")
+_COLONS = tuple(":\uff1a\ufe55")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,8 @@ class Heading:
     """A line that opens a section; `rest` is what stands behind it on the same line.
 
     `strength` is 2 for the format's own words, 1 for others that are meant as such, 0 for words that may as well begin
-    a paragraph. `dress` is how it is written: two headings of one author are dressed alike. `number` is 0 for none.
+    a paragraph. `dress` is how it is written: two headings of one author are dressed alike. `number` is 0 for none, and
+    `tag` is the name of one that is written as `<name>`.
     """
 
     kind: Kind
@@ -71,10 +81,16 @@ class Heading:
     rest: str
     number: int = 0
     shouted: bool = False
+    tag: str = ""
 
     @property
     def alone(self) -> bool:
         return not self.rest.strip()
+
+    @property
+    def looks(self) -> frozenset[str]:
+        """What it looks like, as well as like a heading: an item of a list, code, a tag."""
+        return _LOOKS.intersection(self.dress)
 
 
 def heading(line: str) -> Heading | None:
@@ -86,20 +102,34 @@ def heading(line: str) -> Heading | None:
     rest, shouted = _rest(parts), (parts["label"] or parts["format"]).isupper()
     if not _is_set_off(parts, rest, strong=meant[1] > 0, shouted=shouted):
         return None
+    if parts["bullet"] and not (shouted or _is_enclosed(parts)):
+        return None
     letters = "A" if shouted else "a"
-    dress = f"{parts['hashes'].strip()}{'*' * bool(_opening(parts))}{parts['bracket']}{letters}"
-    return Heading(*meant, dress, rest, 0 if parts["format"] else _number(parts["number"]), shouted)
+    marks = f"{parts['hashes'].strip()}{'*' * bool(_opening(parts))}{parts['tick']}{parts['bracket']}"
+    dress = f"{'-' * bool(parts['bullet'])}{marks}{letters}"
+    tag = parts["label"] if parts["bracket"] == "<" else ""
+    return Heading(*meant, dress, rest, 0 if parts["format"] else _number(parts["number"]), shouted, tag)
 
 
 def _meant(parts: Parts) -> tuple[Kind, int] | None:
-    if bool(parts["bracket"]) != bool(parts["unbracket"]):
+    if not _is_closed(parts):
         return None
     if not parts["label"]:
         return _meant_by_number(parts)
     label = folded(parts["label"])
     if parts["format"] and label == "other":
-        return "other", 0
-    return WORDS.get(label) or WORDS.get(_TO_WHOM.sub("", label))
+        return "other", 2
+    meant = WORDS.get(label) or WORDS.get(_TO_WHOM.sub("", label))
+    is_own = meant is not None and meant[1] == _OWN
+    return meant if is_own or not (parts["bullet"] or parts["bracket"] == "<") else None
+
+
+def _is_closed(parts: Parts) -> bool:
+    """Whether its brackets and ticks come in pairs; what stands between ticks is a heading only with a colon."""
+    ticks = bool(parts.get("untick") or parts.get("endtick"))
+    if bool(parts.get("tick")) != ticks or bool(parts.get("bracket")) != bool(parts.get("unbracket")):
+        return False
+    return not ticks or parts["mark"].startswith(_COLONS)
 
 
 def _meant_by_number(parts: Parts) -> tuple[Kind, int] | None:
@@ -135,7 +165,7 @@ def _rest(parts: Parts) -> str:
 
 def _is_set_off(parts: Parts, rest: str, *, strong: bool, shouted: bool) -> bool:
     """Whether it stands out from its text as a heading does."""
-    if parts["mark"] in (":", "\uff1a") or not parts["label"]:
+    if parts["mark"].startswith(_COLONS) or not parts["label"]:
         return True
     enclosed, alone = _is_enclosed(parts), not rest.strip()
     marked = enclosed or bool(parts["hashes"] + parts["rule"])
@@ -143,7 +173,12 @@ def _is_set_off(parts: Parts, rest: str, *, strong: bool, shouted: bool) -> bool
         return marked or shouted or alone
     if alone:
         return marked or strong
-    return enclosed and strong and rest[0].isspace()
+    return enclosed and strong and _is_apart(parts, rest)
+
+
+def _is_apart(parts: Parts, rest: str) -> bool:
+    """Whether it is not the first word of the text behind it."""
+    return rest[0].isspace() or parts["bracket"] in ("【", "<")
 
 
 def _is_enclosed(parts: Parts) -> bool:

@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 from ._boost_headings import WIDTH, Heading, Kind, folded, heading
 from ._boost_thoughts import AfterThoughts
 
-# What fills a section that was to be left out, where there is another one.
-_BLANKS = frozenset({
-    "none", "n/a", "na", "nothing", "empty", "not applicable", "not needed", "not required", "no summary", "omitted",
-    "no guidance", "no guidance needed", "keine", "entfallt", "无", "無", "没有", "不适用", "aucun", "aucune",
-    "ninguno", "ninguna",
-})  # fmt: skip
+# What fills a section that was to be left out, where there is another one: alone, or with the reason why.
+_BLANK = re.compile(
+    r"""(?:none|nothing|empty|keine|entfallt|无|無|没有|不适用|aucune?|ningun[oa])
+        (?=$|\s?[(/]|\s[-\u2013\u2014]|\s(?:because|since)\b)
+    | (?:n/?a|omitted|skipped|pending|tbd|(?:to|will)\sbe\s(?:added|determined|provided)
+        |no\s(?:guidance|summary)(?:\s(?:needed|required|yet))?
+        |not\s(?:yet\s)?(?:applicable|available|necessary|needed|provided|required))
+        (?=$|\s?[(/:;,.\u2013\u2014-]|\s(?:after|as|at|because|before|for|here|once|since|until|when|yet)\b)""",
+    re.VERBOSE,
+)
 # What stands in the formats as they are shown to the model: a copy of it says nothing.
 _PLACEHOLDERS = frozenset({
     "provide the final answer directly without using auxiliary models", "the final answer, as the user shall read it",
@@ -66,6 +70,7 @@ class _Section:
     heading: Heading | None = None
     pieces: list[str] = field(default_factory=list)
     blank: bool = True
+    tag_closed: bool = False
     last_item: int = 0
 
     @property
@@ -77,10 +82,21 @@ class _Section:
         """Whether its heading can't be taken for the beginning of a paragraph."""
         return self.heading is not None and self.heading.strength > 0
 
+    @property
+    def is_tag(self) -> bool:
+        return self.heading is not None and bool(self.heading.tag)
+
+    @property
+    def text(self) -> str:
+        """What it says; of one that is written as `<name>`, without its end."""
+        said = "".join(self.pieces)
+        return (_unclosed(said, self.heading.tag) if self.heading and self.heading.tag else said).strip()
+
     def add(self, text: str) -> None:
         if self.heading:
             self.pieces.append(text)
         self.blank = self.blank and not text.strip()
+        self.tag_closed = self.tag_closed or "</" in text
 
     def add_line(self, start: str, rest: str) -> None:
         if item := _ITEM.match(start):
@@ -90,28 +106,43 @@ class _Section:
 
     def yields_to(self, found: Heading) -> bool:
         """Whether a heading ends this section, rather than being a line of it."""
-        if self.heading and found.kind == self.kind:
-            return self.blank
-        return self._is_ended_by(found) and self._is_no_item(found)
-
-    def _is_ended_by(self, found: Heading) -> bool:
-        """An answer may have sections of its own, and a word that begins a paragraph makes no section of it."""
         if self.heading is None:
             return True
+        if found.kind == self.kind and self.blank:
+            return True
+        if not self._is_heading_here(found, self.heading):
+            return False
+        if found.kind == self.kind:
+            return self._is_repeated(found, self.heading)
+        return self._is_ended_by(found, self.heading)
+
+    def _is_heading_here(self, found: Heading, heading: Heading) -> bool:
+        """What has a number, or looks like an item, code or a tag, is a heading only among headings that do, too."""
+        if heading.tag and not found.tag:
+            return self.tag_closed
+        is_first = self.blank and not self.is_certain
+        return (is_first or found.looks <= heading.looks) and self._is_no_item(found, heading)
+
+    def _is_repeated(self, found: Heading, heading: Heading) -> bool:
+        """Whether it says once more what kind of section this is, as models do that write an answer twice."""
+        return found.strength == 2 and found.dress == heading.dress and (found.shouted or bool(found.tag))
+
+    def _is_ended_by(self, found: Heading, heading: Heading) -> bool:
+        """An answer may have sections of its own, and a word that begins a paragraph makes no section of it."""
         if self.kind == "summary" and self.is_certain:
-            return found.strength == 2 and self._is_alike(found, self.heading)
+            return found.strength == 2 and self._is_alike(found, heading)
         return found.strength > 0 or (self.kind != "guidance" and found.kind == "guidance")
 
     def _is_alike(self, found: Heading, heading: Heading) -> bool:
         return found.dress == heading.dress or (self.blank and found.shouted)
 
-    def _is_no_item(self, found: Heading) -> bool:
+    def _is_no_item(self, found: Heading, heading: Heading) -> bool:
         """A number makes a heading where headings are numbered; elsewhere it makes an item of a list."""
         if not found.number or found.dress.startswith("#") or (found.shouted and found.alone):
             return True
         if found.number > 1 and self.last_item == found.number - 1:
             return False
-        return self.heading is None or self.heading.number == found.number - 1
+        return heading.number == found.number - 1
 
 
 class Reader:
@@ -139,17 +170,17 @@ class Reader:
         """What the reply is."""
         self._read(self._thoughts.rest())
         self._end_line()
-        if summary := self._said("summary", _BLANKS, certain=True):
+        if summary := self._said("summary", certain=True):
             return Summary(summary)
-        if guidance := self._said("guidance", _BLANKS):
-            return Guidance(guidance, self._said("analysis", _BLANKS))
-        summary = self._said("summary")
+        if guidance := self._said("guidance"):
+            return Guidance(guidance, self._said("analysis"))
+        summary = self._said("summary", blanks=True)
         return Summary(summary) if summary else Other("".join(self._all))
 
-    def _said(self, kind: Kind, blanks: frozenset[str] = frozenset(), *, certain: bool = False) -> str:
-        sections = (s for s in self._sections if s.kind == kind and s.is_certain >= certain)
-        texts = ("".join(section.pieces).strip() for section in sections)
-        return "\n\n".join(text for text in texts if not _is_void(text, blanks))
+    def _said(self, kind: Kind, *, certain: bool = False, blanks: bool = False) -> str:
+        """What all sections of a kind say; with `blanks` also those that say that there is nothing to say."""
+        texts = (section.text for section in self._sections if section.kind == kind and section.is_certain >= certain)
+        return "\n\n".join(text for text in texts if not _is_void(text, blanks=blanks))
 
     def _read(self, text: str) -> None:
         first, *others = text.split("\n")
@@ -207,10 +238,12 @@ class _Settled:
         self._has_said = False
 
     def more(self, sections: list[_Section]) -> str:
-        said = []
+        said: list[str] = []
         while True:
             section, is_last = sections[self._at], self._at == len(sections) - 1
             if section.kind == "summary" and section.is_certain:
+                if section.is_tag:  # where it ends is known when all is there
+                    return "".join(said)
                 said.append(self._of(section, is_closed=not is_last))
             if is_last:
                 return "".join(said)
@@ -225,7 +258,7 @@ class _Settled:
         text = "".join(self._held)
         if not self._is_begun:
             stripped = text.strip()
-            if _is_void(stripped, _BLANKS) if is_closed else len(stripped) <= _LONGEST_BLANK:
+            if _is_void(stripped) if is_closed else len(stripped) <= _LONGEST_BLANK:
                 return ""
             self._is_begun = True
             text = ("\n\n" if self._has_said else "") + text.lstrip()
@@ -235,8 +268,15 @@ class _Settled:
         return said
 
 
-def _is_void(text: str, blanks: frozenset[str]) -> bool:
+def _is_void(text: str, *, blanks: bool = False) -> bool:
+    """Whether it says nothing; with `blanks` also "N/A" says something."""
     if len(text) > _LONGEST_BLANK:
         return False
     said = folded(text.strip(_WRAPPING))
-    return not said or said in _PLACEHOLDERS or said in blanks
+    return not said or said in _PLACEHOLDERS or (not blanks and bool(_BLANK.match(said)))
+
+
+def _unclosed(text: str, tag: str) -> str:
+    """Without the last `</tag>`."""
+    closings = [*re.finditer(rf"</\s?{re.escape(tag)}\s?>", text, re.IGNORECASE)]
+    return text[: closings[-1].start()] + text[closings[-1].end() :] if closings else text

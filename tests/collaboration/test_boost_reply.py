@@ -20,6 +20,7 @@ PIECES = (
     "SUMMARY:", "**Summary:**", "## Guidance", "Instructions:", "ANALYSIS", "1. ", "FORMAT 2", "```", "~~~", "---",
     "===", "\n", "\r\n", "  ", "Call read_file.", "N/A", "<think>", "</think>", "总结\uff1a", "- ", ":", "[", "]", "#",
     "42", "x" * 130, "y" * 260, "\u0301", "(when", ")", "\u2028", "\x00",
+    "<summary>", "</summary>", "<guidance>", "`SUMMARY:`", "SUMMARY: N/A", "- **GUIDANCE:**", "FORMAT 3 - OTHER:",
 )  # fmt: skip
 soup = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=40).map("".join)
 # Letters that are part of no heading, so that a section ends where the next one begins and nowhere else.

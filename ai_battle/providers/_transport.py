@@ -124,7 +124,7 @@ class AiohttpTransport(Transport):
         self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **address.headers})
 
     def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS) -> "_Exchange":
-        mine = CIMultiDict({**self._headers, **headers}) if headers else self._headers
+        mine = _without_empty({**self._headers, **headers}) if headers else self._headers
         return _Exchange(self, (method, URL(self._root + path), body, mine))
 
     async def answered(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
@@ -147,6 +147,11 @@ class AiohttpTransport(Transport):
             )  # fmt: skip
         except _BREAKS as error:
             raise connection_fault(error, str(self.address), self.address.start) from error
+
+
+def _without_empty(headers: Mapping[str, str]) -> Headers:
+    """A request that has an empty header goes without it."""
+    return CIMultiDict({name: value for name, value in headers.items() if value})
 
 
 class _Exchange(AbstractAsyncContextManager[Reply]):

@@ -1,7 +1,7 @@
 """Anthropic's Messages API, and servers that speak it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.client import ModelClient
@@ -18,7 +18,12 @@ from ._settings import NO_KEY, Key, Settings, find_key, find_url, read_settings,
 from ._transport import NO_HEADERS, Address, AiohttpTransport, Transport
 
 HEADERS = "anthropic headers"
-"""Under this name the `extra` of a request has HTTP headers that go with it to this API alone."""
+"""Under this name the `extra` of a request has HTTP headers that go with it to this API alone.
+
+It is there where a client of this very API has sent the request: then its marks for the cache stand, and no others are
+set, and its `anthropic-version` is the one that is spoken.
+"""
+VERSION = "anthropic-version"
 
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _URLS = ("ANTHROPIC_BASE_URL",)
@@ -30,11 +35,12 @@ def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     key = find_key("anthropic", settings, _KEYS, needed=not is_loopback(stated_url(settings, _URLS)))
     url = find_url("anthropic", settings, _URLS, "https://api.anthropic.com").removesuffix("/v1")
     version = settings.api_version or wire.CURRENT
-    headers = {"anthropic-version": version, **settings.headers}
+    headers = {VERSION: version, **settings.headers}
     transport = _transport(Address("anthropic", url, headers, settings.deadlines.connect), key, settings)
     limits = Limits(settings.deadlines, secrets_in(key, settings, url))
     reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
-    return HttpClient(transport, Messages(model, version, key, cache, reader), limits)
+    spoken = Spoken(version, bool(settings.api_version) or settings.through_sdk)
+    return HttpClient(transport, Messages(model, spoken, key, cache, reader), limits)
 
 
 class FramedReader(wire.StreamReader):
@@ -48,11 +54,22 @@ class FramedReader(wire.StreamReader):
         return super().feed(self._frames.feed(data))
 
 
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The version of the API; one that is `settled` holds whatever a client of the same API speaks."""
+
+    version: str
+    settled: bool = False
+
+    def to(self, client: Mapping[str, str]) -> str:
+        return self.version if self.settled else client.get(VERSION, self.version)
+
+
 class Messages:
-    def __init__(self, model: str, version: str, key: Key, cache: bool, reader: type[wire.StreamReader]) -> None:
+    def __init__(self, model: str, spoken: Spoken, key: Key, cache: bool, reader: type[wire.StreamReader]) -> None:
         self.model = model
         self.reader = reader
-        self._version = version
+        self._spoken = spoken
         self._key = key
         self._cache = cache
 
@@ -60,12 +77,21 @@ class Messages:
     decode_error = staticmethod(wire.decode_error)
 
     async def question(self, request: ModelRequest) -> Question:
-        left_out = wire.unsupported(request.options, self._version, self.model)
-        clamped = wire.clamped(request.options, self._version, self.model)
-        if self._cache and len(request.messages) > 1:
+        told = request.extra.get(HEADERS, NO_HEADERS)
+        version = self._spoken.to(told)
+        left_out = wire.unsupported(request.options, version, self.model)
+        clamped = wire.clamped(request.options, version, self.model)
+        if self._cache and len(request.messages) > 1 and HEADERS not in request.extra:
             request = replace(request, options={"cache": True, **request.options})
-        body = wire.encode_request(request, self.model, stream=is_streamed(request), version=self._version)
-        return Question("/v1/messages", body, left_out, clamped, request.extra.get(HEADERS, NO_HEADERS))
+        body = wire.encode_request(request, self.model, stream=is_streamed(request), version=version)
+        return Question("/v1/messages", body, left_out, clamped, self._headers(told, version))
+
+    def _headers(self, told: Mapping[str, str], version: str) -> Mapping[str, str]:
+        """Where the client speaks another version, the key is presented as that one wants it."""
+        if version == self._spoken.version:
+            return {name: value for name, value in told.items() if name != VERSION}
+        unused = {"authorization": "", "x-api-key": ""}
+        return {**told, **unused, **_presented(self._key, version)}
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         return advice(error, "anthropic", self.model, self._key, there)
@@ -74,9 +100,15 @@ class Messages:
 def _transport(address: Address, key: Key, settings: Settings) -> Transport:
     if settings.through_sdk:
         return SdkTransport(address, Sdk("anthropic", "httpx2", _maker(address, key), settings.client))
-    classic = address.headers["anthropic-version"] < wire.CURRENT and key.source != "ANTHROPIC_AUTH_TOKEN"
-    named = {"x-api-key": key.value} if classic else {"authorization": f"Bearer {key.value}"}
-    return AiohttpTransport(replace(address, headers={**(named if key.value else {}), **address.headers}))
+    presented = _presented(key, address.headers[VERSION])
+    return AiohttpTransport(replace(address, headers={**presented, **address.headers}))
+
+
+def _presented(key: Key, version: str) -> Mapping[str, str]:
+    if not key.value:
+        return {}
+    classic = version < wire.CURRENT and key.source != "ANTHROPIC_AUTH_TOKEN"
+    return {"x-api-key": key.value} if classic else {"authorization": f"Bearer {key.value}"}
 
 
 def _maker(address: Address, key: Key) -> Callable[[Any, Any], Any]:

@@ -13,7 +13,6 @@ from ..core.errors import AIBattleError
 from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
 from ..providers._http import UNSTREAMED
-from ..providers.anthropic import HEADERS
 from ..wire.bodies import decode_body
 from . import listing, operating
 from .admission import body_of
@@ -26,7 +25,6 @@ from .tally import Tally
 
 JSON = "application/json"
 BYTES_PER_TOKEN = 4
-PASSED_ON = ("anthropic-beta",)
 GUARDED = foreign_code("The server failed", Crashed)
 APIS: Mapping[str, Api] = {
     "/v1/messages": messages.API,
@@ -77,7 +75,7 @@ async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -
     served.budgets.check(tally.holder)
     async with served.admission:
         asked = api.decode(await _body(served, http, tally))
-        asked = replace(asked, request=_bounded(asked.request, served.bounds.max_tokens, http.headers))
+        asked = replace(asked, request=_bounded(api.told(asked.request, http.headers), served.bounds.max_tokens))
         tally.model, tally.stream = asked.model, asked.stream
         async with served.route(asked.model) as route:
             tally.route = route
@@ -122,12 +120,10 @@ async def _told(served: Served, stream: Stream, call: Call) -> None:
             stream.fail(error)
 
 
-def _bounded(request: ModelRequest, most: int | None, headers: Mapping[str, str]) -> ModelRequest:
-    """With no more tokens than there may be, and what the client tells the provider beside its body."""
+def _bounded(request: ModelRequest, most: int | None) -> ModelRequest:
+    """With no more tokens than there may be."""
     if most and request.options.get("max_tokens", most + 1) > most:
-        request = replace(request, options={**request.options, "max_tokens": most})
-    if told := {name: headers[name] for name in PASSED_ON if name in headers}:
-        request = replace(request, extra={**request.extra, HEADERS: told})
+        return replace(request, options={**request.options, "max_tokens": most})
     return request
 
 

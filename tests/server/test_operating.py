@@ -1,6 +1,8 @@
 """What those see that run the server."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,17 @@ def boosting(fakes: FakeProviders) -> dict[str, str]:
         "BOOST_MODEL": "planner",
         "ENABLE_BOOST_SUPPORT": "BIG_MODEL",
     }
+
+
+HEAVY = ("genai_prices", "ai_battle.config.discussion", "ai_battle.collaboration._stuck.detector", "ai_battle.tools")
+
+
+def test_a_server_listens_before_it_loads_what_it_may_never_need() -> None:
+    plan = "Told('', {'BIG_MODEL': 'openai/gpt-4o', 'OPENAI_API_KEY': 'k'}).plan()"
+    code = f"import sys; from ai_battle.server.running import Told; {plan}; print([*sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "ai_battle.server.running" in loaded
+    assert [name for name in HEAVY if f"'{name}'" in loaded] == []
 
 
 async def fetched(address: str, path: str, **headers: str) -> tuple[int, str]:
@@ -223,14 +236,3 @@ def test_who_may_ask_and_what_may_be_spent_is_told_at_the_start(tmp_path: Path) 
     assert "No price is known of openrouter/some/model" in said
     assert "key-of-team" not in said
     assert "need no key" in described(Told("", {"BIG_MODEL": "ollama/phi4"}).plan(), "http://x")[-1]
-
-
-async def test_beta_headers_of_a_client_reach_anthropic_alone(fakes: FakeProviders) -> None:
-    tiers = {"BIG_MODEL": "anthropic/claude-opus-4-1", "SMALL_MODEL": "openai/little"}
-    async with serving(fakes, **tiers) as address:
-        for name in ("opus", "haiku"):
-            await asked(address, "/v1/messages", {"model": name, **HELLO}, {"anthropic-beta": "one,two"})
-        await asked(address, "/v1/messages", {"model": "opus", **HELLO})
-
-    assert [q.headers.get("anthropic-beta") for q in fakes.anthropic.questions] == ["one,two", None]
-    assert "anthropic-beta" not in fakes.openai.questions[0].headers

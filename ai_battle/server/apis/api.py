@@ -36,12 +36,20 @@ class EncodesErrors(Protocol):
     def __call__(self, status: int, message: str, kind: str = "", request_id: str = "") -> bytes: ...
 
 
+def nothing_told(request: ModelRequest, headers: Mapping[str, str]) -> ModelRequest:
+    return request
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
-    """`decode` raises `ConfigError`; `writer` is given an estimate of the tokens that were sent."""
+    """`decode` raises `ConfigError`; `writer` is given an estimate of the tokens that were sent.
+
+    `told` is the request with what the client tells the provider beside the body.
+    """
 
     name: str
     decode: Callable[[Mapping[str, Any]], Asked]
     encode: Callable[[ModelResponse, Asked], bytes]
     writer: Callable[[Asked, int], Writer]
     error: EncodesErrors
+    told: Callable[[ModelRequest, Mapping[str, str]], ModelRequest] = nothing_told

@@ -1,15 +1,19 @@
 """Anthropic's Messages API."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from ...core.exchange import ModelResponse
+from ...core.exchange import ModelRequest, ModelResponse
+from ...providers.anthropic import HEADERS, VERSION
 from ...wire import anthropic
 from ...wire.anthropic.errors import encode_error
 from ...wire.anthropic.writer import StreamWriter
 from ...wire.pairing import with_pairs
 from ._common import flag, model_of
 from .api import Api, Asked
+
+PASSED_ON = ("anthropic-beta", VERSION)
 
 
 def decode(body: Mapping[str, Any]) -> Asked:
@@ -24,4 +28,10 @@ def writer(asked: Asked, tokens: int) -> StreamWriter:
     return StreamWriter(asked.model, usage=asked.usage, input_tokens=tokens)
 
 
-API = Api("messages", decode, encode, writer, encode_error)
+def told(request: ModelRequest, headers: Mapping[str, str]) -> ModelRequest:
+    """An upstream of the same API is spoken to as the client speaks."""
+    passed = {name: headers[name] for name in PASSED_ON if name in headers}
+    return replace(request, extra={**request.extra, HEADERS: passed})
+
+
+API = Api("messages", decode, encode, writer, encode_error, told)

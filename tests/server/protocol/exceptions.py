@@ -14,7 +14,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("B_choice_tool", "ollama"): "Ollama has no tool choice; it is offered that tool alone.",
     ("B_no_parallel", "ollama"): "Ollama has no such option.",
     ("B_no_parallel", "gemini"): "Gemini has no such option.",
-    ("B_params", "anthropic"): "The version of the API that we speak takes no sampling parameters.",
     ("B_image_url", "ollama"): "Ollama takes images as bytes alone; the client is told so.",
 }
 

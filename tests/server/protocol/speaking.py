@@ -89,7 +89,8 @@ class Speaker:
             body = json.dumps({"model": self.model, **body}).encode()
         if len(body) > LARGE:
             body = BytesIO(body)
-        sent = {"content-type": "application/json", **(headers or {})}
+        version = {"anthropic-version": "2023-06-01"} if path.startswith(PATHS["messages"]) else {}
+        sent = {"content-type": "application/json", **version, **(headers or {})}
         async with self.session.post(self.address + path, data=body, headers=sent) as answer:
             yield answer
 

@@ -1,0 +1,58 @@
+"""Clients of the Messages API before an upstream of the same API: it hears what they say, as they say it."""
+
+from pathlib import Path
+from typing import Any
+
+from ai_battle.testing import FakeProviders
+
+from .serving import asked, serving
+
+HELLO: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
+
+
+async def test_beta_headers_of_a_client_reach_anthropic_alone(fakes: FakeProviders) -> None:
+    tiers = {"BIG_MODEL": "anthropic/claude-opus-4-1", "SMALL_MODEL": "openai/little"}
+    async with serving(fakes, **tiers) as address:
+        for name in ("opus", "haiku"):
+            await asked(address, "/v1/messages", {"model": name, **HELLO}, {"anthropic-beta": "one,two"})
+        await asked(address, "/v1/messages", {"model": "opus", **HELLO})
+
+    assert [q.headers.get("anthropic-beta") for q in fakes.anthropic.questions] == ["one,two", None]
+    assert "anthropic-beta" not in fakes.openai.questions[0].headers
+
+
+async def test_anthropic_is_spoken_to_in_the_version_of_the_client(fakes: FakeProviders) -> None:
+    """The older version takes sampling parameters, and keys under another name."""
+    older = {"anthropic-version": "2023-06-01"}
+    async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1", ANTHROPIC_API_KEY="sk-a") as address:
+        for headers in (older, {"anthropic-version": "2026-10-21"}, {}):
+            status, _ = await asked(address, "/v1/messages", {"model": "opus", "temperature": 0.5, **HELLO}, headers)
+            assert status == 200
+
+    first, *others = fakes.anthropic.questions
+    assert (first.headers["anthropic-version"], first.body["temperature"]) == ("2023-06-01", 0.5)
+    assert (first.headers["x-api-key"], "authorization" in first.headers) == ("sk-a", False)
+    assert [q.headers["anthropic-version"] for q in others] == ["2026-10-21"] * 2
+    assert not any("temperature" in q.body or "x-api-key" in q.headers for q in others)
+
+
+async def test_a_version_that_the_file_settles_is_spoken_whatever_the_client_speaks(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("{server: {routes: {a: anthropic/claude}}, providers: {anthropic: {api_version: 2023-06-01}}}")
+    body = {"model": "a", "temperature": 0.5, **HELLO}
+    async with serving(fakes, str(file)) as address:
+        assert (await asked(address, "/v1/messages", body, {"anthropic-version": "2026-10-21"}))[0] == 200
+
+    assert fakes.anthropic.questions[0].headers["anthropic-version"] == "2023-06-01"
+
+
+async def test_marks_for_a_cache_are_those_of_the_client(fakes: FakeProviders) -> None:
+    """Four are allowed, and a coding assistant uses them; clients of other APIs know none, and get some."""
+    said = [*HELLO["messages"], {"role": "assistant", "content": "Hm?"}, *HELLO["messages"]]
+    async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1") as address:
+        for path in ("/v1/messages", "/v1/chat/completions"):
+            await asked(address, path, {"model": "opus", "max_tokens": 9, "messages": said})
+
+    assert [b"cache_control" in question.raw for question in fakes.anthropic.questions] == [False, True]

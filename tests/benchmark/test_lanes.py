@@ -62,4 +62,4 @@ async def test_a_call_that_is_given_up_while_it_waits_leaves_its_place_to_the_ne
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
         await given_up
-    assert await asyncio.wait_for(patient, 1) == 2
+    assert await asyncio.wait_for(patient, 30) == 2

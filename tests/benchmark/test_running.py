@@ -1,13 +1,15 @@
 """A suite is played: every setting answers every task, and what goes wrong is no wrong answer."""
 
+import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ai_battle.benchmark.loading import Wishes
-from ai_battle.benchmark.run import Terms, reopened, run
+from ai_battle.benchmark.loading import Wishes, load
+from ai_battle.benchmark.run import Terms, begin, play, reopened, run
 from ai_battle.benchmark.runner import Progress
 from ai_battle.benchmark.sample import Key
 from ai_battle.benchmark.store import Store
@@ -167,6 +169,29 @@ def test_progress_counts_what_is_on_the_disk(tmp_path: Path) -> None:
 
     assert heard[-1] == (20, 20)
     assert all(told <= there for told, there in heard)
+
+
+async def test_what_was_finished_when_a_run_is_interrupted_is_kept(tmp_path: Path) -> None:
+    """Also what was finished a moment ago and was gathered to be written: it may have been paid for."""
+    asked: list[int] = []
+
+    def answer(body: Any) -> str:
+        asked.append(1)
+        if len(asked) == 2:
+            loop.call_soon_threadsafe(playing.cancel)
+        return "It is 4."
+
+    loop = asyncio.get_running_loop()
+    with FakeProviders.in_thread() as fakes:
+        fakes.openai.always(answer)
+        providers = {"openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "${OPENAI_API_KEY}"}}
+        written = suite(tmp_path, {"name": "gpt", "model": "gpt-4o"}, providers=providers, concurrency=1)
+        loaded = load(written, base=tmp_path)
+        with closing(begin(loaded, tmp_path / "out")) as store:
+            playing = asyncio.create_task(play(loaded, store))
+            with pytest.raises(asyncio.CancelledError):
+                await playing
+            assert store.finished() == {Key("gpt", "s1", 0)}
 
 
 def test_a_whole_discussion_answers_a_task(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 
@@ -75,24 +74,18 @@ def test_utf_16_is_recognised(written: Written) -> None:
 
 
 def test_a_huge_file_is_refused_before_it_is_parsed(written: Written) -> None:
-    path = written(b"a: " + b"x" * 50_000_000)
-    started = perf_counter()
-
-    assert "is larger than 5 MB" in refusal(path)
-    assert perf_counter() - started < 1
+    assert "is larger than 5 MB" in refusal(written(b"a: [" + b"x" * 50_000_000))
 
 
 def test_an_endless_file_is_refused() -> None:
     assert "is larger than 5 MB" in refusal("/dev/zero")
 
 
-def test_an_alias_bomb_is_refused_at_once(written: Written) -> None:
+def test_an_alias_bomb_is_refused(written: Written) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    started = perf_counter()
 
     assert "more than 100,000 values" in refusal(written("\n".join(lines)))
-    assert perf_counter() - started < 2
 
 
 def test_a_bomb_of_merged_mappings_is_refused_at_once(written: Written) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 import yaml
@@ -225,13 +224,3 @@ def test_missing_input_files_are_found_when_they_are_asked_for(loaded: Load, wri
     assert first.endswith("; did you mean 'notes.txt'?")
     assert second.startswith("discussion.input_files.files[1].path: '.' is a directory")
     assert third == "discussion.input_files.directory: there is no directory 'nowhere'"
-
-
-def test_loading_takes_a_few_milliseconds(written: Written) -> None:
-    path = written(EVERYTHING)
-    load(path, {})
-    started = perf_counter()
-    for _ in range(10):
-        load(path, {})
-
-    assert (perf_counter() - started) / 10 < 0.05

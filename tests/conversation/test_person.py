@@ -70,7 +70,7 @@ asyncio.run(main())
 def test_lines_come_from_standard_input_and_prompts_go_to_standard_error() -> None:
     program = PROGRAM.replace("WAIT", "False")
 
-    done = subprocess.run([sys.executable, "-c", program], input=b"One\nTwo\n\nlast", capture_output=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", program], input=b"One\nTwo\n\nlast", capture_output=True, timeout=60)
 
     assert done.stdout.decode().strip() == "['One', 'Two', '', 'last']"
     assert done.stderr == b"> > > > "
@@ -84,6 +84,6 @@ def test_a_program_ends_although_a_line_is_still_awaited() -> None:
         assert process.stdin
         process.stdin.write(b"1\n2\n3\n4\n")
         process.stdin.flush()
-        assert process.wait(timeout=20) == 1
+        assert process.wait(timeout=60) == 1
         assert process.stderr
         assert b"TimeoutError" in process.stderr.read()

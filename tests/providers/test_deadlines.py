@@ -1,8 +1,6 @@
 """Each clock ends what it watches, names itself, and costs nothing while all is well."""
 
 import asyncio
-import gc
-from time import perf_counter
 
 import pytest
 
@@ -71,13 +69,13 @@ async def test_another_timeout_inside_is_not_taken_for_a_clock() -> None:
                 await asyncio.sleep(1)
 
 
-async def test_content_costs_a_look_at_the_time() -> None:
+async def test_content_costs_no_timer() -> None:
     async with Clocks(Deadlines(), "fake") as clocks:
         clocks.heard()
-        began = perf_counter()
-        for _ in range(10_000):
+        before = timers()
+        for _ in range(1_000):
             clocks.heard()
-        assert perf_counter() - began < 0.1
+        assert timers() == before
 
 
 async def test_calls_that_end_in_time_leave_no_timers_behind() -> None:
@@ -92,12 +90,11 @@ async def test_calls_that_end_in_time_leave_no_timers_behind() -> None:
 
 async def test_a_deadline_that_is_nearer_than_all_others_is_met_in_time() -> None:
     async with Clocks(Deadlines(), "far"):
-        began = perf_counter()
         with pytest.raises(Unreachable, match=r"near: nothing came within 0\.05 s"):
-            async with Clocks(Deadlines(first_byte=0.05), "near"):
-                await asyncio.sleep(10)
-        assert perf_counter() - began < 1
+            async with Clocks(Deadlines(first_byte=0.05), "near"), asyncio.timeout(30):
+                await asyncio.sleep(60)
 
 
 def timers() -> int:
-    return sum(isinstance(thing, asyncio.TimerHandle) for thing in gc.get_objects())
+    """Those that this event loop still holds, of which it tells nothing in public."""
+    return len(asyncio.get_running_loop()._scheduled)  # type: ignore[attr-defined]

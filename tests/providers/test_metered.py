@@ -42,7 +42,7 @@ async def test_seconds_are_measured() -> None:
     await Metered(ScriptedClient({"say": "Hi", "delay": 0.05}), "m").complete(HELLO, log)
 
     [replied] = [event for event in log.events if isinstance(event, ModelReplied)]
-    assert 0.05 <= replied.seconds < 1
+    assert 0.05 <= replied.seconds < 30
 
 
 async def test_a_cost_that_the_provider_reports_is_believed() -> None:

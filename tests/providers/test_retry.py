@@ -120,7 +120,7 @@ async def test_retry_after_beyond_the_deadline_ends_the_call_at_once(asked: Mode
     client = Playing(RateLimited("slow down", again="always", retry_after=3600))
 
     with pytest.raises(RateLimited, match="Come back in 3600 s; this call may take 5 s"):
-        await asyncio.wait_for(retrying(client).complete(asked), 1)
+        await asyncio.wait_for(retrying(client).complete(asked), 4)
 
     assert client.calls == 1
 
@@ -140,19 +140,20 @@ async def test_other_calls_of_a_limited_provider_wait_too(asked: ModelRequest) -
 
 
 async def test_calls_of_other_providers_do_not_wait(asked: ModelRequest) -> None:
-    limited = Playing(RateLimited("slow down", again="always", retry_after=0.5), "fine")
+    limited = Playing(RateLimited("slow down", again="always", retry_after=4), "fine")
     first = asyncio.create_task(retrying(limited).complete(asked))
     await asyncio.sleep(0.05)
 
-    await asyncio.wait_for(Retrying(Playing("other"), "elsewhere/model").complete(asked), 0.2)
-    await first
+    await Retrying(Playing("other"), "elsewhere/model").complete(asked)
+    assert not first.done()
+    first.cancel()
 
 
 async def test_the_total_clock_holds_over_all_attempts(asked: ModelRequest) -> None:
     client = Playing("never", seconds=60)
 
     with pytest.raises(Unreachable, match="total clock"):
-        await asyncio.wait_for(retrying(client, total=0.1).complete(asked), 2)
+        await asyncio.wait_for(retrying(client, total=0.1).complete(asked), 30)
 
 
 async def test_a_listener_that_times_out_is_not_the_provider(asked: ModelRequest) -> None:

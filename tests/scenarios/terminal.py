@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import ioctl
@@ -16,7 +16,7 @@ from struct import pack
 from termios import TIOCSWINSZ
 from typing import Any
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 ROWS, COLUMNS = 24, 80
 _begun: list[subprocess.Popen[str]] = []
 
@@ -58,9 +58,13 @@ def ended(process: subprocess.Popen[str]) -> Ended:
 
 def wait_for(text: str, path: Path) -> None:
     """Until the file has the text."""
+    wait_until(lambda: path.exists() and text in path.read_text(encoding="utf-8"), f"{path} never got {text!r}")
+
+
+def wait_until(holds: Callable[[], bool], lacking: str = "it never did") -> None:
     ends = time.monotonic() + PATIENCE
-    while not (path.exists() and text in path.read_text(encoding="utf-8")):
-        assert time.monotonic() < ends, f"{path} never got {text!r}"
+    while not holds():
+        assert time.monotonic() < ends, lacking
         time.sleep(0.01)
 
 

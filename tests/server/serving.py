@@ -59,7 +59,7 @@ async def connected(address: str) -> AsyncIterator[tuple[asyncio.StreamReader, a
             await writer.wait_closed()
 
 
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     """Raises `TimeoutError` where it does not become true in time."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110

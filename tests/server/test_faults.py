@@ -27,7 +27,7 @@ ANSWERS = {
 """Faults of which there is something to make."""
 NAMES = [name for name, known in FAULTS.items() if "openai" in known.wires]
 CASES = [(name, path) for number, name in enumerate(NAMES) for path in ("/v1/messages", [*BODIES][1 + number % 2])]
-PATIENCE = 5.0
+PATIENCE = 30.0
 
 
 async def outcome(address: str, path: str, *, stream: bool) -> str:

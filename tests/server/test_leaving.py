@@ -23,9 +23,9 @@ def body_for(path: str, *, stream: bool) -> dict[str, Any]:
 
 
 async def left(upstream: FakeProvider, served: Served) -> None:
-    """Within a second the upstream request is closed, and nobody works on it any more."""
-    await until(lambda: bool(upstream.questions) and upstream.questions[-1].disconnected, 1)
-    await until(lambda: not served.admission.running, 1)
+    """The upstream request is closed, and nobody works on it any more."""
+    await until(lambda: bool(upstream.questions) and upstream.questions[-1].disconnected)
+    await until(lambda: not served.admission.running)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -28,7 +28,7 @@ async def test_clients_that_leave_and_upstreams_that_fail_leave_nothing_behind(f
     troubled(fakes.openai)
     async with serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address):
         outcomes = await load(address, range(300), 50)
-        await until(lambda: not served.admission.running and not fakes.openai.open_requests, 3)
+        await until(lambda: not served.admission.running and not fakes.openai.open_requests)
         assert served.current.running == 0
     assert await others() <= {"RequestHandler.start"}  # connections of the fake providers
 
@@ -49,7 +49,7 @@ async def test_two_thousand_requests_at_two_hundred_at_once(fakes: FakeProviders
         for begin in range(0, 2000, 500):
             outcomes += await load(server.address, range(begin, begin + 500), 200)
             sizes.append(resident(server.process.pid))
-        await until(lambda: not fakes.openai.open_requests, 3)
+        await until(lambda: not fakes.openai.open_requests)
         _, text = await fetched(server.address, "/metrics")
 
     print(f"\n{dict(outcomes)}; resident MB after each 500: {[f'{size:.1f}' for size in sizes]}")

@@ -107,7 +107,7 @@ def raw_answer(url: str, body: dict[str, Any]) -> bytes | str:
     address, _, path = url.removeprefix("http://").partition("/")
     host, _, port = address.partition(":")
     data = json.dumps(body).encode()
-    with socket.create_connection((host, int(port)), timeout=2) as connection:
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(f"POST /{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
         try:
             return connection.recv(100)

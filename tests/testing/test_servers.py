@@ -102,8 +102,8 @@ async def test_stopping_does_not_wait_for_those_who_wait(http: aiohttp.ClientSes
         waiting = asyncio.create_task(ask(http, fakes.openai))
         await asyncio.sleep(0.1)
         assert fakes.openai.open_requests == 1
-        begun = time.monotonic()
-    assert time.monotonic() - begun < 1
+        stopped = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() - stopped < 30
     with pytest.raises(aiohttp.ClientError):
         await waiting
 

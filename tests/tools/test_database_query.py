@@ -4,7 +4,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -148,9 +147,7 @@ async def test_nothing_is_written_by_any_road(
     ],
 )
 async def test_a_query_without_end_is_ended(reader: DatabaseQueryTool, called: Call, query: str) -> None:
-    started = time.perf_counter()
     assert "was ended after 1 s" in (await called(reader, query=query))["error"]
-    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -178,10 +175,8 @@ async def test_a_query_without_end_is_ended(reader: DatabaseQueryTool, called: C
 async def test_what_asks_for_too_much_or_for_nothing_is_told(
     reader: DatabaseQueryTool, called: Call, query: str
 ) -> None:
-    started = time.perf_counter()
     output = await called(reader, query=query)
     assert set(output) == {"error"}, str(output)[:200]
-    assert time.perf_counter() - started < 5
 
 
 def test_printf_reads_as_sqlite_has_it() -> None:
@@ -415,9 +410,7 @@ async def test_postgresql_ends_what_has_no_end(postgres: str, called: Call) -> N
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
         "SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 100000000) b",
     ):
-        started = time.perf_counter()
         assert "was ended after 0.5 s" in (await called(tool, query=query))["error"]
-        assert time.perf_counter() - started < 4
 
 
 @needs_postgres

@@ -5,7 +5,6 @@ import inspect
 import json
 import sys
 import threading
-import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
@@ -142,11 +141,9 @@ async def test_whatever_a_tool_raises_is_data(error: BaseException, said: str) -
 
 
 async def test_a_tool_that_never_returns_is_given_up() -> None:
-    started = time.perf_counter()
     assert await answer(lambda: asyncio.sleep(3600), timeout=0.1) == {
         "error": "it did not answer within 0.1 s and was given up"
     }
-    assert time.perf_counter() - started < 2
 
 
 async def test_a_tool_that_does_not_hear_its_cancellation_is_left_behind() -> None:
@@ -165,19 +162,27 @@ async def test_a_tool_that_does_not_hear_its_cancellation_is_left_behind() -> No
 
 
 async def test_a_blocking_tool_stops_nobody_else() -> None:
-    """A tool whose `execute` is no coroutine function runs in a thread."""
+    """A tool whose `execute` is no coroutine function runs in a thread: each of these waits for all others."""
 
     class Blocks(Does):
         def execute(self, parameters: dict[str, Any]) -> Any:
             return self.does()
 
-    release = threading.Event()
-    manager = manager_of(Blocks(release.wait, timeout=0.2))
-    started = time.perf_counter()
+    barrier = threading.Barrier(20)
+    manager = manager_of(Blocks(barrier.wait, timeout=30))
     results = await asyncio.gather(*(manager.run(call("it")) for _ in range(20)))
+    assert not any(result.is_error for result in results)
+
+
+async def test_a_blocking_tool_that_never_returns_is_given_up() -> None:
+    class Blocks(Does):
+        def execute(self, parameters: dict[str, Any]) -> Any:
+            return self.does()
+
+    release = threading.Event()
+    result = await manager_of(Blocks(release.wait, timeout=0.2)).run(call("it"))
     release.set()
-    assert time.perf_counter() - started < 2
-    assert all("did not answer within 0.2 s" in result.text for result in results)
+    assert "did not answer within 0.2 s" in result.text
 
 
 async def test_cancelling_a_call_cancels_its_tool() -> None:

@@ -59,7 +59,7 @@ def program(name: str, *args: str, **settings: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": (str(PROGRAMS / f"{name}.py"), *args), **settings}
 
 
-async def until(holds: Callable[[], bool], seconds: float = 5.0) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - it holds elsewhere
             await asyncio.sleep(0.01)

@@ -166,7 +166,7 @@ async def said(port: int, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             return await reader.read()
     except ConnectionError:
         return b""

@@ -26,14 +26,14 @@ asyncio.run(choose().run(Program("python", code, 60.0), Path(sys.argv[1])))
 
 
 async def _appears(path: Path) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while not os.path.exists(path):  # noqa: ASYNC240
         assert time.monotonic() < until, f"{path} did not appear"
         await asyncio.sleep(0.01)
 
 
 async def _gone(workspace: Path) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while survivors(workspace):
         assert time.monotonic() < until, survivors(workspace)
         await asyncio.sleep(0.02)
@@ -44,10 +44,9 @@ async def test_a_cancelled_run_leaves_nobody(run: Run, workspace: Path) -> None:
     task = asyncio.create_task(run(code, timeout=60))
     await _appears(workspace / "started")
     task.cancel()
-    started = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
-        await task
-    assert time.monotonic() - started < 5
+        async with asyncio.timeout(30):
+            await task
     assert survivors(workspace) == []
 
 

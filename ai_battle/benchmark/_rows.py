@@ -14,8 +14,11 @@ NOTHING_MORE = "{}"
 _OF_A_TASK = tuple(each.name for each in fields(Task))
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def loaded(text: str) -> Any:

@@ -64,11 +64,12 @@ def path_of(written: DatasetSettings, base: Path) -> Path:
 def _told(written: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
     """Each with its dataset; raises `ConfigError` for an id that comes twice."""
     seen: dict[str, int] = {}
+    about = {OF: name_of(written), BY: found.scorer}
     for number, task in enumerate(found.read(path), 1):
         if task.id in seen:
             raise ConfigError(f"{path.name}: the tasks {seen[task.id]} and {number} have the same id {task.id!r}")
         seen[task.id] = number
-        yield replace(task, extra={**task.extra, OF: name_of(written), AT: number, BY: found.scorer})
+        yield replace(task, extra={**task.extra, **about, AT: number})
 
 
 def _drawn(tasks: list[Task], written: DatasetSettings) -> list[Task]:

@@ -62,8 +62,8 @@ class Heard:
 
     def sample(self, key: Key, seconds: float, **rest: Any) -> Sample:
         """Seconds are those of the models: not those in a queue, but those of answers out of the cache."""
-        waited = sum(lane.waited for lane in self._lanes)
-        saved = sum(cached.saved_seconds for cached in self._cached)
+        waited = sum([lane.waited for lane in self._lanes])
+        saved = sum([cached.saved_seconds for cached in self._cached])
         return Sample(
             *key,
             usage=self._usage,

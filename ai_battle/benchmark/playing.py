@@ -130,16 +130,16 @@ class Player:
 
     async def _scored(self, key: Key, task: Task, answer: Answer, heard: Heard) -> Sample:
         score = await scored(self._scorers[task.extra[OF]], task, answer)
-        small = await self._part_score(task, heard.small, answer, score)
-        large = await self._part_score(task, heard.large, answer, score)
         heard.paid += score.cost_usd
-        said, scores = _shown(answer), {"small_score": small.value, "large_score": large.value}
-        return heard.sample(key, heard.seconds, answer=said, score=score, **scores)
+        scores = {
+            f"{part}_score": (await self._part_score(task, said, answer, score)).value
+            for part, said in (("small", heard.small), ("large", heard.large))
+            if said
+        }
+        return heard.sample(key, heard.seconds, answer=_shown(answer), score=score, **scores)
 
-    async def _part_score(self, task: Task, part: ModelResponse | None, answer: Answer, score: Score) -> Score:
+    async def _part_score(self, task: Task, part: ModelResponse, answer: Answer, score: Score) -> Score:
         """Answers that were not the last word are not worth the money of a judge."""
-        if part is None:
-            return Score(None)
         if (own := _of(part)) == answer:
             return score
         free = [each for each in self._scorers[task.extra[OF]] if not getattr(each, "costs", False)]
@@ -157,12 +157,15 @@ def _request(setting: Setting, task: Task, made_: Made) -> ModelRequest:
 
 
 def _of(response: ModelResponse) -> Answer:
-    on_the_way = [call for step in response.steps for call in step.tool_calls]
-    return Answer(response.text, (*on_the_way, *response.tool_calls))
+    return Answer(
+        response.text, tuple(call for said in (*response.steps, response.message) for call in said.tool_calls)
+    )
 
 
 def _shown(answer: Answer) -> str:
     """Calls are part of what was said."""
+    if not answer.calls:
+        return answer.text
     calls = "\n".join(f"{call.name}({dict(call.arguments)})" for call in answer.calls)
     return "\n".join(filter(None, (answer.text, calls)))
 

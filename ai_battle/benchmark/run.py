@@ -23,6 +23,8 @@ from .store import Store
 from .suite import Suite
 
 SUITE_FILE = "suite.yaml"
+SELDOM = 20
+"""How many times more objects may be made between two looks of the garbage collector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,18 @@ async def play(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
 
 @contextmanager
 def _frozen() -> Iterator[None]:
-    """What was made before lives longer than all samples: the collector need not look at it again and again."""
+    """What was made before lives longer than all samples: the collector need not look at it again and again.
+
+    What a sample leaves goes without it, so it looks less often.
+    """
     gc.collect()
     gc.freeze()
+    often, *others = gc.get_threshold()
+    gc.set_threshold(often * SELDOM, *others)
     try:
         yield
     finally:
+        gc.set_threshold(often, *others)
         gc.unfreeze()
 
 

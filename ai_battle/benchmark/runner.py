@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import inf
 from time import monotonic
 from typing import Literal
 
@@ -64,7 +65,8 @@ class Runner:
         self._executor = executor
         self._budget = budget
         self._hear = hear
-        self._done: asyncio.Queue[Sample | None] = asyncio.Queue()
+        self._done: list[Sample] = []
+        self._news = asyncio.Event()
         self._settled = asyncio.Event()
         self._reason = ""
         self._running = 0
@@ -72,12 +74,14 @@ class Runner:
         self._played = 0
         self._before = 0
         self._begun = 0.0
+        self._ends = inf
         self._paid_before = 0.0
 
     async def run(self, *, again: bool = False) -> Ended:
         """Raises `JournalError` when results can't be written; what runs then is given up."""
         finished = self._store.finished(with_failed=not again)
         self._before, self._begun = len(finished), monotonic()
+        self._ends = self._begun + (self._suite.said.limits.seconds or inf)
         self._paid_before = self._budget.spent = self._store.spent()
         try:
             await self._all(self._jobs(finished))
@@ -86,11 +90,13 @@ class Runner:
         return Ended("limit" if self._reason else "done", self._reason, self._progress())
 
     async def _all(self, jobs: Iterator[tuple[Key, Task]]) -> None:
-        async with asyncio.TaskGroup() as group:
-            writing = group.create_task(self._write())
-            await asyncio.wait([group.create_task(self._play(jobs)) for _ in range(self._suite.said.concurrency)])
-            self._done.put_nowait(None)
-            await writing
+        try:
+            async with asyncio.TaskGroup() as group:
+                writing = group.create_task(self._write())
+                await asyncio.wait([group.create_task(self._play(jobs)) for _ in range(self._suite.said.concurrency)])
+                writing.cancel()
+        finally:
+            self._write_down()
 
     def _jobs(self, finished: set[Key]) -> Iterator[tuple[Key, Task]]:
         """All settings answer a task before the next one comes, so that they can be compared whenever a run ends."""
@@ -111,7 +117,8 @@ class Runner:
                 self._running -= 1
             self._budget.settle(key.setting, amount, sample.spent_usd)
             self._settled.set()
-            self._done.put_nowait(sample)
+            self._done.append(sample)
+            self._news.set()
 
     async def _set_aside(self, key: Key) -> float | None:
         """Waits while samples that run hold money that they may not need; None when the limit is reached."""
@@ -132,25 +139,24 @@ class Runner:
         )
 
     def _out_of_time(self) -> bool:
-        most = self._suite.said.limits.seconds
-        if most is not None and monotonic() - self._begun >= most:
-            self._reason = f"the limit of {most:g} seconds"
+        if monotonic() >= self._ends:
+            self._reason = f"the limit of {self._suite.said.limits.seconds:g} seconds"
         return bool(self._reason)
 
     async def _write(self) -> None:
-        ended = False
-        while not ended:
-            gathered = [await self._done.get()]
-            if not self._done.empty() or self._running:
-                await asyncio.sleep(GATHERED)
-            while not self._done.empty():
-                gathered.append(self._done.get_nowait())
-            ended = None in gathered
-            if samples := [sample for sample in gathered if sample]:
-                self._store.add(samples)
-                self._played += len(samples)
-                self._failed += sum(bool(sample.error) for sample in samples)
-                self._hear(self._progress())
+        while await self._news.wait():
+            await asyncio.sleep(GATHERED)
+            self._news.clear()
+            self._write_down()
+
+    def _write_down(self) -> None:
+        if not self._done:
+            return
+        self._store.add(self._done)
+        self._played += len(self._done)
+        self._failed += sum(bool(sample.error) for sample in self._done)
+        self._done.clear()
+        self._hear(self._progress())
 
     def _progress(self) -> Progress:
         seconds, total = monotonic() - self._begun, self._suite.samples

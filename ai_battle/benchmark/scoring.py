@@ -72,7 +72,7 @@ async def scored(scorers: Sequence[Scorer], task: Task, answer: Answer) -> Score
         score = await scorer.score(task, answer)
         cost += score.cost_usd
         if score.value is not None:
-            return replace(score, cost_usd=cost)
+            return score if cost == score.cost_usd else replace(score, cost_usd=cost)
         reasons.append(score.why)
     return replace(UNSCORED, why="; ".join(reasons), cost_usd=cost)
 

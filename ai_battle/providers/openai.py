@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError
@@ -32,6 +32,10 @@ class Endpoint:
 
 
 _OPENAI = wire.Quirks(max_tokens="max_completion_tokens")
+_COMPATIBLE = wire.Quirks()  # most of those that OPENAI_BASE_URL leads to know only the older `max_tokens`
+_REASONS = re.compile(
+    r"(^|/)(o\d|gpt-(?!4o|4\.|4-|4$|3)\d)"
+)  # OpenAI's models that refuse it, wherever they are served
 _GROQ = wire.Quirks(max_tokens="max_completion_tokens", reasoning="reasoning", names=False)  # a name is a 400 there
 _REASONING = wire.Quirks(reasoning="reasoning")
 _TEMPLATE = wire.Quirks(reasoning="reasoning_content")  # goes to the model's template as it is, which reads this name
@@ -91,7 +95,10 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     place = _place(endpoint, model, url, settings)
     address = Address(endpoint, place.url, settings.headers, settings.deadlines.connect, row.start)
     transport = _transport(address, key, settings)
-    dialect = ChatCompletions(endpoint, model, _quirks(row, endpoint, settings), key, place.path)
+    quirks = _quirks(row, endpoint, settings)
+    if quirks is _OPENAI and endpoint == "openai" and not _is_openais(url, model):
+        quirks = _COMPATIBLE
+    dialect = ChatCompletions(endpoint, model, quirks, key, place.path)
     return HttpClient(transport, dialect, Limits(settings.deadlines, secrets_in(key, settings, url)))
 
 
@@ -133,6 +140,10 @@ def _row(endpoint: str, settings: Settings) -> Endpoint:
 def _quirks(row: Endpoint, endpoint: str, settings: Settings) -> wire.Quirks:
     version = _azure_version(settings) if endpoint == "azure" else ""
     return _OLD_AZURE if version and version < _AZURE_CAUGHT_UP else row.quirks
+
+
+def _is_openais(url: str, model: str) -> bool:
+    return (urlsplit(url).hostname or "").endswith("openai.com") or _REASONS.search(model) is not None
 
 
 def _place(endpoint: str, model: str, url: str, settings: Settings) -> _Place:

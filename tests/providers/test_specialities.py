@@ -172,7 +172,7 @@ async def test_azure_is_asked_for_a_deployment(azure: tuple[Azure, str], asked: 
 @pytest.mark.parametrize(
     ("endpoint", "limit", "reasoning", "named"),
     [
-        ("openai", "max_completion_tokens", None, True),
+        ("openai", "max_tokens", None, True),
         ("azure", "max_completion_tokens", None, True),
         ("openrouter", "max_tokens", "reasoning", True),
         ("groq", "max_completion_tokens", "reasoning", False),
@@ -197,6 +197,24 @@ async def test_each_endpoint_is_spoken_to_as_it_takes_it(
     assert body["messages"][1] == said | ({reasoning: "Hm."} if reasoning else {}) | name
     assert {field: body[field] for field in body if field.startswith("max_")} == {limit: 9}
     assert body["stream_options"] == {"include_usage": True}
+
+
+@pytest.mark.parametrize(
+    ("model", "limit"),
+    [
+        ("gpt-4o", "max_tokens"), ("gpt-4", "max_tokens"), ("gpt-4.1-mini", "max_tokens"), ("qwen3", "max_tokens"),
+        ("gpt-oss:20b", "max_tokens"), ("phi-o1", "max_tokens"),
+        ("gpt-5-mini", "max_completion_tokens"), ("openai/o3-mini", "max_completion_tokens"),
+    ],
+)  # fmt: skip
+async def test_where_others_serve_the_older_limit_is_meant_but_for_models_that_refuse_it(
+    azure: tuple[Azure, str], asked: ModelRequest, model: str, limit: str
+) -> None:
+    server, url = azure
+
+    await openai.create(model, base_url=url, api_key="k").complete(replace(asked, options={"max_tokens": 9}))
+
+    assert {name for name in server.bodies[0] if name.startswith("max_")} == {limit}
 
 
 async def test_an_older_azure_is_not_asked_for_what_it_does_not_know(

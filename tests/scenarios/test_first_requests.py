@@ -195,7 +195,7 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("wire", "fields"),
         [
-            ("openai", {"temperature": 0.8, "max_completion_tokens": 300, "top_p": 0.9, "seed": 7, "stop": ["END"]}),
+            ("openai", {"temperature": 0.8, "max_tokens": 300, "top_p": 0.9, "seed": 7, "stop": ["END"]}),
             ("anthropic", {"max_tokens": 300, "stop_sequences": ["END"]}),
             ("ollama", {"temperature": 0.8, "num_predict": 300, "top_p": 0.9, "seed": 7, "stop": ["END"]}),
             (

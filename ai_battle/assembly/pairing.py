@@ -7,7 +7,7 @@ from ..collaboration._helping import Spent
 from ..config.collaboration import HelperSettings
 from ..config.discussion import Discussion
 from ..tools.offering import Offering
-from ..tools.outfit import Outfit
+from ..tools.outfit import Outfit, User
 from . import pairs
 from .equipping import with_tools
 from .helpers import helper
@@ -34,10 +34,22 @@ class Workshop:
         """The model of a participant with the help that it gets; raises `ConfigError`."""
         alone = model.client
         for pair in placed:
-            recipe = Recipe.of(f"{name}/{pair.path[-1]}", model, pair.pair, self._model, self.around.base)
+            recipe = self._recipe(name, model, pair)
             client = recipe.client(self.spent.setdefault(name, Spent()))
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=Offering(model.client, alone))
+
+    def _recipe(self, name: str, model: Model, placed: Placed) -> Recipe:
+        """Without an outfit, which belongs to a run, nothing checks the answers."""
+        said, outfit = placed.pair, self.outfit
+        check = None
+        if said.check and outfit:
+            spec = self.said.models[name]
+            check = outfit.check(said.check, User(name, approval=spec.approval))
+        elif said.check:
+            said = said.model_copy(update={"check": None})
+        recipe = Recipe.of(f"{name}/{placed.path[-1]}", model, said, self._model, self.around.base)
+        return replace(recipe, check=check)
 
     def _model(self, voice: str, settings: HelperSettings) -> Model:
         settings = pairs.settings(settings, self.said)

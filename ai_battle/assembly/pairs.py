@@ -79,6 +79,7 @@ def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[P
     if not placed.helped:
         yield Problem((*placed.path, "primary"), _nobody(pair.primary, said))
     yield from _wrong_helpers(placed, said, around)
+    yield from _wrong_check(placed, said)
     try:
         strategies.check(pair)
     except ConfigError as error:
@@ -96,10 +97,24 @@ def _wrong_helpers(placed: Placed, said: Discussion, around: Surroundings) -> It
     for steps, helper in secondaries(pair):
         if _identity(helper.type, said, around) in own:
             yield Problem((*placed.path, *steps), f"{pair.primary!r} can't help itself; name another model")
+    if pair.judge and _identity(pair.judge.type, said, around) in own:
+        yield Problem((*placed.path, "judge"), f"{pair.primary!r} can't judge itself; name another model")
     for key, index in _beside(pair):
         if _identity(getattr(pair, key)[index].type, said, around) in own:
             words = f"{pair.primary!r} answers already; name another model (several answers of one are for vote)"
             yield Problem((*placed.path, key, index), words)
+
+
+def _wrong_check(placed: Placed, said: Discussion) -> Iterator[Problem]:
+    """A tool that is not there, as far as that is known: files and servers name theirs when they are started."""
+    check, tools = placed.pair.check, said.tools
+    if not check:
+        return
+    if not tools or not tools.enabled:
+        words = f"{check!r} is a tool, and discussion.tools has none; say 'tools: [{check}]' in the discussion"
+        yield Problem((*placed.path, "check"), words)
+    elif check not in (names := [one.name for one in tools.registry]) and not (tools.paths or tools.mcp.servers):
+        yield Problem((*placed.path, "check"), f"discussion.tools has no tool {check!r}{near(check, names)}")
 
 
 def _nobody(primary: str, said: Discussion) -> str:

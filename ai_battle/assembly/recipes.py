@@ -1,11 +1,13 @@
 """A model and those that help it, to be put together as often as one is needed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..collaboration._helping import Helping, HelpLimits, Spent
+from ..collaboration._examining import Check, Tested
+from ..collaboration._helping import Helping, HelpLimits, Look, Spent
+from ..collaboration._judging import Judge
 from ..collaboration._pool import Pool
 from ..collaboration._stuck.detector import StuckDetector
 from ..config.collaboration import Help, HelperSettings
@@ -32,6 +34,7 @@ class Recipe:
     helpers: Mapping[str, Model] = field(default_factory=dict)
     base: Path = field(default_factory=Path)
     detector: StuckDetector | None = None
+    check: Check | None = None
 
     @classmethod
     def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
@@ -64,15 +67,23 @@ class Recipe:
         return {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
 
     def _clients(self) -> dict[str, Any]:
-        judge = self._first("judge")
         several = {key: self._all(key) for key in ("models", "peers")}
-        found = {key: clients for key, clients in several.items() if clients}
-        return {**found, "judge": judge.client} if judge else found
+        return {key: clients for key, clients in several.items() if clients}
 
     def _terms(self, spent: Spent) -> dict[str, Any]:
         limits = HelpLimits(**self.help.limits.model_dump())
-        helping = Helping(self.help.helper_timeout, self.help.helper_sees, limits, spent=spent)
+        looks = tuple(self._looks())
+        helping = Helping(self.help.helper_timeout, self.help.helper_sees, limits, spent=spent, looks=looks)
         return {"helping": helping, "stuck_detector": self.detector or StuckDetector()}
+
+    def _looks(self) -> Iterator[Look]:
+        """What costs no tokens comes first, and may make the judge superfluous."""
+        if self.help.check:
+            if not self.check:
+                raise ConfigError(f"check names the tool {self.help.check!r}, and only discussions have tools.")
+            yield Tested(self.help.check, self.check)
+        if judge := self._first("judge"):
+            yield Judge(judge.client)
 
     def _secondary(self) -> ModelClient | None:
         helpers = self._all("secondary")

@@ -13,7 +13,7 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 
 STRATEGIES = "ai_battle.collaboration"
-JUDGING = ("threshold", "max_retries", "help_rate", "max_cost", "calibration")
+JUDGING = ("threshold", "max_retries", "help_rate", "max_cost", "calibration", "judge", "check")
 HELPING = ("helper_timeout", "helper_sees", "limits")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
 LIVE = ("stuck_detector", "helping", "standing", "base")
@@ -92,6 +92,8 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     for key in written(pair):
         if key not in known:
             raise Misused(key, f"{pair.strategy} has no such option{_owners(key)}", is_key=True)
+    if pair.judge and pair.helper_sees == "prompt":
+        raise Misused("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
     _check_options(pair, make)
 
 

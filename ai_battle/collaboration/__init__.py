@@ -5,18 +5,32 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
+    from ._examining import Tested
     from ._helping import Helping, HelpLimits, Spent
+    from ._judging import Judge
     from ._stuck.assessment import Assessment, Context
     from ._stuck.detector import StuckDetector
     from .rescue import ModelCollaborationProtocol
 
 _HOME = {
+    "_examining": ("Tested",),
     "_helping": ("HelpLimits", "Helping", "Spent"),
+    "_judging": ("Judge",),
     "_stuck.assessment": ("Assessment", "Context"),
     "_stuck.detector": ("StuckDetector",),
     "rescue": ("ModelCollaborationProtocol",),
 }
 
-__all__ = ["Assessment", "Context", "HelpLimits", "Helping", "ModelCollaborationProtocol", "Spent", "StuckDetector"]
+__all__ = [
+    "Assessment",
+    "Context",
+    "HelpLimits",
+    "Helping",
+    "Judge",
+    "ModelCollaborationProtocol",
+    "Spent",
+    "StuckDetector",
+    "Tested",
+]
 
 __getattr__ = names_of(__name__, _HOME)

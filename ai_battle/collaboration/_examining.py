@@ -1,14 +1,21 @@
 """Second looks at an answer, where the detector's word is not enough: what they bring counts among its signals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
+from ..core.borders import foreign_code
+from ..core.errors import ToolError
+from ..core.events import Emit
 from ..core.exchange import ModelRequest, ModelResponse
-from ._helping import Look, Turn
+from ..core.helping import AnswerChecked
+from ._helping import FAILURES, Found, Turn
 from ._stuck.assessment import Assessment
+from ._stuck.detector import asked
 
 Evidence = Mapping[str, float]
+Check = Callable[[str, str, Emit], Awaitable[tuple[AnswerChecked, str] | None]]
+"""From a prompt and an answer to what was found, and what the model may be shown of that."""
 
 
 class Judges(Protocol):
@@ -56,4 +63,23 @@ async def examined(
     return judged
 
 
-__all__ = ["Evidence", "Judges", "Look", "Weighs", "examined"]
+class Tested:
+    """A look by a tool, which costs no tokens; `check` is given the prompt and the answer.
+
+    It returns None where there is nothing to check, and raises `ToolError` where it can't be done.
+    """
+
+    outcomes = ({"check_fails": 1.0}, {"check_passes": 1.0}, {"program_fails": 1.0}, {"program_runs": 1.0})
+
+    def __init__(self, name: str, check: Check) -> None:
+        self.name = name
+        self.check = check
+
+    async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
+        try:
+            with foreign_code(f"The check by {self.name} failed", ToolError):
+                found = await self.check(asked(request.messages), response.text, turn.emit)
+        except FAILURES as error:
+            await turn.failed(str(error), self.name)
+            return None
+        return Found(*found) if found else None

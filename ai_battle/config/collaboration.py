@@ -76,7 +76,14 @@ class Help(Section):
     )
     models: Listed[Helper] = Field(default=(), description="Further models, for strategies with several.")
     peers: Listed[Helper] = Field(default=(), description="Models that answer beside the primary.")
-    judge: Helper | None = Field(default=None, description="Model that judges answers.")
+    judge: Helper | None = Field(
+        default=None, description="Model that says whether an answer is right, where that would change the decision."
+    )
+    check: Name | None = Field(
+        default=None,
+        description="Tool of discussion.tools that checks answers: it runs their code, or is a check of your own.",
+        examples=["code_execution"],
+    )
     samples: Attempts | None = Field(default=None, description="Answers drawn from one model.")
     max_loops: Attempts = Field(default=3, description="Rounds of the boost loop.")
     helper_timeout: Seconds | None = Field(default=None, description="Seconds that the helper has.")

@@ -14,6 +14,7 @@ from ..core.plugins import near
 from . import loading
 from .approval import Ask, Consent, Person
 from .base import Tool
+from .checking import ToolCheck
 from .client import ToolCapableClient
 from .formats.auto import Auto, Memory
 from .formats.dialects import dialect
@@ -84,10 +85,19 @@ class Outfit:
             known_as=knows.known_as,
             tool_format=said.tool_format,
         )
-        consent = Consent(user.name, (said.approval, user.approval), self._person)
+        consent = self._consent(user)
         client = ToolCapableClient(way, ToolManager(registry), self._limits, budget=self.budget, consent=consent)
         self._clients[user.name] = client
         return client
+
+    def check(self, tool: str, user: User) -> ToolCheck:
+        """A tool that checks answers of `user`, who need not be offered it."""
+        registry = ToolRegistry()
+        self._users.append((registry, replace(user, only=(tool,))))
+        return ToolCheck(tool, ToolManager(registry), self._limits, self.budget, self._consent(user))
+
+    def _consent(self, user: User) -> Consent:
+        return Consent(user.name, (self._settings.approval, user.approval), self._person)
 
     def offered(self, name: str) -> tuple[ToolSpec, ...]:
         """The tools that a participant is offered now."""

@@ -53,7 +53,17 @@ OTHER = {"secondary": SCRIPTED}
         ({"primary": "Ada"}, ".secondary: is missing: rescue needs the model that helps"),
         ({"primary": "Ada", "samples": 3, **OTHER}, ".samples: rescue has no such option; it is one of vote"),
         ({"primary": "Ada", "max_loops": 3, **OTHER}, ".max_loops: rescue has no such option; it is one of boost"),
-        ({"primary": "Ada", "judge": "Bob", **OTHER}, ".judge: rescue has no such option; no strategy that comes with"),
+        (
+            {"primary": "Ada", "strategy": "minion", "judge": "Bob", **OTHER},
+            ".judge: minion has no such option; it is one of cascade, council, critique",
+        ),
+        ({"primary": "Ada", "judge": "ollama-phi4", **OTHER}, ".judge: 'Ada' can't judge itself; name another model"),
+        (
+            {"primary": "Ada", "judge": "Bob", "helper_sees": "prompt", **OTHER},
+            ".helper_sees: is prompt, and a judge reads the attempt; say attempt or history",
+        ),
+        ({"primary": "Ada", "judge": "Me", **OTHER}, ".judge: 'Me' is a person; name a model"),
+        ({"primary": "Ada", "check": "code_execution", **OTHER}, ".check: 'code_execution' is a tool, and discussion"),
         ({"primary": "Ada", "strategy": "peer", "peers": ["ollama-phi4"]}, ".peers[0]: 'Ada' answers already"),
         ({"primary": "Ada", "strategy": "cascade", "models": ["Bob", "Ada"]}, ".models[1]: 'Ada' answers already"),
         ({"primary": "Ada", "options": {"patience": 3}, **OTHER}, ".options: rescue has no option 'patience'"),

@@ -5,10 +5,10 @@ import json
 import re
 import warnings
 
+from ....signals.code_blocks import code_blocks
 from ..case import Case
 
 LONGEST = 20_000
-_BLOCK = re.compile(r"```[ \t]*([A-Za-z+#]{0,15})[^\n]{0,80}\n([\s\S]*?)(?:```|\Z)")
 _WANTED = re.compile(
     r"\b(?:write|implement|create|develop|complete|fix|refactor)\b[^.?!\n]{0,80}\b(?:function|program|script|code|class|method|query|algorithm)\b",
     re.IGNORECASE,
@@ -17,8 +17,8 @@ _STARTS = re.compile(r"^(?:def|class|import|from|async def|@\w+)\b", re.MULTILIN
 
 
 def check(case: Case) -> dict[str, float]:
-    blocks = [(language.lower(), code) for language, code in _BLOCK.findall(case.text)]
-    python = [code for language, code in blocks if language in ("python", "py", "python3")]
+    blocks = code_blocks(case.text)
+    python = [code for language, code in blocks if language == "python"]
     return {
         "code_does_not_parse": float(any(not parses(code) for code in python)),
         "no_code": float(bool(_WANTED.search(case.prompt)) and not blocks and not _STARTS.search(case.text)),

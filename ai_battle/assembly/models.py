@@ -1,7 +1,8 @@
 """A model type to a client that answers, with retries, metered."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 from ..config.collaboration import HelperSettings
@@ -25,22 +26,36 @@ REFUSE_NOTHING = ("scripted", "replay")
 Speaking: TypeAlias = ParticipantSettings | HelperSettings
 
 
+def _unknown() -> None:
+    """What nobody says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """A participant's model, ready to answer.
 
-    `options` go with each request, `window` is its context in tokens, `price` is None where nobody knows it;
-    `helper` is the large one that helps it.
+    `options` go with each request; `helper` is the large one that helps it. What it costs and how much it holds is
+    looked up when it is asked for, as loading the list of prices takes a while.
     """
 
     name: ModelName
     client: ModelClient
     options: Mapping[str, Any]
-    window: int | None = None
-    price: Price | None = None
+    find_price: Callable[[], Price | None] = field(default=_unknown, repr=False)
+    find_window: Callable[[], int | None] = field(default=_unknown, repr=False)
     local: bool = False
     endpoint: str = ""
     helper: "Model | None" = None
+
+    @property
+    def price(self) -> Price | None:
+        """None where nobody knows it."""
+        return self.find_price()
+
+    @property
+    def window(self) -> int | None:
+        """Its context in tokens."""
+        return self.find_window()
 
 
 def create_client(type: str, *, patience: Patience = PATIENT, **settings: Any) -> ModelClient:  # noqa: A002
@@ -68,7 +83,7 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
         return _replayed(name, around.tape)
     client = _provider_client(name, settings, around)
     address = getattr(client, "endpoint", "")
-    cost = price(name, around.prices, address)
+    cost = cache(partial(price, name, around.prices, address))
     local = is_local(name.provider, name.model, address)
     if name.provider not in REFUSE_NOTHING:
         client = Adapting(client, address or name.provider, name.model)
@@ -76,8 +91,8 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
     client = Retrying(client, str(name), patience.retries, patience.seconds)
     if around.recorder:
         client = Recording(client, around.recorder, str(name))
-    window = context_window(name, around.context_windows, address)
-    return Model(name, Metered(client, str(name), cost), name.options, window, cost, local, address)
+    window = cache(partial(context_window, name, around.context_windows, address))
+    return Model(name, Metered(client, str(name), cost), name.options, cost, window, local, address)
 
 
 def _require_recorded(name: ModelName, tape: Tape) -> None:
@@ -87,7 +102,7 @@ def _require_recorded(name: ModelName, tape: Tape) -> None:
 
 def _replayed(name: ModelName, tape: Tape) -> Model:
     client = Metered(ReplayClient(tape, str(name)), str(name), FREE)
-    return Model(name, client, name.options, price=FREE, local=True)
+    return Model(name, client, name.options, lambda: FREE, local=True)
 
 
 def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:

@@ -75,7 +75,7 @@ class Shelf:
         role = settings.type.removeprefix(RECORDED)
         name = ModelName("recorded", role, spelled=settings.type)
         cost = price(name, self._surroundings.prices)
-        return Model(name, Metered(RecordedClient(task, role), str(name), cost), {}, price=cost, local=True)
+        return Model(name, Metered(RecordedClient(task, role), str(name), cost), {}, lambda: cost, local=True)
 
 
 def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> Made:

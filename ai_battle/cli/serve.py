@@ -3,6 +3,8 @@
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -22,25 +24,28 @@ def command(config: str, host: str | None, port: int | None, trust: bool) -> Non
     CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL say what
     answers to names with opus, sonnet and haiku. Each request is a line of JSON on stderr (LOG_LEVEL).
     """
-    import asyncio
+    with _no_garbage():
+        import asyncio
 
-    from ai_battle.server.running import Told, serve
+        from ai_battle.server.running import Told, serve
 
-    from ._trust import require_trust_in
+        from ._trust import require_trust_in
 
-    over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
-    told = Told(config, os.environ, over, partial(require_trust_in, given=trust))
-    plan = told.plan()
+        over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+        told = Told(config, os.environ, over, partial(require_trust_in, given=trust))
+        plan = told.plan()
     told = replace(told, trust=partial(require_trust_in, given=trust, ask=False))  # nobody is asked while it serves
-    _settle()
     asyncio.run(serve(told, plan, partial(click.echo, err=True), _write))
 
 
-def _settle() -> None:
-    """What is there at the beginning stays: the garbage collector need not look through it every few requests."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """What is loaded at the beginning stays: nobody need look for what could go."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _write(line: bytes) -> None:

@@ -1,6 +1,8 @@
 """Measures what each answer took: seconds, tokens and dollars."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from time import perf_counter
 
 from ..core.client import ModelClient
@@ -18,12 +20,15 @@ class Metered(ModelClient):
     """Completes the usage of each answer and tells it once as `ModelReplied`.
 
     Tokens that the provider does not report are estimated, with the characters per token of what it reported before.
+    A `price` that has to be looked up is so when the first answer is there.
     """
 
-    def __init__(self, client: ModelClient, model: str, price: Price | None = None) -> None:
+    def __init__(
+        self, client: ModelClient, model: str, price: Price | Callable[[], Price | None] | None = None
+    ) -> None:
         self.client = client
         self.model = model
-        self.price = price
+        self._price = price
         self._characters = 0
         self._tokens = 0
 
@@ -49,6 +54,10 @@ class Metered(ModelClient):
 
     async def aclose(self) -> None:
         await self.client.aclose()
+
+    @cached_property
+    def price(self) -> Price | None:
+        return self._price() if callable(self._price) else self._price
 
     @property
     def characters_per_token(self) -> float:

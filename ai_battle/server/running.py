@@ -23,6 +23,7 @@ from .door import Door
 from .logging import RequestLog, Write, level_of
 from .plans import Plans
 from .served import Generation, Served
+from .settling import settle
 from .signalled import Signalled
 from .tracing import Tracing, set_up
 
@@ -178,6 +179,7 @@ async def serve(told: Told, plan: Plan, say: Say, write: Write) -> None:
         for line in described(plan, address):
             say(line)
         watching = asyncio.create_task(_watch(told, signalled.again, lambda: _reload(told, served, say)))
+        await asyncio.to_thread(settle, plan.generation.models)
         await signalled.over.wait()
         signalled.forget()
         say("Ending: no new requests; answers that run are finished, unless you say it again.")

@@ -18,6 +18,7 @@ _CALLISH = re.compile(
 )
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
+_NESTED = re.compile(r"\([A-Za-z_][\w.]*[(\[{]")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z")
 _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
@@ -38,6 +39,8 @@ def _before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int, boo
 
 def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
     """`name(...)` where the name is an offered tool's; placeholders and other prose in the parentheses make it none."""
+    if _NESTED.match(source.text, at):
+        return None
     name, start, defined = _before(source.text, at, _CALLED_BACKWARDS)
     tool = tools.known(name.lstrip(".-/:"))
     if tool is None or defined:
@@ -140,7 +143,9 @@ def _not_a_value(source: Source, at: int, error: Unreadable, tools: Offered) -> 
     if _CALLISH.match(source.text, at):
         return broken_value(source, at, error, tools)
     piece = _prose(source, at, at, error)
-    return Piece(at, at + 1, cut=piece.cut) if source.may_look_again(piece.end - at) else piece
+    if source.may_look_again(piece.end - at):
+        piece.end = at + 1
+    return piece
 
 
 def _prose(source: Source, start: int, at: int, error: Unreadable) -> Piece:

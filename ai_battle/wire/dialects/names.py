@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ai_battle.core.exchange import ToolSpec
@@ -76,6 +77,7 @@ def _named(tool: Offer) -> tuple[str, Mapping[str, Any]]:
     return str(tool.get("name", "")), schema if isinstance(schema, Mapping) else _NOTHING
 
 
+@lru_cache(maxsize=1_000)
 def _fold(name: str) -> str:
     return _FOLDED.sub("_", name.lower()).strip("_")
 

@@ -8,10 +8,10 @@ from ai_battle.core.messages import ToolCall
 
 from .names import Offered
 from .quoting import QUOTE
-from .tolerant import Unreadable, read_value, read_word, skip_space
+from .tolerant import CONSTANT, Unreadable, read_value, read_word, skip_space
 
-_KEYWORD = re.compile(r"\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_](?:[\w\-]|\\_)*)(?P=quote)\s*(?:=(?!=)|:(?!/))\s*")
-_PLACEHOLDER = re.compile(r"[A-Za-z_.\s]")
+_KEYWORD = re.compile(r"\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_][\w\-]*(?:\\_[\w\-]*)*)(?P=quote)\s*(?:=(?!=)|:(?!/))\s*")
+_PLACEHOLDER = re.compile(rf"(?!{QUOTE.pattern}|{CONSTANT.pattern})[A-Za-z_.\s]")
 
 
 def read_call(text: str, name: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
@@ -34,16 +34,12 @@ def _argument(text: str, at: int, positional: list[Any], keywords: dict[str, Any
         keywords[key], end = read_value(text, found.end())
         return end
     stars = 2 if text.startswith("**", at) else 0
-    if not stars and _PLACEHOLDER.match(text[at]) and not (QUOTE.match(text, at) or _is_constant(text, at)):
+    if not stars and _PLACEHOLDER.match(text, at):
+        read_word(text, at)
         raise Unreadable(at)
     value, end = read_value(text, at + stars)
     positional.append(value)
     return end
-
-
-def _is_constant(text: str, at: int) -> bool:
-    value, _ = read_word(text, at)
-    return not isinstance(value, str)
 
 
 def _arguments(

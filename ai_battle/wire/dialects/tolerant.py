@@ -9,9 +9,8 @@ from .quoting import QUOTE, read_string
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}+\*/)*")
 _SOLID = frozenset(map(chr, range(0x21, 0x7F))) - {"/", "#"}
-_SIMPLE = re.compile(r"[^\W\d][\w.$\-]*")
 _KEY = re.compile(r"[\w$][\w.$\-]*")
-_ENTRY = re.compile(r"\"([^\"\\]*)\"\s*[:=]")
+_ENTRY = re.compile(r"(?:\"([^\"\\]*)\"|([A-Za-z_$][\w.$\-]*))\s*[:=]\s*")
 _WORDS = re.compile(r"[\w.\-/@%+$\\]+(?: [\w.\-/@%+$\\]+)*")
 _CONSTANTS = {
     "true": True,
@@ -25,6 +24,8 @@ _CONSTANTS = {
     "TRUE": True,
     "FALSE": False,
 }
+_NUMERAL = frozenset("+-.0123456789")
+CONSTANT = re.compile(rf"({'|'.join(_CONSTANTS)})(?![\w.$\-])")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 # Where the block or the element around a value ends, the value has ended too, though a bracket may be missing.
 _END_AROUND = re.compile(
@@ -65,7 +66,7 @@ def read_value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
         return _object(text, at + 1, depth + 1) if char == "{" else _array(text, at, depth + 1)
     if QUOTE.match(text, at):
         return _string(text, at)
-    if found := number_at(text, at):
+    if char in _NUMERAL and (found := number_at(text, at)):
         return found
     return read_word(text, at)
 
@@ -79,15 +80,14 @@ def _string(text: str, at: int) -> tuple[str, int]:
 
 def read_word(text: str, at: int) -> tuple[Any, int]:
     """A constant, or a word that somebody forgot to quote."""
-    found = _SIMPLE.match(text, at)
-    if found and found.group() in _CONSTANTS:
-        return _CONSTANTS[found.group()], found.end()
-    if (words := _WORDS.match(text, at)) and words.group().strip("."):
+    if found := CONSTANT.match(text, at):
+        return _CONSTANTS[found[1]], found.end()
+    if (words := _WORDS.match(text, at)) and words[0].strip("."):
         end = words.end()
         if end >= len(text):
             raise Unreadable(end, cut=True)
         if text[end] in ",)]}\n;":
-            return words.group().replace("\\_", "_"), end
+            return words[0].replace("\\_", "_"), end
     raise Unreadable(at)
 
 
@@ -97,7 +97,7 @@ def _object(text: str, at: int, depth: int) -> tuple[Any, int]:
     members: list[Any] = []
     while not _ends(text, at := _next(text, at), "}"):
         if entry := _ENTRY.match(text, at):
-            items[entry[1]], at = read_value(text, entry.end(), depth)
+            items[entry[entry.lastindex or 1]], at = read_value(text, entry.end(), depth)
             continue
         key, at = _key(text, at, depth)
         at = skip_space(text, at)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ai_battle.collaboration._stuck.calibrating import Report, Target
 
-WIDTH = 40
+WIDTH = 24
 SHARE = click.FloatRange(0, 1)
 
 
@@ -34,20 +34,31 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
     """
     from pathlib import Path
 
-    from ai_battle.collaboration._stuck.calibrating import calibrate
-    from ai_battle.collaboration._stuck.own_answers import read_answers
-
     target = _target(**targets)
-    answers = read_answers(Path(data))
-    found = calibrate(answers, target)
+    found, answers = _calibrated(Path(data), target)
     if out:
         _write(Path(out), json.dumps(found.calibration.as_json(), indent=2) + "\n")
     if report:
-        _write(Path(report), _page(found, target))
+        from ai_battle.reporting.calibration import page
+
+        _write(Path(report), page(found, target, answers, out))
     if as_json:
-        click.echo(json.dumps(_document(found, len(answers)), indent=2))
+        click.echo(json.dumps(_document(found, target, answers), indent=2))
     else:
-        _show(found, len(answers), target, out)
+        _show(found, target, answers, out)
+
+
+def _calibrated(path: "Path", target: "Target") -> "tuple[Report, int]":
+    """The calibration, and how many answers there were; what is wrong with them is told with their file."""
+    from ai_battle.collaboration._stuck.calibrating import calibrate
+    from ai_battle.collaboration._stuck.own_answers import read_answers
+    from ai_battle.core.errors import ConfigError
+
+    answers = read_answers(path)
+    try:
+        return calibrate(answers, target), len(answers)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def _target(
@@ -66,18 +77,9 @@ def _target(
     if len(given) != 1:
         raise ConfigError("Say one target: --target-help-rate, --target-quality, --target-pgr or --max-cost.")
     (kind, value), *_ = given
+    if kind == "max_cost" and not helper_price:
+        raise ConfigError("--max-cost needs the price of one answer of the helper: say --helper-price DOLLARS.")
     return Target(kind, value, own_price, helper_price)  # type: ignore[arg-type]
-
-
-def _words(target: "Target") -> str:
-    names = {"help_rate": "a help rate of", "quality": "a quality of", "pgr": "a share of the advantage of"}
-    return f"at most ${target.value:g}" if target.kind == "max_cost" else f"{names[target.kind]} {target.value:g}"
-
-
-def _page(found: "Report", target: "Target") -> str:
-    from ai_battle.reporting.calibration import page
-
-    return page(found, f"For {_words(target)}")
 
 
 def _write(path: "Path", text: str) -> None:
@@ -86,37 +88,38 @@ def _write(path: "Path", text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _document(found: "Report", answers: int) -> dict[str, Any]:
+def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from ai_battle.reporting.calibration_words import likely, recommended
+
+    point = likely(found)
     return {
         "answers": answers,
         "labels": found.labels,
         "refit": found.refit,
         "recommended": found.helps,
         "note": found.note,
+        "said": [*recommended(found, target)],
+        "likely": asdict(point) if point else None,
         "calibration": found.calibration.as_json(),
         "curve": [asdict(point) for point in found.curve],
     }
 
 
-def _show(found: "Report", answers: int, target: "Target", out: str | None) -> None:
-    labels = f"{found.labels} with labels" if found.labels else "without labels"
-    click.echo(f"{answers} answers, {labels}{', weights fitted to them' if found.refit else ''}.")
+def _show(found: "Report", target: "Target", answers: int, out: str | None) -> None:
+    from textwrap import fill, indent
+
+    from ai_battle.reporting.calibration_words import COLUMNS, data, fragment, recommended
+
+    click.echo(data(found, answers))
     if found.curve:
         _show_curve(found)
-    if not found.helps:
-        click.echo(f"\n{found.note}")
-        return
-    made = found.calibration
-    click.echo(f"\nFor {_words(target)}: {made.help_rate:.1%} of the answers get help (± {made.error:.1%}).")
-    click.echo("\nIn a pair of discussion.collaboration.pairs:\n")
-    click.echo(f"  calibration: {out or _inline(found)}")
-
-
-def _inline(found: "Report") -> str:
-    kept = found.calibration.as_json()
-    return json.dumps({key: value for key, value in kept.items() if value or key == "cut"})
+    click.echo()
+    for sentence in recommended(found, target):
+        click.echo(fill(sentence, COLUMNS, subsequent_indent="  "))
+    if found.helps:
+        click.echo(f"\nIn a pair of discussion.collaboration.pairs:\n\n{indent(fragment(found, out), '  ')}")
 
 
 def _show_curve(found: "Report") -> None:
@@ -125,15 +128,18 @@ def _show_curve(found: "Report") -> None:
     drawn = {line.name: line.quality for line in lines(found)}
     low = min(min(line) for line in drawn.values())
     high = max(max(line) for line in drawn.values())
+    nearest = round(found.calibration.help_rate * SHARES / 2) * 2 if found.helps else -1
     click.echo(f"\n  help  quality  95 % interval   {'random':>6} {'length':>6} {'oracle':>6}")
     for place, point in enumerate(found.curve):
         if place % 2:
             continue
         share = round(point.help_rate * SHARES)
         others = " ".join(f"{drawn[name][share]:6.3f}" for name in ("random", "length", "oracle"))
-        filled = round(WIDTH * (point.quality - low) / ((high - low) or 1))
-        bar = "█" * filled
-        click.echo(
-            f"  {point.help_rate:4.0%}   {point.quality:.3f}  {point.low:.3f} … {point.high:.3f}   {others}  {bar}"
+        bar = "█" * round(WIDTH * (point.quality - low) / ((high - low) or 1))
+        span = f"{point.low:.3f} … {point.high:.3f}"
+        row = (
+            f"{'▸' if place == nearest else ' '}{point.help_rate:5.0%}   {point.quality:.3f}  {span}   {others}  {bar}"
         )
-    click.echo(f"  never {drawn['never'][0]:.3f}, always {drawn['always'][0]:.3f}")
+        click.echo(row.rstrip())
+    marked = "; ▸ is nearest to what is recommended" if found.helps else ""
+    click.echo(f"  never {drawn['never'][0]:.3f}, always {drawn['always'][0]:.3f}{marked}")

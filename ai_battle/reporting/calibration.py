@@ -3,12 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..collaboration._stuck.calibrating import Report
+from ..collaboration._stuck.calibrating import Report, Target
 from ..collaboration.measures import curve, mean
-from ._markup import Html, tag
+from . import calibration_words as words
+from ._markup import Html, joined, tag
 
 SHARES = 20
 LETTERS = 14
+TOP, HEIGHT = 32, 290
+CAPTION = (
+    "detector: those with the highest expected gain get help first; its 95 % interval is shaded. "
+    "length: the longest answers first. oracle: those first that help makes right. random: any."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,46 +38,53 @@ def lines(report: Report) -> tuple[Line, ...]:
     return (*drawn, Line("random", random), _level("never", low), _level("always", high))
 
 
-def chart(report: Report, rate: float) -> Html:
+def chart(report: Report) -> Html:
     """The curve as a picture, with the recommended share of help marked."""
     found = lines(report)
-    if not found:
-        return Html("")
-    values = [value for line in found for value in line.quality] + [p.low for p in report.curve]
-    frame = _Frame(min(values), max(values))
+    frame = _Frame(
+        [value for line in found for value in line.quality] + [v for p in report.curve for v in (p.low, p.high)]
+    )
     band = tag("polygon", points=frame.band(report), class_="band")
     drawn = (tag("polyline", points=frame.points(line.quality), class_=f"line {line.name}") for line in found)
     names = (tag("text", line.name, x=648, y=y, class_=line.name) for line, y in frame.beside(found))
-    mark = tag("line", x1=frame.x(rate), x2=frame.x(rate), y1=10, y2=310, class_="mark")
-    return tag("svg", band, *drawn, *names, mark, *frame.axes(), viewBox="0 0 720 350", role="img")
+    mark = frame.mark(report.calibration.help_rate) if report.helps else ""
+    label = "Quality against the share of answers that get help"
+    parts = (*frame.axes(), band, *drawn, *names, mark)
+    return tag("svg", *parts, viewBox="0 0 720 370", role="img", aria_label=label)
 
 
-def page(report: Report, target: str) -> Html:
-    """One self-contained page."""
+def page(report: Report, target: Target, answers: int, path: str | None = None) -> Html:
+    """One self-contained page; `path` is that of the calibration, which a pair then names."""
     head = tag("head", Html('<meta charset="utf-8">'), tag("title", "Calibration"), Html(f"<style>{STYLE}</style>"))
-    rate = report.calibration.help_rate
-    said = tag("p", f"{target}: {rate:.1%} of the answers get help (± {report.calibration.error:.1%}).")
-    note = tag("p", report.note) if report.note else Html("")
+    said = (tag("p", sentence) for sentence in (words.data(report, answers), *words.recommended(report, target)))
+    pair = joined(tag("p", "In a pair of discussion.collaboration.pairs:"), tag("pre", words.fragment(report, path)))
+    shown = joined(*said, pair if report.helps else "", _curve(report))
+    return Html(f"<!doctype html>\n{tag('html', head, tag('body', tag('h1', 'Calibration'), shown), lang='en')}\n")
+
+
+def _curve(report: Report) -> Html:
+    """The picture and its figures; nothing without labels."""
+    if not report.curve:
+        return tag("p", "Without labels there is no curve of quality.")
     heads = tag("tr", *(tag("th", name) for name in ("share of help", "quality", "95 % interval")))
     rows = (
         tag("tr", *(tag("td", f) for f in (f"{p.help_rate:.0%}", f"{p.quality:.3f}", f"{p.low:.3f} to {p.high:.3f}")))
         for p in report.curve
     )
-    body = tag("body", tag("h1", "Calibration"), said, note, chart(report, rate), tag("table", heads, *rows))
-    return Html(f"<!doctype html>\n{tag('html', head, body, lang='en')}\n")
+    return joined(chart(report), tag("p", CAPTION, class_="caption"), tag("table", heads, *rows))
 
 
 class _Frame:
     """Where a share and a quality lie in the picture."""
 
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.span = low, max(high - low, 0.01)
+    def __init__(self, values: Sequence[float]) -> None:
+        self.low, self.span = min(values), max(max(values) - min(values), 0.01)
 
     def x(self, share: float) -> float:
         return round(60 + 580 * share, 1)
 
     def y(self, quality: float) -> float:
-        return round(310 - 290 * (quality - self.low) / self.span, 1)
+        return round(TOP + HEIGHT * (1 - (quality - self.low) / self.span), 1)
 
     def points(self, quality: Sequence[float]) -> str:
         return " ".join(f"{self.x(n / (len(quality) - 1))},{self.y(value)}" for n, value in enumerate(quality))
@@ -88,12 +101,25 @@ class _Frame:
             free = max(self.y(line.quality[-3]), free + LETTERS)
             yield line, free
 
+    def mark(self, share: float) -> Html:
+        """A line at the recommended share, with its name where there is room for it."""
+        x = self.x(share)
+        line = tag("line", x1=x, x2=x, y1=TOP, y2=TOP + HEIGHT, class_="mark")
+        name = f"recommended: {share:.1%}"
+        side = ("start", 4) if share < 0.75 else ("end", -4)
+        return joined(line, tag("text", name, x=x + side[1], y=TOP - 6, text_anchor=side[0], class_="mark"))
+
     def axes(self) -> Iterator[Html]:
+        bottom = TOP + HEIGHT
         for part in range(0, 101, 20):
-            yield tag("text", f"{part} %", x=self.x(part / 100), y=332, text_anchor="middle")
+            yield tag("text", f"{part} %", x=self.x(part / 100), y=bottom + 18, text_anchor="middle")
         for step in range(5):
             quality = self.low + self.span * step / 4
-            yield tag("text", f"{quality:.2f}", x=52, y=self.y(quality) + 4, text_anchor="end")
+            y = self.y(quality)
+            yield tag("line", x1=60, x2=640, y1=y, y2=y, class_="grid")
+            yield tag("text", f"{quality:.2f}", x=52, y=y + 4, text_anchor="end")
+        yield tag("text", "share of answers that get help", x=350, y=bottom + 40, text_anchor="middle")
+        yield tag("text", "quality", x=52, y=TOP - 12, text_anchor="end")
 
 
 def _level(name: str, quality: float) -> Line:
@@ -112,6 +138,9 @@ STYLE = (
     ".detector{stroke:#0a58ca}text.detector{fill:#0a58ca;stroke:none}.oracle{stroke:#198754}"
     "text.oracle{fill:#198754;stroke:none}.length{stroke:#fd7e14}text.length{fill:#b35a00;stroke:none}"
     ".random,.never,.always{stroke-dasharray:4 4}.band{fill:#0a58ca;opacity:.12}"
-    ".mark{stroke:#d00;stroke-dasharray:2 3}"
-    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#111}text{fill:#ccc}td,th{border-color:#333}}"
+    ".mark{stroke:#d00;stroke-dasharray:2 3}text.mark{fill:#d00;stroke:none}.grid{stroke:#ddd}.caption{color:#666}"
+    "pre{background:#f4f4f4;padding:.6rem;overflow-x:auto;font-size:13px}"
+    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#111}text{fill:#ccc}td,th{border-color:#333}"
+    ".grid{stroke:#333}.caption{color:#aaa}pre{background:#222}text.detector{fill:#6ea8fe}text.mark{fill:#f66}"
+    "text.oracle{fill:#4ec07f}text.length{fill:#fd9843}}"
 )

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 
 from ai_battle.cli import _exit_code
-from ai_battle.cli.calibrate import _inline
-from ai_battle.collaboration._stuck.calibrating import Report
-from ai_battle.collaboration._stuck.calibration import Calibration
 
 RIGHT = "There are 7 trays of 24 rolls, so 7 * 24 = 168 rolls. The answer is 168."
 WRONG = "There are 7 trays of 24 rolls, so 7 * 24 = 158 rolls. The answer is 158."
@@ -140,5 +137,18 @@ def test_dollars_need_the_price_of_an_answer(data: Any, capsys: pytest.CaptureFi
     assert "0.0% of the answers" in capsys.readouterr().out
 
 
-def test_a_cut_of_nothing_is_printed_as_well() -> None:
-    assert json.loads(_inline(Report(Calibration(0.0), labels=0, refit=False))) == {"cut": 0.0}
+def test_what_is_printed_fits_a_terminal_and_marks_what_is_recommended(
+    data: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _exit_code(["calibrate", data([row(n) for n in range(90)]), "--target-quality", "0.9"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line[:6] for line in lines if line.startswith("▸")] == ["▸  30%"]
+
+
+def test_what_is_wrong_with_the_answers_is_told_with_their_file(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = data([row(n) for n in range(10)])
+
+    assert _exit_code(["calibrate", path, "--target-quality", "0.9"]) == 2
+    assert f"{path}: 10 answers with labels are too few" in capsys.readouterr().err

@@ -238,14 +238,17 @@ def _sample(answer: Answer) -> Sample:
 def _check(answers: Sequence[Answer], labelled: Sequence[Answer]) -> None:
     if not labelled:
         raise ConfigError(
-            f"None of the {len(answers)} answers says whether it and the helper's were right, which this target needs; "
+            f'None of the {len(answers)} answers says both "correct" and "helper_correct", which this target needs; '
             "a help rate needs no labels."
         )
     if len(labelled) < LEAST_LABELLED:
         raise ConfigError(f"{len(labelled)} answers with labels are too few; at least {LEAST_LABELLED} are needed.")
     if len({(answer.good or 0.0) > 0.5 for answer in labelled}) < 2:
         kind = "right" if (labelled[0].good or 0.0) > 0.5 else "wrong"
-        raise ConfigError(f"All {len(labelled)} answers are {kind}, so nothing tells good ones from bad ones.")
+        raise ConfigError(
+            f"All {len(labelled)} answers are {kind}, so nothing tells good ones from bad ones; add some of the other "
+            "kind, or leave the labels out and say a help rate."
+        )
 
 
 def _no_use(small: float, large: float) -> str:

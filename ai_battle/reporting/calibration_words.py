@@ -1,0 +1,121 @@
+"""What a calibration comes to, in sentences, and as the lines of a pair."""
+
+import json
+import re
+from collections.abc import Iterator
+from statistics import stdev
+from textwrap import fill
+
+from ..collaboration._stuck.calibrating import SURE, Report, Target
+from ..collaboration._stuck.calibration import Point
+from ..collaboration.measures import curve, mean
+from ._figures import dollars
+
+COLUMNS = 78
+TIED = "\u00a0"
+_PLAIN = re.compile(r"[\w./~-]+")
+
+
+def data(report: Report, answers: int) -> str:
+    """What it was made of."""
+    if not report.labels:
+        return f"{answers} answers, without labels."
+    fitted = "weights fitted to them" if report.refit else "too few to fit weights to, so only the cut is theirs"
+    return f"{answers} answers, {report.labels} with labels, {fitted}."
+
+
+def recommended(report: Report, target: Target) -> Iterator[str]:
+    """How much help, what it is likely to bring, and what to know before relying on it."""
+    if not report.helps:
+        yield report.note
+        return
+    made = report.calibration
+    yield f"For {aim(target)}: {made.help_rate:.1%} of the answers get help (± {made.error:.1%})."
+    if point := likely(report):
+        small, large = mean(report.small), mean(report.large)
+        yield (
+            f"The quality is then about {point.quality:.3f} (95 % interval {point.low:.3f} … {point.high:.3f}), "
+            f"with {(point.quality - small) / (large - small):.0%} of the helper's advantage."
+        )
+    if target.helper_price:
+        yield f"An answer costs about {dollars(target.own_price + made.help_rate * target.helper_price)} on average."
+    yield from _cautions(report, target)
+
+
+def aim(target: Target) -> str:
+    names = {"help_rate": "a help rate of", "quality": "a quality of", "pgr": "a share of the advantage of"}
+    return (
+        f"at most ${target.value:g} an answer"
+        if target.kind == "max_cost"
+        else f"{names[target.kind]} {target.value:g}"
+    )
+
+
+def likely(report: Report) -> Point | None:
+    """The quality at the recommended share, with an interval from the points beside it; None without labels."""
+    share = report.calibration.help_rate
+    after = next((point for point in report.curve if point.help_rate >= share - 1e-9), None)
+    if not after:
+        return None
+    before = next((point for point in reversed(report.curve) if point.help_rate <= share), after)
+    part = (share - before.help_rate) / (after.help_rate - before.help_rate or 1)
+    low, high = (a + part * (b - a) for a, b in ((before.low, after.low), (before.high, after.high)))
+    quality = _reached(report)[round(share * len(report.small))]
+    return Point(share, quality, min(low, quality), max(high, quality))
+
+
+def fragment(report: Report, path: str | None = None) -> str:
+    """The key of a pair and its value: the path of the calibration, or all of it in lines of `COLUMNS`."""
+    if path:
+        return f"calibration: {path if _PLAIN.fullmatch(path) else json.dumps(path)}"
+    kept = report.calibration.as_json()
+    said = {key: value for key, value in kept.items() if value or key == "cut"}
+    written = json.dumps(said, separators=(", ", f":{TIED}"))  # a line is never broken within one of them
+    lines = fill(
+        f"calibration: {written}", COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return lines.replace(TIED, " ")
+
+
+def _cautions(report: Report, target: Target) -> Iterator[str]:
+    if (best := _best(report, target)) is not None:
+        yield f"No share of help reaches {aim(target)}: the most is {best:.3f}."
+    share, wanted = report.calibration.help_rate, _share(target)
+    if wanted is not None and wanted < 0:
+        yield f"The small model alone costs {dollars(target.own_price)} an answer, so nothing is left for help."
+    elif wanted is not None and abs(share - min(wanted, 1)) > report.calibration.error / 2:
+        said = f"{share:.1%} is as near to {wanted:.1%} as can be"
+        yield f"Many answers are judged alike, and get help all or none: {said}."
+    low, high = _advantage(report)
+    if low <= 0 < high:
+        yield f"Whether the helper is better at all is not certain: by {low:+.3f} to {high:+.3f} (95 % interval)."
+
+
+def _share(target: Target) -> float | None:
+    """The share of help that a target says by itself."""
+    if target.kind == "max_cost":
+        return (target.value - target.own_price) / target.helper_price
+    return target.value if target.kind == "help_rate" else None
+
+
+def _best(report: Report, target: Target) -> float | None:
+    """The most that any share of help reaches, where that is less than what is wanted."""
+    if target.kind not in ("quality", "pgr") or not report.curve:
+        return None
+    small, large = mean(report.small), mean(report.large)
+    most = max(_reached(report))
+    reached = most if target.kind == "quality" else (most - small) / (large - small)
+    return reached if reached < target.value - 1e-9 else None
+
+
+def _reached(report: Report) -> list[float]:
+    return curve(report.scores, report.small, report.large)
+
+
+def _advantage(report: Report) -> tuple[float, float]:
+    """That of the helper over the small model, at the least and at the most."""
+    better = [large - small for small, large in zip(report.small, report.large, strict=True)]
+    if len(better) < 2:
+        return 0.0, 0.0
+    error = SURE * stdev(better) / len(better) ** 0.5
+    return mean(better) - error, mean(better) + error

@@ -3,10 +3,9 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent / "ai_battle"
 LAYERS = (
@@ -20,74 +19,96 @@ LAYERS = (
 FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}
 MECHANISMS = LAYERS[2]
 MAY_IMPORT_LATE = ("cli", "__init__", "core/plugins")
-FILES = sorted(ROOT.rglob("*.py"))
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+@dataclass(frozen=True)
+class File:
+    """What is looked at of a file; `functions` are names with their first and last lines."""
 
+    name: str
+    lines: int
+    opening: str
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    functions: tuple[tuple[str, int, int], ...]
+    is_broad: bool
 
-def imported_rooms(path: Path) -> Iterator[str]:
-    """The top-level rooms of the package that a file imports from."""
-    package = path.relative_to(ROOT.parent).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    @classmethod
+    def read(cls, path: Path) -> "File":
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        nodes = list(ast.walk(tree))
+        return cls(
+            str(path.relative_to(ROOT)),
+            text.count("\n"),
+            ast.get_docstring(tree) or "",
+            tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)),
+            tuple(
+                (node.name, node.lineno, node.end_lineno or 0)
+                for node in nodes
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            ),
+            any(isinstance(node, ast.ExceptHandler) and _is_broad(node) for node in nodes),
+        )
+
+    @property
+    def room(self) -> str:
+        return Path(self.name).parts[0].removesuffix(".py")
+
+    @property
+    def imported_rooms(self) -> set[str]:
+        """The top-level rooms of the package that it imports from, without its own."""
+        modules = (module for node in self.imports for module in self._imported(node))
+        return {module[1] for module in modules if len(module) > 1 and module[0] == "ai_battle"} - {self.room}
+
+    def _imported(self, node: ast.Import | ast.ImportFrom) -> list[list[str]]:
         if isinstance(node, ast.Import):
-            modules = [alias.name.split(".") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = list(package[: len(package) + 1 - node.level]) if node.level else []
-            modules = [[*above, *(node.module or "").split("."), alias.name] for alias in node.names]
-        else:
-            continue
-        for module in ([part for part in module if part] for module in modules):
-            if len(module) > 1 and module[0] == "ai_battle":
-                yield module[1]
+            return [alias.name.split(".") for alias in node.names]
+        package = ("ai_battle", *Path(self.name).parts[:-1])
+        above = package[: len(package) + 1 - node.level] if node.level else ()
+        module = [*above, *(node.module.split(".") if node.module else [])]
+        return [[*module, alias.name] for alias in node.names]
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+def _is_broad(node: ast.ExceptHandler) -> bool:
+    return node.type is None or getattr(node.type, "id", "") in {"Exception", "BaseException"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_file_imports_only_from_below_and_mechanisms_never_each_other(path: Path) -> None:
-    here = room_of(path)
-    for there in set(imported_rooms(path)) - {here}:
-        assert FLOOR.get(there, 0) <= FLOOR.get(here, len(LAYERS)), f"{here} imports {there}, which lies above it"
-        assert not {here, there} <= MECHANISMS, f"{here} imports {there}"
+@cache
+def files() -> tuple[File, ...]:
+    return tuple(File.read(path) for path in sorted(ROOT.rglob("*.py")))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_file_holds_one_concept_and_says_which(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 400
-    assert ast.get_docstring(ast.parse(text)), "opens with no sentence that says what it is"
+def test_files_import_only_from_below_and_mechanisms_never_each_other() -> None:
+    for file in files():
+        for there in file.imported_rooms:
+            lies_below = FLOOR.get(there, 0) <= FLOOR.get(file.room, len(LAYERS))
+            assert lies_below, f"{file.name} imports {there}, which lies above it"
+            assert not {file.room, there} <= MECHANISMS, f"{file.name} imports {there}"
+
+
+def test_a_file_holds_one_concept_and_says_which() -> None:
+    for file in files():
+        assert file.lines <= 400, file.name
+        assert file.opening, f"{file.name} opens with no sentence that says what it is"
 
 
 def test_functions_stay_small() -> None:
-    sizes = sorted((node.end_lineno or 0) - node.lineno + 1 for path in FILES for node in functions(path))
+    sizes = sorted(last - first + 1 for file in files() for _, first, last in file.functions)
     assert sizes[len(sizes) // 2] <= 8
     assert sizes[len(sizes) * 9 // 10] <= 25
     assert sizes[-1] <= 50
 
 
 def test_imports_inside_functions_serve_laziness_only() -> None:
-    for path in FILES:
-        if not str(path.relative_to(ROOT)).startswith(MAY_IMPORT_LATE) and path.name != "__init__.py":
-            for node in functions(path):
-                late = [child for child in ast.walk(node) if isinstance(child, ast.Import | ast.ImportFrom)]
-                assert not late, f"{path}:{node.lineno} {node.name}"
+    for file in files():
+        if not file.name.startswith(MAY_IMPORT_LATE) and not file.name.endswith("__init__.py"):
+            for name, first, last in file.functions:
+                late = [node.lineno for node in file.imports if first < node.lineno <= last]
+                assert not late, f"{file.name}:{late} {name}"
 
 
 def test_foreign_exceptions_are_caught_broadly_in_one_place_only() -> None:
-    broad = [
-        str(path.relative_to(ROOT))
-        for path in FILES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ExceptHandler)
-        and (node.type is None or getattr(node.type, "id", "") in {"Exception", "BaseException"})
-    ]
-    assert set(broad) <= {"core/borders.py"}
+    assert {file.name for file in files() if file.is_broad} <= {"core/borders.py"}
 
 
 def test_importing_the_package_loads_no_provider_sdk() -> None:

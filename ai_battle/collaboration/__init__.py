@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
+    from ._boost_reply import is_plan
     from ._examining import Tested
     from ._helping import Helping, HelpLimits, Spent
     from ._judging import Judge
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from .rescue import ModelCollaborationProtocol
 
 _HOME = {
+    "_boost_reply": ("is_plan",),
     "_examining": ("Tested",),
     "_helping": ("HelpLimits", "Helping", "Spent"),
     "_judging": ("Judge",),
@@ -31,6 +33,7 @@ __all__ = [
     "Spent",
     "StuckDetector",
     "Tested",
+    "is_plan",
 ]
 
 __getattr__ = names_of(__name__, _HOME)

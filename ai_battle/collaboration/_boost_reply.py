@@ -63,6 +63,11 @@ def parse(text: str) -> Reply:
     return reader.close()
 
 
+def is_plan(text: str) -> bool:
+    """Whether a whole reply has a summary or guidance."""
+    return not isinstance(parse(text), Other)
+
+
 @dataclass(slots=True)
 class _Section:
     """What stands behind a heading, or before the first one."""

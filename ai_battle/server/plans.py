@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from ..collaboration._boost_reply import Other, parse
+from .. import collaboration
 from ..core.client import ModelClient
 from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
@@ -60,7 +60,7 @@ class Planned(ModelClient):
             await emit(TextDelta(plan.text))
             return replace(plan, usage=NOTHING_USED)
         plan = await self.client.complete(request, emit)
-        if plan.stop == "end" and not isinstance(parse(plan.text), Other):
+        if plan.stop == "end" and collaboration.is_plan(plan.text):
             self.plans.put(key, plan)
         return plan
 

@@ -20,6 +20,7 @@ from ._transport import Reply, Transport
 UNSTREAMED = "unstreamed"
 """Under this name the `extra` of a request says that its answer is wanted in one piece, and that nobody listens."""
 
+STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
 _AFTER_THE_ANSWER = 2.0
 
 
@@ -37,6 +38,9 @@ class Reader(Protocol):
     @property
     def text(self) -> str: ...
     def feed(self, data: bytes) -> "list[Event]": ...
+    def close(self) -> "list[Event]":
+        """What an event still says that only lacks its end, when the body has ended."""
+
     def finish(self) -> ModelResponse: ...
 
 
@@ -118,15 +122,19 @@ class HttpClient(ModelClient):
             if reply.status >= 300:
                 raise self.dialect.decode_error(reply.status, await reply.whole(), reply.headers)
             if reply.headers.get("content-type", "").startswith("application/json"):
-                return await self._unstreamed(reply, reader, emit)
+                return await self._unstreamed(await reply.whole(), reader, emit)
             return await self._streamed(reply, reader, clocks, emit)
 
     async def _streamed(self, reply: Reply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
-        while not reader.whole and (data := await reply.more()):
+        data = await reply.more()
+        if data.lstrip()[:1] == b"{" and _is_unnamed(reply):
+            return await self._unstreamed(data + await reply.whole(), reader, emit)
+        while data:
             if events := reader.feed(data):
                 clocks.heard()
             for event in events:
                 await emit(event)
+            data = b"" if reader.whole else await reply.more()
         if not reader.done:
             for event in await self._rest(reply, reader):
                 await emit(event)
@@ -137,18 +145,20 @@ class HttpClient(ModelClient):
         """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
         events: list[Event] = []
         with suppress(TimeoutError, Unreachable):
-            async with asyncio.timeout(_AFTER_THE_ANSWER):
+            async with asyncio.timeout(_AFTER_THE_ANSWER) as moment:
                 while not reader.done and (data := await reply.more()):
-                    events += reader.feed(data)
+                    if heard := reader.feed(data):
+                        events += heard
+                        moment.reschedule(asyncio.get_running_loop().time() + _AFTER_THE_ANSWER)
+                events += reader.close()
         return events
 
-    async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
+    async def _unstreamed(self, body: bytes, reader: Reader, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream although it was asked to."""
-        body = await reply.whole()
         try:
             answer = from_json(body.decode(errors="replace"))
         except ValueError:  # a stream under a wrong name, or something that its reader has a word for
-            for event in reader.feed(body):
+            for event in reader.feed(body) + reader.close():
                 await emit(event)
             return reader.finish()
         response = self.dialect.decode_response(answer)
@@ -174,3 +184,8 @@ class HttpClient(ModelClient):
         error.args = (f"{text} {self.dialect.advice(error, there)}".rstrip(),)
         error.partial = error.partial or reader.text
         redact(error, self._limits.secrets)
+
+
+def _is_unnamed(reply: Reply) -> bool:
+    """Whether the server does not say that it streams."""
+    return not any(word in reply.headers.get("content-type", "") for word in STREAMS)

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import product, starmap
 
+import pytest
+
 from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
@@ -88,3 +90,28 @@ async def test_after_the_bill_nothing_is_awaited_but_the_end_for_a_moment() -> N
     """Half a second rather than the two for which a bill is awaited."""
     async with asyncio.timeout(1.9):
         assert (await answered("the bill", "aiohttp"))[0] == "Forty-two."
+
+
+class InOnePiece(Lingering):
+    """Does not stream, and does not say what it sends."""
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + WHOLE[:40])
+        await asyncio.sleep(0.02)
+        writer.write(WHOLE[40:])
+        writer.close()
+
+
+WHOLE = (
+    b'{"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Forty-two."}}]}'
+)
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
+async def test_an_answer_in_one_piece_needs_no_content_type(transport: str) -> None:
+    async with serving(InOnePiece()) as url:
+        client = openai.create("m", "vllm", base_url=url, transport=transport)
+        response = await client.complete(ModelRequest((user("Hello?"),)), log := EventLog())
+
+    assert response.text == log.text == "Forty-two."

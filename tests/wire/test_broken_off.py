@@ -1,10 +1,10 @@
-"""What came in the same piece as a fault is not lost with it."""
+"""What came before a fault or before an early end of the body is not lost."""
 
 from typing import Any
 
 import pytest
 
-from ai_battle.core.errors import ProviderError
+from ai_battle.core.errors import BadReply, ProviderError
 from ai_battle.core.events import TextDelta
 from ai_battle.wire import anthropic, gemini, ollama, openai
 
@@ -36,3 +36,34 @@ def test_words_before_a_fault_are_heard(wire: Any, fault: str) -> None:
 
     assert raised.value.heard == (TextDelta("Once"),)
     assert raised.value.partial == "Once"
+
+
+ENDS: dict[Any, bytes] = {
+    openai: b'data: {"choices": [{"index": 0, "delta": {"content": "."}, "finish_reason": "stop"}]}',
+    anthropic: b'event: message_stop\ndata: {"type": "message_stop"}',
+    ollama: b'{"message": {"role": "assistant", "content": "."}, "done": true}',
+    gemini: b'data: {"candidates": [{"content": {"parts": [{"text": "."}]}, "finishReason": "STOP"}]}',
+}
+
+
+@pytest.mark.parametrize("missing", [b"", b"\n", b"\r\n"])
+@pytest.mark.parametrize("wire", ENDS, ids=lambda wire: wire.__name__.rpartition(".")[2])
+def test_a_last_event_counts_though_its_end_is_missing(wire: Any, missing: bytes) -> None:
+    reader = wire.StreamReader()
+
+    heard = reader.feed(WORDS[wire] + ENDS[wire] + missing) + reader.close()
+
+    response = reader.finish()
+    assert response.stop == "end"
+    assert "".join(event.text for event in heard) == response.text
+
+
+@pytest.mark.parametrize("wire", ENDS, ids=lambda wire: wire.__name__.rpartition(".")[2])
+def test_a_last_event_that_is_cut_does_not_count(wire: Any) -> None:
+    for cut in range(1, len(ENDS[wire])):
+        reader = wire.StreamReader()
+        reader.feed(WORDS[wire] + ENDS[wire][:cut])
+
+        assert reader.close() == []
+        with pytest.raises(BadReply, match="cut after 4 characters"):
+            reader.finish()

@@ -11,7 +11,7 @@ from .._calls import new_id
 from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
 from .._json import dumps, loads, read_arguments
 from .._shape import given, needed
-from ..sse import EventTokenizer
+from ..sse import EventTokenizer, ServerEvent
 from .blocks import WIRE, Block
 from .responses import decode_response
 
@@ -64,9 +64,15 @@ class StreamReader:
         return "".join(self._said)
 
     def feed(self, data: bytes) -> list[Event]:
+        return self._hear_all(self._tokenizer.feed(data))
+
+    def close(self) -> list[Event]:
+        return self._hear_all(self._tokenizer.close())
+
+    def _hear_all(self, tokens: list[ServerEvent]) -> list[Event]:
         heard: list[Event] = []
         try:
-            self._read(data, heard)
+            self._read(tokens, heard)
         except ProviderError as error:
             error.heard = tuple(heard)
             raise
@@ -77,8 +83,8 @@ class StreamReader:
             raise self._unfinished()
         return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
 
-    def _read(self, data: bytes, heard: list[Event]) -> None:
-        for name, payload in () if self.done else self._tokenizer.feed(data):
+    def _read(self, tokens: list[ServerEvent], heard: list[Event]) -> None:
+        for name, payload in () if self.done else tokens:
             try:
                 event = self._hear(loads(payload), name)
             except UNREADABLE as error:

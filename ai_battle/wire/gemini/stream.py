@@ -11,7 +11,7 @@ from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
 from .._json import dumps, loads
 from .._shape import given, needed
 from .._silence import empty
-from ..sse import EventTokenizer
+from ..sse import EventTokenizer, ServerEvent
 from .parts import Body
 from .responses import decode_response
 
@@ -29,32 +29,41 @@ class StreamReader:
 
     @property
     def done(self) -> bool:
-        return "finishReason" in self._candidate or "blockReason" in self._answer.get("promptFeedback", ())
+        """Never before the body ends: some models give a finish reason with each of their pieces."""
+        return False
 
-    whole = done
+    @property
+    def whole(self) -> bool:
+        return "finishReason" in self._candidate or "blockReason" in self._answer.get("promptFeedback", ())
 
     @property
     def text(self) -> str:
         return "".join(self._said)
 
     def feed(self, data: bytes) -> list[Event]:
+        return self._hear_all(self._tokenizer.feed(data))
+
+    def close(self) -> list[Event]:
+        return self._hear_all(self._tokenizer.close())
+
+    def _hear_all(self, tokens: list[ServerEvent]) -> list[Event]:
         heard: list[Event] = []
         try:
-            self._read(data, heard)
+            self._read(tokens, heard)
         except ProviderError as error:
             error.heard = tuple(heard)
             raise
         return heard
 
     def finish(self) -> ModelResponse:
-        if not self.done:
+        if not self.whole:
             raise self._unfinished()
         parts = [{"text": "".join(texts), **body} if texts else body for body, texts in self._parts]
         candidate = {**self._candidate, "content": {"role": "model", "parts": parts}}
         return decode_response({**self._answer, "candidates": [candidate]})
 
-    def _read(self, data: bytes, heard: list[Event]) -> None:
-        for _, payload in self._tokenizer.feed(data):
+    def _read(self, tokens: list[ServerEvent], heard: list[Event]) -> None:
+        for _, payload in tokens:
             try:
                 self._hear(loads(payload), heard)
             except UNREADABLE as error:

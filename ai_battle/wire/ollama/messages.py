@@ -9,7 +9,7 @@ from ...core.errors import ConfigError
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .. import _extra
 from .._calls import call_id, with_results_joined
-from .._json import dumps
+from .._json import dumps, read_arguments
 from .._shape import given
 
 WIRE = "ollama"
@@ -55,11 +55,9 @@ def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None
 
 def decode_call(body: Mapping[str, Any]) -> ToolCall:
     function = body["function"]
-    arguments = function.get("arguments") or {}
-    malformed = ""
-    if not isinstance(arguments, Mapping):
-        arguments, malformed = {}, str(arguments)
-    elif set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
+    said = function.get("arguments") or {}
+    arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(str(said))
+    if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
         arguments, malformed = {}, arguments["malformed"]
     extra = kept(body, frozenset(("id", "type", "function")))
     return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)

@@ -40,9 +40,15 @@ class StreamReader:
         return "".join(self._text)
 
     def feed(self, data: bytes) -> list[Event]:
+        return self._hear(self._lines.feed(data))
+
+    def close(self) -> list[Event]:
+        return self._hear(self._lines.close())
+
+    def _hear(self, lines: list[bytes]) -> list[Event]:
         events: list[Event] = []
         try:
-            self._read(data, events)
+            self._read(lines, events)
         except ProviderError as error:
             error.heard = tuple(events)
             raise
@@ -58,8 +64,8 @@ class StreamReader:
         with readable_answer(self._last):
             return answer(Message("assistant", (*parts, *self._calls)), self._last)
 
-    def _read(self, data: bytes, events: list[Event]) -> None:
-        for line in self._lines.feed(data):
+    def _read(self, lines: list[bytes], events: list[Event]) -> None:
+        for line in lines:
             try:
                 self._take(loads(line), events)
             except UNREADABLE as error:

@@ -39,7 +39,7 @@ class CallsReader:
         function = fragment.get("function") or {}
         identity, name = given(fragment, "id", ""), given(function, "name", "")
         arguments = _text_of(function.get("arguments"))
-        growing = self._at.get(fragment.get("index"))
+        growing = self._going_on(fragment.get("index"), identity)
         if growing is None or _starts_anew(growing, identity, name):
             growing = self._start(fragment, identity, name)
             growing.arguments.append(arguments)
@@ -50,6 +50,12 @@ class CallsReader:
 
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(_call(growing) for growing in self._all)
+
+    def _going_on(self, index: Any, identity: str) -> _Growing | None:
+        """The call that a fragment belongs to; without an index its id tells, and else it is the one before."""
+        if index is None and identity:
+            return next((growing for growing in self._all if growing.given_id == identity), None)
+        return self._at.get(index)
 
     def _start(self, fragment: Mapping[str, Any], given_id: str, name: str) -> _Growing:
         taken = {growing.id for growing in self._all}

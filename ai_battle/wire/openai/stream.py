@@ -11,7 +11,7 @@ from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer, readable
 from .._json import loads
 from .._shape import given
 from .._silence import empty
-from ..sse import EventTokenizer
+from ..sse import DONE, EventTokenizer, ServerEvent
 from .calls import CallsReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES
 from .parts import WIRE, decode_content, kept, refusal
@@ -21,7 +21,10 @@ NONE: frozenset[str] = frozenset()
 
 
 class StreamReader:
-    """One per stream. The answer is whole when a finish reason has come; `[DONE]` may follow or not."""
+    """One per stream. The answer is whole when a finish reason has come; `[DONE]` may follow or not.
+
+    Of a server that has no field for that reason, `[DONE]` is enough.
+    """
 
     def __init__(self) -> None:
         self._tokens = EventTokenizer()
@@ -31,6 +34,7 @@ class StreamReader:
         self._calls = CallsReader()
         self._first: Mapping[str, Any] = {}
         self._reason = ""
+        self._gives_reasons = False
         self._usage = UNKNOWN_USAGE
         self._message_extra: dict[str, Any] = {}
         self._choice_extra: dict[str, Any] = {}
@@ -51,17 +55,23 @@ class StreamReader:
         return "".join(self._text)
 
     def feed(self, data: bytes) -> list[Event]:
+        return self._hear(self._tokens.feed(data))
+
+    def close(self) -> list[Event]:
+        return self._hear(self._tokens.close())
+
+    def _hear(self, tokens: list[ServerEvent]) -> list[Event]:
         events: list[Event] = []
         try:
-            self._read(data, events)
+            self._read(tokens, events)
         except ProviderError as error:
             error.heard = tuple(events)
             raise
         return events
 
-    def _read(self, data: bytes, events: list[Event]) -> None:
-        for name, payload in self._tokens.feed(data):
-            if payload == b"[DONE]":
+    def _read(self, tokens: list[ServerEvent], events: list[Event]) -> None:
+        for name, payload in tokens:
+            if payload == DONE:
                 self._ended = True
                 continue
             if not payload:
@@ -72,7 +82,7 @@ class StreamReader:
                 raise malformed(payload, self.text) from error
 
     def finish(self) -> ModelResponse:
-        if not self._reason:
+        if not (self._reason or (self._ended and self._first and not self._gives_reasons)):
             raise self._not_whole()
         with readable_answer(self._first):
             return self._answer()
@@ -114,6 +124,7 @@ class StreamReader:
             self._say(content, events)
         if fragments := delta.get("tool_calls"):
             events.extend(self._calls.take(fragment) for fragment in fragments)
+        self._gives_reasons = self._gives_reasons or "finish_reason" in choice
         if reason := choice.get("finish_reason"):
             self._finish_with(reason, choice)
         if probabilities := choice.get("logprobs"):

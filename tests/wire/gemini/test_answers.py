@@ -219,11 +219,22 @@ def test_a_cut_answer_is_never_taken_for_a_whole_one(end: int) -> None:
     reader = gemini.StreamReader()
     reader.feed(start)
 
-    assert not reader.done
+    assert not reader.whole
     with pytest.raises(BadReply) as caught:
         reader.finish()
     assert caught.value.partial == reader.text
     assert caught.value.again == ("always" if start.endswith(b"\n\n") else "once")
+
+
+def test_a_finish_reason_in_each_piece_ends_nothing() -> None:
+    """Some models say STOP with every few words; and the counts may come after the last one."""
+    pieces = [answers({"text": word}, reason="STOP") for word in ("One", " two")]
+    reader = gemini.StreamReader()
+    reader.feed(body(pieces[0]))
+
+    assert (reader.whole, reader.done) == (True, False)
+    reader.feed(body(pieces[1], {"usageMetadata": USAGE}))
+    assert (reader.finish().text, reader.finish().usage.input_tokens) == ("One two", 12)
 
 
 def test_a_blocked_prompt_ends_a_stream() -> None:

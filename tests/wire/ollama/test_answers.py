@@ -192,6 +192,13 @@ class TestStreamed:
         assert isinstance(error, BadReply)
         assert (error.again, error.partial, error.raw) == ("once", "Hello", broken.decode().rstrip("\n"))
 
+    def test_arguments_that_come_as_text_are_read(self) -> None:
+        """Relays of other APIs send them so."""
+        call = {"function": {"name": "add", "arguments": '{"a": 1}'}}
+        _, response = read(lines(chunk(tool_calls=[call]), LAST))
+
+        assert [call.arguments for call in response.tool_calls] == [{"a": 1}]
+
     def test_an_error_inside_of_a_stream_is_an_error(self) -> None:
         error = failure(lines(chunk(content="Hel"), {"error": "an error was encountered while running the model"}))
 

@@ -111,6 +111,13 @@ def test_a_finish_reason_is_enough() -> None:
     assert (response.text, response.usage) == ("Hi", UNKNOWN_USAGE)
 
 
+def test_without_a_field_for_a_finish_reason_the_last_word_is_enough() -> None:
+    said = {"choices": [{"index": 0, "delta": {"content": "Hi"}}]}
+    _, response = read(events(said))
+
+    assert (response.text, response.stop) == ("Hi", "end")
+
+
 def test_the_reader_says_when_the_rest_may_be_left_unread() -> None:
     reader = StreamReader()
     reader.feed(events(chunk({"content": "Hi"}), done=False))
@@ -327,6 +334,13 @@ class TestCallsInFragments:
         sent = (fragment(None, "a", "f", '{"x"'), fragment(None, arguments=": 1}"), fragment(None, "b", "g", "{}"))
 
         assert calls(*sent) == [("f", {"x": 1}, "a"), ("g", {}, "b")]
+
+    def test_fragments_without_index_are_sorted_by_their_ids(self) -> None:
+        sent = [("a", "add", '{"a": '), ("b", "add", '{"a": '), ("a", None, "1}"), ("b", None, "2}")]
+
+        said = calls(*(fragment(None, *each) for each in sent))
+
+        assert said == [("add", {"a": 1}, "a"), ("add", {"a": 2}, "b")]
 
     def test_the_same_id_at_two_indexes_is_made_two(self) -> None:
         (first, second) = calls(fragment(0, "a", "f", "{}"), fragment(1, "a", "g", "{}"))

@@ -1,10 +1,11 @@
 """All models of one discussion, made ready to answer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..collaboration._helping import Spent
+from ..collaboration.ladder import Standing
 from ..config import Loaded
 from ..core.events import Emit
 from ..providers._tape import Recorder
@@ -22,7 +23,8 @@ from .surroundings import NO_TAPES, Surroundings, Tapes
 class Assembled:
     """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
 
-    `spent` is what the helpers of each participant have used, which counts against their limits.
+    `spent` is what the helpers of each participant have used, which counts against their limits; `standings` is where
+    its ladders stand.
     """
 
     models: Mapping[str, Model]
@@ -30,6 +32,7 @@ class Assembled:
     recorder: Recorder | None = None
     outfit: Outfit | None = None
     spent: Mapping[str, Spent] = field(default_factory=dict)
+    standings: Mapping[str, Sequence[Standing]] = field(default_factory=dict)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""
@@ -74,4 +77,4 @@ def build(
     beyond = pairs.beyond_the_prompt(placed) if loaded.file.discussion.mode == "no-meta" else ()
     notes = (*(model.name.note for model in models.values()), *workshop.notes, *beyond)
     warnings = tuple(dict.fromkeys(filter(None, notes)))
-    return Assembled(models, warnings, around.recorder, outfit, workshop.spent)
+    return Assembled(models, warnings, around.recorder, outfit, workshop.spent, workshop.standings)

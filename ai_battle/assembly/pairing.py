@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from ..collaboration._helping import Spent
+from ..collaboration.ladder import Standing
 from ..config.collaboration import HelperSettings
 from ..config.discussion import Discussion
 from ..tools.offering import Offering
@@ -21,13 +22,15 @@ from .surroundings import Surroundings
 class Workshop:
     """What pairs are made with, and what is known once they are made.
 
-    `spent` is what the helpers of each participant have used, `notes` is what the user should know of helpers.
+    `spent` is what the helpers of each participant have used, `standings` is where its ladders stand, `notes` is what
+    the user should know of helpers.
     """
 
     said: Discussion
     around: Surroundings
     outfit: Outfit | None = None
     spent: dict[str, Spent] = field(default_factory=dict)
+    standings: dict[str, list[Standing]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def pair_up(self, name: str, model: Model, placed: Iterable[Placed]) -> Model:
@@ -35,9 +38,15 @@ class Workshop:
         alone = model.client
         for pair in placed:
             recipe = self._recipe(name, model, pair)
-            client = recipe.client(self.spent.setdefault(name, Spent()))
+            client = recipe.client(self.spent.setdefault(name, Spent()), self._standing(name))
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=Offering(model.client, alone))
+
+    def _standing(self, name: str) -> Standing:
+        """Of one more pair of a participant: only ladders are several, and only they use it."""
+        those = self.standings.setdefault(name, [])
+        those.append(Standing(ladder=len(those)))
+        return those[-1]
 
     def _recipe(self, name: str, model: Model, placed: Placed) -> Recipe:
         """Without an outfit, which belongs to a run, nothing checks the answers."""

@@ -10,6 +10,7 @@ from ..collaboration._helping import Helping, HelpLimits, Look, Spent
 from ..collaboration._judging import Judge
 from ..collaboration._pool import Pool
 from ..collaboration._stuck.detector import StuckDetector
+from ..collaboration.ladder import Standing
 from ..config.collaboration import Help, HelperSettings
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
@@ -50,10 +51,11 @@ class Recipe:
         last = [*self.helpers.values()][-1:]
         return self._first("secondary") or (last[0] if last else None)
 
-    def client(self, spent: Spent | None = None) -> ModelClient:
-        """Without `spent` with limits of its own; raises `ConfigError`."""
+    def client(self, spent: Spent | None = None, standing: Standing | None = None) -> ModelClient:
+        """Without `spent` with limits of its own, without `standing` with a memory of its own; raises `ConfigError`."""
         make = strategies.factory(self.help.strategy)
-        offered = {**self._plain(), **self._clients(), **self._terms(spent or Spent()), "base": self.base}
+        given = {**self._terms(spent or Spent()), "base": self.base, "standing": standing}
+        offered = {**self._plain(), **self._clients(), **given}
         taken = strategies.taken(make)
         options = {key: value for key, value in offered.items() if key in taken} | self.help.options
         with foreign_code(f"{self.help.strategy} can't be made of its options", ConfigError):

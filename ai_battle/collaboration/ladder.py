@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ..core.client import ModelClient
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.helping import LadderStood
 from ..core.messages import assistant
 from ._drafts import Draft
 from ._examining import Judges
@@ -25,7 +26,7 @@ CALM_DOWN = 3
 
 @dataclass(slots=True)
 class Standing:
-    """On which rung help begins for one participant of one run.
+    """On which rung help begins for one participant of one run; `ladder` tells it from others of the participant.
 
     Two troubled turns in a row lead up a rung, three calm ones down; a turn that was helped on its rung is neither.
     """
@@ -33,6 +34,16 @@ class Standing:
     rung: int = HINT
     troubled: int = 0
     calm: int = 0
+    ladder: int = 0
+
+    @property
+    def told(self) -> LadderStood:
+        return LadderStood(self.rung, self.troubled, self.calm, self.ladder)
+
+    def go_on_from(self, stood: LadderStood) -> None:
+        """Takes up where an earlier process was; a rung that there is none of is passed over."""
+        if HINT <= stood.rung <= HANDOVER:
+            self.rung, self.troubled, self.calm = stood.rung, stood.troubled, stood.calm
 
     def was_calm(self) -> None:
         """The turn needed no help, or nobody knows: it was handed over."""
@@ -63,7 +74,13 @@ class Ladder(ModelClient):
         return self.pair.primary.offered
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        turn = Turn("ladder", self.pair.helping, emit)
+        before = self.standing.told
+        response = await self._answer(Turn("ladder", self.pair.helping, emit), request)
+        if (now := self.standing.told) != before:
+            await emit(now)
+        return response
+
+    async def _answer(self, turn: Turn, request: ModelRequest) -> ModelResponse:
         handed_over = self.standing.rung == HANDOVER
         if handed_over and (answer := await self._hand_over(turn, request)):
             self.standing.was_calm()

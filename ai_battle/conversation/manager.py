@@ -159,6 +159,7 @@ class ConversationManager:
                 for name, spent in cast.assembled.spent.items():
                     spent.calls, used = state.help.spent(name)
                     spent.add(used)
+                state.standings.restore(cast.assembled.standings)
                 go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(cast.plan))
                 return await _run(cast, kept, Audience(kept, state, emit), go_on)
 

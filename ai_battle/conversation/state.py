@@ -27,6 +27,7 @@ from .limits import Ledger
 from .perspective import View, seen_by
 from .plan import Plan
 from .prompting import naming, prompt, system_prompt
+from .standings import Standings
 from .stopping import Course
 
 RECENT = 12
@@ -60,6 +61,7 @@ class State:
         self.scale: dict[str, float] = {}
         self._replies = 0
         self.ledger = Ledger()
+        self.standings = Standings()
         self.help = Help({p.name: p.large for p in plan.participants if p.large})
         self.selected = self.last_regular = ""
         self.limit: BudgetReached | None = None
@@ -70,6 +72,7 @@ class State:
 
     def apply(self, event: Event) -> None:
         self.help.apply(event)
+        self.standings.apply(event)
         if change := _CHANGES.get(type(event)):
             change(self, event)
 

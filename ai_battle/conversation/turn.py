@@ -22,7 +22,7 @@ from ..core.events import (
     Warned,
 )
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
-from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, StuckFound
+from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, LadderStood, StuckFound
 from ..core.messages import Message, ToolCall
 from ..core.tooling import ToolDecided, ToolsOffered
 from .participant import Participant
@@ -32,7 +32,7 @@ Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 _ALOUD = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
 _SIGNED = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
-    AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, BoostStep, ToolsOffered, ToolDecided,
+    AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, LadderStood, BoostStep, ToolsOffered, ToolDecided,
 )  # fmt: skip
 
 

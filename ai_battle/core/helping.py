@@ -71,6 +71,20 @@ class DraftDropped:
 
 
 @dataclass(frozen=True, slots=True)
+class LadderStood:
+    """Where the help of a ladder begins after a turn: its `rung`, and how many turns in a row were troubled or calm.
+
+    `ladder` counts those of one participant from 0.
+    """
+
+    rung: int
+    troubled: int = 0
+    calm: int = 0
+    ladder: int = 0
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class BoostStep:
     """One round of the boost loop, counted from 0: what the planning model's reply was, and its text."""
 

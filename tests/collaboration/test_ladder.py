@@ -4,7 +4,7 @@ import pytest
 
 from ai_battle.collaboration._paired import Pair
 from ai_battle.collaboration.ladder import HANDOVER, HINT, PLAN, TAKEOVER, Ladder, Standing
-from ai_battle.core.helping import HelpAsked
+from ai_battle.core.helping import HelpAsked, LadderStood
 
 from .acting import GOOD, POOR, STRATEGIES, Heard, Judge, Model, asked, large, model
 
@@ -120,3 +120,25 @@ async def test_each_client_stands_on_its_own() -> None:
     for _ in range(2):
         await tired.complete(asked())
     assert (tired.standing.rung, climbing(small, big).standing.rung) == (PLAN, HINT)
+
+
+async def test_where_it_stands_is_told_after_each_turn_that_moved_it() -> None:
+    """What the journal keeps is enough to go on from, also for the second ladder of a participant."""
+    small, big = model(POOR, loop=True), large("Four.", loop=True)
+    ladder = Ladder(Pair(small.client, big.client, Judge()), Standing(ladder=1))
+    for _ in range(3):
+        await ladder.complete(asked(), heard := Heard())
+    (stood,) = heard.of(LadderStood)
+    later = Standing(ladder=1)
+    later.go_on_from(stood)
+
+    assert stood == LadderStood(PLAN, troubled=1, ladder=1)
+    assert later == ladder.standing
+
+
+@pytest.mark.parametrize("rung", [-1, 4, 99])
+def test_a_rung_that_there_is_none_of_is_passed_over(rung: int) -> None:
+    standing = Standing()
+    standing.go_on_from(LadderStood(rung, 1, 1))
+
+    assert standing == Standing()

@@ -11,8 +11,8 @@ import pytest
 from ai_battle import CollaborativeConversationManager, Participant, RunResult
 from ai_battle.conversation.journal import read
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import EventLog, Warned
-from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
+from ai_battle.core.events import EventLog, TurnFinished, Warned
+from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, HelpSummed, LadderStood, StuckFound
 from ai_battle.core.tooling import ToolCalled, ToolReturned
 from ai_battle.testing import FakeProviders, ScriptedClient, call, fault
 
@@ -152,6 +152,43 @@ async def test_what_helpers_used_counts_after_a_resume(fakes: FakeProviders, her
     assert (result.status, len(fakes.openai.questions)) == ("done", 2)
     assert result.help
     assert result.help.helped == 2
+
+
+async def test_a_ladder_goes_on_from_its_rung_after_a_resume(fakes: FakeProviders, here: Path) -> None:
+    """One troubled turn was before the interruption and one after it: that makes two in a row, and a rung."""
+    fakes.ollama.always(STUCK)
+    fakes.openai.always("The number is seven.")
+    manager = CollaborativeConversationManager.from_config(discussion({"strategy": "ladder"}, turns=4), out=here / "r")
+
+    async def stop(event: Any) -> None:
+        if isinstance(event, TurnFinished) and event.turn == 2:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await manager.run_discussion(stop)
+    await manager.resume(here / "r", log := EventLog())
+
+    asked = [event.strategy for event in of(HelpAsked, log)]
+    assert asked[:3] == ["ladder: hint", "ladder: plan", "ladder: takeover"]
+    assert asked[3:5] == ["ladder: plan", "ladder: takeover"]
+    stood = [event for _, event in read(here / "r") if isinstance(event, LadderStood)]
+    assert [(event.rung, event.troubled) for event in stood] == [(0, 1), (1, 0), (1, 1), (2, 0)]
+
+
+async def test_a_turn_that_was_interrupted_moves_a_ladder_once(fakes: FakeProviders, here: Path) -> None:
+    fakes.ollama.always(STUCK)
+    fakes.openai.always("The number is seven.")
+    manager = CollaborativeConversationManager.from_config(discussion({"strategy": "ladder"}, turns=2), out=here / "r")
+
+    async def stop(event: Any) -> None:
+        if isinstance(event, LadderStood):
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await manager.run_discussion(stop)
+    await manager.resume(here / "r", log := EventLog())
+
+    assert [(event.rung, event.troubled) for event in of(LadderStood, log)] == [(0, 1), (1, 0)]
 
 
 async def test_a_boost_pair_plans_with_the_large_model(fakes: FakeProviders) -> None:

@@ -1,6 +1,6 @@
 """The shape that a client's body must have; what has another is told by its place: `messages[3].content[0].text`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any, NoReturn, TypeAlias
 
@@ -26,6 +26,12 @@ def check(body: Any, shape: Check) -> None:
     except Misshapen as wrong:
         place = "".join(reversed(wrong.where)).removeprefix(".") or "The body"
         raise ConfigError(f"{place} {wrong.wanted}.") from None
+
+
+def check_choice(chosen: str | None, tools: Iterable[Any], place: str) -> None:
+    """That a tool which is to be called is one of those that are offered."""
+    if chosen is not None and chosen not in tools:
+        raise ConfigError(f"{place} {chosen[:80]!r} is none of the tools.")
 
 
 def of(kind: type | tuple[type, ...], name: str) -> Check:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import ConfigError
+from ...core.exchange import ModelRequest
+from ...core.messages import Part, Text, Thinking
 
 LONGEST = 256
 """Characters of a model's name."""
@@ -23,3 +25,20 @@ def flag(body: Mapping[str, Any], name: str) -> bool:
     if value is None or isinstance(value, bool):
         return bool(value)
     raise ConfigError(f"{name} must be true or false.")
+
+
+def readable(request: ModelRequest) -> ModelRequest:
+    """The request, when there is something in it to answer. Raises `ConfigError`."""
+    if request.system or any(_says_something(part) for message in request.messages for part in message.parts):
+        return request
+    raise ConfigError("There is nothing to answer: all messages are empty.")
+
+
+def _says_something(part: Part) -> bool:
+    """What only one API has a name for stands in `extra`."""
+    match part:
+        case Text(text, extra=extra):
+            return bool(extra or text.strip())
+        case Thinking():
+            return False
+    return True

@@ -8,14 +8,15 @@ from ...wire import openai
 from ...wire.openai.errors import encode_error
 from ...wire.openai.writer import StreamWriter
 from ...wire.pairing import with_pairs
-from ._common import flag, model_of
+from ._common import flag, model_of, readable
 from .api import Api, Asked
 
 
 def decode(body: Mapping[str, Any]) -> Asked:
     options = body.get("stream_options")
     usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
-    return Asked(with_pairs(openai.decode_request(body)), model_of(body), flag(body, "stream"), usage)
+    model = model_of(body)
+    return Asked(readable(with_pairs(openai.decode_request(body))), model, flag(body, "stream"), usage)
 
 
 def encode(response: ModelResponse, asked: Asked) -> bytes:

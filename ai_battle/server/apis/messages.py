@@ -4,20 +4,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ModelResponse
 from ...providers.anthropic import HEADERS, VERSION
 from ...wire import anthropic
 from ...wire.anthropic.errors import encode_error
 from ...wire.anthropic.writer import StreamWriter
 from ...wire.pairing import with_pairs
-from ._common import flag, model_of
+from ._common import flag, model_of, readable
 from .api import Api, Asked
 
 PASSED_ON = ("anthropic-beta", VERSION)
 
 
 def decode(body: Mapping[str, Any]) -> Asked:
-    return Asked(with_pairs(anthropic.decode_request(body)), model_of(body), flag(body, "stream"))
+    model = model_of(body)
+    if body.get("max_tokens") is None:
+        raise ConfigError("max_tokens is missing.")
+    return Asked(readable(with_pairs(anthropic.decode_request(body))), model, flag(body, "stream"))
 
 
 def encode(response: ModelResponse, asked: Asked) -> bytes:

@@ -6,12 +6,13 @@ from typing import Any
 from ...core.exchange import ModelResponse
 from ...wire import responses
 from ...wire.pairing import with_pairs
-from ._common import flag, model_of
+from ._common import flag, model_of, readable
 from .api import Api, Asked
 
 
 def decode(body: Mapping[str, Any]) -> Asked:
-    return Asked(with_pairs(responses.decode_request(body)), model_of(body), flag(body, "stream"))
+    model = model_of(body)
+    return Asked(readable(with_pairs(responses.decode_request(body))), model, flag(body, "stream"))
 
 
 def encode(response: ModelResponse, asked: Asked) -> bytes:

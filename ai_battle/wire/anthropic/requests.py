@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolResult
-from .._checks import check
+from .._checks import check, check_choice
 from .._errors import readable_request
 from .._extra import kept, own
 from .._json import dumps
@@ -58,6 +58,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     are; `paired` puts them right.
     """
     check(body, REQUEST)
+    check_choice(_chosen(body), (tool.get("name") for tool in body.get("tools") or ()), "tool_choice.name")
     with readable_request("Messages"):
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
@@ -72,6 +73,11 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             options,
             extra={WIRE: extra} if extra else {},
         )
+
+
+def _chosen(body: Mapping[str, Any]) -> str | None:
+    choice = body.get("tool_choice") or {}
+    return choice["name"] if choice.get("type") == "tool" else None
 
 
 def _encode_messages(request: ModelRequest, version: str) -> list[tuple[bytes, bytes]]:

@@ -1,7 +1,10 @@
 """The shape that a request of the Messages API must have."""
 
+from collections.abc import Mapping
+
 from .._checks import (
     Check,
+    Misshapen,
     anything,
     base64,
     by_field,
@@ -37,24 +40,46 @@ _BLOCKS: dict[str, Check] = {
     "tool_use": fields({"id": text, "name": text, "input": text_or(object_, "an object")}, "id", "name"),
     "tool_result": fields({"tool_use_id": text, "content": _RETURNED, "is_error": flag}, "tool_use_id"),
 }
-_CONTENT = text_or(list_of(by_field("type", _BLOCKS)), "a list of blocks")
-_MESSAGE = fields({"role": one_of("user", "assistant", "system"), "content": _CONTENT}, "role", "content")
+
+
+def _not_theirs(value: object) -> None:
+    raise Misshapen("is a call of a tool, which only the assistant makes")
+
+
+def _said(blocks: Mapping[str, Check]) -> Check:
+    return fields({"content": text_or(list_of(by_field("type", blocks)), "a list of blocks")}, "content")
+
+
+_SAID = {"user": _said({**_BLOCKS, "tool_use": _not_theirs}), "assistant": _said(_BLOCKS), "system": _said(_BLOCKS)}
+_NOBODY = fields({"role": one_of(*_SAID)}, "role")
+
+
+def _message(value: object) -> None:
+    role = value.get("role") if isinstance(value, dict) else None
+    (_SAID.get(role, _NOBODY) if isinstance(role, str) else _NOBODY)(value)
+
+
 _TOOL = by_field(
     "type",
     {"custom": fields({"name": text, "description": text, "input_schema": object_}, "name", "input_schema")},
     otherwise="custom",
 )
-_CHOICE = fields(
-    {"type": one_of("auto", "any", "tool", "none"), "name": text, "disable_parallel_tool_use": flag}, "type"
-)
+_CHOSEN = {"name": text, "disable_parallel_tool_use": flag}
+_CHOICES = {"auto": fields(_CHOSEN), "any": fields(_CHOSEN), "tool": fields(_CHOSEN, "name"), "none": fields(_CHOSEN)}
+
+
+def _choice(value: object) -> None:
+    fields({"type": one_of(*_CHOICES)}, "type")(value)
+    by_field("type", _CHOICES)(value)
+
 
 REQUEST = fields(
     {
         "model": text,
-        "messages": list_of(_MESSAGE, at_least=1),
+        "messages": list_of(_message, at_least=1),
         "system": text_or(list_of(_TEXT), "a list of blocks"),
         "tools": list_of(_TOOL),
-        "tool_choice": _CHOICE,
+        "tool_choice": _choice,
         "max_tokens": positive,
         "temperature": number,
         "top_p": number,

@@ -1,11 +1,11 @@
 """A request as Chat Completions write it, and back."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Message
-from .._checks import check
+from .._checks import check, check_choice
 from .._errors import readable_request
 from .._extra import NOTHING
 from .._json import dumps
@@ -49,6 +49,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     are; `paired` puts them right.
     """
     check(body, REQUEST)
+    check_choice(_chosen(body.get("tool_choice")), _names(body), "tool_choice.function.name")
     with readable_request("Chat Completions"):
         messages = decode_messages(body["messages"])
         system = messages.pop(0).text if messages and _is_system_prompt(messages[0]) else ""
@@ -64,6 +65,15 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             _decode_options(body),
             extra=kept(body, known),
         )
+
+
+def _chosen(choice: Any) -> str | None:
+    return choice["function"]["name"] if isinstance(choice, Mapping) and choice.get("type") == "function" else None
+
+
+def _names(body: Mapping[str, Any]) -> Iterator[Any]:
+    tools = body.get("tools") or ()
+    return (tool["function"]["name"] for tool in tools if tool.get("type", "function") == "function")
 
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.exchange import ModelRequest, ToolSpec
+from .._checks import check_choice
 from .._extra import own
 
 WIRE = "responses"
@@ -48,13 +49,16 @@ def decode_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[ToolSpec]:
 
 
 def decode_choice(choice: Any, names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """What is to be called, and which tools there are to choose from; a tool that nobody offers can't be chosen."""
+    """What is to be called, and which tools there are to choose from. Raises `ConfigError` for one that nobody offers.
+
+    One of those that OpenAI runs itself nobody else can be told to call.
+    """
     match choice:
         case "none" | "required":
             return choice, names
         case {"type": "function" | "custom"}:
-            flat = _flat(choice)
-            return (flat if flat in names else "auto"), names
+            check_choice(_flat(choice), names, "tool_choice.name")
+            return _flat(choice), names
         case {"type": "allowed_tools", "tools": list(tools)}:
             return choice.get("mode") or "auto", names & frozenset(map(_flat, tools))
     return "auto", names

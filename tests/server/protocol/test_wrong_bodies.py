@@ -182,6 +182,48 @@ async def test_hostile_json(client: Speaker, api: str, body: bytes) -> None:
     check(api, answered)
 
 
+NOTHING = "There is nothing to answer: all messages are empty."
+USE = {"type": "tool_use", "id": "a", "name": "add", "input": {}}
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("messages", {"messages": [user("Hello?")], "max_tokens": None}, "max_tokens is missing."),
+    ("messages", {"messages": [user("Hello?")], "model": None}, "model must be the name of a model."),
+    ("messages", {"messages": [{"role": "user", "content": " "}]}, NOTHING),
+    ("messages", {"messages": [user()]}, NOTHING),
+    ("chat", {"messages": [{"role": "user", "content": ""}]}, NOTHING),
+    ("chat", {"messages": [{"role": "user", "content": []}]}, NOTHING),
+    ("responses", {"input": ""}, NOTHING),
+    ("responses", {"input": [{"type": "reasoning", "summary": []}]}, NOTHING),
+    ("responses", {"input": [{"type": "whatever"}]}, NOTHING),
+    ("messages", {"messages": [user(USE)]}, "messages[0].content[0] is a call of a tool, which only the assistant"),
+    ("messages", {"messages": [user("?")], "tools": [TOOL], "tool_choice": {"type": "tool"}}, "name is missing"),
+    *(
+        (api, {**asked, "tool_choice": choice}, "'absent' is none of the tools.")
+        for api, asked, choice in (
+            ("messages", {"messages": [user("?")], "tools": [TOOL]}, {"type": "tool", "name": "absent"}),
+            (
+                "chat",
+                {"messages": [{"role": "user", "content": "?"}], "tools": [FUNCTION]},
+                {"type": "function", "function": {"name": "absent"}},
+            ),
+            (
+                "responses",
+                {"input": "?", "tools": [{"type": "function", "name": "add"}]},
+                {"type": "function", "name": "absent"},
+            ),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("api", "body", "words"), REFUSED, ids=[f"{api}-{words}" for api, _, words in REFUSED])
+async def test_what_can_not_be_answered_is_told(client: Speaker, api: str, body: dict[str, Any], words: str) -> None:
+    asked = {"model": client.model, "max_tokens": 9, **body}
+    answered = await client.post(api, json.dumps(asked).encode())
+
+    assert answered.status == 400
+    assert words in answered.body["error"]["message"]
+
+
 @st.composite
 def mutants(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A valid body with up to four of its values replaced, removed, or taken from elsewhere in it."""

@@ -171,11 +171,16 @@ def test_tools_that_openai_runs_itself_are_left_out() -> None:
         ("none", "none"),
         ("required", "required"),
         ({"type": "function", "name": "weather"}, "weather"),
-        ({"type": "function", "name": "nobody_offers"}, "auto"),
+        ({"type": "file_search"}, "auto"),
     ],
 )
 def test_which_tool_is_to_be_called(choice: Any, meant: str) -> None:
     assert decoded(tools=[FUNCTION], tool_choice=choice).tool_choice == meant
+
+
+def test_a_tool_that_nobody_offers_can_not_be_chosen() -> None:
+    with pytest.raises(ConfigError, match="'absent' is none of the tools"):
+        decoded(tools=[FUNCTION], tool_choice={"type": "function", "name": "absent"})
 
 
 def test_only_the_tools_that_are_allowed_are_offered() -> None:

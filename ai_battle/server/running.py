@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from aiohttp import web
 
@@ -34,11 +35,15 @@ KEEP_ALIVE = 75.0
 BACKLOG = 1024
 
 Say = Callable[[str], None]
+Stamp: TypeAlias = tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A configuration that can be served. `secrets` maps what must not be logged to its name."""
+    """A configuration that can be served; `seen` is the state of its file when it was read.
+
+    `secrets` maps what must not be logged to its name.
+    """
 
     server: Server
     generation: Generation
@@ -47,6 +52,7 @@ class Plan:
     state: Path = Path()
     level: str = "info"
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    seen: Stamp = None
 
     @property
     def bounds(self) -> Bounds:
@@ -91,6 +97,7 @@ class Told:
 
         Before any code is imported that the file names, `trust` is asked, which raises where it may not run.
         """
+        seen = _stamp(self.file)
         document = load_server(self.file or {}, self.environment)
         self.trust(document, named_code(document))
         written = document.file.server.model_copy(update=dict(self.over))
@@ -106,7 +113,8 @@ class Told:
         state = Path(server.state) if server.state else state_directory(document.environment)
         level = level_of(document.environment.get("LOG_LEVEL", ""))
         secrets = {**document.secret_names, **{key.key: "a key of this server" for key in keys}}
-        return Plan(server.model_copy(update={"keys": keys}), generation, Keys.of(keys), boost, state, level, secrets)
+        named = server.model_copy(update={"keys": keys})
+        return Plan(named, generation, Keys.of(keys), boost, state, level, secrets, seen)
 
 
 def _upstreams(generation: Generation) -> set[str]:
@@ -178,7 +186,9 @@ async def serve(told: Told, plan: Plan, say: Say, write: Write) -> None:
     async with listening(plan, write) as (served, address):
         for line in described(plan, address):
             say(line)
-        watching = asyncio.create_task(_watch(told, signalled.again, lambda: _reload(told, served, say)))
+        watching = asyncio.create_task(
+            _watch(told.file, plan.seen, signalled.again, lambda: _reload(told, served, say))
+        )
         await asyncio.to_thread(settle, plan.generation.models)
         await signalled.over.wait()
         signalled.forget()
@@ -210,19 +220,18 @@ def _terms(plan: Plan) -> Iterator[str]:
             yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 
 
-async def _watch(told: Told, again: asyncio.Event, reload: Callable[[], Awaitable[None]]) -> None:
-    seen = _stamp(told.file)
+async def _watch(file: str, seen: Stamp, again: asyncio.Event, reload: Callable[[], Awaitable[None]]) -> None:
     while True:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(again.wait(), LOOKS)
-        now = _stamp(told.file)
+        now = _stamp(file)
         if again.is_set() or now != seen:
             again.clear()
             seen = now
             await reload()
 
 
-def _stamp(file: str) -> tuple[int, int] | None:
+def _stamp(file: str) -> Stamp:
     """Nothing while an editor replaces the file."""
     with contextlib.suppress(OSError):
         found = Path(file).stat()

@@ -65,13 +65,13 @@ class Scene:
             yield client, fake, fakes
 
     def _client(self, fake: FakeProvider) -> ModelClient:
-        silence = 0.8 if self.name in SILENT else 5.0
+        silence, whole = (0.8, 15.0) if self.name in SILENT else (60.0, 90.0)
         url = f"{fake.url}/v1" if self.wire == "openai" else fake.url
         create = import_module(f"ai_battle.providers.{self.wire}").create
-        clocks = Deadlines(connect=5.0, first_byte=silence, idle=silence, total=15.0)
+        clocks = Deadlines(connect=30.0, first_byte=silence, idle=silence, total=whole)
         bare = create("m", base_url=url, api_key="test-key", transport=self.transport, deadlines=clocks)
         adapting = Adapting(bare, bare.endpoint, "m")
-        return Metered(Retrying(adapting, f"{self.wire}/m", total=15.0, pauses=(0.001, 0.005)), f"{self.wire}/m")
+        return Metered(Retrying(adapting, f"{self.wire}/m", total=whole, pauses=(0.001, 0.005)), f"{self.wire}/m")
 
 
 def scenes(name: str) -> Iterator[Scene]:
@@ -110,7 +110,7 @@ async def for_good(scene: Scene) -> str:
         fake.always(fault(scene.name, seconds=QUICK.get(scene.name)))
         log = EventLog()
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(100):
                 response = await client.complete(ASKED, log)
         except ProviderError as error:
             return "; ".join(f"{scene}: {wrong}" for wrong in _wrong_with(error, scene, log, fake, fakes))

@@ -32,7 +32,7 @@ class Server:
         self.said: list[str] = []
 
     async def hears(self, words: str) -> str:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while self.process.stderr and (line := (await self.process.stderr.readline()).decode()):
                 self.said.append(line)
                 if words in line:
@@ -131,7 +131,7 @@ async def test_new_requests_are_refused_while_the_last_ones_end(fakes: FakeProvi
     async with started(fakes, file) as server:
 
         async def ask() -> None:
-            await asyncio.sleep(0.3)
+            await server.hears("Ending")
             try:
                 await asked(server.address, "/v1/messages", HELLO)
             except aiohttp.ClientConnectionError as error:

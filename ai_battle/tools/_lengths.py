@@ -33,6 +33,8 @@ class HeadAndTail:
         return len(text)
 
     def text(self) -> str:
+        if not self._written:
+            return ""
         tail = "".join(self._tail)[-self._half :]
         missing = self._written - len(self._head) - len(tail)
         return f"{self._head}{_mark(missing) if missing else ''}{tail}"

@@ -95,7 +95,7 @@ def tools() -> None:
     """Wall time of one call of a trivial tool, and of eight at once, against calling its function."""
     for name, number in ((name, number) for name in _dispatching.TOOLS for number in (1, 8)):
         compared(
-            f"wall, calls of {name} at once: {number}",
+            f"CPU, calls of {name} at once: {number}",
             partial(_dispatching.dispatched, name, number),
             partial(_dispatching.direct, name, number),
         )

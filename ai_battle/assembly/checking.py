@@ -99,7 +99,14 @@ def _of_strategies(said: Discussion, around: Surroundings) -> Iterator[Problem]:
             if model := _made(name, said, around):
                 Workshop(said, around).pair_up(name, model, (placed,))
         except ConfigError as error:
-            yield Problem((*placed.path, "strategy"), str(error))
+            yield Problem((*placed.path, *_key_of(placed, error.about)), str(error))
+
+
+def _key_of(placed: Placed, about: str) -> tuple[str, ...]:
+    """Where the file says what an error is about; the strategy where it does not."""
+    if about in placed.pair.options:
+        return "options", about
+    return (about if about in placed.pair.model_fields_set else "strategy",)
 
 
 def _made(name: str, said: Discussion, around: Surroundings) -> Model | None:

@@ -30,7 +30,7 @@ def _affordable(dollars: float, large: Model | None) -> float:
     """The share of turns that may get help; all of them where help is free."""
     if large is None or large.price is None:
         who = f"{large.name} has no known price" if large else "there is no model that helps"
-        raise ConfigError(f"max_cost needs a price, and {who}; write one under prices:, or say help_rate.")
+        raise ConfigError(f"max_cost needs a price, and {who}; write one under prices:, or say help_rate.", "max_cost")
     each = large.price.cost(USUAL_CALL)
     return min(1.0, dollars / each) if each else 1.0
 
@@ -39,14 +39,14 @@ def _calibration(written: Any, base: Path) -> Calibration:
     if isinstance(written, Mapping):
         return Calibration.of_json(written)
     if not isinstance(written, str):
-        raise ConfigError("calibration must be the path of a file or what `ai-battle calibrate` prints.")
+        raise ConfigError("calibration must be the path of a file or what `ai-battle calibrate` prints.", "calibration")
     path = base / os.path.expanduser(written)
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"The calibration {path} can't be read: {error.strerror}") from error
+        raise ConfigError(f"The calibration {path} can't be read: {error.strerror}", "calibration") from error
     except ValueError as error:
-        raise ConfigError(f"The calibration {path} is no JSON: {error}") from error
+        raise ConfigError(f"The calibration {path} is no JSON: {error}", "calibration") from error
     if not isinstance(found, Mapping):
-        raise ConfigError(f"{path} is no calibration; `ai-battle calibrate --out FILE` writes one.")
+        raise ConfigError(f"{path} is no calibration; `ai-battle calibrate --out FILE` writes one.", "calibration")
     return Calibration.of_json(found)

@@ -6,12 +6,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from ..core.errors import ConfigError
+from ._prompts import shortened
 
 _PLACE = re.compile(
     r"\$(?P<name>loop|previous_attempts|request|tools)(?![A-Za-z0-9_])"
     r"|\{(?P<old>loop_count|previous_attempts|user_request|tools_text)\}"
 )
 HERE = Path()
+_ELSEWHERE = "In the environment it is BOOST_WRAPPER_TEMPLATE."
 _OLD = {
     "loop_count": "loop",
     "user_request": "request",
@@ -28,12 +30,14 @@ class Template:
     """
 
     text: str
-    name: str = "BOOST_WRAPPER_TEMPLATE"
+    name: str = "The template of boost"
 
     def __post_init__(self) -> None:
         if "request" not in map(_name, _PLACE.finditer(self.text)):
             raise ConfigError(
                 f"{self.name} has no place for the request; write $request (or {{user_request}}) where it belongs."
+                f" {_ELSEWHERE}",
+                "template",
             )
 
     def filled(self, **values: str) -> str:
@@ -53,13 +57,14 @@ def template_of(stated: str, base: Path = HERE) -> Template:
         return Template(stated)
     try:
         return Template(
-            (base / Path(stated).expanduser()).read_text(encoding="utf-8"), f"BOOST_WRAPPER_TEMPLATE ({stated})"
+            (base / Path(stated).expanduser()).read_text(encoding="utf-8"), f"The template of boost, {stated},"
         )
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"The template (BOOST_WRAPPER_TEMPLATE) is {stated!r}: no text with a place for the request"
-            f" ($request or {{user_request}}) and no file that can be read ({reason})."
+            f"The template of boost is {shortened(stated, 100)!r}: no text with a place for the request"
+            f" ($request or {{user_request}}) and no file that can be read ({reason}). {_ELSEWHERE}",
+            "template",
         ) from error
 
 

@@ -40,7 +40,7 @@ class Judge:
 
     async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
         if turn.helping.sees == "prompt":
-            raise ConfigError("A judge reads the attempt: helper_sees is attempt or history.")
+            raise ConfigError("A judge reads the attempt: helper_sees is attempt or history.", "helper_sees")
         if not turn.may_ask:
             return None
         asked = advising("judge", Case(request, response, ""), turn.helping.sees, max_tokens=self.max_tokens)

@@ -33,7 +33,9 @@ class BoostLoop(ModelClient):
         if boost is auxiliary:
             raise ConfigError("A model can't boost itself: boost and auxiliary are one client; give two.")
         if max_loops < 1:
-            raise ConfigError(f"max_loops counts the rounds of the boost loop, from 1 on; it can't be {max_loops!r}.")
+            raise ConfigError(
+                f"max_loops counts the rounds of the boost loop, from 1 on; it can't be {max_loops!r}.", "max_loops"
+            )
         self.boost = boost
         self.auxiliary = auxiliary
         self.max_loops = max_loops

@@ -68,5 +68,7 @@ def create(
 ) -> ModelClient:
     """`models` are the reserve."""
     if len(peers) < 2:
-        raise ConfigError(f"council takes two models or more in 'peers', not {len(peers)}; for one there is peer.")
+        raise ConfigError(
+            f"council takes two models or more in 'peers', not {len(peers)}; for one there is peer.", "peers"
+        )
     return Council(primary, secondary, peers, reserve=models, detector=stuck_detector, helping=helping)

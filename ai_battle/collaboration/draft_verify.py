@@ -48,6 +48,6 @@ def create(
 ) -> ModelClient:
     """`max_tokens` is the most that the helper may write."""
     if max_tokens < 1:
-        raise ConfigError(f"max_tokens of draft_verify is 1 or more, not {max_tokens!r}.")
+        raise ConfigError(f"max_tokens of draft_verify is 1 or more, not {max_tokens!r}.", "max_tokens")
     pair = Pair(primary, secondary, stuck_detector or StuckDetector(), helping or Helping())
     return Paired(pair, "draft_verify", partial(verify, max_tokens=max_tokens))

@@ -36,7 +36,9 @@ class Handover(ModelClient):
         if primary is secondary:
             raise ConfigError("A model can't hand over to itself: primary and secondary are one client; give two.")
         if helping and helping.sees == "prompt":
-            raise ConfigError("handover shows the helper what was done so far: helper_sees is attempt or history.")
+            raise ConfigError(
+                "handover shows the helper what was done so far: helper_sees is attempt or history.", "helper_sees"
+            )
         self.primary = primary
         self.secondary = secondary
         self.above = above

@@ -62,7 +62,9 @@ class Minion(ModelClient):
         helping: Helping | None = None,
     ) -> None:
         if rounds < 2:
-            raise ConfigError(f"minion takes two rounds or more (max_loops), not {rounds}: the last one only answers.")
+            raise ConfigError(
+                f"minion takes two rounds or more (max_loops), not {rounds}: the last one only answers.", "max_loops"
+            )
         self.primary = primary
         self.secondary = secondary
         self.rounds = rounds

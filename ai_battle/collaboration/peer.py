@@ -59,5 +59,5 @@ def create(
     helping: Helping | None = None,
 ) -> ModelClient:
     if len(peers) != 1:
-        raise ConfigError(f"peer takes one model in 'peers', not {len(peers)}; for several there is council.")
+        raise ConfigError(f"peer takes one model in 'peers', not {len(peers)}; for several there is council.", "peers")
     return Peer(primary, secondary, peers[0], stuck_detector, helping)

@@ -32,7 +32,9 @@ class Vote(ModelClient):
         helping: Helping | None = None,
     ) -> None:
         if samples < 2:
-            raise ConfigError(f"vote takes two samples or more, not {samples}: one answer agrees with itself.")
+            raise ConfigError(
+                f"vote takes two samples or more, not {samples}: one answer agrees with itself.", "samples"
+            )
         self.primary = primary
         self.secondary = secondary
         self.samples = samples

@@ -13,7 +13,11 @@ class AIBattleError(Exception):
 
 
 class ConfigError(AIBattleError):
-    """A configuration, a file or a call that is wrong; nothing was spent yet."""
+    """A configuration, a file or a call that is wrong; nothing was spent yet. `about` is the option that is."""
+
+    def __init__(self, message: str = "", about: str = "") -> None:
+        super().__init__(message)
+        self.about = about
 
 
 class JournalError(AIBattleError):

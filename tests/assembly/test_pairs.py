@@ -79,7 +79,7 @@ OTHER = {"secondary": SCRIPTED}
         ),
         (
             {"primary": "Ada", "strategy": "draft_verify", "options": {"max_tokens": 0}, **OTHER},
-            ".strategy: max_tokens of draft_verify is 1 or more, not 0",
+            ".options.max_tokens: max_tokens of draft_verify is 1 or more, not 0",
         ),
         ({"primary": "Me", **OTHER}, ".primary: 'Me' is a person, and only models are helped"),
         ({"primary": "Mee", **OTHER}, ".primary: no participant is or uses 'Mee'; there is Ada,"),
@@ -151,16 +151,32 @@ def test_pairs_that_are_switched_off_are_not_looked_at() -> None:
     checked(said)
 
 
-def test_what_only_the_strategy_knows_to_be_wrong_is_told_before_the_run() -> None:
-    said = refused({"primary": "Ada", "strategy": "council", "peers": ["Bob"]})
-
-    assert "pairs[0].strategy: council takes two models or more in 'peers', not 1" in said
-
-
-def test_a_template_without_a_place_for_the_request_is_told_before_the_run() -> None:
-    pair = {"primary": "Ada", "strategy": "boost", "options": {"template": "Do it."}, **OTHER}
-
-    assert "pairs[0].strategy" in refused(pair)
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ({"strategy": "council", "peers": ["Bob"]}, ".peers: council takes two models or more in 'peers', not 1"),
+        ({"strategy": "peer"}, ".strategy: peer takes one model in 'peers', not 0"),
+        ({"strategy": "vote", "samples": 1}, ".samples: vote takes two samples or more, not 1"),
+        ({"strategy": "minion", "max_loops": 1, **OTHER}, ".max_loops: minion takes two rounds or more"),
+        ({"strategy": "handover", "helper_sees": "prompt", **OTHER}, ".helper_sees: handover shows the helper"),
+        (
+            {"strategy": "draft_verify", "options": {"max_tokens": 0}, **OTHER},
+            ".options.max_tokens: max_tokens of draft",
+        ),
+        (
+            {"strategy": "boost", "options": {"template": "Do\nit."}, **OTHER},
+            ".options.template: The template of boost has",
+        ),
+        (
+            {"strategy": "boost", "options": {"template": "no.md"}, **OTHER},
+            ".options.template: The template of boost is",
+        ),
+    ],
+)
+def test_what_only_the_strategy_knows_to_be_wrong_is_told_before_the_run_and_where_it_stands(
+    pair: dict[str, Any], message: str
+) -> None:
+    assert f"pairs[0]{message}" in refused({"primary": "Ada", **pair})
 
 
 @pytest.mark.parametrize(
@@ -171,7 +187,7 @@ def test_a_template_without_a_place_for_the_request_is_told_before_the_run() -> 
         ({"help_rate": 1.2}, ".help_rate: must be at most 1, not 1.2"),
         ({"calibration": "nowhere.json"}, "nowhere.json can't be read: No such file or directory"),
         ({"calibration": "~nobody/own.json"}, "own.json can't be read: No such file or directory"),
-        ({"calibration": {"cat": 1}}, ".strategy: The calibration has no number as its cut"),
+        ({"calibration": {"cat": 1}}, ".calibration: The calibration has no number as its cut"),
         ({"calibration": {"cut": 0.2, "corrections": {"maths": {}}}}, "has a family 'maths'"),
         ({"calibration": {"cut": 0.2, "corrections": {"math": 5}}}, "corrections that are not numbers"),
         ({"calibration": {"cut": 0.2, "corrections": 5}}, "corrections that are not numbers"),
@@ -189,7 +205,9 @@ def test_dollars_without_a_price_are_refused() -> None:
     more = {"providers": {"openai": {"base_url": "http://127.0.0.1:9/v1", "api_key": "k"}}}
     said = {**discussion({"primary": "Ada", "secondary": unpriced, "max_cost": 0.01}), **more}
 
-    with pytest.raises(ConfigError, match="max_cost needs a price, and openai/house-model has no known price"):
+    with pytest.raises(
+        ConfigError, match=r"\.max_cost: max_cost needs a price, and openai/house-model has no known price"
+    ):
         checked(said)
 
 

@@ -57,7 +57,8 @@ class Calibration:
         """Raises `ConfigError` for what `as_json` never gave."""
         corrections = data.get("corrections") or {}
         if problem := _problem(data, corrections):
-            raise ConfigError(f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is.")
+            said = f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is."
+            raise ConfigError(said, "calibration")
         return cls(float(data["cut"]), data.get("help_rate", 0.0), data.get("error", 0.0), corrections)
 
 

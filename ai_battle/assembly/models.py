@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..config.collaboration import HelperSettings
-from ..config.participants import ParticipantSettings
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -20,10 +19,13 @@ from ..providers.openai import ENDPOINTS
 from ..providers.replay import Recording, ReplayClient
 from .surroundings import PATIENT, Patience, Surroundings
 
+if TYPE_CHECKING:
+    from ..config.participants import ParticipantSettings
+
 PROVIDERS = "ai_battle.providers"
 REFUSE_NOTHING = ("scripted", "replay")
 
-Speaking: TypeAlias = ParticipantSettings | HelperSettings
+Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
 
 
 def _unknown() -> None:
@@ -71,7 +73,7 @@ def create_client(type: str, *, patience: Patience = PATIENT, **settings: Any) -
 def participant(name: str, spec: Speaking, around: Surroundings) -> Model:
     """The model of a participant, or of one that helps: of that, a recording may hold nothing."""
     model_name = parse(spec.type, around.providers)
-    if around.tape and isinstance(spec, ParticipantSettings):
+    if around.tape and not isinstance(spec, HelperSettings):
         _require_recorded(model_name, around.tape)
     settings = _script(spec, around.starts.get(name, 0)) if model_name.provider == "scripted" else {}
     made = model(model_name, settings, around)

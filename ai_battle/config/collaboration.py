@@ -19,7 +19,7 @@ from ._values import (
     Short,
     free,
 )
-from .participants import Parameters, Script, ScriptRule
+from .speaking import Parameters, Script, ScriptRule
 
 Attempts = Annotated[int, Field(ge=1, le=100), AS_NUMBER]
 

@@ -76,10 +76,17 @@ def _of_discussion(setting: Setting, suite: Suite) -> Iterator[Problem]:
 
 
 def _of_models(setting: Setting, suite: Suite) -> Iterator[Problem]:
-    helpers = helpers_of(setting.help) if setting.help else ()
-    for steps, settings in [(("model",), setting.model), *helpers]:
-        if settings is not None and (words := _of_model(settings, suite)):
+    for steps, settings in models_of(setting):
+        if words := _of_model(settings, suite):
             yield Problem((*setting.place, *steps), words)
+
+
+def models_of(setting: Setting) -> Iterator[tuple[Path, HelperSettings]]:
+    """All models of a setting with their place in it."""
+    if setting.model:
+        yield ("model",), setting.model
+    if setting.help:
+        yield from helpers_of(setting.help)
 
 
 def _of_model(settings: HelperSettings, suite: Suite) -> str:

@@ -1,5 +1,6 @@
 """`ai-battle bench`: settings compared on real tasks."""
 
+import asyncio
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ def run(suite: str, out: Path | None, **how: object) -> int:
     from ai_battle.benchmark.checking import named_code
     from ai_battle.benchmark.forecast import forecast
     from ai_battle.benchmark.loading import load
+    from ai_battle.benchmark.presence import require_models
     from ai_battle.benchmark.run import begin
 
     from ._bench_progress import forecast_said
@@ -52,6 +54,7 @@ def run(suite: str, out: Path | None, **how: object) -> int:
         return _forecast(expected, as_json=bool(how["as_json"]))
     if not how["quiet"]:
         click.echo(forecast_said(expected), err=True)
+    asyncio.run(require_models(loaded))
     return _played(loaded, begin(loaded, out or _folder(loaded.name)), how)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from ai_battle.benchmark.store import Store
+from ai_battle.testing import FakeProviders
 from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite
 
 from .conftest import Run
@@ -85,6 +87,26 @@ def test_a_suite_that_is_wrong_is_misused(ai_battle: Run, folder: Path) -> None:
     assert shown.code == 2
     assert "benchmark.scorers[0]: scorers has no 'numerik'; did you mean 'numeric'?" in shown.err
     assert ai_battle("bench", "run", "no-such-suite").code == 2
+
+
+def test_a_model_that_is_not_there_is_found_before_any_money_is_spent(ai_battle: Run, folder: Path) -> None:
+    """With its place in the file and what its provider has; one that can't be reached is found, too."""
+    settings = [{"name": "paid", "model": "gpt-4o"}, {"name": "lost", "model": "ollama/gemma4-1b"}]
+    with FakeProviders.in_thread() as fakes:
+        providers = {
+            "openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "a-key-of-nobody"},
+            "ollama": {"base_url": fakes.ollama.url},
+        }
+        (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, *settings, providers=providers)))
+        shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
+        assert shown.code == 2
+        assert "settings[1].model: ollama has no model 'gemma4-1b'; did you mean 'gemma3:1b'" in shown.err
+        assert [request.method for request in fakes.openai.requests] == ["GET"]
+
+    shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
+    assert shown.code == 2
+    assert len(re.findall(r"settings\[\d\]\.model: .*nothing listens there", shown.err)) == 2
+    assert not (folder / "out").exists()
 
 
 def test_a_limit_that_stops_a_run_is_said_with_the_way_on(ai_battle: Run, folder: Path) -> None:

@@ -1,0 +1,66 @@
+"""Asks providers for the models of a suite before any money is spent: one that is not there would fail each time."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from ..config import Problem
+from ..config.problems import Path
+from ..core.errors import ConfigError, ProviderError, Unreachable
+from ..core.plugins import near
+from ..providers._listing import list_models
+from ..providers._names import ModelName, nearest_tag, parse
+from .checking import models_of, provider_of
+from .drawing import is_code
+from .settings import RECORDED
+from .suite import Suite
+
+COMPLETE = ("ollama", "openai", "anthropic", "gemini")
+"""Those who list all that they have; what stands behind an address of the suite's own may have more."""
+
+REFUSED = (401, 403)
+LATEST = "-latest"
+Called = tuple[Path, ModelName]
+
+
+async def require_models(suite: Suite) -> None:
+    """Raises `ConfigError` with all that are not there. A provider that has no list is believed."""
+    called: dict[str, list[Called]] = {}
+    for path, name in _called(suite):
+        called.setdefault(name.provider, []).append((path, name))
+    found = await asyncio.gather(*(_missing(provider, models, suite) for provider, models in called.items()))
+    if problems := [problem for each in found for problem in each]:
+        raise ConfigError("\n".join(map(suite.document.located, dict.fromkeys(problems))))
+
+
+def _called(suite: Suite) -> Iterator[Called]:
+    for setting in suite.settings:
+        for steps, settings in models_of(setting):
+            if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
+                yield (*setting.place, *steps), parse(settings.type, suite.around.providers)
+
+
+async def _missing(provider: str, called: Sequence[Called], suite: Suite) -> list[Problem]:
+    settings = dict(suite.around.providers.get(provider, {}))
+    try:
+        rows = await list_models(provider, **settings, environment=suite.around.environment)
+    except ProviderError as error:
+        fatal = isinstance(error, Unreachable) or error.status in REFUSED
+        return [Problem(called[0][0], str(error))] if fatal else []
+    except ConfigError:
+        return []
+    names = [row.name for row in rows]
+    if not names or provider not in COMPLETE or ("base_url" in settings and provider != "ollama"):
+        return []
+    return [
+        Problem(path, f"{provider} has no model {name.model!r}{near(name.model, names)}")
+        for path, name in called
+        if not _is_there(name, names)
+    ]
+
+
+def _is_there(name: ModelName, names: Sequence[str]) -> bool:
+    """Dated ones answer to their name without the date, too."""
+    if name.provider == "ollama":
+        return nearest_tag(name.model, names) is not None
+    stem = name.model.removesuffix(LATEST)
+    return any(each.startswith(stem) or stem.startswith(each) for each in names)

@@ -13,7 +13,8 @@ from ..config.collaboration import HelperSettings
 from ..config.problems import Path
 from ..core import plugins
 from ..core.errors import ConfigError
-from .drawing import AT, OF, is_code, name_of
+from .datasets import AT
+from .drawing import OF, is_code, name_of
 from .executors import EXECUTORS
 from .making import NO_TASK, Shelf, made
 from .scoring import Means, judges, lacking
@@ -180,7 +181,7 @@ def _of_dataset(suite: Suite, name: str, path: Path, means: Means) -> Iterator[P
         (task, lacks) for task in suite.tasks if task.extra[OF] == name and (lacks := lacking(scorers, task))
     ]
     if lacking_some:
-        places = _few([f"task {task.extra[AT]} ({task.id})" for task, _ in lacking_some])
+        places = _few([task.extra[AT] for task, _ in lacking_some])
         yield Problem(path, f"{lacking_some[0][1]}, which is missing in {name}: {places}")
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from ..config.benchmark import DatasetSettings
 from ..core import plugins
 from ..core.errors import ConfigError
-from .datasets import DATASETS, Dataset
+from .datasets import AT, DATASETS, Dataset
 from .datasets._reading import first_object
 from .tasks import Task
 
 IN_ORDER = ("recorded", "humaneval", "bfcl", "gsm8k", "jsonl")
 BY_SUFFIX = {".csv": "csv", ".tsv": "csv"}
-OF, AT, BY = "dataset", "place", "scorer"
-"""Where a task keeps the name of its dataset, its place in it, and the scorer that fits the format."""
+OF, BY = "dataset", "scorer"
+"""Where a task keeps the name of its dataset, and the scorer that fits the format."""
 
 
 def dataset(written: DatasetSettings, base: Path) -> Dataset:
@@ -63,13 +63,14 @@ def path_of(written: DatasetSettings, base: Path) -> Path:
 
 def _told(written: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
     """Each with its dataset; raises `ConfigError` for an id that comes twice."""
-    seen: dict[str, int] = {}
+    seen: dict[str, str] = {}
     about = {OF: name_of(written), BY: found.scorer}
     for number, task in enumerate(found.read(path), 1):
+        place = task.extra.get(AT, f"{path.name}, task {number}")
         if task.id in seen:
-            raise ConfigError(f"{path.name}: the tasks {seen[task.id]} and {number} have the same id {task.id!r}")
-        seen[task.id] = number
-        yield replace(task, extra={**task.extra, **about, AT: number})
+            raise ConfigError(f"{place}: the id {task.id!r} is that of {seen[task.id]} already")
+        seen[task.id] = place
+        yield replace(task, extra={**task.extra, **about, AT: place})
 
 
 def _drawn(tasks: list[Task], written: DatasetSettings) -> list[Task]:

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from ..tasks import Task
 
 DATASETS = __name__
+AT = "place"
+"""Where the `extra` of a task keeps `file:line` of its row."""
 
 
 class Dataset(Protocol):

@@ -8,6 +8,7 @@ from ...core.errors import ConfigError
 from ...core.exchange import ToolSpec
 from ...core.plugins import near
 from ..tasks import Task
+from . import AT
 from ._reading import Row
 
 USUAL: Mapping[str, Sequence[str]] = {
@@ -56,7 +57,7 @@ class Fields:
             options,
             row.optional(columns["system"]),
             _goal(row),
-            extra={key: value for key, value in row.values.items() if key not in taken},
+            extra={**{key: value for key, value in row.values.items() if key not in taken}, AT: row.place},
         )
 
     def _asked_for(self, name: str, columns: Mapping[str, str], row: Row) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ..tasks import Task
+from . import AT
 from ._mapping import tools_of
 from ._reading import Row, json_rows
 
@@ -43,7 +44,7 @@ def _task(row: Row) -> Task:
     tools = tools_of(functions if isinstance(functions, list) else [functions], row.place)
     truth = row.values.get("ground_truth")
     reference = json.dumps(truth, ensure_ascii=False) if truth is not None else ""
-    return Task(row.text("id"), prompt, reference, tools, system=system)
+    return Task(row.text("id"), prompt, reference, tools, system=system, extra={AT: row.place})
 
 
 def _asked(row: Row) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ..tasks import Task
+from . import AT
 from ._reading import Row, json_rows
 
 MARK = "####"
@@ -25,7 +26,7 @@ def _task(row: Row) -> Task:
     worked, mark, reference = row.text("answer").rpartition(MARK)
     if not mark or not reference.strip():
         raise ConfigError(f"{row.place}: the answer does not end in '{MARK} NUMBER'")
-    extra = {"worked": worked.strip()}
+    extra = {"worked": worked.strip(), AT: row.place}
     return Task(row.optional("id") or str(row.line), row.text("question"), reference.strip(), extra=extra)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tasks import Task
+from . import AT
 from ._reading import Row, json_rows
 
 ASK = "Complete this Python function. Answer with the whole program, in one code block.\n\n```python\n{}\n```"
@@ -27,7 +28,7 @@ def _task(row: Row) -> Task:
         ASK.format(begun.rstrip()),
         row.optional("canonical_solution"),
         tests=f"{row.text('test')}\n\ncheck({entry})\n",
-        extra={"begun": begun, "entry_point": entry},
+        extra={"begun": begun, "entry_point": entry, AT: row.place},
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ..tasks import Recording, Task
+from . import AT
 from ._mapping import tools_of, with_options
 from ._reading import Row, as_text, json_rows
 
@@ -33,7 +34,7 @@ def _task(row: Row) -> Task:
         tools_of(row.values.get("tools"), row.place),
         options=options,
         recorded={role: _answer(row, role) for role in ROLES},
-        extra={key: value for key, value in row.values.items() if key not in mine},
+        extra={**{key: value for key, value in row.values.items() if key not in mine}, AT: row.place},
     )
 
 

@@ -61,7 +61,7 @@ class _Rest:
     def _signature(self, part: Thinking) -> bytes:
         """One whose block is closed already comes too late."""
         block = self._blocks.last
-        if part.signature in self._signatures:
+        if not part.signature or part.signature in self._signatures:
             return b""
         if block and block.kind == "thinking" and not block.signature and part.text:
             block.signature = part.signature

@@ -10,6 +10,7 @@ from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, To
 from .._extra import kept, own
 from .._json import dumps, read_arguments
 from .._shape import given, needed
+from .._texts import flowing
 
 WIRE = "anthropic"
 
@@ -145,6 +146,12 @@ def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image:
     return part if isinstance(part, Text | Image) and not _is_whole(part) else Text(_words(block), extra=_whole(block))
 
 
+def decode_said(block: Mapping[str, Any], calls: Calls) -> Part:
+    """The same for what a client sends: other APIs get to see the words in a block that only this one knows."""
+    part = decode_block(block, calls)
+    return Text(_words(block), extra=part.extra) if isinstance(part, Text) and _is_whole(part) else part
+
+
 def _is_whole(part: Part) -> bool:
     return "block" in own(WIRE, part.extra)
 
@@ -154,8 +161,10 @@ def _words(block: Mapping[str, Any]) -> str:
     match block:
         case {"source": {"type": "text", "data": str(text)}} | {"text": str(text)}:
             return text
-        case {"source": {"type": "content", "content": content}} | {"content": content}:
-            return "\n".join(_words(inner) for inner in content_blocks(content) if isinstance(inner, Mapping))
+        case {"source": {"type": "content", "content": str() | list() as content}} | {
+            "content": str() | list() as content
+        }:
+            return flowing(_words(inner) for inner in content_blocks(content) if isinstance(inner, Mapping))
     return ""
 
 

@@ -11,7 +11,7 @@ from .._errors import readable_request
 from .._extra import kept, own
 from .._json import dumps
 from .._turns import turns
-from .blocks import WIRE, Block, Calls, content_blocks, decode_block, encode_part
+from .blocks import WIRE, Block, Calls, content_blocks, decode_said, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
 from .shape import REQUEST
 
@@ -151,7 +151,7 @@ def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]
         if isinstance(content, str):
             yield Message(role, (Text(content),))
             continue
-        parts = [decode_block(block, calls) for block in content_blocks(content)]
+        parts = [decode_said(block, calls) for block in content_blocks(content)]
         for is_result, run in groupby(parts, _is_result):
             yield Message("tool" if is_result else role, tuple(run))
 

@@ -11,6 +11,7 @@ from .. import _extra
 from .._calls import call_id, with_results_joined
 from .._json import dumps, read_arguments
 from .._shape import given
+from .._texts import flowing, told_as_failure
 
 WIRE = "ollama"
 own = partial(_extra.own, WIRE)
@@ -28,8 +29,10 @@ def encode_messages(messages: Iterable[Message]) -> bytes:
 def message_bodies(message: Message) -> Iterable[dict[str, Any]]:
     """Results of tools are messages of their own; whatever else is said follows them."""
     for result in message.tool_results:
-        body = _said("tool", result.parts) | {"tool_name": result.call.name, "tool_call_id": call_id(result.call)}
-        yield body | own(result.extra)
+        body = _said("tool", result.parts)
+        body["content"] = told_as_failure(result, body["content"])
+        named = {"tool_name": result.call.name, "tool_call_id": call_id(result.call)}
+        yield body | named | own(result.extra)
     rest = [part for part in message.parts if not isinstance(part, ToolResult)]
     if rest or not message.tool_results:
         role = "user" if message.role == "tool" else message.role
@@ -70,7 +73,8 @@ def _encoded(message: Message) -> bytes:
 
 def _said(role: str, parts: Iterable[Part]) -> dict[str, Any]:
     parts = list(parts)
-    body: dict[str, Any] = {"role": role, "content": "".join(map(_words, parts))}
+    join = "".join if role == "assistant" else flowing
+    body: dict[str, Any] = {"role": role, "content": join(map(_words, parts))}
     if thinking := "".join(part.text for part in parts if isinstance(part, Thinking)):
         body["thinking"] = thinking
     if images := [_picture(part) for part in parts if isinstance(part, Image)]:

@@ -9,6 +9,7 @@ from ...core.messages import Document, Image, Message, Part, Role, Text, Thinkin
 from .._calls import call_id, with_results_joined
 from .._json import dumps, read_arguments
 from .._shape import given
+from .._texts import told_as_failure
 from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
 from .quirks import Quirks
 
@@ -50,7 +51,7 @@ def encode_system(text: str) -> bytes:
 def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
     """What an assistant said, but its pictures: no server takes them back."""
     words = [part for part in message.parts if isinstance(part, Text)]
-    body: dict[str, Any] = {"role": "assistant", "content": encode_content(words)}
+    body: dict[str, Any] = {"role": "assistant", "content": encode_content(words, "".join)}
     if quirks.reasoning and message.thinking:
         body[quirks.reasoning] = message.thinking
     if calls := message.tool_calls:
@@ -133,8 +134,10 @@ def _content(message: Message) -> list[Part]:
 
 def _result_body(result: ToolResult) -> dict[str, Any]:
     words = [part for part in result.parts if isinstance(part, Text)]
-    body = {"role": "tool", "tool_call_id": call_id(result.call), "content": encode_content(words)}
-    return body | own(result.extra)
+    content = encode_content(words)
+    if isinstance(content, str):
+        content = told_as_failure(result, content)
+    return {"role": "tool", "tool_call_id": call_id(result.call), "content": content} | own(result.extra)
 
 
 def _encode_call(call: ToolCall) -> dict[str, Any]:

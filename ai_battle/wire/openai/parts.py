@@ -2,12 +2,13 @@
 
 import base64
 import mimetypes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, joined_text
 from .. import _extra
+from .._texts import flowing
 
 WIRE = "openai"
 own = partial(_extra.own, WIRE)
@@ -23,13 +24,13 @@ def is_refusal(part: Part) -> bool:
     return isinstance(part, Text) and own(part.extra).get("type") == "refusal"
 
 
-def encode_content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+def encode_content(parts: Sequence[Part], join: Callable[[Iterable[str]], str] = flowing) -> str | list[dict[str, Any]]:
     """Text alone is one string, which every server takes; all else is a list of parts.
 
     What another API alone has a name for has no text here, and says nothing.
     """
     if all(isinstance(part, Text) and WIRE not in part.extra for part in parts):
-        return joined_text(parts)
+        return join(part.text for part in parts if isinstance(part, Text))
     return [encode_part(part) for part in parts if not _is_foreign(part)]
 
 
@@ -47,6 +48,8 @@ def encode_part(part: Part) -> dict[str, Any]:
             return {"type": "text", "text": text, **extra}
         case Image(media_type, data, url):
             return {"type": "image_url", "image_url": {"url": _address(media_type, data, url), **extra}}
+        case Document(media_type, data, _, name) if data and media_type.startswith("text/"):  # files are PDFs here
+            return {"type": "text", "text": f"{name or 'file'}:\n{data.decode('utf-8', 'replace')}\n\n", **extra}
         case Document(media_type, data, url, name):
             file = {"filename": name or "document.pdf", "file_data": _address(media_type, data, url), **extra}
             return {"type": "file", "file": file}

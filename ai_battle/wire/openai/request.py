@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...core.exchange import ModelRequest, ToolSpec
-from ...core.messages import Message
+from ...core.messages import Message, Part, Text
 from .._checks import check, check_choice
 from .._errors import readable_request
 from .._extra import NOTHING
 from .._json import dumps
+from .._texts import flowing
 from .messages import decode_messages, encode_messages, encode_system
 from .parts import WIRE, kept, own
 from .quirks import USUAL, Quirks
@@ -52,7 +53,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     check_choice(_chosen(body.get("tool_choice")), _names(body), "tool_choice.function.name")
     with readable_request("Chat Completions"):
         messages = decode_messages(body["messages"])
-        system = messages.pop(0).text if messages and _is_system_prompt(messages[0]) else ""
+        system = flowing(map(_words, messages.pop(0).parts)) if messages and _is_system_prompt(messages[0]) else ""
         form = body.get("response_format")
         schema = _schema_in(form)
         known = KNOWN | {"response_format"} if schema is not None and form == _format(schema) else KNOWN
@@ -161,6 +162,10 @@ def _is_closed(schema: Mapping[str, Any]) -> bool:
         return True
     required, properties = schema.get("required", ()), schema.get("properties", ())
     return schema.get("additionalProperties") is False and set(required) == set(properties)
+
+
+def _words(part: Part) -> str:
+    return part.text if isinstance(part, Text) else ""
 
 
 def _is_system_prompt(message: Message) -> bool:

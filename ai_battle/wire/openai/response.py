@@ -25,6 +25,8 @@ REASONS = {"end": "stop", "stop_sequence": "stop", "pause": "stop", "refusal": "
 KNOWN = frozenset(("object", "choices", "usage", "model", "obfuscation"))
 KNOWN_IN_CHOICES = frozenset(("index", "message", "delta", "finish_reason"))
 
+OF_ITS_OWN = frozenset(("id", "created", "choice"))  # of an answer, not to be taken from the upstream's
+
 decode_error = http_error
 
 
@@ -62,8 +64,9 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
     if response.stop == "refusal":
         choice["message"] = {**body, "refusal": message.text}
     head = {"id": f"chatcmpl-{uuid4().hex}", "object": "chat.completion", "created": int(time.time()), "model": model}
-    choices = [{**choice, **extra.pop("choice", {})}]
-    return dumps({**head, "choices": choices, "usage": encode_usage(response.usage), **extra})
+    choices = [{**choice, **extra.get("choice", {})}]
+    more = {name: value for name, value in extra.items() if name not in OF_ITS_OWN}
+    return dumps({**head, "choices": choices, "usage": encode_usage(response.usage), **more})
 
 
 def reason_of(response: ModelResponse) -> str:

@@ -14,12 +14,11 @@ from .._rest import finished
 from ..failures import Failed, failure
 from .errors import encode_error
 from .parts import is_refusal, own
-from .response import encode_usage, reason_of
+from .response import OF_ITS_OWN, encode_usage, reason_of
 
 DONE = b"data: [DONE]\n\n"
 ENDS = b'},"finish_reason":null}]}\n\n'
 CALL_ENDS = b"}}]" + ENDS
-OF_ITS_OWN = frozenset(("id", "created", "choice"))  # of an answer, not to be taken from the upstream's
 
 
 class StreamWriter:

@@ -158,7 +158,7 @@ def test_b_result_plus_text(text_first: bool) -> None:
 
 def test_b_result_empty() -> None:
     body = sent(ASKED, CALLED, returned(result(1), result(2, [], is_error=True)))
-    assert [message["content"] for message in body["messages"][2:]] == ["", ""]
+    assert [message["content"] for message in body["messages"][2:]] == ["", "Error"]
 
 
 def test_b_result_image() -> None:
@@ -188,6 +188,23 @@ def test_the_words_in_a_result_are_not_lost_and_go_back_to_anthropic_as_they_cam
 
     assert sent(*body["messages"])["messages"][2]["content"] == "It rains."
     assert again["content"] == [block]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "It rains."}]}},
+        {"type": "search_result", "source": "s", "title": "W", "content": [{"type": "text", "text": "It rains."}]},
+    ],
+    ids=lambda block: block["type"],
+)
+def test_the_words_in_a_block_that_other_apis_do_not_know_are_not_lost(block: Any) -> None:
+    body = {"messages": [{"role": "user", "content": [{"type": "text", "text": "See:"}, block]}]}
+    request = anthropic.decode_request(body)
+    again = json.loads(anthropic.encode_request(request, "claude"))["messages"][0]["content"]
+
+    assert sent(*body["messages"])["messages"][0]["content"] == "See:\nIt rains."
+    assert again[1] == block
 
 
 def test_b_thinking_history() -> None:

@@ -160,7 +160,35 @@ def test_the_system_prompt_comes_first() -> None:
 
 
 def test_text_is_a_plain_string_that_every_server_takes() -> None:
-    assert messages(Message("user", (Text("a"), Text("b")))) == [{"role": "user", "content": "ab"}]
+    assert messages(Message("user", (Text("a"),))) == [{"role": "user", "content": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("role", "said", "whole"),
+    [
+        ("user", ("one", "two"), "one\ntwo"),
+        ("user", ("one\n", "two", " three", ""), "one\ntwo three"),
+        ("assistant", ("on", "e"), "one"),  # one text, which marks of citations had cut
+    ],
+)
+def test_parts_of_a_users_text_do_not_run_into_one_another(role: Role, said: tuple[str, ...], whole: str) -> None:
+    assert messages(Message(role, tuple(map(Text, said)))) == [{"role": role, "content": whole}]
+
+
+def test_a_file_of_text_is_sent_as_text() -> None:
+    """Of files the API takes only PDFs."""
+    (sent,) = messages(Message("user", (Text("See"), Document("text/plain", b"some words", name="a.txt"))))
+
+    assert sent["content"][1] == {"type": "text", "text": "a.txt:\nsome words\n\n"}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [("boom", "Error: boom"), ("", "Error"), ('{"error": "boom"}', '{"error": "boom"}')]
+)
+def test_a_failed_call_is_told_in_words(said: str, told: str) -> None:
+    failed = ToolResult(CLOCK, (Text(said),), is_error=True)
+
+    assert messages(Message("tool", (failed,)))[0]["content"] == told
 
 
 def test_a_message_without_parts_is_still_sent() -> None:
@@ -208,7 +236,7 @@ def test_calls_and_results_have_the_same_ids_and_order() -> None:
             ],
         },
         {"role": "tool", "tool_call_id": "call_1", "content": "3"},
-        {"role": "tool", "tool_call_id": "call_2", "content": "noon"},
+        {"role": "tool", "tool_call_id": "call_2", "content": "Error: noon"},
     ]
 
 

@@ -210,8 +210,9 @@ def test_two_answers_have_different_ids() -> None:
     assert first != second
 
 
-def test_an_id_that_came_from_this_api_is_kept() -> None:
-    assert from_json(encode_response(RESPONSES["extra"], "m"))["id"] == "chatcmpl-1"
+def test_an_answer_has_an_id_of_its_own_also_where_its_upstream_repeats_one() -> None:
+    assert RESPONSES["extra"].extra["openai"]["id"] == "chatcmpl-1"
+    assert from_json(encode_response(RESPONSES["extra"], "m"))["id"] != "chatcmpl-1"
 
 
 def test_an_http_error_is_classified() -> None:

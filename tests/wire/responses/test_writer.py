@@ -238,3 +238,9 @@ def test_a_refusal_that_was_not_streamed_is_a_part_of_its_own() -> None:
 
 def test_an_empty_answer_is_complete_and_says_nothing() -> None:
     assert types(stream()) == ["created", "in_progress", "completed"]
+
+
+def test_reasoning_that_is_sealed_for_another_api_is_no_empty_item() -> None:
+    sealed = Thinking("", extra={"anthropic": {"block": {"type": "redacted_thinking", "data": "abc"}}})
+
+    assert [item["type"] for item in whole(sealed, Text("Hi."))["output"]] == ["message"]

@@ -11,15 +11,17 @@ if TYPE_CHECKING:
     from .building import Assembled, build
     from .checking import check, named_code
     from .models import Model, create_client
+    from .pairs import spelling
     from .recipes import Recipe
-    from .single import direct
+    from .single import direct, helped
     from .surroundings import NO_TAPES, Patience, Surroundings, Tapes
 
 _HOME = {
     "building": ("Assembled", "build"),
     "checking": ("check", "named_code"),
     "recipes": ("Recipe",),
-    "single": ("direct",),
+    "pairs": ("spelling",),
+    "single": ("direct", "helped"),
     "models": ("Model", "create_client"),
     "surroundings": ("NO_TAPES", "Patience", "Surroundings", "Tapes"),
 }
@@ -36,7 +38,9 @@ __all__ = [
     "check",
     "create_client",
     "direct",
+    "helped",
     "named_code",
+    "spelling",
 ]
 
 __getattr__ = names_of(__name__, _HOME)

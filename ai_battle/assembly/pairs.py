@@ -1,6 +1,6 @@
 """Who is helped by whom: the pairs of a file, checked and put together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..config import Problem
@@ -185,8 +185,15 @@ def _identity(named: str, said: Discussion, around: Surroundings) -> str:
 
 
 def _model(type_: str, around: Surroundings) -> str:
-    """One spelling for all spellings of a model; one that nobody knows is itself."""
+    return spelling(type_, around.providers)
+
+
+def spelling(type_: str, providers: Collection[str] = ()) -> str:
+    """The same for all spellings of a model, to compare them by; one that nobody knows is itself.
+
+    `gemma3-1b` may stand for `gemma3:1b`, which is found out where the models are.
+    """
     try:
-        return str(parse(type_, around.providers))
+        return str(parse(type_, providers)).replace(":", "-")
     except ConfigError:
         return type_

@@ -16,10 +16,14 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
     """
     said, around = loaded.file.discussion, Surroundings.of(loaded)
     placed = pairs.placed(said, around)
-    helped = pairs.helped(named, said, around)
-    name = helped[0] if helped else named
+    name = next(iter(pairs.helped(named, said, around)), named)
     spec = said.models.get(name) or HelperSettings(type=named)
     model = participant(name, spec, around)
     if said.local_only:
         require_local(name, model)
     return Workshop(said, around).pair_up(name, model, pairs.of(name, placed)).client
+
+
+def helped(loaded: Loaded, named: str) -> tuple[str, ...]:
+    """The participants of a file that a name stands for, or a model type in any spelling."""
+    return pairs.helped(named, loaded.file.discussion, Surroundings.of(loaded))

@@ -66,6 +66,11 @@ class Casting(ABC):
     def with_pair(self, pair: Pairing) -> Self:
         """The same with one more pair; unchanged where nobody takes part whom it could help. Raises `ConfigError`."""
 
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """Those of the participants."""
+
     @abstractmethod
     def client(self, named: str) -> tuple[ModelClient, bool]:
         """A client for a name or a model type, and whether it is ours to close. Raises `ConfigError`."""
@@ -78,6 +83,10 @@ class Brought(Casting):
     plan: Plan
     tools: tuple[Tool, ...] = ()
     pairs: tuple[Pairing, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        return [participant.name for participant in self.plan.participants]
 
     def cast(self, starts: Mapping[str, int]) -> Cast:
         limits = self.plan.limits
@@ -137,6 +146,10 @@ class FromFile(Casting):
     tapes: assembly.Tapes = assembly.NO_TAPES
     allow_unsandboxed: bool = False
 
+    @property
+    def names(self) -> list[str]:
+        return [*self.loaded.file.discussion.models]
+
     @classmethod
     def of(
         cls, loaded: Loaded, ask: Reader, tapes: assembly.Tapes = assembly.NO_TAPES, *, allow_unsandboxed: bool = False
@@ -155,8 +168,7 @@ class FromFile(Casting):
         return Cast(plan, (*self.loaded.notes, *assembled.warnings, *read.warnings), assembled, budget)
 
     def with_pair(self, pair: Pairing) -> Self:
-        said = self.loaded.file.discussion
-        if not any(pair.primary in (name, spec.type) for name, spec in said.models.items()):
+        if not assembly.helped(self.loaded, pair.primary):
             return self
         loaded = self.loaded.with_pair(pair.written, assembly.check)
         return replace(self, loaded=loaded, config=loaded.resolved())

@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+from .. import assembly
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
+from ..core.plugins import near
 from .casting import Casting
 from .manager import ConversationManager
 from .pairing import Pairing
@@ -28,15 +30,15 @@ class CollaborativeConversationManager(ConversationManager):
 
         Both are participants' names or model types. Raises `ValueError` that names what is missing or wrong.
         """
-        pair = Pairing(primary_model, secondary_model, threshold, max_retries)
         try:
-            clients = [self._casting.client(named)[0] for named in (primary_model, secondary_model)]
+            pair = Pairing(primary_model, secondary_model, threshold, max_retries)
+            clients = [self._client_of(named) for named in (primary_model, secondary_model)]
             pair.made(*clients)
             casting = self._casting.with_pair(pair)
         except ConfigError as error:
             raise ValueError(f"{primary_model} can't be helped by {secondary_model}: {error}") from error
         if casting is self._casting:
-            self._elsewhere[primary_model] = pair
+            self._elsewhere[assembly.spelling(primary_model)] = pair
         self._casting = casting
 
     async def run_conversation_turn_collaborative(
@@ -57,11 +59,22 @@ class CollaborativeConversationManager(ConversationManager):
                 prompt, model_type, client, mode, role, file_data, system_instruction
             )
 
+    def _client_of(self, named: str) -> ModelClient:
+        """Raises `ConfigError`, with the participants whose names are near where it is no model either."""
+        try:
+            return self._casting.client(named)[0]
+        except ConfigError as error:
+            if "/" in assembly.spelling(named):
+                raise
+            raise ConfigError(
+                f"No participant is called {named!r}{near(named, self._casting.names)} {error}"
+            ) from error
+
     @asynccontextmanager
     async def _client(self, named: str) -> AsyncIterator[ModelClient]:
         async with AsyncExitStack() as stack:
             client = self._borrowed(named, stack)
-            if pair := self._elsewhere.get(named):
+            if pair := self._elsewhere.get(assembly.spelling(named)):
                 client = pair.made(client, self._borrowed(pair.secondary, stack))
             yield client
 

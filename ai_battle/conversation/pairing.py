@@ -6,6 +6,7 @@ from typing import Any
 
 from ..collaboration import ModelCollaborationProtocol, StuckDetector
 from ..core.client import ModelClient
+from ..core.errors import ConfigError
 from .participant import Participant
 
 
@@ -17,6 +18,17 @@ class Pairing:
     secondary: str
     threshold: float
     max_retries: int
+
+    def __post_init__(self) -> None:
+        for named in (self.primary, self.secondary):
+            if not isinstance(named, str) or not named.strip():
+                raise ConfigError(f"A participant's name or a model type is a text, not {named!r}.")
+        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
+            raise ConfigError(f"threshold is a share from 0 to 1, not {self.threshold!r}.", "threshold")
+        if isinstance(self.max_retries, bool) or not isinstance(self.max_retries, int):
+            raise ConfigError(
+                f"max_retries counts attempts, from 1 on; it can't be {self.max_retries!r}.", "max_retries"
+            )
 
     @property
     def written(self) -> Mapping[str, Any]:

@@ -314,3 +314,11 @@ def test_a_key_among_the_options_of_a_strategy_is_not_written_down() -> None:
     assert "sk-quite-secret" in loaded.secret_names
     assert 'api_key: "${PAIRS_API_KEY}"' in loaded.resolved()
     assert "sk-quite-secret" not in loaded.resolved()
+
+
+def test_a_model_is_the_same_in_each_spelling() -> None:
+    said = discussion({"primary": "ollama/gemma3:1b", "secondary": "ollama:gemma3:1b"})
+    said["discussion"]["models"]["Ada"] = {"type": "ollama-gemma3-1b"}
+
+    with pytest.raises(ConfigError, match=r"\.secondary: 'ollama/gemma3:1b' can't help itself"):
+        checked(said)

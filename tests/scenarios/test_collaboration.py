@@ -225,6 +225,37 @@ async def test_setup_collaboration_pairs_two_models_of_the_file(fakes: FakeProvi
 
 
 @pytest.mark.parametrize(
+    ("written", "spelled"), [("ollama-gemma3-1b", "ollama/gemma3:1b"), ("ollama/gemma3:1b", "ollama-gemma3-1b")]
+)
+async def test_a_model_may_be_called_in_another_spelling_than_in_the_file(
+    fakes: FakeProviders, written: str, spelled: str
+) -> None:
+    source = discussion({})
+    del source["discussion"]["collaboration"]
+    source["discussion"]["models"]["small"] = {"type": written}
+    fakes.ollama.says(STUCK, "The number is seven.")
+    fakes.openai.says("Count the dwarfs.")
+    manager = CollaborativeConversationManager.from_config(source)
+
+    manager.setup_collaboration(spelled, "gpt-4o", max_retries=1)
+    result = await manager.run_discussion()
+
+    assert result.messages[1].text == "The number is seven."
+    assert len(fakes.openai.questions) == 1
+
+
+async def test_a_model_that_takes_no_part_is_helped_in_any_spelling(fakes: FakeProviders) -> None:
+    manager = CollaborativeConversationManager.from_config(discussion({}))
+    fakes.ollama.says(STUCK, "Seven.")
+    fakes.openai.says("Count the dwarfs.")
+
+    manager.setup_collaboration("ollama-gemma3-1b", "gpt-4o", max_retries=1)
+    helped = await manager.run_conversation_turn_collaborative("Sure?", "ollama/gemma3:1b", "ai-ai", "assistant")
+
+    assert (helped, len(fakes.openai.questions)) == ("Seven.", 1)
+
+
+@pytest.mark.parametrize(
     ("arguments", "missing"),
     [
         (("ollama/phi4", "gtp-4o"), "gtp-4o"),
@@ -232,6 +263,11 @@ async def test_setup_collaboration_pairs_two_models_of_the_file(fakes: FakeProvi
         (("small", "small"), "can't help itself"),
         (("small", "gpt-4o", 1.5), "threshold"),
         (("small", "gpt-4o", 0.7, 0), "max_retries"),
+        (("small", "gpt-4o", "high"), "threshold is a share from 0 to 1, not 'high'"),
+        (("small", "gpt-4o", 0.7, 1.5), r"max_retries counts attempts, from 1 on; it can't be 1\.5"),
+        (("small", ""), "a model type is a text, not ''"),
+        (("small", None), "a model type is a text, not None"),
+        (("smal", "gpt-4o"), "No participant is called 'smal'; did you mean 'small'"),
     ],
 )
 def test_setup_collaboration_names_what_is_missing(fakes: FakeProviders, arguments: Any, missing: str) -> None:

@@ -1,4 +1,4 @@
-"""Calls of a trivial tool, directly and through what runs a model's calls; in CPU time, which other work disturbs less."""
+"""Calls of a trivial tool, directly and through what runs a model's calls, in CPU time."""
 
 import asyncio
 import gc

@@ -11,7 +11,7 @@ from .reading import Piece, issue
 from .source import Source
 from .tolerant import Unreadable
 
-_OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“`\\]?[\w$.\-/ ]{1,80}[\"'”`\\]?\s{0,200}[:,}(]|\})")
+_OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“`\\]{0,2}[\w$.\-/ ]{1,80}[\"'”`\\]{0,2}\s{0,200}[:,}(]|\})")
 _LIST = re.compile(r"\[{1,3}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`]|\(\s*[\"'])")
 _CALLISH = re.compile(
     r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:"
@@ -19,6 +19,8 @@ _CALLISH = re.compile(
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _NESTED = re.compile(r"\([A-Za-z_][\w.]*[(\[{]")
+_QUOTING = ("«", "»", "„", "“", "「", "『")
+_QUOTED = re.compile(r"[\s)\]]{0,5}[«»“”」』]")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z")
 _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
@@ -60,7 +62,14 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
         return piece
     before = source.before(piece.start, 40).rstrip(" `[\"'(*{")
     spoken_of = before and before[-1].isalnum() and not _LEADS_ON.search(before)
-    if not (spoken_of or is_answer(source, piece.start) or before.endswith("&gt;") or _goes_on(source, piece, before)):
+    shown = before.endswith(_QUOTING) and _QUOTED.match(source.text, piece.end)
+    if not (
+        spoken_of
+        or shown
+        or is_answer(source, piece.start)
+        or before.endswith("&gt;")
+        or _goes_on(source, piece, before)
+    ):
         return piece
     return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)])
 

@@ -26,12 +26,17 @@ _NAMED = re.compile(
     rf"(?P<between>(?:\s|{_SPECIAL}(?:\s*[\w\-]+(?=\s*\[ARGS\]))?|```(?:json)?)*)(?P<next>\{{|\(|<arg_key>|</tool_call>)"
 )
 _ELEMENT = re.compile(
-    r"<(?:｜DSML｜)?(?:function|invoke|tool|(?:tool|function)_call(?=\s))(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
+    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool|(?:tool|function)_call(?=\s))(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
     r"|<\|open\|>call tool=\"(?P<channel>[^\"]*)\"[^<>]*<\|sep\|>"
     r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
 )
+_SPELLED = re.compile(
+    r"<(?P<tag>name|tool_name|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
+    r"\s*<(?:arguments|parameters|args|input)>\s*(?=\{)"
+)
+_SPELLED_END = re.compile(r"\s*</(?:arguments|parameters|args|input)>")
 _OLD = tagged(r"(?:</parameters>\s*)?</invoke>")
-_TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:invoke|function|tool)>")
+_TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
 _ROLES = frozenset({"assistant", "user", "system", "tool"})
 _RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
 Reader = Callable[[str], tuple[ToolCall, int]]
@@ -73,6 +78,8 @@ def read_body(source: Source, at: int, tools: Offered) -> Piece | None:
     at += text.startswith("[", at)
     if element := _ELEMENT.match(text, at):
         return read_element(source, element, tools)
+    if spelled := _SPELLED.match(text, at):
+        return _read_spelled(source, spelled, tools)
     named = _NAMED.match(text, at)
     return _read_named(source, named, tools) if named else None
 
@@ -171,6 +178,14 @@ def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Of
         return ToolCall(tool, value), end
 
     return attempt(source, start, name, tools, read)
+
+
+def _read_spelled(source: Source, spelled: re.Match[str], tools: Offered) -> Piece:
+    """Name and arguments in elements of these names."""
+    piece = read_object_for(source, spelled["name"], (spelled.start(), spelled.end()), tools)
+    closed = _SPELLED_END.match(source.text, piece.end)
+    piece.end = closed.end() if closed else piece.end
+    return piece
 
 
 def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece | None:

@@ -37,7 +37,7 @@ def _notation(key: str, stop: str, close: str) -> Notation:
     return Notation(re.compile(_NOISE + key), stop, re.compile(_NOISE + f"(?:{close})"))
 
 
-_DSML = r"(?:｜DSML｜|\|DSML\|)?"
+_DSML = r"(?:｜DSML｜|\|DSML\||\w{1,40}:)?"
 _PARAMETER = (
     rf"<{_DSML}(?:parameter|param|arg|argument)(?:=|\s*name=)\s*[\"']?(?P<key>[^\"'<>=]+?)[\"']?(?P<marks>\s[^<>]*)?>"
 )

@@ -28,12 +28,12 @@ _MARKER = re.compile(
 )
 _ENDS = re.compile(r"<[^<>]*(?:end|suffix|output|response|result)s?[|｜]?>", re.IGNORECASE)
 _ELEMENT = re.compile(
-    r"<(?:｜DSML｜)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:tool|function)_call\s+name="
+    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:tool|function)_call\s+name="
     r"|<\|open\|>call tool=|<invoke>\s*<tool_name>"
 )
 _NOT_OURS = re.compile(
-    r"<[|｜]?(?P<tag>tool_responses?|tool_results?|tool_outputs?|function_results?|function_response|tools|available_tools"
-    r"|tool▁outputs?▁begin|observation|example|documentation)[|｜]?>"
+    r"<[|｜]?(?P<tag>tool_responses?|tool_results?|tool_outputs?|function_results?|function_response|available_tools"
+    r"|tools(?!>\s*\{\s*\"name\"\s*:[^{}:]*,\s*\"arguments\")|tool▁outputs?▁begin|observation|example|documentation)[|｜]?>"
 )
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
 _OBJECT = re.compile(r"\s*(?=\{)")

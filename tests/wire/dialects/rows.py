@@ -48,6 +48,10 @@ EXPLICIT = (
     Row("a list in tags", f"<tool_calls>[{_LOOK_JSON}, {_SAVE_JSON}]</tool_calls>", (LOOK, SAVE)),
     Row("invoke", '<function_calls>\n<invoke name="look_up">\n<parameter name="word">żółw</parameter>\n'
         '<parameter name="limit">3</parameter>\n</invoke>\n</function_calls>', (LOOK,)),
+    Row("invoke in a name space", '<antml:function_calls>\n<antml:invoke name="look_up">\n<antml:parameter name="word">żółw</antml:parameter>\n'
+        '<antml:parameter name="limit">3</antml:parameter>\n</antml:invoke>\n</antml:function_calls>', (LOOK,)),
+    Row("name and arguments in elements", '<tool_call>\n<name>look_up</name>\n<arguments>{"word": "żółw", "limit": 3}</arguments>\n'
+        "</tool_call>", (LOOK,)),
     Row("the older invoke", "<function_calls>\n<invoke>\n<tool_name>look_up</tool_name>\n<parameters>\n<word>żółw</word>\n"
         "<limit>3</limit>\n</parameters>\n</invoke>\n</function_calls>", (LOOK,)),
     Row("qwen coder", f"<tool_call>\n<function=save.file>\n<parameter=path>\na/b.md\n</parameter>\n<parameter=body>\n{CODE}\n"
@@ -90,6 +94,8 @@ BARE = (
     Row("bare object", _LOOK_JSON, (LOOK,)),
     Row("after prose", f"I shall look it up.\n\n{_SAVE_JSON}\n\nThat is all.", (SAVE,)),
     Row("json fence", f"```json\n[{_LOOK_JSON},\n {_SAVE_JSON}]\n```", (LOOK, SAVE)),
+    Row("in the tag of definitions", f"<tools>\n{_LOOK_JSON}\n</tools>", (LOOK,)),
+    Row("escaped once too often", _LOOK_JSON.replace('"', '\\"'), (LOOK,)),
     Row("glued json fence", f"```{_LOOK_JSON}```", (LOOK,)),
     Row("name and object", 'look_up\n{"word": "żółw", "limit": 3}', (LOOK,)),
     Row("name as key", '[{"look_up": {"word": "żółw", "limit": 3}}, {"clock": {}}]', (LOOK, CLOCK)),
@@ -115,6 +121,9 @@ QUOTED = {
     "a block quote": f"You wrote:\n> <tool_call>\n> {_LOOK_JSON}\n> </tool_call>\n",
     "inline code": 'You can use `look_up(word="x")` for that.',
     "a sentence": 'One could say look_up(word="x") here, but no.',
+    "marks of French": f"La forme est « {_LOOK_JSON} », sans plus.",
+    "marks of German": f"Sie schrieben: „{_LOOK_JSON}“ — nein.",
+    "marks of Japanese": f"形式は「{_LOOK_JSON}」です。",
     "an object in a sentence": f"The server answers {_LOOK_JSON} to that.",
     "an indented block": f"Never this:\n\n    ```tool\n    {_LOOK_JSON}\n    ```\n\nIt harms.",
     "another language": "```bash\nlook_up(word='x')\n```",

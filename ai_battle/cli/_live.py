@@ -95,7 +95,10 @@ class PlainLines:
 
 
 class LiveView:
-    """Names in colours, text as it comes, and a status line with turn, tokens, cost and time."""
+    """Names in colours, text as it comes, and a status line with turn, tokens, cost, time and what is done.
+
+    A narrow terminal lacks what comes last: what is done, unless something is asked of the person before it.
+    """
 
     def __init__(self, out: TextIO, look: Look) -> None:
         self._screen = Screen(out)
@@ -140,7 +143,7 @@ class LiveView:
         """Leaves the terminal alone until `go_on`, and says in the status line what is waited for."""
         self._screen.end_line()
         before, self._doing = self._doing, doing
-        self._show_status()
+        self._show_status(asking=True)
         self._doing, self._paused = before, True
 
     def go_on(self) -> None:
@@ -171,7 +174,7 @@ class LiveView:
 
     def _remark(self, event: Event) -> None:
         if is_wanted(event, self._look.notify_on) and (text := self._remarks.line(event)):
-            self._screen.line(self._styled(one_line(text, 2_000), fg="yellow"))
+            self._screen.paragraph(one_line(text, 2_000), lambda line: self._styled(line, fg="yellow"))
 
     def _begin(self, event: RunStarted) -> None:
         self._models = dict(event.participants)
@@ -230,12 +233,14 @@ class LiveView:
             self._show_status()
             await asyncio.sleep(TICK)
 
-    def _show_status(self) -> None:
+    def _show_status(self, *, asking: bool = False) -> None:
         if self._paused:
             return
         turn = f"turn {self._turn} of {self._look.turns}" if self._look.turns else f"turn {self._turn}"
         spent = f"{tokens(self._usage)} · {dollars(self._usage.cost_usd)}"
-        self._screen.status(f" {turn} · {self._doing} · {spent} · {duration(time.monotonic() - self._started)}")
+        figures = f"{spent} · {duration(time.monotonic() - self._started)}"
+        rest = (self._doing, figures) if asking or self._is_typed else (figures, self._doing)
+        self._screen.status(f" {turn} · {' · '.join(rest)}")
 
     def _colour_of(self, speaker: str) -> str:
         return COLOURS[list(self._models).index(speaker) % len(COLOURS)] if speaker in self._models else "white"
@@ -247,5 +252,5 @@ class LiveView:
 def view(out: TextIO, look: Look = Look()) -> LiveView | PlainLines:
     """What suits `out`: streaming on a terminal, plain lines into a pipe or a file."""
     if out.isatty() and os.environ.get("TERM") != "dumb":
-        return LiveView(out, replace(look, colour=look.colour and "NO_COLOR" not in os.environ))
+        return LiveView(out, replace(look, colour=look.colour and not os.environ.get("NO_COLOR")))
     return PlainLines(out, look)

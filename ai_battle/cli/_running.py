@@ -75,11 +75,11 @@ class _Noted:
 def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     """The exit code of the run; prints the run directory last."""
     result = played(discuss, showing, run_dir)
-    if result is None or result.status == "interrupted":
+    if result is None:
         return INTERRUPTED
     if showing.as_json:
         click.echo(json.dumps(document(result), indent=2, ensure_ascii=False))
-    else:
+    elif result.status != "interrupted":
         print_summary(result, showing)
     return exit_code(result.status)
 

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from typing import TextIO
+
+from rich.cells import set_cell_size
 
 from ._wrapping import Wrapping
 
@@ -33,12 +36,19 @@ class Screen:
         self.end_line()
         self._write(text + "\n")
 
+    def paragraph(self, text: str, style: Callable[[str], str]) -> None:
+        """A text of its own, in a style, broken between words."""
+        self.end_line()
+        broken = self._wrapping.feed(text) + self._wrapping.flush()
+        self._write(style(broken) + "\n")
+        self._wrapping.start_line()
+
     def status(self, text: str) -> None:
         """Shows `text` in the last row; the first call, and one after a change of size, makes room for it."""
         size = self._size
         if size.lines != self._rows:
             self._reserve(size.lines)
-        bar = f"\x1b[7m{text[: size.columns]:<{size.columns}}\x1b[0m"
+        bar = f"\x1b[7m{set_cell_size(text, size.columns)}\x1b[0m"
         self._out.write(f"{SAVE}\x1b[{size.lines};1H{CLEAR_LINE}{bar}{RESTORE}")
         self._out.flush()
 

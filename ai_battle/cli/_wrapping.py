@@ -10,7 +10,7 @@ LONGEST_WORD_HELD = 24
 
 
 class Wrapping:
-    """Holds the last word back until it is whole; what has no spaces, as in Chinese, is left to the terminal."""
+    """Holds the last word back until it is whole; what fits on no line or has no spaces is left to the terminal."""
 
     def __init__(self, columns: Callable[[], int]) -> None:
         self._columns = columns
@@ -41,7 +41,7 @@ class Wrapping:
                 self._column = 0
                 yield "\n"
                 continue
-            if self._column and self._column + width > columns:
+            if self._column and width <= columns < self._column + width:
                 self._column = 0
                 yield "\n"
             self._column = (self._column + width) % columns or columns

@@ -181,7 +181,7 @@ def _unknown(text: str, custom: Collection[str]) -> str:
         return f"There is no provider {head!r} for the model type {text!r}{near}"
     if separator:
         return f"No provider is known for model {text!r}; a model of Ollama is written as 'ollama/{head}:{rest}'."
-    near = plugins.near(text.lower(), [*_VENDOR, *SHORT, *PROVIDERS, *custom])
+    near = plugins.near(text.lower(), [*_VENDOR, *SHORT, *RETIRED, *PROVIDERS, *custom])
     likely = _FAMILIES.get(re.split(r"[-\d]", text.lower())[0], "ollama")
     if near == ".":
         way_out = f"; name its provider, as in '{likely}/{text}'. To see what there is: ai-battle models list"

@@ -17,6 +17,7 @@ from ai_battle.cli._wrapping import Wrapping
 from ai_battle.config import load
 from ai_battle.core.events import (
     AttemptFailed,
+    DraftDelta,
     Event,
     ModelReplied,
     Retrying,
@@ -91,7 +92,7 @@ async def test_a_failed_attempt_and_the_wait_after_it_are_told() -> None:
         AttemptFailed("phi4", 1, "connection reset", 0.2, partial="half of"),
         Retrying("phi4", 1, 2, ""),
     )
-    assert "attempt 1 failed after 7 characters, which do not count: connection reset" in seen
+    assert "attempt 1 failed after 7 characters, which do not count: connection reset" in " ".join(seen.split())
     assert "waiting 2.0 s for phi4" in seen
 
 
@@ -123,7 +124,26 @@ async def test_an_answer_that_was_cut_is_marked() -> None:
 
 async def test_the_status_line_tells_turn_tokens_cost_and_time() -> None:
     seen = await shown(ModelReplied("phi4", Usage(1200, 345, cost_usd=0.0123), 1.0), finished("x"))
-    assert re.search(r"turn 1 of 3 · Ann answers · 1200 in, 345 out · \$0\.0123 · 0:0\d", seen)
+    assert re.search(r"turn 1 of 3 · 1200 in, 345 out · \$0\.0123 · 0:0\d · Ann answers", seen)
+
+
+async def test_the_status_line_is_as_wide_as_the_terminal_whatever_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wide character takes two cells; one too many would scroll the last row away."""
+    monkeypatch.setenv("COLUMNS", "75")
+    bars = re.findall(r"\x1b\[7m(.*?)\x1b\[0m", await written(DraftDelta("漢字" * 30), finished("x")))
+
+    assert {cell_len(bar) for bar in bars} == {75}
+
+
+async def test_remarks_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    seen = await scrolled(AttemptFailed("phi4", 1, "the server said that it has no room for any more calls", 0.2))
+
+    assert [line.rstrip() for line in seen.splitlines()[-3:]] == [
+        "✗ phi4: attempt 1 failed: the server",
+        "said that it has no room for any more",
+        "calls",
+    ]
 
 
 async def test_a_cost_that_nobody_knows_is_called_unknown_and_never_zero() -> None:

@@ -91,6 +91,16 @@ class TestInterrupted:
         assert turns("here") == [1, 2, 3, 4]
         assert "→ resumed at turn 2" in resumed.out
 
+    def test_with_json_it_is_one_document_all_the_same(self, slow: Path) -> None:
+        process = begun("run", slow, "--out", "here", "--json")
+        wait_for('"turn_started","turn":2', Path("here/journal.jsonl"))
+        process.send_signal(signal.SIGINT)
+        stopped = ended(process)
+
+        said = json.loads(stopped.out)
+        assert (stopped.code, said["status"], said["run"], said["turns"]) == (130, "interrupted", "here", 1)
+        assert "To go on: ai-battle resume here" in stopped.err
+
     async def test_a_round_in_which_all_answer_at_once_keeps_those_who_had(self, slow: Path) -> None:
         process = begun("run", slow, "--out", "here", "--set", "discussion.execution.parallel=true")
         await asyncio.to_thread(wait_for, '"turn_finished","turn":1', Path("here/journal.jsonl"))

@@ -31,6 +31,9 @@ APIS: Mapping[str, Api] = {
     "/v1/chat/completions": chat.API,
     "/v1/responses": responses.API,
 }
+COUNT = "/v1/messages/count_tokens"
+MODELS = ("/models", "/v1/models")
+METHODS = {**dict.fromkeys((*APIS, COUNT), "POST"), **dict.fromkeys((*MODELS, *operating.PATHS), "GET, HEAD")}
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Answers: TypeAlias = Callable[[Served, Api, web.Request, Tally], Awaitable[web.StreamResponse]]
@@ -41,10 +44,10 @@ def create_app(served: Served) -> web.Application:
     app = web.Application()
     for path, api in APIS.items():
         app.router.add_post(path, _accounted(served, api, _answered))
-    app.router.add_post("/v1/messages/count_tokens", _accounted(served, messages.API, _counted))
-    for prefix in ("", "/v1"):
-        app.router.add_get(f"{prefix}/models", _accounted(served, chat.API, _listed))
-        app.router.add_get(f"{prefix}/models/{{name:.+}}", _accounted(served, chat.API, _shown))
+    app.router.add_post(COUNT, _accounted(served, messages.API, _counted))
+    for path in MODELS:
+        app.router.add_get(path, _either(served, _listed))
+        app.router.add_get(f"{path}/{{name:.+}}", _either(served, _shown))
     operating.add_to(app, served)
     app.router.add_route("*", "/{path:.*}", _nowhere)
     return app
@@ -67,6 +70,16 @@ def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
             raise
         finally:
             served.account(tally)
+
+    return handle
+
+
+def _either(served: Served, answers: Answers) -> Handler:
+    """For addresses that Anthropic's API and OpenAI's both have."""
+    theirs, others = _accounted(served, messages.API, answers), _accounted(served, chat.API, answers)
+
+    async def handle(http: web.Request) -> web.StreamResponse:
+        return await (theirs if listing.is_anthropic(http.headers) else others)(http)
 
     return handle
 
@@ -135,7 +148,7 @@ async def _counted(served: Served, api: Api, http: web.Request, tally: Tally) ->
 
 
 async def _listed(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
-    return web.json_response(listing.all_of(served.routes, http.headers), headers=tally.ids)
+    return web.json_response(listing.all_of(served.routes, http.headers, http.query), headers=tally.ids)
 
 
 async def _shown(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
@@ -144,9 +157,15 @@ async def _shown(served: Served, api: Api, http: web.Request, tally: Tally) -> w
 
 
 async def _nowhere(http: web.Request) -> web.StreamResponse:
-    api = messages.API if http.path.startswith("/v1/messages") else chat.API
-    status, word = (405, "has another method") if http.path in APIS else (404, "is not here")
-    return _refused(api, Denied(status, f"{http.method} {http.path[:200]} {word}."), Tally(api.name), http)
+    is_theirs = http.path.startswith("/v1/messages") or listing.is_anthropic(http.headers)
+    api = messages.API if is_theirs else chat.API
+    return _refused(api, _misdirected(http.method, http.path), Tally(api.name), http)
+
+
+def _misdirected(method: str, path: str) -> Denied:
+    if allowed := METHODS.get(path):
+        return Denied(405, f"{path} takes {allowed}, not {method}.", headers={"allow": allowed})
+    return Denied(404, f"There is no {path[:200]} here; there is {', '.join(METHODS)}.", kind="address")
 
 
 async def _body(served: Served, http: web.Request, tally: Tally) -> dict[str, Any]:

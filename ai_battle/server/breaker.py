@@ -52,7 +52,7 @@ class Breaker(ModelClient):
 
     def _left_alone(self, wait: float) -> Unreachable | RateLimited:
         reason = self.traffic.reason
-        text = f"{self.model} is not called for another {ceil(wait)} s: {reason}."
+        text = f"{self.model} is not called for another {ceil(wait)} s: {reason.rstrip('.')}."
         if self._limited >= FAILURES:
             return RateLimited(text, status=429, retry_after=ceil(wait))
         return Unreachable(text, status=503, retry_after=ceil(wait))

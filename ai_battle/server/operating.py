@@ -8,6 +8,7 @@ from .breaker import readiness
 from .refusing import Denied
 from .served import Served
 
+PATHS = ("/", "/healthz", "/readyz", "/metrics")
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 

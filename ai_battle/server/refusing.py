@@ -1,17 +1,36 @@
 """Requests that are turned away, and how a client is told why nothing came."""
 
-from ..core.errors import AIBattleError, BudgetExceeded, ProviderError
+from collections.abc import Mapping
+from math import ceil
+from types import MappingProxyType
+
+from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, RateLimited
 from ..wire.failures import Failed, Failure, failure
 from .routes import NoRoute
 
+FOR_NOBODY = {"x-should-retry": "false"}
+
 
 class Denied(AIBattleError):
-    """Turned away before any model is asked, with an HTTP `status`; `retry_after` is in seconds."""
+    """Turned away before any model is asked, with an HTTP `status` and `headers`; `kind` is that of a `Failure`.
 
-    def __init__(self, status: int, message: str, *, retry_after: float | None = None) -> None:
+    `retry_after` is in seconds.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        kind: str = "",
+        retry_after: float | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.kind = kind
         self.retry_after = retry_after
+        self.headers = headers
 
 
 class Crashed(AIBattleError):
@@ -37,7 +56,7 @@ def said(error: AIBattleError) -> Failed:
     """The status, the kind and the words for a client."""
     match error:
         case Denied():
-            return Failure(error.status, str(error))
+            return Failure(error.status, str(error), error.kind)
         case NoRoute():
             return Failure(404, str(error))
         case BrokenOff(cause=cause):
@@ -46,8 +65,22 @@ def said(error: AIBattleError) -> Failed:
 
 
 def headers_of(error: AIBattleError) -> dict[str, str]:
-    """When to come back, where that is known; a budget comes back for nobody."""
-    if isinstance(error, BudgetExceeded):
-        return {"x-should-retry": "false"}
-    wait = error.retry_after if isinstance(error, Denied | ProviderError) else None
-    return {} if wait is None else {"retry-after": f"{wait:g}"}
+    """When to come back, where that is known, and whether to: what is used up does not come back."""
+    match error:
+        case BudgetExceeded():
+            return FOR_NOBODY
+        case Denied(retry_after=wait, headers=headers):
+            return {**headers, **_after(wait)}
+        case RateLimited(retry_after=None, again="never"):
+            return FOR_NOBODY
+        case ProviderError(retry_after=wait):
+            return _after(wait)
+    return {}
+
+
+def _after(wait: float | None) -> dict[str, str]:
+    """Whole seconds, as HTTP has it, and the fraction in the header that clients of these APIs look for first."""
+    if wait is None:
+        return {}
+    exactly = {} if wait == ceil(wait) else {"retry-after-ms": f"{wait * 1000:.0f}"}
+    return {"retry-after": f"{ceil(wait)}", **exactly}

@@ -20,7 +20,7 @@ TOO_LONG = "prompt is too long"  # the words at which agents compact their histo
 
 
 class Failed(Protocol):
-    """`kind` is "context" or "budget" where the status alone says too little."""
+    """`kind` is "context", "budget" or "address" where the status alone says too little."""
 
     @property
     def status(self) -> int: ...

@@ -134,13 +134,24 @@ async def test_d_404(odd: Odd, path: str) -> None:
 
     assert answered.status == 404
     assert path in answered.body["error"]["message"]
+    assert "/v1/chat/completions" in answered.body["error"]["message"]
 
 
-async def test_d_405(odd: Odd) -> None:
-    answered = await odd.client.get("/v1/messages")
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/v1/messages", "POST"),
+        ("OPTIONS", "/v1/chat/completions", "POST"),
+        ("GET", "/v1/messages/count_tokens", "POST"),
+        ("POST", "/v1/models", "GET, HEAD"),
+        ("DELETE", "/healthz", "GET, HEAD"),
+    ],
+)
+async def test_d_405(odd: Odd, method: str, path: str, allowed: str) -> None:
+    answered = await odd.client.get(path, method=method)
 
-    assert answered.status == 405
-    assert answered.body["error"]["message"]
+    assert (answered.status, answered.headers["allow"]) == (405, allowed)
+    assert allowed in answered.body["error"]["message"]
 
 
 async def test_d_request_id(stage: Stage) -> None:

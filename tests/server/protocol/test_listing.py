@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from ai_battle.testing import FakeProviders
 
 from ..serving import serving
@@ -11,6 +13,7 @@ from .test_messages_answers import HELLO, TOOL
 from .test_messages_requests import assistant, result, use, user
 
 COUNT = "/v1/messages/count_tokens"
+ANTHROPIC = {"anthropic-version": "2023-06-01"}
 
 
 async def count(stage: Stage, **body: Any) -> int:
@@ -83,6 +86,34 @@ async def test_e_one_model(stage: Stage) -> None:
 
     assert (there.status, there.body["id"]) == (200, "claude-opus")
     assert (missing.status, "error" in missing.body) == (404, True)
+
+
+PAGES: list[tuple[str, list[str], bool]] = [
+    ("", ["opus", "sonnet", "haiku"], False),
+    ("limit=2", ["opus", "sonnet"], True),
+    ("limit=2&after_id=claude-sonnet", ["haiku"], False),
+    ("limit=1&before_id=claude-haiku", ["sonnet"], True),
+    ("after_id=claude-haiku", [], False),
+]
+
+
+@pytest.mark.parametrize(("query", "names", "more"), PAGES)
+async def test_e_models_anthropic_pages(fakes: FakeProviders, query: str, names: list[str], more: bool) -> None:
+    async with serving(fakes, BIG_MODEL="ollama/phi4") as address, speaking(address) as client:
+        body = (await client.get(f"/v1/models?{query}", ANTHROPIC)).body
+
+    ids = [f"claude-{name}" for name in names]
+    assert ([each["id"] for each in body["data"]], body["has_more"]) == (ids, more)
+    assert (body["first_id"], body["last_id"]) == ((ids[0], ids[-1]) if ids else (None, None))
+
+
+@pytest.mark.parametrize(("path", "status"), [("/v1/models?limit=0", 400), ("/v1/models/nobody", 404), ("/v1/x", 404)])
+async def test_e_models_errors(fakes: FakeProviders, path: str, status: int) -> None:
+    """In the shape of the API whose client asks."""
+    async with serving(fakes, BIG_MODEL="ollama/phi4") as address, speaking(address) as client:
+        answered = await client.get(path, ANTHROPIC)
+
+    assert (answered.status, answered.body["type"]) == (status, "error")
 
 
 async def test_e_health(fakes: FakeProviders) -> None:

@@ -244,5 +244,7 @@ def _notes_of(row: Row) -> Iterator[str]:
         if count:
             samples = f"{count:,} of {row.samples:,} samples"
             yield f"{row.name}: {samples} {what}, so they count neither as right nor as wrong"
+    for error, count in row.errors.items():
+        yield f"{row.name}: {count:,} failed with: {error}"
     if row.order and row.order.note:
         yield f"{row.name}: {row.order.note}"

@@ -1,34 +1,37 @@
 """What a benchmark found, on the terminal or as JSON."""
 
 import json
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 
 import click
-from rich.table import Table
 
 from ai_battle.benchmark.compare import Change, Comparison
+from ai_battle.benchmark.statistics import conclusions
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import Row, Summary
 from ai_battle.reporting.benchmark_charts import NONE, PER, percent, seconds
 from ai_battle.reporting.benchmark_files import REPORT, write_benchmark_reports
 
+from ._columns import show_columns
 from ._money import dollars
-from ._options import show_table
 
 MOST_SAID = 5
 COLOURS = {"worse": "red", "better": "green", "not enough data": "yellow"}
 
 
-def show(store: Store, *, as_json: bool) -> None:
+def show(store: Store, *, as_json: bool) -> Summary:
     """The settings and which differ; writes the reports beside the results, and prints where they are last."""
     summary = write_benchmark_reports(store)
     if as_json:
         click.echo(json.dumps({"results": str(store.folder), **summary.as_json()}, indent=2, ensure_ascii=False))
-        return
-    show_table(_settings(summary))
+        return summary
+    _show_settings(summary.settings)
     for line in (*_conclusions(summary), *(f"note: {note}" for note in summary.notes)):
-        click.echo(line)
+        _say(line)
     click.echo(str(store.folder / REPORT))
+    return summary
 
 
 def show_comparison(found: Comparison, *, as_json: bool) -> None:
@@ -36,7 +39,7 @@ def show_comparison(found: Comparison, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
         return
-    show_table(_changes(found.changes))
+    _show_changes(found.changes)
     for where, name in found.only:
         click.echo(f"only {where}: {name}")
     for change in found.changes:
@@ -45,14 +48,16 @@ def show_comparison(found: Comparison, *, as_json: bool) -> None:
             click.echo(click.style(f"{which}{change.found.said}", fg=COLOURS[change.verdict]))
 
 
-def _settings(summary: Summary) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("setting", overflow="fold")
-    for head in ("quality", "95 %", "tasks", f"$ / {PER:,} tasks", "median", "p95", "help", "APGR", "missing"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for row in summary.settings:
-        table.add_row(*_cells(row), style="dim" if row.dominated else None)
-    return table
+def _say(line: str) -> None:
+    """On a terminal words are not broken at the end of a line."""
+    columns = shutil.get_terminal_size().columns
+    click.echo(click.wrap_text(line, columns, subsequent_indent="  ") if sys.stdout.isatty() else line)
+
+
+def _show_settings(rows: Sequence[Row]) -> None:
+    heads = ("setting", "quality", "95 %", "tasks", f"$ / {PER:,} tasks", "median", "p95", "help", "APGR", "missing")
+    names, *columns = zip(heads, *map(_cells, rows), strict=True)
+    show_columns(names, columns, {place for place, row in enumerate(rows) if row.dominated})
 
 
 def _cells(row: Row) -> Iterator[str]:
@@ -74,24 +79,23 @@ def _conclusions(summary: Summary) -> Iterator[str]:
     beaten = [row.name for row in summary.settings if row.dominated]
     if beaten:
         yield f"beaten in quality and cost, as measured: {', '.join(beaten)}"
-    for pair in sorted(summary.pairs, key=lambda each: (each.p_holm, -abs(each.found.mean)))[:MOST_SAID]:
-        yield f"- {pair.said}"
-    if len(summary.pairs) > MOST_SAID:
-        yield f"- {len(summary.pairs) - MOST_SAID:,} more comparisons are in the report"
+    yield from (f"- {said}" for said in conclusions(summary.pairs, MOST_SAID))
 
 
-def _changes(changes: Sequence[Change]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("setting", overflow="fold")
-    for head in ("verdict", "before", "after", "points", "95 %", "p (Holm)", "tasks", f"$ / {PER:,} tasks"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for change in changes:
-        found = change.found.found
-        ends = " to ".join(f"{100 * end:+.1f}" for end in found.interval)
-        dearer = NONE if change.cost is None else f"{change.cost * PER:+.4f}"
-        points = f"{100 * found.mean:+.1f}"
-        sure = (f"{change.found.p_holm:.3g}", str(found.count), dearer)
-        table.add_row(
-            change.setting, change.verdict, percent(change.before), percent(change.after), points, ends, *sure
-        )
-    return table
+def _show_changes(changes: Sequence[Change]) -> None:
+    heads = ("setting", "verdict", "before", "after", "points", "95 %", "p (Holm)", "tasks", f"$ / {PER:,} tasks")
+    names, *columns = zip(heads, *map(_changed, changes), strict=True)
+    show_columns(names, columns)
+
+
+def _changed(change: Change) -> Iterator[str]:
+    found = change.found.found
+    yield change.setting
+    yield change.verdict
+    yield percent(change.before)
+    yield percent(change.after)
+    yield f"{100 * found.mean:+.1f}"
+    yield " to ".join(f"{100 * end:+.1f}" for end in found.interval)
+    yield f"{change.found.p_holm:.3g}"
+    yield str(found.count)
+    yield NONE if change.cost is None else f"{change.cost * PER:+.4f}"

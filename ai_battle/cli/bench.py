@@ -143,7 +143,7 @@ def _forecast(expected: "Forecast", *, as_json: bool) -> int:
 
 
 def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
-    """The exit code: that of a limit, of Ctrl-C, or of a run to its end."""
+    """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
     from ai_battle.benchmark.run import Terms
     from ai_battle.benchmark.run import run as play
 
@@ -156,7 +156,7 @@ def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
     try:
         ended = play(suite, store, terms)
         shown.close()
-        show(store, as_json=bool(how["as_json"]))
+        summary = show(store, as_json=bool(how["as_json"]))
     except KeyboardInterrupt:
         shown.close()
         click.echo(f"Interrupted; go on with: ai-battle bench resume {store.folder}", err=True)
@@ -167,7 +167,8 @@ def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
         click.echo(
             f"Stopped by {ended.reason}. Go on with: ai-battle bench resume {store.folder} --max-cost USD", err=True
         )
-    return STOPPED if ended.reason else DONE
+    nothing = all(row.failed == row.samples for row in summary.settings)
+    return STOPPED if ended.reason or nothing else DONE
 
 
 def _folder(name: str) -> Path:

@@ -51,6 +51,10 @@ def percent(value: float | None) -> str:
     return NONE if value is None else f"{100 * value:.1f} %"
 
 
+def whole(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
 def short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
@@ -170,7 +174,7 @@ def help_curve(row: Row) -> Html:
     across, up = Scale(0, 1, LEFT, SIDE - RIGHT), fitting([y for _, y in points], SIDE - BOTTOM, TOP)
     blind = [(across(0), up(points[0][1])), (across(1), up(points[-1][1]))]
     drawn = (
-        _frame(across, up, lambda value: f"{value:.0%}", "share of answers that get help", "quality"),
+        _frame(across, up, whole, "share of answers that get help", "quality"),
         _line(blind, "chance"),
         _line([(across(x), up(y)) for x, y in points], "front"),
     )
@@ -183,18 +187,19 @@ def _here(x: float, y: float) -> Html:
     return tag("g", tag("circle", cx=x, cy=y, r=5), class_="point c1")
 
 
-def calibration(bins: Sequence[Bin]) -> Html:
+def calibration(bins: Sequence[Bin], error: float | None = None) -> Html:
     """How many answers were right among those that the detector thinks equally good."""
     if not bins:
         return Html("")
     across, up = Scale(0, 1, LEFT, SIDE - RIGHT), Scale(0, 1, SIDE - BOTTOM, TOP)
     most = max(each.n for each in bins)
     drawn = (
-        _frame(across, up, lambda value: f"{value:.0%}", "quality that the detector says", "share that is right"),
+        _frame(across, up, whole, "quality that the detector says", "share that is right"),
         _line([(across(0), up(0)), (across(1), up(1))], "chance"),
         *(_calibrated(each, across, up, most) for each in bins),
     )
-    return figure("What the detector's word is worth", "on the dashed line it is right", SIDE, SIDE, *drawn)
+    off = "" if error is None else f"; it is {100 * error:.0f} points off on average"
+    return figure("What the detector's word is worth", f"on the dashed line it is right{off}", SIDE, SIDE, *drawn)
 
 
 def _calibrated(each: Bin, across: Scale, up: Scale, most: int) -> Html:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from ..benchmark.cascade import BySignal
-from ..benchmark.statistics import Compared
+from ..benchmark.statistics import conclusions
 from ..benchmark.store import Store
 from ..benchmark.summary import Row, Summary
 from . import benchmark_charts as charts
@@ -95,14 +95,10 @@ def _conclusions(summary: Summary) -> Iterator[Html]:
     if beaten:
         who = ", ".join(beaten) if len(beaten) <= MOST_SAID else counted(len(beaten), "other setting")
         yield tag("p", f"{who}: beaten by another setting in quality and cost, as measured.")
-    yield tag("ul", *(tag("li", each.said) for each in _telling(summary.pairs)[:MOST_SAID]))
+    yield tag("ul", *(tag("li", said) for said in conclusions(summary.pairs, MOST_SAID)))
     if summary.smallest is not None:
         seen = f"With {counted(summary.tasks, 'task')}, half of the comparisons can show differences from "
         yield tag("p", f"{seen}{100 * summary.smallest:.0f} points on.")
-
-
-def _telling(pairs: Sequence[Compared]) -> list[Compared]:
-    return sorted(pairs, key=lambda pair: (pair.p_holm, -abs(pair.found.mean)))
 
 
 def _notes(summary: Summary) -> Iterator[Html]:
@@ -132,7 +128,7 @@ def _help(summary: Summary) -> Iterator[Html]:
         tag("h2", "Help"),
         tag("div", order_table(helped), class_="wide"),
         charts.help_map(summary.items, summary.settings),
-        tag("div", *drawings, charts.calibration(summary.calibration), class_="beside"),
+        tag("div", *drawings, charts.calibration(summary.calibration, summary.calibration_error), class_="beside"),
         *(_signals(name, found) for name, found in summary.by_signal.items()),
     )
 

@@ -144,5 +144,8 @@ def _first_line(said: str) -> str:
 
 def explorer(summary: Summary, store: Store) -> Iterator[Html]:
     """With a place for the controls that a script makes."""
-    yield joined(tag("h2", "Tasks and answers"), tag("div", id="controls", hidden="hidden"))
+    kinds = (("right", "right"), ("wrong", "wrong"), ("unscored", "not scored"))
+    dots = (tag("span", tag("i", class_=f"dot {kind}"), f" {said} ") for kind, said in kinds)
+    legend = tag("p", "A dot for each setting, in the order of the table above: ", *dots)
+    yield joined(tag("h2", "Tasks and answers"), legend, tag("div", id="controls", hidden="hidden"))
     yield from items(summary, store)

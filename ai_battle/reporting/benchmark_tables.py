@@ -1,6 +1,6 @@
 """The tables of a benchmark's report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from operator import itemgetter
 
@@ -26,8 +26,8 @@ TOKENS = 4
 """The column that stands for dollars where there are none."""
 DEAR = f"$ / {PER:,} tasks"
 
-Cell = str | tuple[str, float | None]
-"""What stands in it, and what it is sorted by where that is another."""
+Cell = str | tuple[str, float | None] | tuple[str, float | None, str]
+"""What stands in it, what it is sorted by where that is another, and how sure it is."""
 
 
 def table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]], class_: str = "sortable") -> Html:
@@ -40,8 +40,9 @@ def table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]], clas
 def _td(cell: Cell) -> Html:
     if isinstance(cell, str):
         return tag("td", cell)
-    said, value = cell
-    return tag("td", said) if value is None else tag("td", said, data_by=f"{value:.10g}")
+    said, value, *sure = cell
+    inside = (said, tag("small", sure[0])) if sure and sure[0] else (said,)
+    return tag("td", *inside) if value is None else tag("td", *inside, data_by=f"{value:.10g}")
 
 
 def settings_table(summary: Summary) -> Html:
@@ -77,17 +78,16 @@ def _setting(row: Row, n: int) -> list[Cell]:
     kind = "name grey" if row.dominated else f"name {colour(n)}"
     name = tag("b", row.name, class_=kind, title=_models(row), data_of=row.name)
     missing = [f"{amount} {what}" for amount, what in ((row.failed, "failed"), (row.unscored, "unscored")) if amount]
-    interval = NONE if row.low is None else f"{percent(row.quality)} ({percent(row.low)} to {percent(row.high)})"
     return [
         name,
-        (interval, row.quality),
+        (percent(row.quality), row.quality, _ends(row.low, row.high, percent)),
         (count(row.n), row.n),
-        (_interval_usd(row), row.cost_per_task),
+        _usd(row),
         (NONE if row.effort is None else count(round(row.effort * PER)), row.effort),
         (NONE if row.quality_per_dollar is None else f"{row.quality_per_dollar:,.0f}", row.quality_per_dollar),
-        (_time(row.seconds_p50), row.seconds_p50),
-        (_time(row.seconds_p95), row.seconds_p95),
-        (percent(row.help_rate), row.help_rate),
+        (_time(row.seconds_p50), row.seconds_p50, _ends(row.seconds_p50_low, row.seconds_p50_high, seconds)),
+        (_time(row.seconds_p95), row.seconds_p95, _ends(row.seconds_p95_low, row.seconds_p95_high, seconds)),
+        (percent(row.help_rate), row.help_rate, _ends(row.help_rate_low, row.help_rate_high, percent)),
         ", ".join(missing) or NONE,
         short(row.dominated) or NONE,
     ]
@@ -99,13 +99,19 @@ def _models(row: Row) -> str:
     )
 
 
-def _interval_usd(row: Row) -> str:
+def _usd(row: Row) -> Cell:
     if row.cost_per_task is None:
         return "unknown"
-    if not row.cost_per_task:
-        return dollars(0.0)
-    ends = [price(row.cost_low), price(row.cost_high)]
-    return price(row.cost_per_task) + (f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else "")
+    return price(row.cost_per_task), row.cost_per_task, _ends(row.cost_low, row.cost_high, price)
+
+
+def _ends(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
+    """A 95 % interval, also one that is open; empty where nothing is known, or where it has no width."""
+    if (low is None and high is None) or low == high:
+        return ""
+    if high is None:
+        return f"from {shown(low or 0.0)}"
+    return f"{shown(low)} to {shown(high)}" if low is not None else f"to {shown(high)}"
 
 
 def _time(value: float | None) -> str:
@@ -165,16 +171,16 @@ def order_table(rows: Sequence[Row]) -> Html:
 
 
 def _order(row: Row) -> list[Cell]:
-    sure = "" if row.apgr_low is None else f" ({row.apgr_low:.2f} to {row.apgr_high:.2f})"
+    sure = _ends(row.apgr_low, row.apgr_high, "{:.2f}".format)
     wasted = f", {dollars(row.wasted_usd)}" if row.wasted_usd else ""
     return [
         row.name,
-        (f"{percent(row.help_rate)} ({percent(row.help_rate_low)} to {percent(row.help_rate_high)})", row.help_rate),
+        (percent(row.help_rate), row.help_rate, _ends(row.help_rate_low, row.help_rate_high, percent)),
         (_number(row.rescued), row.rescued),
         (_number(row.spoilt), row.spoilt),
         (NONE if row.usd_per_rescued is None else dollars(row.usd_per_rescued), row.usd_per_rescued),
         (f"{count(row.drafts_wasted)}{wasted}", row.drafts_wasted),
-        (NONE if row.apgr is None else f"{row.apgr:.3f}{sure}", row.apgr),
+        (NONE if row.apgr is None else f"{row.apgr:.3f}", row.apgr, sure),
         (percent(row.cpt50), row.cpt50),
         (percent(row.cpt80), row.cpt80),
     ]

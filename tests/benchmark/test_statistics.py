@@ -10,6 +10,7 @@ import pytest
 from ai_battle.benchmark.statistics import (
     bca,
     compared,
+    conclusions,
     difference,
     drawn_means,
     holm,
@@ -196,6 +197,23 @@ def test_a_comparison_ends_in_a_plain_verdict(gained: int, lost: int, same: int,
     [found] = compared([(("a", "b"), _by_task(a), _by_task(b))])
     assert found.verdict == verdict
     assert words in found.said
+
+
+def test_many_comparisons_are_summed_up() -> None:
+    """What is shown is said, the surest first; of the rest, how many there are and what could have been seen."""
+    clear = (("a", "b"), _by_task([0.0] * 40), _by_task([1.0] * 40))
+    clearer = (("a", "c"), _by_task([0.0] * 60), _by_task([1.0] * 60))
+    unsure = (("a", "d"), _by_task([0.0, 1.0]), _by_task([1.0, 1.0]))
+    other = (("a", "e"), _by_task([0.0, 1.0, 1.0]), _by_task([1.0, 1.0, 1.0]))
+
+    assert list(conclusions(compared([clear, clearer, unsure, other]), 1)) == [
+        "c is better than a by 100.0 points",
+        "further differences that are shown: 1",
+        "not enough data in 2 comparisons; with 2 to 3 tasks only differences above 100 points can be seen; "
+        "10 points need about 262 to 393 tasks",
+    ]
+    assert list(conclusions(compared([unsure]), 1)) == [compared([unsure])[0].said]
+    assert compared([unsure])[0].said.startswith("not enough data on a and d; with 2 tasks")
 
 
 def _by_task(values: list[float]) -> dict[str, float]:

@@ -55,7 +55,11 @@ def test_what_failed_or_could_not_be_read_counts_neither_as_right_nor_as_wrong(t
     assert (only.n, only.unscored, only.failed) == (3, 1, 1)
     assert only.quality == pytest.approx(2 / 3)
     assert only.errors == {"RateLimited: later": 1}
-    assert [note.split(":")[1][:15] for note in found.notes] == [" 1 of 5 samples", " 1 of 5 samples"]
+    assert found.notes == (
+        "small: 1 of 5 samples failed, so they count neither as right nor as wrong",
+        "small: 1 of 5 samples could not be read by a scorer, so they count neither as right nor as wrong",
+        "small: 1 failed with: RateLimited: later",
+    )
 
 
 def test_costs_and_times_have_intervals_too(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from ai_battle.benchmark.store import Store
+from ai_battle.cli._columns import parted
 from ai_battle.testing import FakeProviders
 from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite
 
@@ -107,6 +108,24 @@ def test_a_model_that_is_not_there_is_found_before_any_money_is_spent(ai_battle:
     assert shown.code == 2
     assert len(re.findall(r"settings\[\d\]\.model: .*nothing listens there", shown.err)) == 2
     assert not (folder / "out").exists()
+
+
+def test_a_run_without_any_answer_has_failed_and_says_why(ai_battle: Run, folder: Path) -> None:
+    mute = {"name": "mute", "model": {"type": "scripted", "script": [{"fail": "refused"}]}}
+    (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, mute)))
+    shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
+
+    assert shown.code == 1
+    assert "note: mute: 4 of 4 samples failed, so they count neither as right nor as wrong" in shown.lines
+    assert any(line.startswith("note: mute: 4 failed with: ") for line in shown.lines)
+
+
+def test_columns_that_have_no_room_stand_below_beside_the_names_again() -> None:
+    names, numbers = ("setting", "a" * 30), [("quality", "64.7 %"), ("95 %", "59.1 % to 69.9 %"), ("tasks", "300")]
+
+    assert list(parted(names, numbers, 200)) == [numbers]
+    assert list(parted(names, numbers, 45)) == [numbers[:2], numbers[2:]]
+    assert list(parted(names, numbers, 10)) == [[column] for column in numbers]
 
 
 def test_a_limit_that_stops_a_run_is_said_with_the_way_on(ai_battle: Run, folder: Path) -> None:

@@ -7,7 +7,7 @@ independently. So an interval, a test and a bootstrap over tasks are clustered b
 from .intervals import Interval, bca, drawn_means, mean_interval, quantile_interval, rate_interval, wilson
 from .paired import Difference, difference, mcnemar, sign_flips
 from .power import seen_with, smallest_seen
-from .verdicts import Compared, Verdict, compared, holm
+from .verdicts import Compared, Verdict, compared, conclusions, holm
 
 __all__ = [
     "Compared",
@@ -16,6 +16,7 @@ __all__ = [
     "Verdict",
     "bca",
     "compared",
+    "conclusions",
     "difference",
     "drawn_means",
     "holm",

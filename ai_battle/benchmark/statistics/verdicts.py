@@ -1,6 +1,6 @@
 """Many comparisons at once, and what each comes to in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,14 +31,20 @@ class Compared:
     @property
     def said(self) -> str:
         """The verdict as a sentence."""
-        points = f"{100 * abs(self.found.mean):.1f} points"
-        if self.verdict in ("better", "worse"):
-            return f"{self.b} is {self.verdict} than {self.a} by {points}"
-        seen = f"with {self.found.count} tasks only differences above {100 * self.smallest:.0f} points can be seen"
+        if self.is_decided:
+            return f"{self.b} is {self.verdict} than {self.a} by {100 * abs(self.found.mean):.1f} points"
         if self.verdict == "not enough data":
-            share = max(self.found.spread, 1.0) / max(self.found.count, 1)
-            return f"{seen}; {MATTERS * 100:.0f} points need about {seen_with(MATTERS, share):,} tasks"
-        return f"no difference between {self.a} and {self.b} is shown; {seen}"
+            return f"not enough data on {self.a} and {self.b}; {_seen([self])}; {_needed([self])}"
+        return f"no difference between {self.a} and {self.b} is shown; {_seen([self])}"
+
+    @property
+    def is_decided(self) -> bool:
+        return self.verdict in ("better", "worse")
+
+    @property
+    def needed(self) -> int:
+        """How many tasks show a difference that matters."""
+        return seen_with(MATTERS, max(self.found.spread, 1.0) / max(self.found.count, 1))
 
 
 def compared(pairs: Sequence[tuple[Names, Mapping[str, float], Mapping[str, float]]]) -> list[Compared]:
@@ -46,6 +52,35 @@ def compared(pairs: Sequence[tuple[Names, Mapping[str, float], Mapping[str, floa
     found = [difference(a, b) for _, a, b in pairs]
     adjusted = holm([each.p for each in found])
     return [_compared(names, each, p) for (names, _, _), each, p in zip(pairs, found, adjusted, strict=True)]
+
+
+def conclusions(pairs: Sequence[Compared], most: int) -> Iterator[str]:
+    """What all come to, in sentences: the `most` differences that are the surest, and how many are not shown."""
+    decided = sorted((pair for pair in pairs if pair.is_decided), key=lambda pair: (pair.p_holm, -abs(pair.found.mean)))
+    yield from (pair.said for pair in decided[:most])
+    if len(decided) > most:
+        yield f"further differences that are shown: {len(decided) - most:,}"
+    for verdict in ("no difference shown", "not enough data"):
+        alike = [pair for pair in pairs if pair.verdict == verdict]
+        if len(alike) == 1:
+            yield alike[0].said
+        elif alike:
+            more = f"; {_needed(alike)}" if verdict == "not enough data" else ""
+            yield f"{verdict} in {len(alike):,} comparisons; {_seen(alike)}{more}"
+
+
+def _seen(pairs: Sequence[Compared]) -> str:
+    tasks, points = _range([pair.found.count for pair in pairs]), _range([100 * pair.smallest for pair in pairs])
+    return f"with {tasks} tasks only differences above {points} points can be seen"
+
+
+def _needed(pairs: Sequence[Compared]) -> str:
+    return f"{MATTERS * 100:.0f} points need about {_range([pair.needed for pair in pairs])} tasks"
+
+
+def _range(numbers: Sequence[float]) -> str:
+    least, greatest = (f"{end:,.0f}" for end in (min(numbers), max(numbers)))
+    return least if least == greatest else f"{least} to {greatest}"
 
 
 def holm(chances: Sequence[float]) -> list[float]:

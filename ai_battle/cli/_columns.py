@@ -1,0 +1,50 @@
+"""Tables that fit the terminal: columns for which there is no room stand below, beside the names again."""
+
+import shutil
+import sys
+from collections.abc import Collection, Iterator, Sequence
+
+from rich.table import Table
+
+from ._options import WIDE, show_table
+
+GAP = 2
+SHORTEST = 12
+Column = Sequence[str]
+"""The head, then a cell for each row."""
+
+
+def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] = ()) -> None:
+    """`dim` are places of rows. Columns that say nothing are left out."""
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    telling = [column for column in columns if set(column[1:]) != {"\N{EN DASH}"}]
+    for part in parted(names, telling, room):
+        show_table(_table(names, part, dim))
+
+
+def parted(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
+    """As many columns as fit beside the names, then the next ones; names that are too long take more lines."""
+    left = room - min(_width(names), max(SHORTEST, room // 3))
+    part: list[Column] = []
+    taken = 0
+    for column in columns:
+        if part and taken + GAP + _width(column) > left:
+            yield part
+            part, taken = [], 0
+        part.append(column)
+        taken += GAP + _width(column)
+    yield part
+
+
+def _width(column: Column) -> int:
+    return max(map(len, column))
+
+
+def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(names[0], overflow="fold", min_width=min(_width(names), SHORTEST))
+    for column in columns:
+        table.add_column(column[0], justify="right", no_wrap=True)
+    for place, cells in enumerate(zip(names[1:], *(column[1:] for column in columns), strict=True)):
+        table.add_row(*cells, style="dim" if place in dim else None)
+    return table

@@ -16,16 +16,27 @@ from .refusing import BrokenOff, Left, said
 from .routes import Route
 from .tally import Tally
 
-PING = 10.0
-FIRST_SIGN = 0.5
-STUCK = 30.0
-"""Seconds after which a client that takes nothing of what is sent is taken for one that has left."""
 EVENT_STREAM = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache",
     "x-accel-buffering": "no",
 }
 """The last one keeps nginx from holding a stream back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """Seconds: between signs of life in a silence, before the first one on a route that has to think.
+
+    And those after which a client that takes nothing of what is sent counts as one that has left.
+    """
+
+    ping: float = 10.0
+    first_sign: float = 0.5
+    stuck: float = 30.0
+
+
+USUAL = Rhythm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +73,10 @@ class Stream:
     to think first gives a sign of life early, and pings fill every silence.
     """
 
-    def __init__(self, http: web.Request, call: Call) -> None:
+    def __init__(self, http: web.Request, call: Call, rhythm: Rhythm = USUAL) -> None:
         self._http = http
         self._call = call
+        self._rhythm = rhythm
         self._tally = call.tally
         self._writer = call.api.writer(call.asked, call.tokens)
         self._opening = self._writer.begin()
@@ -100,7 +112,7 @@ class Stream:
 
     @property
     def _patience(self) -> float:
-        return PING if self.begun or self._call.route.is_direct else FIRST_SIGN
+        return self._rhythm.ping if self.begun or self._call.route.is_direct else self._rhythm.first_sign
 
     async def _hear(self, event: Event) -> None:
         if data := self._writer.feed(event):
@@ -131,10 +143,10 @@ class Stream:
         now = self._loop.time()
         left = self._outbox.spoke + self._patience - now
         if left <= 0:
-            left = PING
+            left = self._rhythm.ping
             if not self._outbox.is_writing:
                 self._ping()
-            elif now - self._outbox.spoke >= STUCK and self._http.transport:
+            elif now - self._outbox.spoke >= self._rhythm.stuck and self._http.transport:
                 self._http.transport.abort()
         self._timer = self._loop.call_later(left, self._watch)
 

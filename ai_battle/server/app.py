@@ -108,7 +108,7 @@ async def _whole(served: Served, http: web.Request, call: Call) -> web.StreamRes
 
 
 async def _streamed(served: Served, http: web.Request, call: Call) -> web.StreamResponse:
-    stream = Stream(http, call)
+    stream = Stream(http, call, served.rhythm)
     try:
         await _told(served, stream, call)
         return await stream.end()

@@ -16,6 +16,7 @@ from ..config.server import LoadedServer, Server, load_server
 from ..core.errors import ConfigError
 from . import settings
 from .admission import MEGABYTE, Admission, Bounds
+from .answering import USUAL, Rhythm
 from .app import create_app
 from .auth import Keys, is_loopback
 from .budgets import Budgets, state_directory
@@ -53,6 +54,7 @@ class Plan:
     level: str = "info"
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     seen: Stamp = None
+    rhythm: Rhythm = USUAL
 
     @property
     def bounds(self) -> Bounds:
@@ -73,6 +75,7 @@ class Plan:
             Admission(limits.concurrent, limits.queue),
             log=RequestLog(write, self.level, Mask(self.secrets)),
             log_content=self.server.log_content,
+            rhythm=self.rhythm,
         )
 
 

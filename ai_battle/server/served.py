@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..assembly.models import Model
 from .admission import Admission, Bounds
+from .answering import USUAL, Rhythm
 from .auth import Keys
 from .budgets import Budgets
 from .logging import RequestLog
@@ -48,6 +49,7 @@ class Served:
     metrics: Metrics = field(default_factory=Metrics)
     log: RequestLog = field(default_factory=RequestLog)
     log_content: bool = False
+    rhythm: Rhythm = USUAL
 
     @property
     def routes(self) -> Routes:

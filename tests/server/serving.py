@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from ai_battle.server.running import Told, listening
+from ai_battle.server.running import Plan, Told, listening
 from ai_battle.server.served import Served
 from ai_battle.testing import FakeProviders
 
@@ -27,10 +27,14 @@ async def serving_to(
     fakes: FakeProviders, write: Callable[[bytes], object], file: str = "", **environment: str
 ) -> AsyncIterator[tuple[Served, str]]:
     """The same with what it holds; its log goes to `write`."""
+    async with listening(planned(fakes, file, **environment), write) as running:
+        yield running
+
+
+def planned(fakes: FakeProviders, file: str = "", **environment: str) -> Plan:
     known = fakes.environment
     known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")  # which would be the key of clients
-    async with listening(Told(file, {**known, **environment}, {"port": 0}).plan(), write) as running:
-        yield running
+    return Told(file, {**known, **environment}, {"port": 0}).plan()
 
 
 async def asked(address: str, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:

@@ -1,15 +1,17 @@
 """Streams that do not come to a good end."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import pytest
 
-from ai_battle.server import answering
+from ai_battle.server.answering import Rhythm
+from ai_battle.server.running import listening
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import connected, serving, serving_to, until
+from .serving import connected, planned, serving, serving_to, until
 from .test_operating import boosting
 
 HELLO: dict[str, Any] = {"model": "opus", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
@@ -80,14 +82,13 @@ async def test_a_failure_in_mid_stream_is_a_failure_in_the_log(fakes: FakeProvid
     assert b'"status":502' in lines[0]
 
 
-async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders) -> None:
     """Its upstream request ends, and nobody takes the upstream for a silent one."""
-    monkeypatch.setattr(answering, "STUCK", 0.2)
-    monkeypatch.setattr(answering, "PING", 0.1)
+    plan = replace(planned(fakes, BIG_MODEL="openai/large"), rhythm=Rhythm(ping=0.1, stuck=0.2))
     fakes.openai.says(reply("word " * 1_600_000, chunks=400))
     body = b'{"model": "opus", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "Hello?"}]}'
     head = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
-    async with serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address):
+    async with listening(plan) as (served, address):
         async with connected(address) as (_, writer):
             writer.write(head + body)
             await until(lambda: bool(fakes.openai.questions))
@@ -96,3 +97,23 @@ async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders, monke
 
     assert 'status="499"' in text
     assert "upstream_errors_total{" not in text
+
+
+@pytest.mark.parametrize(
+    ("path", "sign"),
+    [
+        ("/v1/messages", b'event: ping\ndata: {"type":"ping"}'),
+        ("/v1/chat/completions", b'"delta":{},"finish_reason":null'),
+        ("/v1/responses", b"event: response.in_progress"),
+    ],
+)
+async def test_a_silence_is_filled_with_events_of_the_api(fakes: FakeProviders, path: str, sign: bytes) -> None:
+    """Before the first word of the model too, and never more than the silence needs."""
+    fakes.openai.says(reply("One two", delay=0.35, pace=0.0))
+    plan = replace(planned(fakes, BIG_MODEL="openai/large"), rhythm=Rhythm(ping=0.1))
+    async with listening(plan) as (_, address):
+        _, said = await streamed(address, path)
+
+    before = said.partition(b"One")[0]
+    assert 2 <= before.count(sign) <= 5
+    assert sign not in said.partition(b"two")[2].partition(b"response.completed")[0]

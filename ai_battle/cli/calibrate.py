@@ -30,7 +30,8 @@ SHARE = click.FloatRange(0, 1)
 def command(data: str, out: str | None, report: str | None, as_json: bool, **targets: Any) -> None:
     """Choose when a small model is helped, from answers of your own.
 
-    DATA has one answer a line: {"prompt", "response"}, and where they are known "correct" and "helper_correct".
+    DATA has one answer a line: {"prompt", "response"}, and where they are known "correct" and "helper_correct"; for
+    several models also "peers", what the others answered, and "peers_correct".
     """
     from pathlib import Path
 
@@ -50,7 +51,7 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
 
 def _calibrated(path: "Path", target: "Target") -> "tuple[Report, int]":
     """The calibration, and how many answers there were; what is wrong with them is told with their file."""
-    from ai_battle.collaboration._stuck.calibrating import calibrate
+    from ai_battle.collaboration._agreement_calibrating import calibrate
     from ai_battle.collaboration._stuck.own_answers import read_answers
     from ai_battle.core.errors import ConfigError
 

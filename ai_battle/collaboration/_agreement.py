@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log
 from typing import Any
 
 from ..core.exchange import ModelRequest, ModelResponse
@@ -14,6 +15,8 @@ from ._stuck.detector import asked
 
 LONGEST = 50_000
 CERTAIN = 0.98
+DOUBT = "doubt"
+"""The feature that alone tells as much as can be told without labels: the logit of failure, votes counted."""
 
 # How many times likelier right than wrong answers are to be said by another model too, and not to be: means over all
 # pairs of small models of different families (see docs/explanation/agreement.md). Where nothing was measured, little.
@@ -93,6 +96,27 @@ def weighed(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | N
     odds *= agrees**same * differs ** (len(others) - same)
     signals = {**judged.signals, "agreement": same / len(others)} if others else judged.signals
     return replace(judged, quality=odds / (1 + odds), signals=signals)
+
+
+def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
+    """Who stands apart from those who lead, and what these say."""
+    led = Tally.of(ballots).leading
+    ballot = ballots[led[0]] if led else None
+    return {
+        "divided": float(not led),
+        "of_one_mind": float(len(led) == len(ballots)),
+        "asked": float(len(ballots)),
+        "fraction": float(ballot is not None and "." in ballot.key),
+        "digits": float(len(ballot.key)) if ballot else 0.0,
+        **{f"apart_{n}": float(bool(led) and n not in led) for n in range(len(ballots))},
+    }
+
+
+def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int) -> dict[str, float]:
+    """All that is known of the answer at `place`: its signals, the pattern of all, and what both make of it."""
+    others = [*ballots[:place], *ballots[place + 1 :]]
+    quality = min(max(weighed(judged, ballots[place], others).quality, 1 - CERTAIN), CERTAIN)
+    return {**judged.signals, **pattern(ballots), DOUBT: log((1 - quality) / quality)}
 
 
 def _calls_key(request: ModelRequest, response: ModelResponse) -> str:

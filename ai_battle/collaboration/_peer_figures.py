@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ..signals.final_answers import final_answer
-from ._agreement import Ballot, weighed
+from ._agreement import Ballot, pattern, weighed
 from ._answer_tables import Answered, Table, family, read_rows
 from ._folds import folds
 from ._measures import apgr, auroc, cpt
@@ -126,9 +126,8 @@ class Beside:
 
     def calibrated(self) -> Escalation:
         """For gain, on the labels of other questions."""
-        rows = [
-            {**mine.judged.signals, "differs": apart} for mine, apart in zip(self.attempts, self.differs, strict=True)
-        ]
+        both = zip(self.attempts, self.peers, strict=True)
+        rows = [{**mine.judged.signals, **pattern([mine.ballot, its])} for mine, its in both]
         gains = [float(each.large > each.small) for each in self.attempts]
         scores = {n: score for fold in folds(rows, gains) for n, score in fold.held.items()}
         return self._measured([scores[n] for n in range(len(rows))])

@@ -3,20 +3,21 @@
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ..core.client import ModelClient
 from ..core.errors import EmptyAnswer, ProviderError, Refused
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.messages import Message, assistant
-from ._agreement import Ballot, Tally, ballot, weighed
+from ._agreement import Ballot, Tally, ballot, features, weighed
 from ._drafts import Draft
 from ._examining import Judges, examined
 from ._helping import Turn
 from ._prompts import shortened
 from ._seeing import Case
 from ._stuck.assessment import Assessment
+from ._stuck.calibration import Agreement
 from ._together import together
 from ._trying import hopeless
 from .takeover import in_its_place
@@ -32,6 +33,14 @@ class Doubts(Judges, Protocol):
     """Judges answers; one of a quality below `threshold` is doubted."""
 
     threshold: float
+
+
+@runtime_checkable
+class Calibrated(Protocol):
+    """A detector that knows from answers of one's own when several that agree, or don't, are to be doubted."""
+
+    @property
+    def agreement(self) -> Agreement | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +113,31 @@ class Poll:
         return await self.turn.ask(client, asked, COMPARED, role="peer")
 
     async def decide(self, helper: ModelClient | None) -> ModelResponse:
-        """What leads is served; without a leader `helper` answers. What can't be compared is left to the detector."""
-        if self.divided and not self.leader:
-            return await self.doubt(f"no two agree: {', '.join(shown(each.ballot) for each in self.voices)}", helper)
+        """What leads is served; without a leader `helper` answers, where no calibration says otherwise.
+
+        What can't be compared is left to the detector.
+        """
+        if self.divided and not self.leader and not self._agreement:
+            return await self.doubt(self._split, helper)
         voice = await self._examined(self.leader or self.voices[0])
-        return await (self.doubt(voice.judged.reason, helper) if self._is_poor(voice) else self.serve(voice))
+        if not self._is_poor(voice):
+            return await self.serve(voice)
+        return await self.doubt(self._split if self.divided and not self.leader else voice.judged.reason, helper)
+
+    @property
+    def _split(self) -> str:
+        return f"no two agree: {', '.join(shown(each.ballot) for each in self.voices)}"
+
+    @property
+    def _agreement(self) -> Agreement | None:
+        return self._detector.agreement if isinstance(self._detector, Calibrated) else None
 
     def _is_poor(self, voice: Voice, judged: Assessment | None = None) -> bool:
         known = self.with_votes(voice, judged)
+        if self._agreement and not known.at_once:
+            ballots = [each.ballot for each in self.voices]
+            place = next(place for place, each in enumerate(self.voices) if each is voice)
+            return self._agreement.doubts(features(judged or voice.judged, ballots, place))
         return known.at_once or (known.stuck and known.quality < self._detector.threshold)
 
     async def serve(self, voice: Voice) -> ModelResponse:

@@ -12,10 +12,9 @@ from itertools import combinations, permutations
 from pathlib import Path
 from statistics import fmean
 
-from ._agreement import Ballot, Tally
+from ._agreement import Ballot, Tally, pattern
 from ._answer_tables import KINDS, Answered, Table, family, read_table
 from ._folds import folds
-from ._logistic import Row
 from ._peer_figures import Attempt, Beside, read_attempts, unseen, worth
 from ._polling import AHEAD
 
@@ -97,7 +96,7 @@ def calibrated(
     """As above, but the large model answers about `share` of the questions: those that are likeliest to gain."""
     session = Session.of(table, members, reserve, large)
     gains = [float(right > served) for right, served in zip(session.helper.right, session.served, strict=True)]
-    rows = [_pattern(verdict) for verdict in session.verdicts]
+    rows = [pattern(verdict.ballots) for verdict in session.verdicts]
     every = (fold for division in range(DIVISIONS) for fold in folds(rows, gains, division))
     return session.council(each for fold in every for each in fold.escalated(share))
 
@@ -117,20 +116,6 @@ def _verdict(ballots: Sequence[Ballot | None], first: int) -> Verdict:
     while (tally := Tally.of(ballots[:asked])).margin < min(AHEAD, first) and asked < len(ballots):
         asked += 1
     return Verdict(next(iter(tally.leading), None), asked, tuple(ballots[:asked]))
-
-
-def _pattern(verdict: Verdict) -> Row:
-    """Who stands apart from those who lead, and what they say."""
-    led = set(Tally.of(verdict.ballots).leading)
-    ballot = verdict.ballots[verdict.served] if verdict.served is not None else None
-    return {
-        "divided": float(not led),
-        "of_one_mind": float(len(led) == len(verdict.ballots)),
-        "asked": float(verdict.asked),
-        "fraction": float(ballot is not None and "." in ballot.key),
-        "digits": float(len(ballot.key)) if ballot else 0.0,
-        **{f"apart_{n}": float(bool(led) and n not in led) for n in range(len(verdict.ballots))},
-    }
 
 
 def lines(folder: Path) -> Iterator[str]:

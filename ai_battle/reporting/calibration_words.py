@@ -78,6 +78,8 @@ def fragment(report: Report, path: str | None = None) -> str:
 
 
 def _cautions(report: Report, target: Target) -> Iterator[str]:
+    if report.calibration.agreement:
+        yield "That is where several models answer (peer, council, vote); elsewhere the detector decides alone."
     if (best := _best(report, target)) is not None:
         yield f"No share of help reaches {aim(target)}: the most is {best:.3f}."
     share, wanted = report.calibration.help_rate, _share(target)

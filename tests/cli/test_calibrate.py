@@ -152,3 +152,15 @@ def test_what_is_wrong_with_the_answers_is_told_with_their_file(data: Any, capsy
 
     assert _exit_code(["calibrate", path, "--target-quality", "0.9"]) == 2
     assert f"{path}: 10 answers with labels are too few" in capsys.readouterr().err
+
+
+def test_answers_of_peers_are_part_of_what_is_calibrated(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row(n, peers=[RIGHT if n % 7 else WRONG]) for n in range(60)]
+
+    code = _exit_code(["calibrate", data(rows), "--target-pgr", "0.8"])
+
+    said = capsys.readouterr().out
+    assert code == 0
+    assert "60 with labels, weights fitted to them" in said
+    assert "That is where several models answer (peer, council, vote)" in said
+    assert '"agreement": {' in said

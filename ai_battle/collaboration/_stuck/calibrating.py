@@ -29,13 +29,18 @@ Kind = Literal["help_rate", "quality", "max_cost", "pgr"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of one's own; `good` and `helper_good` are the qualities of it and of the helper's, where known."""
+    """One answer of one's own; `good` and `helper_good` are the qualities of it and of the helper's, where known.
+
+    `peers` are what others answered beside it, `peers_good` how good these are.
+    """
 
     prompt: str
     response: str
     good: float | None = None
     helper_good: float | None = None
     context: Context = NO_CONTEXT
+    peers: tuple[str, ...] = ()
+    peers_good: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,7 @@ def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Re
         raise ConfigError(f"{len(answers)} answers are too few to find a help rate with; at least {LEAST} are needed.")
     found = [_sample(answer) for answer in answers]
     gains = [_gain(each) for each in scores(found, weights, {})]
-    return Report(_cut_at(rate, gains, {}), 0, refit=False, scores=tuple(gains), lengths=_lengths(answers))
+    return Report(cut_at(rate, gains, {}), 0, refit=False, scores=tuple(gains), lengths=lengths(answers))
 
 
 def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> Report:
@@ -146,11 +151,11 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
     corrections = fitted(samples, weights)
     gains = _unseen(samples, weights) if corrections else [_gain(each) for each in scores(samples, weights, {})]
     helps = mean(large) > mean(small)
-    points = tuple(_points(gains, small, large))
-    rate = _rate(target, gains, small, large) if helps else 0.0
+    points = tuple(curve_points(gains, small, large))
+    rate = share_for(target, gains, small, large) if helps else 0.0
     own = [_gain(each) for each in scores(samples, weights, corrections)]
-    calibration = _cut_at(rate, own, corrections, target.kind) if helps else Calibration(NEVER, corrections=corrections)
-    note = "" if helps else _no_use(mean(small), mean(large))
+    calibration = cut_at(rate, own, corrections, target.kind) if helps else Calibration(NEVER, corrections=corrections)
+    note = "" if helps else no_use(mean(small), mean(large))
     return Report(
         calibration,
         len(labelled),
@@ -161,7 +166,7 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
         tuple(gains),
         small,
         large,
-        _lengths(labelled),
+        lengths(labelled),
     )
 
 
@@ -174,7 +179,7 @@ def _unseen(samples: Sequence[Sample], weights: Weights) -> list[float]:
     return gains
 
 
-def _rate(target: Target, gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> float:
+def share_for(target: Target, gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> float:
     """The smallest share of help that reaches the target, as far as any does."""
     match target.kind:
         case "help_rate":
@@ -193,13 +198,13 @@ def _rate(target: Target, gains: Sequence[float], small: Sequence[float], large:
     return (best if first is None else first) / len(gains)
 
 
-def _cut_at(rate: float, gains: Sequence[float], corrections: Corrected, kind: Kind = "help_rate") -> Calibration:
+def cut_at(rate: float, gains: Sequence[float], corrections: Corrected, kind: Kind = "help_rate") -> Calibration:
     """The gain that about this share of the answers has or exceeds; equal ones are helped all or none.
 
     So that dollars are not exceeded, no more are helped then, and so that a quality is reached, no fewer.
     """
     ordered = sorted(gains)
-    candidates = [*dict.fromkeys(ordered), ordered[-1] + 1e-6]
+    candidates = [*dict.fromkeys(ordered), ordered[-1] + 1e-5]
     shares = {cut: 1 - bisect_left(ordered, cut) / len(ordered) for cut in candidates}
     least = rate - 1e-9 if kind in ("quality", "pgr") else 0.0
     most = rate + 1e-9 if kind == "max_cost" else 1.0
@@ -209,7 +214,7 @@ def _cut_at(rate: float, gains: Sequence[float], corrections: Corrected, kind: K
     return Calibration(round(cut - 1e-6, 6), round(shares[cut], 4), round(error, 4), corrections)
 
 
-def _points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:
+def curve_points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:
     shares = [part / POINTS for part in range(POINTS + 1)]
 
     def at_shares(s: Sequence[float], a: Sequence[float], b: Sequence[float]) -> list[float]:
@@ -251,14 +256,14 @@ def _check(answers: Sequence[Answer], labelled: Sequence[Answer]) -> None:
         )
 
 
-def _no_use(small: float, large: float) -> str:
+def no_use(small: float, large: float) -> str:
     return (
         f"The helper is right in {large:.1%} of these cases and the small model in {small:.1%}: "
         "asking it brings nothing, so the cut lets no answer get help."
     )
 
 
-def _lengths(answers: Sequence[Answer]) -> tuple[int, ...]:
+def lengths(answers: Sequence[Answer]) -> tuple[int, ...]:
     return tuple(len(answer.response) for answer in answers)
 
 

@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any, Self
 
 from ...core.errors import ConfigError
+from .._logistic import Weights as LogisticWeights
 from .family import FAMILIES, Family
 from .profile import Head, Profile, Weights
 
@@ -26,16 +27,42 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Agreement:
+    """When several answers to one request are not enough: where the score of what is known of them reaches `cut`."""
+
+    cut: float
+    weights: LogisticWeights
+
+    def doubts(self, known: Mapping[str, float]) -> bool:
+        return self.score(known) >= self.cut
+
+    def score(self, known: Mapping[str, float]) -> float:
+        """What is not among the features counts as 0."""
+        return self.weights.score({name: known.get(name, 0.0) for name in self.weights.features})
+
+    def as_json(self) -> dict[str, Any]:
+        features = {name: list(scale) for name, scale in self.weights.features.items()}
+        return {"cut": self.cut, "bias": self.weights.bias, "features": features}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Self:
+        features = {name: (mean, deviation, weight) for name, (mean, deviation, weight) in data["features"].items()}
+        return cls(data["cut"], LogisticWeights(data["bias"], features))
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """Answers whose gain is `cut` or more get help. `corrections` add to the shipped weights, by family and head.
 
-    `help_rate` is the share of the answers that it was made of which get help, give or take `error`.
+    `help_rate` is the share of the answers that it was made of which get help, give or take `error`. Where several
+    models answer, `agreement` decides in the place of the cut.
     """
 
     cut: float
     help_rate: float = 0.0
     error: float = 0.0
     corrections: Mapping[Family, Mapping[str, Corrections]] = field(default_factory=dict, hash=False)
+    agreement: Agreement | None = None
 
     def applied(self, weights: Weights) -> Weights:
         families = {
@@ -50,7 +77,8 @@ class Calibration:
             family: {head: dict(by_name) for head, by_name in heads.items()}
             for family, heads in self.corrections.items()
         }
-        return {"cut": self.cut, "help_rate": self.help_rate, "error": self.error, "corrections": kept}
+        made = {"cut": self.cut, "help_rate": self.help_rate, "error": self.error, "corrections": kept}
+        return {**made, "agreement": self.agreement.as_json()} if self.agreement else made
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Self:
@@ -59,7 +87,8 @@ class Calibration:
         if problem := _problem(data, corrections):
             said = f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is."
             raise ConfigError(said, "calibration")
-        return cls(float(data["cut"]), data.get("help_rate", 0.0), data.get("error", 0.0), corrections)
+        agreement = Agreement.of_json(data["agreement"]) if data.get("agreement") else None
+        return cls(float(data["cut"]), data.get("help_rate", 0.0), data.get("error", 0.0), corrections, agreement)
 
 
 def _problem(data: Mapping[str, Any], corrections: Any) -> str:
@@ -70,7 +99,22 @@ def _problem(data: Mapping[str, Any], corrections: Any) -> str:
     for name in ("cut", "help_rate", "error"):
         if not _are_numbers(data.get(name, None if name == "cut" else 0.0), 0):
             return f"no number as its {name}"
-    return "" if _are_numbers(corrections, 3) else "corrections that are not numbers by family, head and name"
+    if not _are_numbers(corrections, 3):
+        return "corrections that are not numbers by family, head and name"
+    return "" if _is_agreement(data.get("agreement")) else "an agreement that can't be used"
+
+
+def _is_agreement(said: Any) -> bool:
+    """Three numbers for each feature, of which the second divides."""
+    if not said:
+        return True
+    features = said.get("features") if isinstance(said, Mapping) else None
+    if not isinstance(features, Mapping) or not all(_are_numbers(said.get(name), 0) for name in ("cut", "bias")):
+        return False
+    return all(
+        isinstance(each, list | tuple) and len(each) == 3 and all(_are_numbers(n, 0) for n in each) and each[1]
+        for each in features.values()
+    )
 
 
 def _are_numbers(value: Any, depth: int) -> bool:

@@ -7,7 +7,7 @@ from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ModelResponse
 from ...core.messages import Message
 from .assessment import NO_CONTEXT, Assessment, Context
-from .calibration import Calibration
+from .calibration import Agreement, Calibration
 from .case import Case
 from .prefix import Prefix
 from .profile import shipped
@@ -43,6 +43,11 @@ class StuckDetector:
         self._weights = calibration.applied(shipped()) if calibration else shipped()
         self.max_retries = max_retries if calibration is None and help_rate is None else 1
         self.retry_count = 0
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """What decides where several models answer, if there is a calibration for that."""
+        return self.calibration.agreement if self.calibration else None
 
     def is_stuck(self, response: str, prompt: str) -> bool:
         """A failed hard check at once; otherwise the `max_retries`th poor answer in a row."""

@@ -17,7 +17,7 @@ HELPER_GOOD = ("helper_correct", "large_correct")
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """Each line is `{prompt, response, correct, helper_correct, tools}`, the last three where they are known.
+    """Each line is `{prompt, response, correct, helper_correct, tools, peers, peers_correct}`; all but two may lack.
 
     The names of recorded pairs (`small_response`, `small_correct`, `large_correct`) do as well. Raises `ConfigError`
     that names the line.
@@ -43,7 +43,19 @@ def _answer(line: str, where: str) -> Answer:
         raise ConfigError(f"{where}: must be an object, not {type(row).__name__}")
     prompt, response = _text(row, ("prompt",), where), _text(row, ANSWER, where)
     context = Context(tools=tuple(_tools(row.get("tools") or (), where)))
-    return Answer(prompt, response, _quality(row, GOOD, where), _quality(row, HELPER_GOOD, where), context)
+    good, helper_good = _quality(row, GOOD, where), _quality(row, HELPER_GOOD, where)
+    return Answer(prompt, response, good, helper_good, context, *_peers(row, where))
+
+
+def _peers(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """The answers of others, and how good each is; the latter for all or none."""
+    said, good = row.get("peers") or [], row.get("peers_correct") or []
+    if not isinstance(said, list) or not all(isinstance(each, str) for each in said):
+        raise ConfigError(f"{where}: peers must be a list of texts, what each of them answered")
+    if not isinstance(good, list) or len(good) not in (0, len(said)):
+        raise ConfigError(f"{where}: peers_correct must be a list with true or false for each of peers")
+    qualities = (_quality({"peers_correct": each}, ("peers_correct",), where) for each in good)
+    return tuple(said), tuple(each or 0.0 for each in qualities)
 
 
 def _text(row: Mapping[str, Any], names: tuple[str, ...], where: str) -> str:

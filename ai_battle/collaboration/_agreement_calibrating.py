@@ -1,0 +1,112 @@
+"""Calibrates what decides where several models answer: on answers of one's own that have those of peers beside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..core.errors import ConfigError
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.messages import assistant, user
+from ._agreement import DOUBT, Ballot, Tally, ballot, features
+from ._folds import folds
+from ._logistic import Row, Weights, fit
+from ._stuck import calibrating
+from ._stuck.assessment import Assessment
+from ._stuck.calibrating import NEVER, REFITS, Answer, Report, Target, curve_points, cut_at, no_use, share_for
+from ._stuck.calibration import Agreement
+from ._stuck.detector import StuckDetector
+from .measures import mean
+
+PENALTY = 30.0
+BY_VOTES = Weights(0.0, {DOUBT: (0.0, 1.0, 1.0)})
+"""What can be said without labels."""
+AT_ONCE = 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What is known of the answers to one prompt, and how good the one that is served and the helper's are."""
+
+    known: Row
+    at_once: bool
+    served: float = 0.0
+    helper: float = 0.0
+
+    @property
+    def gain(self) -> float:
+        return float(self.helper > self.served)
+
+
+def calibrate(answers: Sequence[Answer], target: Target) -> Report:
+    """For one model, and where there are peers beside it for several too; raises `ConfigError` for what won't do."""
+    report = calibrating.calibrate(answers, target)
+    if not any(answer.peers for answer in answers):
+        return report
+    if not all(answer.peers for answer in answers):
+        raise ConfigError("Some answers have peers and others have none; calibrate on each kind by itself.")
+    if not report.labels:
+        polled = [_polled(answer) for answer in answers]
+        return _cut(report, polled, BY_VOTES, target.value, target)
+    labelled = [each for each in answers if each.good is not None and each.helper_good is not None]
+    return _by_labels(report, [_polled(answer) for answer in labelled], target)
+
+
+def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Report:
+    """The curve is drawn with scores of answers that the weights have not seen."""
+    rows = [{name: value for name, value in each.known.items() if name != DOUBT} for each in polled]
+    gains = [each.gain for each in polled]
+    refit = len(polled) >= REFITS and 0 < mean(gains) < 1
+    weights = fit(rows, gains, PENALTY) if refit else BY_VOTES
+    unseen = {n: score for fold in folds(rows, gains) for n, score in fold.held.items()} if refit else {}
+    scores = [_score(each, unseen.get(n, BY_VOTES.score(each.known))) for n, each in enumerate(polled)]
+    small, large = [each.served for each in polled], [each.helper for each in polled]
+    if helps := mean(large) > mean(small):
+        rate = share_for(target, scores, small, large)
+        made = _cut(report, polled, weights, rate, target)
+    else:
+        never = replace(report.calibration, cut=NEVER, agreement=Agreement(NEVER, weights))
+        made = replace(report, calibration=never, note=no_use(mean(small), mean(large)))
+    curve = tuple(curve_points(scores, small, large))
+    return replace(
+        made, refit=refit, helps=helps, curve=curve, scores=tuple(scores), small=tuple(small), large=tuple(large)
+    )
+
+
+def _cut(report: Report, polled: Sequence[Polled], weights: Weights, rate: float, target: Target) -> Report:
+    agreement = Agreement(0.0, weights)
+    scores = [_score(each, agreement.score(each.known)) for each in polled]
+    cut = cut_at(rate, scores, {}, target.kind)
+    calibration = replace(
+        report.calibration, help_rate=cut.help_rate, error=cut.error, agreement=replace(agreement, cut=cut.cut)
+    )
+    return replace(report, calibration=calibration, scores=tuple(scores))
+
+
+def _score(polled: Polled, score: float) -> float:
+    """What fails a hard check gets help in any case, so it comes first."""
+    return score + AT_ONCE if polled.at_once else score
+
+
+def _polled(answer: Answer) -> Polled:
+    """As a poll of these answers would decide; what fails a hard check has no vote."""
+    request = ModelRequest((user(answer.prompt),), tools=answer.context.tools)
+    judged, ballots = zip(*(_judged(request, text) for text in (answer.response, *answer.peers)), strict=True)
+    place = next(iter(Tally.of(ballots).leading), 0)
+    known = features(judged[place], ballots, place)
+    return Polled(known, judged[place].at_once, _good(answer, place), answer.helper_good or 0.0)
+
+
+def _judged(request: ModelRequest, text: str) -> tuple[Assessment, Ballot | None]:
+    response = ModelResponse(assistant(text))
+    judged = StuckDetector().assess_response(request, response)
+    return judged, None if judged.at_once else ballot(request, response)
+
+
+def _good(answer: Answer, place: int) -> float:
+    if not place or answer.good is None:
+        return answer.good or 0.0
+    if not answer.peers_good:
+        raise ConfigError(
+            f"Where peers outvote an answer, their own counts: say peers_correct, as in [true, false] "
+            f"(for {answer.prompt[:60]!r})."
+        )
+    return answer.peers_good[place - 1]

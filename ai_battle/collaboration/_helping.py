@@ -132,7 +132,7 @@ class Turn:
             await self.failed(problem)
             return None
         self._spent.calls += 1
-        await self.emit(HelpAsked(self.strategy, reason, self.helping.sees))
+        await self.emit(HelpAsked(self.strategy, reason, self.helping.sees, role=role))
         return await self.consult(self.strategy, helper, request, role)
 
     async def consult(self, what_for: str, model: ModelClient, request: ModelRequest, role: Role) -> Draft | None:

@@ -7,11 +7,12 @@ from typing import Any
 
 from ..core.events import Event, ModelReplied, TurnFailed, TurnFinished, TurnStarted
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import DraftDropped, HelpAsked, HelpSummed, Role
+from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role
 
 Cost = Callable[[Usage], float | None]
 """What a usage would cost on some model, in dollars; None where its price is unknown."""
 
+_HELPING: tuple[Role, ...] = ("helper", "boost")
 _ANSWERING: tuple[Role, ...] = ("own", "helper", "boost", "peer")
 
 
@@ -24,6 +25,15 @@ class _Row:
     seconds: float = 0.0
     dropped: int = 0
     wasted: Usage = NOTHING_USED
+
+    def count(self, event: ModelReplied | DraftDropped) -> None:
+        if isinstance(event, DraftDropped):
+            self.dropped += event.calls
+            self.wasted += event.usage
+        else:
+            self.calls += 1
+            self.usage += event.usage
+            self.seconds += event.seconds
 
     @property
     def kept_calls(self) -> int:
@@ -46,6 +56,7 @@ class Help:
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _turn: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _asking: set[str] = field(default_factory=set)
+    _help_came: set[str] = field(default_factory=set)
     _asked: Counter[str] = field(default_factory=Counter)
     _turns: int = 0
     _helped: int = 0
@@ -56,17 +67,14 @@ class Help:
         match event:
             case TurnStarted(speaker=speaker):
                 self._begin_turn(speaker)
-            case ModelReplied(speaker=speaker, role=role):
+            case ModelReplied() | DraftDropped():
                 for rows in (self._rows, self._turn):
-                    _count(rows[speaker, role], event)
-            case DraftDropped(speaker=speaker, role=role):
-                self._saved += event.saved_tokens
-                for rows in (self._rows, self._turn):
-                    rows[speaker, role].dropped += event.calls
-                    rows[speaker, role].wasted += event.usage
-            case HelpAsked(speaker=speaker):
-                self._asking.add(speaker)
-                self._asked[speaker] += 1
+                    rows[event.speaker, event.role].count(event)
+                self._saved += event.saved_tokens if isinstance(event, DraftDropped) else 0
+            case HelpAsked():
+                self._begin_help(event)
+            case HelpFailed(speaker=speaker) | BoostStep(outcome="other", speaker=speaker):
+                self._asking.discard(speaker)
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
 
@@ -76,29 +84,44 @@ class Help:
         return self._asked[speaker], sum(others, NOTHING_USED)
 
     def summed(self) -> HelpSummed | None:
-        """None where nobody could have been helped."""
-        if not self.large and all(role == "own" for _, role in self._rows):
+        """None where nobody could have been helped; of clients that tell nothing of their calls no cost is known."""
+        if not self.large and not self._asked and all(role == "own" for _, role in self._rows):
             return None
         others = (row.usage for (_, role), row in self._rows.items() if role != "own")
-        cost = sum(others, NOTHING_USED).cost_usd
+        cost = sum(others, NOTHING_USED).cost_usd if any(row.calls for row in self._rows.values()) else None
         all_large = self._all_large if self.large else None
         return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, tuple(self._told()))
 
     def _begin_turn(self, speaker: str) -> None:
         """What came before it belongs to no turn: choosing a speaker, a summary, a turn that was interrupted."""
-        self._asking.discard(speaker)
+        self._end_help(speaker)
         for key in [key for key in self._turn if key[0] == speaker]:
             del self._turn[key]
+
+    def _begin_help(self, event: HelpAsked) -> None:
+        """Who is asked once more was not asked in vain before: that would have been told."""
+        speaker = event.speaker
+        self._asked[speaker] += 1
+        if speaker in self._asking:
+            self._help_came.add(speaker)
+        if event.role in _HELPING:
+            self._asking.add(speaker)
+
+    def _end_help(self, speaker: str) -> bool:
+        """Whether help came since the turn began."""
+        came = speaker in self._asking | self._help_came
+        self._asking.discard(speaker)
+        self._help_came.discard(speaker)
+        return came
 
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         speaker = event.speaker
         mine = {role: self._turn.pop((name, role)) for name, role in [*self._turn] if name == speaker}
-        asked = speaker in self._asking
-        self._asking.discard(speaker)
+        helped = self._end_help(speaker)
         if isinstance(event, TurnFailed):
             return
         self._turns += not self.large or speaker in self.large
-        self._helped += asked
+        self._helped += helped
         if cost := self.large.get(speaker):
             answered = _answered_by(mine)
             self._all_large = _plus(self._all_large, cost(answered) if answered else None)
@@ -112,12 +135,6 @@ class Help:
             if dropped:
                 wasted = sum((row.wasted for row in dropped), NOTHING_USED)
                 yield _said(speaker, "wasted", sum(row.dropped for row in dropped), wasted, 0.0)
-
-
-def _count(row: _Row, event: ModelReplied) -> None:
-    row.calls += 1
-    row.usage += event.usage
-    row.seconds += event.seconds
 
 
 def _answered_by(rows: Mapping[Role, _Row]) -> Usage | None:

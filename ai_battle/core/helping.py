@@ -43,6 +43,7 @@ class HelpAsked:
     reason: str
     sees: str = ""
     speaker: str = ""
+    role: Role = "helper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,9 @@ class BoostStep:
 
 @dataclass(frozen=True, slots=True)
 class HelpSummed:
-    """What helping came to, told once before the run ends: in `helped` of `turns` turns another model was called in.
+    """What helping came to, told once before the run ends: in `helped` of `turns` turns help came from another model.
+
+    A peer, which answers beside the participant in each turn, is no help by itself.
 
     `cost_usd` is what the calls of others cost, `all_large_usd` about what all these turns would have cost on the large
     model; None where no price is known. Each of `rows` is `{participant, role, calls, input_tokens, output_tokens,

@@ -1,15 +1,20 @@
 """What helping came to is counted by turns, whatever happens between them and inside of them."""
 
+import pytest
+
 from ai_battle.conversation.helped import Help
 from ai_battle.core.events import Event, ModelReplied, TurnFinished, TurnStarted
 from ai_battle.core.exchange import Usage
-from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role
+from ai_battle.core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role
 from ai_battle.core.messages import assistant
 
 EACH = Usage(10, 5, cost_usd=0.1)
 STARTED = TurnStarted(1, 1, "small")
 FINISHED = TurnFinished(1, 1, "small", assistant("Seven.", "small"), EACH, "phi4", 1.0)
 ASKED = HelpAsked("takeover", "It is poor.", speaker="small")
+PEER = HelpAsked("council", "To compare.", speaker="small", role="peer")
+BOOST = HelpAsked("boost", "To plan.", speaker="small", role="boost")
+FAILED = HelpFailed("takeover", "It is away.", speaker="small")
 
 
 def replied(role: Role = "own") -> ModelReplied:
@@ -66,8 +71,48 @@ def test_a_draft_that_was_made_with_tools_is_dropped_with_all_its_calls() -> Non
     assert told.all_large_usd == 5.0
 
 
+@pytest.mark.parametrize(
+    ("events", "helped"),
+    [
+        ((ASKED, replied("helper")), 1),
+        ((ASKED, FAILED), 0),
+        ((ASKED, FAILED, ASKED, replied("helper")), 1),
+        ((ASKED, replied("helper"), ASKED, FAILED), 1),
+        ((FAILED,), 0),
+        ((PEER, replied("peer"), PEER, replied("peer")), 0),
+        ((PEER, replied("peer"), ASKED, replied("helper")), 1),
+        ((BOOST, replied("boost"), BoostStep(0, "other", speaker="small"), FAILED), 0),
+        ((BOOST, BoostStep(0, "other", speaker="small"), BOOST, BoostStep(1, "guidance", speaker="small")), 1),
+    ],
+)
+def test_a_turn_is_helped_where_help_came(events: tuple[Event, ...], helped: int) -> None:
+    assert summed(STARTED, replied(), *events, FINISHED).helped == helped
+
+
+def test_help_of_clients_that_tell_nothing_of_their_calls_is_counted_at_an_unknown_cost() -> None:
+    help_ = Help()
+    for event in (STARTED, ASKED, FINISHED, STARTED, FINISHED):
+        help_.apply(event)
+    told = help_.summed()
+
+    assert told
+    assert (told.turns, told.helped, told.cost_usd, told.all_large_usd, told.rows) == (2, 1, None, None, ())
+
+
+def test_where_nobody_was_asked_and_nobody_could_have_been_nothing_is_told() -> None:
+    help_ = Help()
+    for event in (STARTED, replied(), FINISHED):
+        help_.apply(event)
+
+    assert help_.summed() is None
+
+
+def test_help_that_came_in_one_turn_is_not_that_of_the_next() -> None:
+    assert summed(STARTED, ASKED, replied("helper"), ASKED, FINISHED, STARTED, replied(), FINISHED).helped == 1
+
+
 def test_a_helper_that_was_asked_in_vain_was_asked() -> None:
-    vain = (ASKED, HelpFailed("takeover", "It is away.", speaker="small"))
+    vain = (ASKED, FAILED)
 
     assert heard(STARTED, *vain, *vain, ASKED, replied("helper"), replied("helper")).spent("small") == (
         3,

@@ -30,10 +30,21 @@ class Line(NamedTuple):
 
 
 def lines(run_dir: Path) -> Iterator[Line]:
-    """All whole lines; what a crash left at the end (no newline, or no JSON) is passed over.
+    """All whole lines, each once: copies with a number that was there before tell nothing new.
 
-    Raises `JournalError` for a malformed line that others follow, for a newer format, and where there is no journal.
+    What a crash left at the end (no newline, or no JSON) is passed over. Raises `JournalError` for a malformed line
+    that others follow, for a newer format, and where there is no journal.
     """
+    last = -1
+    for line in whole_lines(run_dir):
+        seq = line.record.get("seq")
+        if not isinstance(seq, int) or seq > last:
+            last = seq if isinstance(seq, int) else last
+            yield line
+
+
+def whole_lines(run_dir: Path) -> Iterator[Line]:
+    """As they stand in the file."""
     with opened(run_dir) as file:
         yield from _whole_lines(file, run_dir / FILE)
 

@@ -15,7 +15,7 @@ from ..core.events import Event, RunFinished, RunStarted, Summarised, TurnFailed
 from ..core.locking import RunLock
 from ..core.tooling import ToolCalled
 from . import _records
-from ._reading import CONFIG, FILE, VERSION, lines, messages, opened, read
+from ._reading import CONFIG, FILE, VERSION, messages, opened, read, whole_lines
 from .progress import Progress, progress
 
 __all__ = ["Durability", "Journal", "Progress", "messages", "progress", "read"]
@@ -105,8 +105,9 @@ class Journal:
             self._broken = f"The journal of {self.run_dir} is closed."
 
     def _repair(self) -> None:
-        for line in lines(self.run_dir):
-            self._seq, self._end = line.record.get("seq", self._seq) + 1, line.end
+        for line in whole_lines(self.run_dir):
+            self._seq = max(self._seq, line.record.get("seq", self._seq) + 1)
+            self._end = line.end
         torn = os.fstat(self._fd).st_size - self._end
         if torn:
             os.ftruncate(self._fd, self._end)

@@ -58,6 +58,20 @@ async def test_a_journal_can_be_read_wherever_its_growth_is_stopped(tmp_path: Pa
         assert len(messages(tmp_path / "run")) == whole[:size].count(b"\n")
 
 
+async def test_lines_that_are_there_twice_count_once(tmp_path: Path) -> None:
+    """A file that was put together by hand, or by a tool that copies what it has copied before."""
+    path = await journal_of(tmp_path, 3)
+    first, second, third = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second + first + second + third + third + first)
+
+    assert [message.text for message in messages(tmp_path)] == ["turn 1", "turn 2", "turn 3"]
+    journal = Journal.reopen(tmp_path)
+    assert journal.warnings == ()
+    await journal(turn(4, "ann", "turn 4"))
+    await journal.close()
+    assert [record["seq"] for record, _ in read(tmp_path)] == [0, 1, 2, 3]
+
+
 async def test_a_malformed_line_in_the_middle_is_named_and_nothing_is_cut_off(tmp_path: Path) -> None:
     path = await journal_of(tmp_path, 3)
     lines = path.read_bytes().splitlines(keepends=True)

@@ -7,13 +7,19 @@ export PYTHONDONTWRITEBYTECODE =
 # Half of the tests' time is waiting: for clocks to run out and for other processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-.PHONY: demo test lint unit slow bench docs clean
+.PHONY: demo test lint compiled unit slow bench docs clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/ai-battle run configs/quickstart.yaml
 	@echo "Next: $(BIN)/ai-battle doctor shows what this machine can reach, $(BIN)/ai-battle init writes a discussion for it."
 
-test: lint unit
+test: $(VENV)/.dev
+	@$(MAKE) --no-print-directory --jobs=2 lint compiled
+	@$(MAKE) --no-print-directory unit
+
+# On the core that mypy leaves idle; otherwise each worker compiles every test.
+compiled: $(VENV)/.dev
+	@$(BIN)/pytest --collect-only -qq > /dev/null 2>&1 || true
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

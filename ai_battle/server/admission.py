@@ -80,7 +80,8 @@ async def body_of(http: web.Request, bounds: Bounds) -> bytes:
         async with asyncio.timeout(bounds.seconds):
             return await _read(http, bounds)
     except web.RequestPayloadError as error:
-        raise Denied(400, f"The body can't be read: {error}") from error
+        encoding = http.headers.get("content-encoding", "")[:40]
+        raise Denied(400, f"The body can't be read{f' as {encoding}' if encoding else ''}.") from error
     except TimeoutError:
         raise Denied(408, f"The request did not arrive within {bounds.seconds:g} s.") from None
 

@@ -4,14 +4,17 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from logging import Handler, Logger, LogRecord
 from typing import Any, TypeAlias
 
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web import RequestPayloadError
 from pydantic_core import to_json
 
 from ..config.mask import Mask
 from ..core.errors import ConfigError
 from ..core.plugins import near
-from .tally import LEFT, Tally
+from .tally import LEFT, Tally, place_of
 
 Write: TypeAlias = Callable[[bytes], object]
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -40,6 +43,41 @@ class RequestLog:
             with suppress(OSError):  # nobody reads the log any more: no reason to answer nobody
                 self.write(self.mask.line(to_json(_fields(tally, level))) + b"\n")
 
+    def tell_of_connection(self, error: BaseException | None) -> None:
+        """What came over it was no request, of which not a word is told; all else is a mistake of this program."""
+        is_theirs = isinstance(error, HttpProcessingError)
+        level = "warning" if is_theirs else "error"
+        if LEVELS.index(level) >= LEVELS.index(self.level):
+            reason = "What came over a connection is no HTTP request." if is_theirs else place_of(error)
+            told = {"time": _now(), "level": level, "error": type(error).__name__, "reason": reason}
+            with suppress(OSError):
+                self.write(to_json(told) + b"\n")
+
+
+class Connections(Handler):
+    """Between aiohttp's own log and ours; `log` gives the one that holds at present."""
+
+    def __init__(self, log: Callable[[], RequestLog]) -> None:
+        super().__init__()
+        self._log = log
+
+    @property
+    def logger(self) -> Logger:
+        """Of its own, as several servers may run in one process."""
+        logger = Logger("connections")
+        logger.addHandler(self)
+        return logger
+
+    def emit(self, record: LogRecord) -> None:
+        """The rest of a body that could not be read: its request has its line."""
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, RequestPayloadError):
+            self._log().tell_of_connection(error)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
 
 def _level(tally: Tally) -> str:
     if tally.status == LEFT or tally.status < 400:
@@ -49,7 +87,7 @@ def _level(tally: Tally) -> str:
 
 def _fields(tally: Tally, level: str) -> Mapping[str, Any]:
     told = {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "time": _now(),
         "level": level,
         "request_id": tally.request_id,
         "api": tally.api,

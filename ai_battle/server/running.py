@@ -22,7 +22,7 @@ from .auth import Keys, is_loopback
 from .budgets import Budgets, state_directory
 from .building import Builder, named_code
 from .door import Door
-from .logging import RequestLog, Write, level_of
+from .logging import Connections, RequestLog, Write, level_of
 from .plans import Plans
 from .served import Generation, Served
 from .settling import settle
@@ -148,6 +148,7 @@ async def listening(plan: Plan, write: Write = len) -> AsyncIterator[tuple[Serve
         access_log=None,
         shutdown_timeout=plan.server.limits.grace_seconds,
         keepalive_timeout=KEEP_ALIVE,
+        logger=Connections(lambda: served.log).logger,
     )
     await runner.setup()
     try:

@@ -67,7 +67,7 @@ class Tally:
         if isinstance(cause, Unreachable | Denied):
             self.reason = str(cause)
         elif isinstance(cause, Crashed):
-            self.reason = _place(cause.__cause__)
+            self.reason = place_of(cause.__cause__)
 
     def left(self) -> None:
         self.status, self.error = LEFT, "Left"
@@ -104,7 +104,7 @@ class Tally:
         return told
 
 
-def _place(crash: BaseException | None) -> str:
+def place_of(crash: BaseException | None) -> str:
     """Where it happened, without words, which could be the conversation's."""
     frames = [*walk_tb(crash.__traceback__ if crash else None)]
     where = f" at {frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""

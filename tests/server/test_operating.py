@@ -14,7 +14,7 @@ from ai_battle.core.exchange import Usage
 from ai_battle.server.running import Told, described
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import asked, serving, serving_to
+from .serving import asked, connected, serving, serving_to
 
 HELLO: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello, my secret-word?"}]}
 TOOLS = [{"name": "add", "input_schema": {"type": "object", "properties": {}}}]
@@ -150,6 +150,38 @@ async def test_each_request_is_one_line_without_content_and_secrets(fakes: FakeP
     assert (refused["status"], refused["error"]) == (401, "Denied")
     for secret in (b"secret-word", b"key-of-team", b"wrong-key", b"test-key"):
         assert secret not in b"".join(lines)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"my secret-word\r\n\r\n",
+        b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nx-api-key: " + b"secret-word" * 2000 + b"\r\n\r\n",
+    ],
+    ids=["no HTTP", "a head that is too long"],
+)
+async def test_what_is_no_request_is_one_line_without_a_word_of_it(fakes: FakeProviders, sent: bytes) -> None:
+    lines: list[bytes] = []
+    async with (
+        serving_to(fakes, lines.append, BIG_MODEL="ollama/phi4") as (_, address),
+        connected(address) as (reader, writer),
+    ):
+        writer.write(sent)
+        answer = await reader.read()
+
+    [line] = lines
+    assert b" 400 " in answer
+    assert json.loads(line)["reason"] == "What came over a connection is no HTTP request."
+    assert b"secret-word" not in line
+
+
+async def test_a_body_that_can_not_be_read_has_one_line(fakes: FakeProviders) -> None:
+    lines: list[bytes] = []
+    async with serving_to(fakes, lines.append, BIG_MODEL="ollama/phi4") as (_, address):
+        status, told = await asked(address, "/v1/messages", {"model": "opus"}, {"content-encoding": "gzip"})
+
+    assert (status, told["error"]["message"]) == (400, "The body can't be read as gzip.")
+    assert [json.loads(line)["status"] for line in lines] == [400]
 
 
 async def test_content_is_in_the_log_when_asked_for_and_keys_are_not(fakes: FakeProviders, tmp_path: Path) -> None:

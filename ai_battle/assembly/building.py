@@ -15,6 +15,7 @@ from . import pairs
 from .equipping import outfit_of, with_tools
 from .models import Model, participant, require_local
 from .pairing import Workshop
+from .recipes import Recipe
 from .sections import require_known_options
 from .surroundings import NO_TAPES, Surroundings, Tapes
 
@@ -24,7 +25,7 @@ class Assembled:
     """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
 
     `spent` is what the helpers of each participant have used, which counts against their limits; `standings` is where
-    its ladders stand.
+    its ladders stand, `recipes` are its pairs.
     """
 
     models: Mapping[str, Model]
@@ -33,6 +34,7 @@ class Assembled:
     outfit: Outfit | None = None
     spent: Mapping[str, Spent] = field(default_factory=dict)
     standings: Mapping[str, Sequence[Standing]] = field(default_factory=dict)
+    recipes: Mapping[str, Sequence[Recipe]] = field(default_factory=dict)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""
@@ -77,4 +79,4 @@ def build(
     beyond = pairs.beyond_the_prompt(placed) if loaded.file.discussion.mode == "no-meta" else ()
     notes = (*(model.name.note for model in models.values()), *workshop.notes, *beyond)
     warnings = tuple(dict.fromkeys(filter(None, notes)))
-    return Assembled(models, warnings, around.recorder, outfit, workshop.spent, workshop.standings)
+    return Assembled(models, warnings, around.recorder, outfit, workshop.spent, workshop.standings, workshop.recipes)

@@ -22,8 +22,8 @@ from .surroundings import Surroundings
 class Workshop:
     """What pairs are made with, and what is known once they are made.
 
-    `spent` is what the helpers of each participant have used, `standings` is where its ladders stand, `notes` is what
-    the user should know of helpers.
+    `spent` is what the helpers of each participant have used, `standings` is where its ladders stand, `recipes` are
+    its pairs, `notes` is what the user should know of helpers.
     """
 
     said: Discussion
@@ -31,6 +31,7 @@ class Workshop:
     outfit: Outfit | None = None
     spent: dict[str, Spent] = field(default_factory=dict)
     standings: dict[str, list[Standing]] = field(default_factory=dict)
+    recipes: dict[str, list[Recipe]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def pair_up(self, name: str, model: Model, placed: Iterable[Placed]) -> Model:
@@ -38,6 +39,7 @@ class Workshop:
         alone = model.client
         for pair in placed:
             recipe = self._recipe(name, model, pair)
+            self.recipes.setdefault(name, []).append(recipe)
             client = recipe.client(self.spent.setdefault(name, Spent()), self._standing(name))
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=Offering(model.client, alone))

@@ -8,6 +8,7 @@ import click
 
 from ai_battle.config import Loaded
 from ai_battle.conversation.forecast import Expected, forecast
+from ai_battle.conversation.forecast_help import Help
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.wire.genai import usage_to_json
 
@@ -27,7 +28,7 @@ def show_forecast(loaded: Loaded, series: Sequence[Planned], *, as_json: bool) -
         _print([one.to_json() for one in expected])
     else:
         _show(expected)
-        _show_total(_usage(expected))
+        _show_total(_usage(expected), expected)
 
 
 def _show_series(runs: Sequence[Planned], *, as_json: bool) -> None:
@@ -41,7 +42,7 @@ def _show_series(runs: Sequence[Planned], *, as_json: bool) -> None:
     for mode, number in modes.items():
         click.secho(f"\nMode {mode}, {number} {'run' if number == 1 else 'runs'}", bold=True)
         _show(expected[mode])
-    _show_total(total)
+    _show_total(total, (one for mode in modes for one in expected[mode]))
 
 
 def _to_json(mode: str, runs: int, expected: Iterable[Expected]) -> dict[str, Any]:
@@ -57,14 +58,26 @@ def _show(expected: Iterable[Expected]) -> None:
         for tool in described(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
         click.echo(f"  expected: {one.turns} turns, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
+        for help_ in one.help:
+            click.echo(f"  {_told(help_)}")
 
 
-def _show_total(usage: Usage) -> None:
+def _told(one: Help) -> str:
+    """A model that is called beside a participant; what is not in the sum says so."""
+    if one.calls is None:
+        cost = f"{tokens(one.each)}, {dollars(one.each.cost_usd)} each time"
+        return f"{one.role} {plain(one.model)}, {one.when}: {cost}, not in the sum"
+    return f"{one.role} {plain(one.model)}: {one.calls:.4g} calls, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}"
+
+
+def _show_total(usage: Usage, expected: Iterable[Expected]) -> None:
     click.echo(f"\nAll together about {tokens(usage)}, {dollars(usage.cost_usd)}. No model was called.")
+    if any(one.calls is None for each in expected for one in each.help):
+        click.echo("What is not in the sum comes to that: how often help is needed, only the answers tell.")
 
 
 def _usage(expected: Iterable[Expected]) -> Usage:
-    return sum((one.usage for one in expected), NOTHING_USED)
+    return sum((one.total for one in expected), NOTHING_USED)
 
 
 def _print(document: Any) -> None:

@@ -19,24 +19,28 @@ from ..tools.client import offering
 from ..wire.genai import message_to_json, usage_to_json
 from ._records import specs_to_json
 from .casting import Cast, FromFile
+from .forecast_help import Help, helps, usual_answer
 from .person import keyboard
 from .plan import Plan
 from .prompting import opening, system_prompt
 from .state import State
 
-USUAL_ANSWER = 350
-"""Tokens of an answer when nothing is known of it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One participant: its first request, and what all its turns together may use."""
+    """One participant: its first request, what all its turns together may use, and what models beside it may."""
 
     name: str
     model: str
     request: ModelRequest
     turns: int
     usage: Usage
+    help: tuple[Help, ...] = ()
+
+    @property
+    def total(self) -> Usage:
+        """With the calls of other models that are certain to be made, or whose share the file says."""
+        return sum((one.usage for one in self.help), self.usage)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -48,11 +52,12 @@ class Expected:
             "options": dict(self.request.options),
             "turns": self.turns,
             "usage": usage_to_json(self.usage),
+            "help": [one.to_json() for one in self.help],
         }
 
 
 def forecast(loaded: Loaded) -> list[Expected]:
-    """By participant; answers are taken to be as long as `max_tokens` allows, at most `USUAL_ANSWER` tokens.
+    """By participant; answers are taken to be as long as `max_tokens` allows, at most 350 tokens.
 
     Models and tools are made as for a run, so that what would keep it from starting is found: raises `ConfigError`;
     servers of tools are started, and stopped again. The requests are for people to look at: what came from the
@@ -90,7 +95,7 @@ def _masked_part(part: Part, mask: Mask) -> Part:
 
 def _expected(cast: Cast) -> Iterator[Expected]:
     plan = cast.plan
-    answers = sum(_answer(model) for model in cast.assembled.models.values()) / len(plan.participants)
+    answers = sum(usual_answer(model) for model in cast.assembled.models.values()) / len(plan.participants)
     for participant in plan.participants:
         model = cast.assembled.models.get(participant.name)
         if model is None:
@@ -101,7 +106,10 @@ def _expected(cast: Cast) -> Iterator[Expected]:
             request = offering(request, outfit.offered(participant.name))
         turns = plan.turns if participant in plan.regulars else 1
         usage = _usage(model, estimate_request(request), answers * len(plan.regulars), turns)
-        yield Expected(participant.name, str(model.name), request, turns, usage)
+        recipes = cast.assembled.recipes.get(participant.name, ())
+        read = usage.input_tokens // max(1, turns)
+        others = tuple(one for recipe in recipes for one in helps(participant.name, recipe, turns, read))
+        yield Expected(participant.name, str(model.name), request, turns, usage, others)
 
 
 def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
@@ -114,10 +122,6 @@ def _usage(model: Model, first: int, per_round: float, turns: int) -> Usage:
     """Each request has all rounds before it, as far as the model's window goes."""
     most = model.window or 10**9
     read = sum(min(int(first + per_round * number), most) for number in range(turns))
-    usage = Usage(read, _answer(model) * turns)
+    usage = Usage(read, usual_answer(model) * turns)
     cost = model.price.cost(usage) if model.price else None
     return Usage(usage.input_tokens, usage.output_tokens, cost_usd=cost)
-
-
-def _answer(model: Model) -> int:
-    return min(int(model.options.get("max_tokens") or USUAL_ANSWER), USUAL_ANSWER)

@@ -111,6 +111,12 @@ class TestRun:
         assert "No model was called." in outcome.out
         assert not Path("runs").exists()
 
+    def test_a_dry_run_says_what_help_would_cost_and_that_it_is_not_in_the_sum(self, ai_battle: Run) -> None:
+        outcome = ai_battle("run", "helped-demo", "--dry-run")
+        assert "helper scripted/large, where Small is stuck:" in outcome.out
+        assert "each time, not in the sum" in outcome.out
+        assert "What is not in the sum comes to that" in outcome.out
+
     def test_a_run_over_fake_providers_uses_their_addresses_and_keys(
         self, ai_battle: Run, pair: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

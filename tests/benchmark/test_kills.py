@@ -1,11 +1,7 @@
 """Benchmarks that are killed at any moment and taken up again give the table of one that was left alone."""
 
-import os
 import random
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,43 +14,20 @@ from ai_battle.benchmark.sample import Key
 from ai_battle.benchmark.store import Store
 from ai_battle.core.errors import JournalError
 from ai_battle.testing import FakeProviders, reply
+from tests.nursery import Nursery
 
 from .nursery import TOLD
 from .suites import rows, samples
 
-ROOT = Path(__file__).parents[2]
+MODULE = "tests.benchmark.nursery"
 TASKS, AT_ONCE = 40, 8
 SETTINGS = {"phi4:latest": "a", "gemma3:1b": "b"}
 FEW, MANY = 4, 50
 
 
-class Nursery:
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.benchmark.nursery"]
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
-
-    def play(self, action: str, folder: Path, suite: Path, kill_after: float | None = None) -> int:
-        pid = self._answer(f"{action} {folder} {suite}")
-        if kill_after is not None:
-            time.sleep(kill_after)
-            os.kill(pid, signal.SIGKILL)
-        return self._answer("end")
-
-    def close(self) -> None:
-        self._process.communicate()
-
-    def _answer(self, order: str) -> int:
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(f"{order}\n")
-        return int(self._process.stdout.readline())
-
-
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
-    opened = Nursery()
+    opened = Nursery(MODULE)
     yield opened
     opened.close()
 

@@ -1,13 +1,7 @@
-"""A process that raises runs and lets them be killed: `run DIR KIND` or `resume DIR KIND` on standard input.
-
-It forks for each, so that a run begins within milliseconds and a kill can hit every moment of it. It answers with the
-run's process id, and to the next line, `end`, with its exit code: until then the id is nobody else's.
-"""
+"""Runs that can be killed: `run DIR KIND` or `resume DIR KIND`; what they called and heard is noted beside DIR."""
 
 import asyncio
 import hashlib
-import os
-import sys
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,17 +15,11 @@ from ai_battle.core.events import AttemptFailed, Emit, Event, ModelReplied, Text
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import assistant
 from ai_battle.core.tokens import estimate_request
+from tests.nursery import note, serve
 
 CALLS = "calls"
 HEARD = "heard"
 SECONDS_PER_ANSWER = 0.004
-
-
-def note(path: Path, line: str) -> None:
-    """One write, which outlives this process."""
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(fd, f"{line}\n".encode())
-    os.close(fd)
 
 
 class Oracle(ModelClient):
@@ -112,16 +100,5 @@ def child(action: str, run_dir: Path, kind: str) -> int:
     return 0
 
 
-def main() -> None:
-    for order in sys.stdin:
-        action, run_dir, kind = order.split()
-        pid = os.fork()
-        if not pid:
-            os._exit(child(action, Path(run_dir), kind))
-        print(pid, flush=True)
-        sys.stdin.readline()
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(child)

@@ -3,8 +3,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,49 +11,17 @@ import pytest
 
 from ai_battle.conversation.journal import messages, progress, read
 from ai_battle.core.events import RunFinished, TurnFinished
+from tests.nursery import Nursery
 
 from .nursery import CALLS, HEARD, KINDS
 
-ROOT = Path(__file__).parents[2]
+MODULE = "tests.conversation.nursery"
 LONGEST = 0.12
-
-
-class Nursery:
-    """Begins runs in processes of their own, and kills them."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.conversation.nursery"]
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
-
-    def begin(self, action: str, run_dir: Path, kind: str) -> int:
-        return self._answer(f"{action} {run_dir} {kind}")
-
-    def end(self) -> int:
-        """The exit code of what was begun last."""
-        return self._answer("end")
-
-    def play(self, action: str, run_dir: Path, kind: str, kill_after: float | None = None) -> int:
-        pid = self.begin(action, run_dir, kind)
-        if kill_after is not None:
-            time.sleep(kill_after)
-            os.kill(pid, signal.SIGKILL)
-        return self.end()
-
-    def close(self) -> None:
-        self._process.communicate()
-
-    def _answer(self, order: str) -> int:
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(f"{order}\n")
-        return int(self._process.stdout.readline())
 
 
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
-    opened = Nursery()
+    opened = Nursery(MODULE)
     yield opened
     opened.close()
 
@@ -136,7 +102,7 @@ def test_resuming_a_finished_run_changes_nothing_and_calls_no_model(nursery: Nur
 
 
 def test_a_second_process_on_a_run_is_refused_while_the_first_goes_on(nursery: Nursery, tmp_path: Path) -> None:
-    run_dir, second = tmp_path / "run", Nursery()
+    run_dir, second = tmp_path / "run", Nursery(MODULE)
     assert second.play("run", tmp_path / "other", "plain") == 0
     pid = nursery.begin("run", run_dir, "plain")
     while not (run_dir / "journal.jsonl").exists():

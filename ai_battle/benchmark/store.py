@@ -99,48 +99,52 @@ class Store:
             self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, _rows.dumped(value)))
 
     def fact(self, name: str, default: Any = None) -> Any:
-        found = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        found = next(self._read("SELECT value FROM facts WHERE name = ?", name), None)
         return _rows.loaded(found[0]) if found else default
 
     def settings(self) -> dict[str, Mapping[str, Any]]:
         """The settings by name, in their order: `{model, secondary, strategy, ...}` as they were multiplied out."""
-        rows = self._connection.execute("SELECT name, described FROM settings ORDER BY place")
+        rows = self._read("SELECT name, described FROM settings ORDER BY place")
         return {name: _rows.loaded(described) for name, described in rows}
 
     def tasks(self) -> Iterator[Task]:
-        for (task,) in self._connection.execute("SELECT task FROM tasks ORDER BY place"):
+        for (task,) in self._read("SELECT task FROM tasks ORDER BY place"):
             yield _rows.to_task(task)
 
     def samples(self, setting: str = "") -> Iterator[Sample]:
         """Those of one setting or of all, by setting, task and repeat."""
         where, values = ("WHERE setting = ?", (setting,)) if setting else ("", ())
         query = f"SELECT * FROM samples {where} ORDER BY setting, task, repeat"  # noqa: S608
-        return map(_rows.to_sample, self._connection.execute(query, values))
+        return map(_rows.to_sample, self._read(query, *values))
 
     def finished(self, *, with_failed: bool = True) -> set[Key]:
         where = "" if with_failed else "WHERE error = ''"
-        rows = self._connection.execute(f"SELECT setting, task, repeat FROM samples {where}")  # noqa: S608
-        return {Key(*row) for row in rows}
+        return {Key(*row) for row in self._read(f"SELECT setting, task, repeat FROM samples {where}")}  # noqa: S608
 
     def spent(self) -> float:
         """Dollars that the samples have really cost."""
-        total: float = self._connection.execute("SELECT TOTAL(spent_usd) FROM samples").fetchone()[0]
-        return total
+        return float(next(self._read("SELECT TOTAL(spent_usd) FROM samples"))[0])
 
     def answer(self, key: bytes) -> str | None:
         """What the cache holds for a request."""
-        found = self._connection.execute("SELECT response FROM answers WHERE key = ?", (key,)).fetchone()
+        found = next(self._read("SELECT response FROM answers WHERE key = ?", key), None)
         return found[0] if found else None
 
     def keep_answer(self, key: bytes, response: str) -> None:
         with self._writing():
             self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, response))
 
-    def _check(self) -> None:
+    def _read(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         try:
-            (found,) = self._connection.execute("PRAGMA user_version").fetchone()
-        except sqlite3.DatabaseError as error:
-            raise JournalError(f"{self.folder / NAME} can't be read: {error}.") from error
+            yield from self._connection.execute(query, values)
+        except sqlite3.Error as error:
+            raise JournalError(
+                f"{self.folder / NAME} can't be read: {error}. If it is damaged, save what is left of it with: "
+                f"sqlite3 {NAME} .recover"
+            ) from error
+
+    def _check(self) -> None:
+        (found,) = next(self._read("PRAGMA user_version"))
         if found > FORMAT:
             raise JournalError(
                 f"{self.folder / NAME} is of a newer ai-battle (format {found}, this one reads {FORMAT}); update it."

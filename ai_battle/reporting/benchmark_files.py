@@ -74,6 +74,9 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
             file.writelines(pieces)
         os.replace(partial, path)
     except OSError as error:
-        raise JournalError(f"{path} can't be written: {error.strerror}. The results themselves are kept.") from error
+        raise JournalError(
+            f"{path} can't be written: {error.strerror}. The results themselves are kept; when that is mended, "
+            f"write it with: ai-battle bench report {path.parent}"
+        ) from error
     finally:
         partial.unlink(missing_ok=True)

@@ -97,6 +97,20 @@ def test_what_is_no_file_of_results_is_said(tmp_path: Path) -> None:
         Store.open(tmp_path)
 
 
+def test_results_that_are_damaged_are_told_with_the_way_to_save_what_is_left(tmp_path: Path) -> None:
+    store = Store.create(tmp_path)
+    store.add([Sample("s", f"t{number}", answer="x" * 1000) for number in range(200)])
+    store.close()
+    with (tmp_path / NAME).open("r+b") as file:
+        file.seek(60_000)
+        file.write(b"\xab" * 60_000)
+
+    store = Store.open(tmp_path)
+    with pytest.raises(JournalError, match=r"can't be read: .*malformed.*sqlite3 results\.sqlite \.recover"):
+        list(store.samples())
+    store.close()
+
+
 FILLS_THE_DISK = """
 import resource, signal, sys
 from pathlib import Path

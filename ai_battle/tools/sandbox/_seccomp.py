@@ -15,6 +15,7 @@ _PROTOCOLS = {_STREAM: (0, 6), _DATAGRAM: (0, 17)}
 _NEW_NAMESPACES = 0x7E020000
 _SET_IDS = 0o6000
 _FORMAT, _CHARACTER_DEVICE, _BLOCK_DEVICE = 0o170000, 0o020000, 0o060000
+_NEITHER = 3
 _CREATES = 0o100 | 0o20000000
 _INJECT_INPUT, _CONSOLE, _SET_FLAGS, _SET_EXTENDED_FLAGS = 0x5412, 0x541C, 0x40086602, 0x401C5820
 
@@ -23,11 +24,12 @@ _NEVER = (
     "fanotify_init", "file_setattr", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick", "init_module",
     "ioperm", "iopl", "kcmp", "kexec_file_load", "kexec_load", "keyctl", "listmount", "lookup_dcookie",
     "memfd_secret", "migrate_pages", "mount", "mount_setattr", "move_mount", "move_pages", "mq_open",
-    "mq_unlink", "msgget", "name_to_handle_at", "nfsservctl", "open_by_handle_at", "open_tree",
-    "open_tree_attr", "perf_event_open", "pidfd_getfd", "pivot_root", "process_madvise", "process_vm_readv",
-    "process_vm_writev", "ptrace", "quotactl", "quotactl_fd", "reboot", "request_key", "semget",
-    "setdomainname", "sethostname", "setns", "settimeofday", "shmat", "shmget", "statmount", "swapoff",
-    "swapon", "syslog", "umount2", "unshare", "userfaultfd", "vhangup",
+    "mq_unlink", "msgctl", "msgget", "msgrcv", "msgsnd", "name_to_handle_at", "nfsservctl", "open_by_handle_at",
+    "open_tree", "open_tree_attr", "perf_event_open", "pidfd_getfd", "pivot_root", "process_madvise",
+    "process_vm_readv", "process_vm_writev", "ptrace", "quotactl", "quotactl_fd", "reboot", "request_key",
+    "semctl", "semget", "semop", "semtimedop", "setdomainname", "sethostname", "setns", "settimeofday", "shmat",
+    "shmctl", "shmget", "statmount", "swapoff", "swapon", "syslog", "umount2", "unshare", "userfaultfd",
+    "vhangup",
 )  # fmt: skip
 # Programs take "no such call" for an older kernel and fall back to calls whose arguments can be looked at.
 _UNKNOWN = (
@@ -43,9 +45,13 @@ _ATTRIBUTES = (
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
     "removexattrat",
 )  # fmt: skip
-# Of another process; 0 means oneself.
+# Of files that can't be opened these could still be read.
+_ATTRIBUTES_OF_OTHERS = ("getxattr", "lgetxattr", "getxattrat", "listxattr", "llistxattr", "listxattrat")
+# Of another process, its supervisor above all; 0 means oneself.
 _OF_OTHERS = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0,
               "sched_setattr": 0, "setpriority": 1, "ioprio_set": 1}  # fmt: skip
+
+_OF_THE_USER = {"setpriority": 2, "ioprio_set": 3}  # that is, of all that the user runs
 
 _Named = tuple[str, int, tuple[Condition, ...]]
 _REFUSE = ERRNO | errno.EPERM
@@ -85,6 +91,8 @@ def _always() -> Iterator[_Named]:
     yield "personality", _REFUSE, (is_not(0, 0), is_not(0, 0xFFFFFFFF))
     for request in (_INJECT_INPUT, _CONSOLE, _SET_FLAGS, _SET_EXTENDED_FLAGS):
         yield "ioctl", _REFUSE, (is_(1, request),)
+    yield from ((name, _REFUSE, (is_not(argument, 0),)) for name, argument in _OF_OTHERS.items())
+    yield from ((name, _REFUSE, (is_(0, kind),)) for name, kind in _OF_THE_USER.items())
     yield from _privileged_files()
     yield from ((name, NOTIFY, ()) for name in _METADATA)
     yield from ((name, _REFUSE, ()) for name in _OUTDATED)
@@ -108,7 +116,10 @@ def _beside_others() -> Iterator[_Named]:
     # A datagram socket could send to any path, and the address stands where a filter can't look.
     for name in ("socket", "socketpair"):
         yield name, _REFUSE, (Condition(1, 0xF, _STREAM, holds=False),)
-    yield from ((name, _REFUSE, (is_not(argument, 0),)) for name, argument in _OF_OTHERS.items())
+    yield from ((name, ERRNO | errno.EOPNOTSUPP, ()) for name in _ATTRIBUTES_OF_OTHERS)
+    # A descriptor that neither reads nor writes is none of Landlock's business.
+    for name, flags in (("open", 1), ("openat", 2)):
+        yield name, _REFUSE, (is_(flags, _NEITHER, _NEITHER),)
 
 
 def _shared_memory(machine: str) -> Iterator[_Named]:

@@ -14,6 +14,10 @@ TIMEOUT = 60.0
 _NEEDED = ("BOOST_BASE_URL", "BOOST_API_KEY", "BOOST_MODEL")
 
 
+class BoostMissing(ConfigError):
+    """Some of the variables are set, and not all that are needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class BoostSettings:
     """The boost model and for which `tiers` of models it plans. `template` is a path, a text, or empty.
@@ -36,12 +40,13 @@ class BoostSettings:
 
 
 def boost_settings(environment: Mapping[str, str]) -> BoostSettings | None:
-    """None where no boost model is configured; raises `ConfigError` for what is half said or wrong."""
+    """None where no boost model is configured; raises `ConfigError` for what is wrong: `BoostMissing` for a part."""
     said = {name: value.strip() for name, value in environment.items() if value.strip()}
     tiers = _tiers(said.get("ENABLE_BOOST_SUPPORT", NONE))
     missing = [name for name in _NEEDED if name not in said]
     if missing and (tiers or len(missing) < len(_NEEDED)):
-        raise ConfigError(f"The boost model is half configured: {' and '.join(missing)} is not set.")
+        verb = "is" if len(missing) == 1 else "are"
+        raise BoostMissing(f"The boost model is half configured: {' and '.join(missing)} {verb} not set.")
     if missing:
         return None
     return BoostSettings(

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from aiohttp import web
 
 from ..assembly.surroundings import Patience, Surroundings
-from ..collaboration._boost_settings import BoostSettings, boost_settings
+from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
 from ..config.mask import Mask
 from ..config.server import LoadedServer, Server, load_server
 from ..core.errors import ConfigError
@@ -34,6 +34,7 @@ LOOKS = 1.0
 KEEP_ALIVE = 75.0
 """Seconds that a connection may wait for its next request: longer than nginx keeps one."""
 BACKLOG = 1024
+NO_BOOST = "boost is not configured"
 
 Say = Callable[[str], None]
 Stamp: TypeAlias = tuple[int, int] | None
@@ -49,7 +50,7 @@ class Plan:
     server: Server
     generation: Generation
     keys: Keys = field(default_factory=Keys)
-    boost: BoostSettings | None = None
+    boost: str = NO_BOOST
     state: Path = Path()
     level: str = "info"
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -105,7 +106,7 @@ class Told:
         self.trust(document, named_code(document))
         written = document.file.server.model_copy(update=dict(self.over))
         server = settings.settled(written, document.environment)
-        boost = boost_settings(document.environment)
+        boost, status = _boost(document.environment)
         generation = _generation(document, server, boost)
         keys = settings.keys(server, document.environment, _upstreams(generation))
         if not is_loopback(server.host) and not keys:
@@ -117,7 +118,16 @@ class Told:
         level = level_of(document.environment.get("LOG_LEVEL", ""))
         secrets = {**document.secret_names, **{key.key: "a key of this server" for key in keys}}
         named = server.model_copy(update={"keys": keys})
-        return Plan(named, generation, Keys.of(keys), boost, state, level, secrets, seen)
+        return Plan(named, generation, Keys.of(keys), status, state, level, secrets, seen)
+
+
+def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
+    """And its status, for people. With half a set of its variables requests are served without it."""
+    try:
+        settings = boost_settings(environment)
+    except BoostMissing as missing:
+        return None, f"{NO_BOOST}, requests are served directly. {missing}"
+    return settings, str(settings) if settings and settings.tiers else NO_BOOST
 
 
 def _upstreams(generation: Generation) -> set[str]:
@@ -205,11 +215,7 @@ def described(plan: Plan, address: str) -> list[str]:
     routes = plan.generation.routes
     width = max(len(route.name) for route in routes)
     lines = [f"  {r.name:<{width}}  {', '.join(r.models)}{f'  ({r.strategy})' if r.strategy else ''}" for r in routes]
-    if plan.boost and plan.boost.tiers:
-        lines.append(str(plan.boost))
-    else:
-        lines.append("boost is not configured")
-    return [f"Listening on {address}", *lines, *_terms(plan)]
+    return [f"Listening on {address}", *lines, plan.boost, *_terms(plan)]
 
 
 def _terms(plan: Plan) -> Iterator[str]:

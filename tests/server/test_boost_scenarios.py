@@ -13,9 +13,9 @@ import pytest
 
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.server.running import Told, described
-from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
+from ai_battle.testing import FakeProviders, call, fault, reply
 
-from ..collaboration.boosting import GUIDANCE, OTHER, READ, SUMMARY, WRITE, text_of
+from ..collaboration.boosting import GUIDANCE, OTHER, READ, SUMMARY, WRITE, TwoModels, text_of
 from .protocol.speaking import Speaker, speaking
 from .serving import serving
 from .ways import WAYS, Asked, Heard, Way
@@ -27,10 +27,9 @@ EVENTS_OF_CALLS = {"messages": "input_json_delta", "chat": "tool_calls", "respon
 
 
 @dataclass
-class Stage:
-    """A server that plans for some of its tiers: the boost model speaks OpenAI's API, the others Anthropic's."""
+class Stage(TwoModels):
+    """A server that plans for some of its tiers."""
 
-    fakes: FakeProviders
     way: Way
     environment: dict[str, str] = field(default_factory=dict)
     model: str = "claude-opus-4"
@@ -47,23 +46,6 @@ class Stage:
             "ENABLE_BOOST_SUPPORT": "BIG_MODEL",
         }
 
-    @property
-    def boost(self) -> FakeProvider:
-        return self.fakes.openai
-
-    @property
-    def auxiliary(self) -> FakeProvider:
-        return self.fakes.anthropic
-
-    @property
-    def calls(self) -> tuple[int, int]:
-        """How often the boost model and the auxiliary model were asked."""
-        return len(self.boost.questions), len(self.auxiliary.questions)
-
-    def says(self, boost: Sequence[Any], auxiliary: Sequence[Any] = ()) -> None:
-        self.boost.says(*boost)
-        self.auxiliary.says(*auxiliary)
-
     async def client(self) -> Speaker:
         if self._client is None:
             address = await self._running.enter_async_context(serving(self.fakes, **self.environment))
@@ -78,14 +60,6 @@ class Stage:
 
     async def aclose(self) -> None:
         await self._running.aclose()
-
-    def planned(self, number: int = -1) -> str:
-        """All that the boost model was sent, as text."""
-        return text_of(self.boost.questions[number].body)
-
-    def executed(self, number: int = -1) -> dict[str, Any]:
-        """The body of a request to the auxiliary model."""
-        return self.auxiliary.questions[number].body
 
 
 USUAL = [way if way.api == "messages" else pytest.param(way, marks=pytest.mark.slow) for way in WAYS]
@@ -125,6 +99,17 @@ async def test_s1_2_without_a_configuration_it_is_said_and_the_request_goes_the_
     assert called(heard) == CALLED
     assert stage.calls == (0, 1)
     assert "boost is not configured" in told
+
+
+@pytest.mark.parametrize("missing", ["BOOST_BASE_URL", "BOOST_API_KEY", "BOOST_MODEL"])
+def test_s1_2_half_of_a_configuration_is_none_and_what_is_missing_is_named(missing: str) -> None:
+    whole = {"BOOST_BASE_URL": "http://127.0.0.1:9/v1", "BOOST_API_KEY": "k", "BOOST_MODEL": "planner"}
+    said = {name: value for name, value in whole.items() if name != missing}
+    plan = Told("", {"BIG_MODEL": "ollama/phi4", "ENABLE_BOOST_SUPPORT": "BIG_MODEL", **said}).plan()
+    told = described(plan, "http://x")
+
+    assert [route.strategy for route in plan.generation.routes] == [""] * 3
+    assert any("boost is not configured" in line and missing in line for line in told)
 
 
 async def test_s1_3_a_tier_for_which_nobody_plans_goes_the_direct_way(stage: Stage) -> None:

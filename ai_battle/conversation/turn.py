@@ -115,6 +115,8 @@ async def answered(participant: Participant, request: ModelRequest, ear: Ear) ->
     """The answer, if it is one; a refusal, silence and whatever the client raises are a `ProviderError`."""
     with foreign_code(f"The client of {participant.name} failed", ProviderError):
         response = await participant.client.complete(request, ear)
+        if not isinstance(response, ModelResponse):
+            raise TypeError(f"it answered with a {type(response).__name__} instead of a ModelResponse")
     ear.reported = response.usage
     if response.stop == "refusal":
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)

@@ -41,6 +41,11 @@ class Broken(ModelClient):
         raise ZeroDivisionError("division by zero")
 
 
+class Careless(ModelClient):
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        return "Yes."  # type: ignore[return-value]
+
+
 async def run(ada: ModelClient, bob: ModelClient, out: Path, turns: int = 2) -> tuple[RunResult, EventLog]:
     people = [Participant("ada", ada), Participant("bob", bob)]
     manager = ConversationManager(people, goal="Talk.", turns=turns, out=out)
@@ -147,6 +152,12 @@ async def test_a_call_that_nothing_runs_is_left_out_and_the_text_beside_it_is_he
     assert not any(message.tool_calls for message in result.messages)
     assert "One." in bob.requests[0].messages[-1].text
     assert any("ada called dice, which nothing runs" in e.message for e in log.events if isinstance(e, Warned))
+
+
+async def test_a_client_that_returns_no_response_is_told_what_it_returned(tmp_path: Path) -> None:
+    _, log = await run(Careless(), Says("Yes."), tmp_path / "run")
+
+    assert "The client of ada failed: TypeError: it answered with a str instead of" in failures(log)[0].error
 
 
 async def test_a_client_that_raises_something_foreign_is_a_failure_like_any_other(tmp_path: Path) -> None:

@@ -8,17 +8,6 @@ import pytest
 
 from ai_battle.cli import _exit_code
 
-VARIABLES = (
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_BASE_URL",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "OLLAMA_HOST",
-)
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -35,13 +24,8 @@ Run = Callable[..., Outcome]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
+def folder(here: Path) -> Path:
+    return here
 
 
 @pytest.fixture

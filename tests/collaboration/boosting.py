@@ -76,12 +76,10 @@ class Told:
 
 
 @dataclass
-class Stage:
+class TwoModels:
     """The boost model speaks OpenAI's API, the auxiliary model Anthropic's."""
 
     fakes: FakeProviders
-    helping: Helping = field(default_factory=Helping)
-    patience: Patience = ONCE
 
     @property
     def boost(self) -> FakeProvider:
@@ -99,6 +97,22 @@ class Stage:
     def says(self, boost: Sequence[Any], auxiliary: Sequence[Any] = ()) -> None:
         self.boost.says(*boost)
         self.auxiliary.says(*auxiliary)
+
+    def planned(self, number: int = -1) -> str:
+        """All that the boost model was sent, as text."""
+        return text_of(self.boost.questions[number].body)
+
+    def executed(self, number: int = -1) -> dict[str, Any]:
+        """The body of a request to the auxiliary model."""
+        return self.auxiliary.questions[number].body
+
+
+@dataclass
+class Stage(TwoModels):
+    """The loop over both, as a client of its own."""
+
+    helping: Helping = field(default_factory=Helping)
+    patience: Patience = ONCE
 
     def clients(self) -> tuple[ModelClient, ModelClient]:
         url = self.fakes.environment["OPENAI_BASE_URL"]
@@ -120,14 +134,6 @@ class Stage:
             await loop.aclose()
         assert heard.text == response.text, "the deltas add up to the answer"
         return Told(response, heard)
-
-    def planned(self, number: int = -1) -> str:
-        """All that the boost model was sent, as text."""
-        return text_of(self.boost.questions[number].body)
-
-    def executed(self, number: int = -1) -> dict[str, Any]:
-        """The body of a request to the auxiliary model."""
-        return self.auxiliary.questions[number].body
 
 
 def text_of(body: Any) -> str:

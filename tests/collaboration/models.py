@@ -4,12 +4,22 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 
+from ai_battle.collaboration._helping import Helping
 from ai_battle.core.client import ModelClient
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
-from ai_battle.testing import FakeProvider, FakeProviders
+from ai_battle.testing import FakeProvider, FakeProviders, Fault, Reply, fault, reply
 
 QUESTION = "How many are 7 and 11?"
+USELESS: dict[str, Fault | Reply] = {
+    "fails": fault("http_500"),
+    "stalls": fault("stall_before_headers"),
+    "refuses": fault("refusal"),
+    "says nothing": reply(""),
+}
+"""What a model may do instead of an answer."""
+SHORT = Helping(timeout=0.4)
+"""Long enough for an answer, and too short for what stalls."""
 
 
 class Models:

@@ -1,7 +1,7 @@
 """Peer, council, vote and cascade over real loopback servers: who is asked how often, and whose answer is served."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,26 +15,13 @@ from ai_battle.core.events import DraftDelta, EventLog, TextDelta
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, StuckFound
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.testing import Fault, Reply, call, contract, fault, reply
+from ai_battle.testing import Reply, call, contract, fault, reply
 
-from .models import Models, asked, running
+from .models import SHORT, USELESS, Models, asked
 
-SHORT = Helping(timeout=0.2)
-USELESS: dict[str, Fault | Reply] = {
-    "fails": fault("http_500"),
-    "stalls": fault("stall_before_headers"),
-    "refuses": fault("refusal"),
-    "says nothing": reply(""),
-}
 HARD_CHECKS = StuckDetector(threshold=0)
 """Finds what is cut off, empty or a loop, and has no doubts about the rest."""
 CUT = reply("Let me see: 7 and 11 make", stop="length")
-
-
-@pytest.fixture
-async def models() -> AsyncIterator[Models]:
-    async with running() as found:
-        yield found
 
 
 def of(models: Models, make: Callable[..., ModelClient], **options: Any) -> ModelClient:

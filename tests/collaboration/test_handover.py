@@ -1,7 +1,6 @@
 """Handover: who takes the next step of a task with tools, and what happens when the large model does not."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -14,9 +13,9 @@ from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.helping import HelpFailed, StuckFound
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.testing import Fault, Reply, call, contract, fault, reply
+from ai_battle.testing import call, contract
 
-from .models import Models, running
+from .models import SHORT, USELESS, Models
 
 SQL = ToolSpec("sql", "Asks the database.", {"type": "object", "properties": {"query": {"type": "string"}}})
 PROMPT = "Find the average age of losers and winners of all matches."
@@ -27,18 +26,6 @@ FINDS = (
     ("DESC players", "[('player_id', 'int'), ('birth_date', 'date')]", False),
     ("SELECT COUNT(*) FROM players", "[(20662,)]", False),
 )
-USELESS: dict[str, Fault | Reply] = {
-    "fails": fault("http_500"),
-    "stalls": fault("stall_before_headers"),
-    "refuses": fault("refusal"),
-    "says nothing": reply(""),
-}
-
-
-@pytest.fixture
-async def models() -> AsyncIterator[Models]:
-    async with running() as found:
-        yield found
 
 
 def working(*steps: tuple[str, str, bool], prompt: str = PROMPT) -> ModelRequest:
@@ -94,7 +81,7 @@ async def test_who_was_handed_a_task_keeps_it(models: Models) -> None:
 @pytest.mark.parametrize("useless", USELESS)
 async def test_without_the_large_model_the_small_one_goes_on(models: Models, useless: str) -> None:
     models.large.says(USELESS[useless])
-    client = of(models, Helping(timeout=0.2))
+    client = of(models, SHORT)
     response = await client.complete(working(FAILS, FAILS, FAILS), log := EventLog())
     await client.aclose()
     assert (response.text, models.calls) == ("The answer is 18.", (1, 0, 0, 1))

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -20,9 +20,9 @@ from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import HelpAsked, HelpFailed
 from ai_battle.core.messages import Document, Message, Text, assistant, user
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.testing import Fault, Reply, contract, fault, reply
+from ai_battle.testing import contract, fault
 
-from .models import Models, running
+from .models import SHORT, USELESS, Models
 
 FACT = "The harvest of 1907 was 4,812 bushels of barley."
 FILLER = "The river rose and fell again, and nobody wrote down by how much. "
@@ -30,19 +30,6 @@ REPORT = "\n\n".join([FILLER * 40] * 8 + [FACT] + [FILLER * 40] * 8)
 QUESTION = "How large was the harvest of 1907?"
 ASKS = json.dumps({"decision": "ask", "questions": ["How many bushels were harvested in 1907?"]})
 ANSWERS = json.dumps({"decision": "answer", "answer": "It was 4,812 bushels."})
-SHORT = Helping(timeout=0.2)
-USELESS: dict[str, Fault | Reply] = {
-    "fails": fault("http_500"),
-    "stalls": fault("stall_before_headers"),
-    "refuses": fault("refusal"),
-    "says nothing": reply(""),
-}
-
-
-@pytest.fixture
-async def models() -> AsyncIterator[Models]:
-    async with running() as found_running:
-        yield found_running
 
 
 def about(*parts: str) -> ModelRequest:

@@ -7,30 +7,6 @@ import pytest
 
 from ai_battle.testing import FakeProviders
 
-KEYS = (
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_BASE_URL",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GEMINI_BASE_URL",
-    "OLLAMA_HOST",
-    "OLLAMA_API_KEY",
-    "WEB_SEARCH_API_KEY",
-)
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    for name in KEYS:
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path
-
 
 @pytest.fixture
 async def fakes(here: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:

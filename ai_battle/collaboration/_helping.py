@@ -11,6 +11,7 @@ from ..core.errors import BadReply, BudgetExceeded, ConfigError, ProviderError, 
 from ..core.events import Emit, TextDelta, ToolCallDelta, as_role, drafting
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
+from ..signals.wording import refuses
 from ._drafts import Draft, drafted
 from ._heard import Heard
 from ._prompts import arguments_text
@@ -165,7 +166,7 @@ class Turn:
         async with asyncio.timeout(self.helping.timeout):
             with foreign_code("The helper failed", ProviderError):
                 draft = await self.draft(helper, request, role)
-        if problem := unusable(draft.response):
+        if problem := unusable(draft.response, role):
             await self.drop(draft, problem)
             raise BadReply(problem, partial=draft.text)
         return draft
@@ -176,9 +177,10 @@ class Turn:
             self._spent.add(usage)
 
 
-def unusable(response: ModelResponse) -> str:
-    """Why an answer is of no use; empty when it may be."""
-    if response.stop in ("refusal", "content_filter"):
+def unusable(response: ModelResponse, role: Role = "helper") -> str:
+    """Why an answer is of no use; empty when it may be. What a boost model or a judge means is read by others."""
+    in_words = role in ("helper", "peer") and not response.tool_calls and refuses(response.text)
+    if in_words or response.stop in ("refusal", "content_filter"):
         return f"it declined to answer: {response.text[:200]}".rstrip(": ")
     if not response.text.strip() and not response.tool_calls:
         return f"it answered with nothing (stop: {response.stop})"

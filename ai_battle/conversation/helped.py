@@ -7,12 +7,13 @@ from typing import Any
 
 from ..core.events import Event, ModelReplied, TurnFailed, TurnFinished, TurnStarted
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role
+from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
 
 Cost = Callable[[Usage], float | None]
 """What a usage would cost on some model, in dollars; None where its price is unknown."""
 
 _HELPING: tuple[Role, ...] = ("helper", "boost")
+_TELLING = (HelpAsked, HelpFailed, BoostStep, StuckFound, ModelReplied)
 _ANSWERING: tuple[Role, ...] = ("own", "helper", "boost", "peer")
 
 
@@ -46,6 +47,27 @@ class _Row:
 
 
 @dataclass(slots=True)
+class _Coming:
+    """Whether help came in a turn: it did unless the one that was asked failed before the model itself went on."""
+
+    asked: bool = False
+    came: bool = False
+
+    @property
+    def has_come(self) -> bool:
+        return self.came or self.asked
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case HelpAsked(role=role):
+                self.came, self.asked = self.has_come, role in _HELPING
+            case HelpFailed() | BoostStep(outcome="other"):
+                self.asked = False
+            case StuckFound() | ModelReplied(role="own"):
+                self.came, self.asked = self.has_come, False
+
+
+@dataclass(slots=True)
 class Help:
     """Only events change it, through `apply`; `large` prices a usage on the model that helps, by participant.
 
@@ -55,8 +77,7 @@ class Help:
     large: Mapping[str, Cost] = field(default_factory=dict)
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _turn: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
-    _asking: set[str] = field(default_factory=set)
-    _help_came: set[str] = field(default_factory=set)
+    _coming: defaultdict[str, _Coming] = field(default_factory=lambda: defaultdict(_Coming))
     _asked: Counter[str] = field(default_factory=Counter)
     _turns: int = 0
     _helped: int = 0
@@ -64,6 +85,8 @@ class Help:
     _all_large: float | None = 0.0
 
     def apply(self, event: Event) -> None:
+        if isinstance(event, _TELLING):
+            self._coming[event.speaker].hear(event)
         match event:
             case TurnStarted(speaker=speaker):
                 self._begin_turn(speaker)
@@ -71,10 +94,8 @@ class Help:
                 for rows in (self._rows, self._turn):
                     rows[event.speaker, event.role].count(event)
                 self._saved += event.saved_tokens if isinstance(event, DraftDropped) else 0
-            case HelpAsked():
-                self._begin_help(event)
-            case HelpFailed(speaker=speaker) | BoostStep(outcome="other", speaker=speaker):
-                self._asking.discard(speaker)
+            case HelpAsked(speaker=speaker):
+                self._asked[speaker] += 1
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
 
@@ -94,34 +115,18 @@ class Help:
 
     def _begin_turn(self, speaker: str) -> None:
         """What came before it belongs to no turn: choosing a speaker, a summary, a turn that was interrupted."""
-        self._end_help(speaker)
+        self._coming.pop(speaker, None)
         for key in [key for key in self._turn if key[0] == speaker]:
             del self._turn[key]
-
-    def _begin_help(self, event: HelpAsked) -> None:
-        """Who is asked once more was not asked in vain before: that would have been told."""
-        speaker = event.speaker
-        self._asked[speaker] += 1
-        if speaker in self._asking:
-            self._help_came.add(speaker)
-        if event.role in _HELPING:
-            self._asking.add(speaker)
-
-    def _end_help(self, speaker: str) -> bool:
-        """Whether help came since the turn began."""
-        came = speaker in self._asking | self._help_came
-        self._asking.discard(speaker)
-        self._help_came.discard(speaker)
-        return came
 
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         speaker = event.speaker
         mine = {role: self._turn.pop((name, role)) for name, role in [*self._turn] if name == speaker}
-        helped = self._end_help(speaker)
+        coming = self._coming.pop(speaker, _Coming())
         if isinstance(event, TurnFailed):
             return
         self._turns += not self.large or speaker in self.large
-        self._helped += helped
+        self._helped += coming.has_come
         if cost := self.large.get(speaker):
             answered = _answered_by(mine)
             self._all_large = _plus(self._all_large, cost(answered) if answered else None)

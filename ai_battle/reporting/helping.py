@@ -39,6 +39,8 @@ def _(event: AnswerChecked) -> str:
 @told.register
 def _(event: HelpAsked) -> str:
     shown = f", shown the {event.sees}" if event.sees else ""
+    if event.role == "peer":
+        return f"A peer answers beside {event.speaker}{shown}"
     return f"{event.speaker} gets help by {event.strategy}{shown}{f': {event.reason}' if event.reason else ''}"
 
 

@@ -328,6 +328,23 @@ async def test_what_a_helper_said_that_is_of_no_use_is_dropped(strategy: str) ->
     assert DraftDropped(reason, Usage(20, 10, cost_usd=0.2), "helper", calls=2) in heard.of(DraftDropped)
 
 
+@pytest.mark.parametrize(
+    "said", ["I'm sorry, but I can't help with that.", "I won\u2019t answer this.", "很抱歉\uff0c我不能。"]
+)
+async def test_a_helper_that_declines_in_words_is_of_no_use_either(strategy: str, said: str) -> None:
+    response, _, heard = await helped(strategy, ScriptedClient(said))
+
+    assert response.text == POOR
+    assert [event.reason for event in heard.of(HelpFailed)] == [f"it declined to answer: {said}"]
+
+
+async def test_advice_that_quotes_a_refusal_declines_nothing(strategy: str) -> None:
+    advice = "It says \"I'm sorry, but I can't help with that\", and it can: the number is seven."
+    _, _, heard = await helped(strategy, ScriptedClient(advice, loop=True))
+
+    assert heard.of(HelpFailed) == []
+
+
 async def test_an_answer_that_took_several_calls_is_dropped_with_all_of_them() -> None:
     client = STRATEGIES["takeover"](InSteps(POOR), large(GOOD).client, stuck_detector=Judge())
     await client.complete(asked(), heard := Heard())

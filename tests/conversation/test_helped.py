@@ -5,7 +5,7 @@ import pytest
 from ai_battle.conversation.helped import Help
 from ai_battle.core.events import Event, ModelReplied, TurnFinished, TurnStarted
 from ai_battle.core.exchange import Usage
-from ai_battle.core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role
+from ai_battle.core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
 from ai_battle.core.messages import assistant
 
 EACH = Usage(10, 5, cost_usd=0.1)
@@ -14,6 +14,7 @@ FINISHED = TurnFinished(1, 1, "small", assistant("Seven.", "small"), EACH, "phi4
 ASKED = HelpAsked("takeover", "It is poor.", speaker="small")
 PEER = HelpAsked("council", "To compare.", speaker="small", role="peer")
 BOOST = HelpAsked("boost", "To plan.", speaker="small", role="boost")
+STUCK = StuckFound(0.2, 0.5, "It is poor.", speaker="small")
 FAILED = HelpFailed("takeover", "It is away.", speaker="small")
 
 
@@ -78,6 +79,9 @@ def test_a_draft_that_was_made_with_tools_is_dropped_with_all_its_calls() -> Non
         ((ASKED, FAILED), 0),
         ((ASKED, FAILED, ASKED, replied("helper")), 1),
         ((ASKED, replied("helper"), ASKED, FAILED), 1),
+        ((ASKED, replied("helper"), replied(), FAILED), 1),
+        ((ASKED, STUCK, FAILED), 1),
+        ((ASKED, FAILED, replied(), dropped()), 0),
         ((FAILED,), 0),
         ((PEER, replied("peer"), PEER, replied("peer")), 0),
         ((PEER, replied("peer"), ASKED, replied("helper")), 1),

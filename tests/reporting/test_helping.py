@@ -24,6 +24,12 @@ def test_why_help_is_asked_for_is_told_once() -> None:
     assert lines[1] == "◇ Small gets help by rescue, shown the history"
 
 
+def test_a_peer_that_answers_in_each_turn_is_not_told_as_help() -> None:
+    asked = HelpAsked("council", "a second opinion to compare with", "prompt", speaker="Small", role="peer")
+
+    assert told(asked) == "A peer answers beside Small, shown the prompt"
+
+
 def test_another_reason_is_told_as_well() -> None:
     remarks = Remarks()
     remarks.line(STUCK)

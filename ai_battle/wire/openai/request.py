@@ -60,7 +60,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         return ModelRequest(
             tuple(messages),
             system,
-            tuple(_decode_tool(tool) for tool in body.get("tools") or ()),
+            tuple(_decode_tool(tool) for tool in body.get("tools") or () if _is_allowed(tool, body.get("tool_choice"))),
             _decode_choice(body.get("tool_choice")),
             schema,
             _decode_options(body),
@@ -70,6 +70,15 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
 
 def _chosen(choice: Any) -> str | None:
     return choice["function"]["name"] if isinstance(choice, Mapping) and choice.get("type") == "function" else None
+
+
+def _is_allowed(tool: Mapping[str, Any], choice: Any) -> bool:
+    """A client may name those that are to be chosen from."""
+    match choice:
+        case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed)}}:
+            names = [each["function"]["name"] for each in allowed if each["type"] == "function"]
+            return tool.get("type", "function") == "function" and tool["function"]["name"] in names
+    return True
 
 
 def _names(body: Mapping[str, Any]) -> Iterator[Any]:
@@ -122,6 +131,8 @@ def _decode_choice(choice: Any) -> str:
     match choice:
         case {"function": {"name": str(name)}}:
             return name
+        case {"allowed_tools": {"mode": str(mode)}}:
+            return mode
         case str(mode):
             return mode
         case _:

@@ -42,7 +42,17 @@ def _part(value: object) -> None:
 
 _CONTENT = text_or(list_of(_part), "a list of parts")
 _FUNCTION = fields({"name": text, "arguments": text_or(object_, "an object")}, "name")
-_CALL = by_field("type", {"function": fields({"id": text, "function": _FUNCTION}, "function")}, otherwise="function")
+
+
+def _custom(value: object) -> None:
+    raise Misshapen("is of the type custom, which is not possible here: offer a function that takes a text")
+
+
+_CALL = by_field(
+    "type",
+    {"function": fields({"id": text, "function": _FUNCTION}, "function"), "custom": _custom},
+    otherwise="function",
+)
 _SAID = {"content": _CONTENT, "name": text}
 _ASKED = fields(_SAID, "content")
 _RETURNED = fields({"content": _CONTENT, "tool_call_id": text}, "tool_call_id")
@@ -62,11 +72,16 @@ _TOOL = by_field(
     {
         "function": fields(
             {"function": fields({"name": text, "description": text, "parameters": object_}, "name")}, "function"
-        )
+        ),
+        "custom": _custom,
     },
     otherwise="function",
 )
-_NAMED = by_field("type", {"function": fields({"function": fields({"name": text}, "name")}, "function")})
+_BY_NAME = fields({"function": fields({"name": text}, "name")}, "function")
+_ALLOWED = fields(
+    {"mode": one_of("auto", "required"), "tools": list_of(by_field("type", {"function": _BY_NAME}))}, "tools"
+)
+_NAMED = by_field("type", {"function": _BY_NAME, "allowed_tools": fields({"allowed_tools": _ALLOWED}, "allowed_tools")})
 
 
 def _message(value: object) -> None:

@@ -447,3 +447,33 @@ def test_the_body_is_what_one_json_encoder_would_write() -> None:
     encoded = encode_request(EXAMPLES["a discussion"], "m", stream=True)
 
     assert to_json(from_json(encoded)) == encoded
+
+
+def test_a_client_may_name_the_tools_that_are_to_be_chosen_from() -> None:
+    tools = [{"type": "function", "function": {"name": name}} for name in ("add", "now", "find")]
+    allowed = {"mode": "required", "tools": [tools[2], tools[0]]}
+    choice = {"type": "allowed_tools", "allowed_tools": allowed}
+    request = decode_request({"messages": [{"role": "user", "content": "?"}], "tools": tools, "tool_choice": choice})
+
+    assert [tool.name for tool in request.tools] == ["add", "find"]
+    assert request.tool_choice == "required"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"tools": [{"type": "custom", "custom": {"name": "patch"}}], "messages": [{"role": "user", "content": "?"}]},
+        {
+            "messages": [
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "p", "input": ""}}],
+                }
+            ]
+        },
+    ],
+    ids=["offered", "called"],
+)
+def test_tools_that_take_no_json_are_refused(body: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="offer a function that takes a text"):
+        decode_request(body)

@@ -87,6 +87,8 @@ def _decode_part(part: Item) -> Part | None:
             return _image(part["image_url"], kept("openai", part, frozenset(("type", "image_url"))))
         case "input_file" if part.get("file_data") or part.get("file_url"):
             return _document(part)
+        case "input_audio":
+            return Text("", extra={"openai": dict(part)})
     return None
 
 

@@ -1,6 +1,11 @@
 """The shape that a request of the Responses API must have."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from .._checks import (
+    Check,
+    Misshapen,
     address,
     anything,
     by_field,
@@ -16,6 +21,20 @@ from .._checks import (
 )
 
 _TEXT = fields({"type": text, "text": text}, "text")
+
+
+def _file(inner: Mapping[str, Check]) -> Check:
+    """A picture or a file that comes along, in one of the fields of `inner`, and is not referred to."""
+    check = fields({**inner, "filename": text})
+
+    def checked(value: Any) -> None:
+        check(value)
+        if not any(value.get(name) for name in inner):
+            raise Misshapen(f"must bring its data, as {' or '.join(inner)}: this server keeps no files")
+
+    return checked
+
+
 _CONTENT = text_or(
     list_of(
         by_field(
@@ -25,8 +44,8 @@ _CONTENT = text_or(
                 "output_text": _TEXT,
                 "text": _TEXT,
                 "refusal": fields({"refusal": text}, "refusal"),
-                "input_image": fields({"image_url": address, "file_id": text}),
-                "input_file": fields({"file_data": address, "file_url": text, "filename": text, "file_id": text}),
+                "input_image": _file({"image_url": address}),
+                "input_file": _file({"file_data": address, "file_url": text}),
             },
         )
     ),

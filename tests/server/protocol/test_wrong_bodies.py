@@ -194,6 +194,10 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("responses", {"input": ""}, NOTHING),
     ("responses", {"input": [{"type": "reasoning", "summary": []}]}, NOTHING),
     ("responses", {"input": [{"type": "whatever"}]}, NOTHING),
+    *(
+        ("responses", {"input": [{"role": "user", "content": [{"type": f"input_{kind}", "file_id": "f1"}]}]}, words)
+        for kind, words in (("image", "its data, as image_url:"), ("file", "its data, as file_data or file_url:"))
+    ),
     ("messages", {"messages": [user(USE)]}, "messages[0].content[0] is a call of a tool, which only the assistant"),
     ("messages", {"messages": [user("?")], "tools": [TOOL], "tool_choice": {"type": "tool"}}, "name is missing"),
     *(

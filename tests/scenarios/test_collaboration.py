@@ -110,6 +110,23 @@ async def test_the_next_of_several_helpers_stands_in(fakes: FakeProviders) -> No
     assert any("the next one is asked" in event.message for event in of(Warned, log))
 
 
+@pytest.mark.parametrize("said", ["I'm sorry, but I can't help with that.", fault("refusal"), fault("empty_answer")])
+async def test_the_next_of_several_helpers_stands_in_for_one_that_declines(fakes: FakeProviders, said: Any) -> None:
+    """What the first one cost is in the ledger, as wasted."""
+    fakes.ollama.says(STUCK, "The number is seven.")
+    fakes.openai.says(said)
+    fakes.anthropic.says("Count the dwarfs.")
+
+    result, log = await played(discussion({"secondary": ["gpt-4o", "claude-sonnet-5-5"]}))
+
+    assert result.messages[1].text == "The number is seven."
+    assert (len(fakes.openai.questions), len(fakes.anthropic.questions)) == (1, 1)
+    assert result.help
+    assert result.help.helped == 1
+    assert {row["role"]: row["calls"] for row in result.help.rows if row["participant"] == "small"}["helper"] == 1
+    assert of(HelpFailed, log) == []
+
+
 async def test_the_next_of_several_helpers_stands_in_for_one_that_hangs(fakes: FakeProviders) -> None:
     """Each has its share of the time."""
     fakes.ollama.says(STUCK, "The number is seven.")

@@ -181,7 +181,7 @@ class HttpClient(ModelClient):
     async def _explain(self, error: ProviderError, reader: Reader) -> None:
         text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"
         there = await models_at(self.transport) if error.status == 404 else ()
-        error.args = (f"{text} {self.dialect.advice(error, there)}".rstrip(),)
+        error.args = (_sentences(text, self.dialect.advice(error, there)),)
         error.partial = error.partial or reader.text
         redact(error, self._limits.secrets)
 
@@ -189,3 +189,9 @@ class HttpClient(ModelClient):
 def _is_unnamed(reply: Reply) -> bool:
     """Whether the server does not say that it streams."""
     return not any(word in reply.headers.get("content-type", "") for word in STREAMS)
+
+
+def _sentences(said: str, advice: str) -> str:
+    if not advice:
+        return said
+    return f"{said}{'' if said.endswith(('.', '!', '?', ':')) else '.'} {advice}"

@@ -4,6 +4,7 @@ import importlib.util
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ LOCAL = ("gguf", "llamacpp", "lmstudio", "mlx", "ollama", "replay", "scripted", 
 PROVIDERS = (*LOCAL, "anthropic", "azure", "gemini", "groq", "openai", "openrouter")
 DASHED = ("gguf", "lmstudio", "mlx", "ollama")
 WITHOUT_MODEL = ("llamacpp", "lmstudio", "scripted", "vllm")
-
+ONE_LETTER = 0.93  # how alike two names are that differ in one letter
 _LEVEL = re.compile(r"-reasoning-(none|low|medium|high)$")
 _STYLE = re.compile(r"-(reasoning|extended|extended-deep)$")
 _STYLES = {"reasoning": "medium", "extended": "high", "extended-deep": "high"}
@@ -181,7 +182,8 @@ def _unknown(text: str, custom: Collection[str]) -> str:
         return f"There is no provider {head!r} for the model type {text!r}{near}"
     if separator:
         return f"No provider is known for model {text!r}; a model of Ollama is written as 'ollama/{head}:{rest}'."
-    near = plugins.near(text.lower(), [*_VENDOR, *SHORT, *RETIRED, *PROVIDERS, *custom])
+    retired = get_close_matches(text.lower(), RETIRED, n=1, cutoff=ONE_LETTER)
+    near = plugins.near(text.lower(), retired or [*_VENDOR, *SHORT, *PROVIDERS, *custom])
     likely = _FAMILIES.get(re.split(r"[-\d]", text.lower())[0], "ollama")
     if near == ".":
         way_out = f"; name its provider, as in '{likely}/{text}'. To see what there is: ai-battle models list"

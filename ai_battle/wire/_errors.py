@@ -171,9 +171,8 @@ def _classified(said: Complaint, again: Again) -> ProviderError:
 
 
 def _should_retry(status: int, headers: Mapping[str, str]) -> bool:
-    """The provider's own word on it goes before what the status says."""
-    told = headers.get("x-should-retry", "").strip().lower()
-    return told == "true" if told in ("true", "false") else _may_pass(status)
+    """A provider may forbid what the status allows; what is wrong with a request is not mended by its word."""
+    return _may_pass(status) and headers.get("x-should-retry", "").strip().lower() != "false"
 
 
 def _may_pass(status: int) -> bool:

@@ -145,9 +145,9 @@ def test_a_header_goes_before_the_words() -> None:
 
 @pytest.mark.parametrize(
     ("status", "told", "again"),
-    [(503, "false", "never"), (400, "true", "always"), (503, "perhaps", "always"), (400, "", "never")],
+    [(503, "false", "never"), (503, "perhaps", "always"), (400, "", "never"), (400, "true", "never")],
 )
-def test_the_providers_word_on_asking_again_counts(status: int, told: str, again: str) -> None:
+def test_the_providers_word_against_asking_again_counts(status: int, told: str, again: str) -> None:
     assert http_error(status, openai("hm"), x_should_retry=told).again == again
 
 

@@ -89,8 +89,9 @@ def _points(doubts: Numbers, small: Numbers, large: Numbers) -> tuple[tuple[floa
 class Helped:
     """What help came to in the samples of a setting.
 
-    `rescued` are wrong first answers of the small model that ended right, `spoilt` the other way round; both None
-    where first answers were not scored. `wasted` counts samples with tokens that no answer was made of.
+    `rescued` are first answers of the small model that were wrong, or that nobody could read, and ended right; `spoilt`
+    the other way round. Both are None where first answers were not scored. `wasted` counts samples with tokens that no
+    answer was made of.
     """
 
     rate: float
@@ -106,7 +107,7 @@ def helped(samples: Sequence[Sample]) -> Helped | None:
     if not samples:
         return None
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
-    pairs = list(_before_and_after(samples))
+    pairs = list(_before_and_after(samples, _unread(samples)))
     return Helped(
         fmean(rates),
         rate_interval(rates),
@@ -155,11 +156,11 @@ def by_signal(samples: Iterable[Sample]) -> tuple[BySignal, ...]:
     """The most frequent first. Samples without a judged first answer say nothing."""
     judged = [sample for sample in samples if sample.quality is not None]
     names = dict.fromkeys(name for sample in judged for name in sample.signals)
-    rows = [_of_signal(name, judged) for name in names]
+    rows = [_of_signal(name, judged, _unread(judged)) for name in names]
     return tuple(sorted(rows, key=lambda row: (-row.spoke, row.signal)))
 
 
-def _of_signal(name: str, judged: Sequence[Sample]) -> BySignal:
+def _of_signal(name: str, judged: Sequence[Sample], unread: float | None) -> BySignal:
     spoke = [sample for sample in judged if name in sample.signals]
     wrong, silent = _wrong(spoke), _wrong([sample for sample in judged if name not in sample.signals])
     low, high = wilson(sum(wrong), len(wrong)) if wrong else (None, None)
@@ -171,7 +172,7 @@ def _of_signal(name: str, judged: Sequence[Sample]) -> BySignal:
         high,
         fmean(silent) if silent else None,
         sum(sample.helped for sample in spoke),
-        _rescued(_before_and_after(spoke)),
+        _rescued(_before_and_after(spoke, unread)),
         _wasted(spoke),
     )
 
@@ -180,11 +181,17 @@ def _wrong(samples: Iterable[Sample]) -> list[float]:
     return [float(sample.small_score <= 0.5) for sample in samples if sample.small_score is not None]
 
 
-def _before_and_after(samples: Iterable[Sample]) -> Iterable[tuple[float, float]]:
+def _unread(samples: Iterable[Sample]) -> float | None:
+    """What a first answer without a score is worth beside the last word; None where none was scored at all."""
+    return 0.0 if any(sample.small_score is not None for sample in samples) else None
+
+
+def _before_and_after(samples: Iterable[Sample], unread: float | None) -> Iterable[tuple[float, float]]:
     """Scores of the first answer of the small model and of the last word, of samples that got help."""
     for sample in samples:
-        if sample.helped and sample.small_score is not None and sample.score.value is not None:
-            yield sample.small_score, sample.score.value
+        first = unread if sample.small_score is None else sample.small_score
+        if sample.helped and first is not None and sample.score.value is not None:
+            yield first, sample.score.value
 
 
 def doubts_of(samples: Iterable[Sample]) -> Mapping[str, float]:

@@ -230,21 +230,29 @@ def _items(settings: Sequence[Played], tasks: Sequence[Task]) -> list[Item]:
 
 def _notes(rows: Sequence[Row], store: Store) -> list[str]:
     """What a reader has to know before believing the figures."""
-    notes = [note for row in rows for note in _notes_of(row)]
+    notes = [*_not_counted(rows), *_failures(rows)]
+    notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
     if any(row.model.startswith(RECORDED) for row in rows):
         notes.append("recorded answers take no time: times are those of handing them over, not of a model")
     lacking = len(list(store.tasks())) * store.fact("repeats", 1) * len(rows) - sum(row.samples for row in rows)
     if lacking > 0:
-        notes.append(f"the run is not finished: {lacking:,} samples are missing")
+        notes.append(f"the run is not finished: {lacking:,} {'sample is' if lacking == 1 else 'samples are'} missing")
     return notes
 
 
-def _notes_of(row: Row) -> Iterator[str]:
-    for count, what in ((row.failed, "failed"), (row.unscored, "could not be read by a scorer")):
-        if count:
-            samples = f"{count:,} of {row.samples:,} samples"
-            yield f"{row.name}: {samples} {what}, so they count neither as right nor as wrong"
-    for error, count in row.errors.items():
-        yield f"{row.name}: {count:,} failed with: {error}"
-    if row.order and row.order.note:
-        yield f"{row.name}: {row.order.note}"
+def _not_counted(rows: Sequence[Row]) -> Iterator[str]:
+    for count, what in (
+        ([row.failed for row in rows], "failed"),
+        ([row.unscored for row in rows], "could not be read by a scorer"),
+    ):
+        named = [f"{row.name} {n:,}" for row, n in zip(rows, count, strict=True) if n]
+        if named:
+            share = f"{sum(count):,} of {sum(row.samples for row in rows):,} samples"
+            yield f"{share} {what} and count neither as right nor as wrong: {', '.join(named)}"
+
+
+def _failures(rows: Sequence[Row]) -> Iterator[str]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        found.update(row.errors)
+    yield from (f"{count:,} failed with: {error}" for error, count in found.most_common(MOST_ERRORS))

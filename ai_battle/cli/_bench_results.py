@@ -74,7 +74,7 @@ def _cells(row: Row) -> Iterator[str]:
 
 
 def _conclusions(summary: Summary) -> Iterator[str]:
-    if summary.front:
+    if len(summary.settings) > 1 and summary.front:
         yield f"worth their price, the cheapest first: {', '.join(row.name for row in summary.front)}"
     beaten = [row.name for row in summary.settings if row.dominated]
     if beaten:

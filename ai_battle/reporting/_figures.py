@@ -18,7 +18,7 @@ def dollars(amount: float | None) -> str:
         return UNKNOWN
     if amount == 0:
         return "$0"
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}" if amount >= 0.0001 else f"${amount:.1e}"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}" if amount >= 0.0001 else "under $0.0001"
 
 
 def duration(seconds: float) -> str:

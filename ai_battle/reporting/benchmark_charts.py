@@ -56,7 +56,9 @@ def whole(value: float) -> str:
 
 
 def short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    """The end is kept, too: there stands what settings of a grid differ by."""
+    half = LONGEST // 2
+    return name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}"
 
 
 def front(summary: Summary) -> Html:

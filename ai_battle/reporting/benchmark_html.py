@@ -88,7 +88,7 @@ def _expected(summary: Summary) -> str:
 
 def _conclusions(summary: Summary) -> Iterator[Html]:
     front = summary.front
-    if front:
+    if front and len(summary.settings) > 1:
         shown = " → ".join(f"{row.name} ({charts.percent(row.quality)})" for row in front)
         yield tag("p", tag("b", "Worth their price, the cheapest first: "), shown, ".", class_="lead")
     beaten = [row.name for row in summary.settings if row.dominated]

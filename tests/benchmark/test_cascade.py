@@ -64,6 +64,20 @@ def test_signals_tell_in_how_many_answers_they_spoke_and_what_became_of_those() 
     assert doubtful.wasted_usd == pytest.approx(0.004)
 
 
+def test_a_first_answer_that_nobody_could_read_can_be_rescued() -> None:
+    """Unless nobody has tried to read any: then nothing is known of what help brought."""
+    samples = made.helped("x...", "xx.x", ".xxx")
+    one, none = (
+        helped([replace(each, small_score=None) if n in hidden else each for n, each in enumerate(samples)])
+        for hidden in ({1}, {0, 1, 2, 3})
+    )
+
+    assert one is not None
+    assert (one.rescued, one.spoilt) == (2, 0)
+    assert none is not None
+    assert (none.rescued, none.spoilt) == (None, None)
+
+
 def test_what_a_rescued_answer_costs_is_not_invented() -> None:
     assert per_rescued(0.4, 2) == 0.2
     assert per_rescued(0.4, 0) is None

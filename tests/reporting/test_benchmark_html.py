@@ -113,7 +113,7 @@ def test_a_report_of_nothing_is_a_page_all_the_same(tmp_path: Path) -> None:
     page = "".join(render(write_benchmark_reports(empty), empty))
     empty.close()
     assert page.endswith("</html>\n")
-    assert "the run is not finished: 1 samples are missing" in page
+    assert "the run is not finished: 1 sample is missing" in page
 
 
 @pytest.mark.parametrize(

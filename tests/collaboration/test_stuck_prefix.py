@@ -60,10 +60,10 @@ def test_the_detector_hands_out_one_reader_for_each_answer() -> None:
     assert detector.watch(request).feed("I'm sorry, I can't help with that. " + "x" * 300) == ""
 
 
-def test_a_character_costs_the_same_at_the_end_of_half_a_megabyte() -> None:
+def test_a_character_costs_the_same_at_the_end_of_a_long_answer() -> None:
     def read(words: int) -> None:
         watcher = Prefix()
         for number in range(words):
             watcher.feed(f"word {number * 7919 % 10_007} ")
 
-    assert growth(read, 2_500) < IN_PROPORTION
+    assert growth(read, 1_500) < IN_PROPORTION

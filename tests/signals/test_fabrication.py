@@ -91,8 +91,8 @@ def test_in_five_languages_four_of_five_are_found_with_two_false_alarms_in_a_hun
     "piece", ["I ran the ", "assistant ", "<|im_start|>", "the results of the ", "<a ", ". ", "I've used a `x` "]
 )
 def test_it_takes_linear_time(piece: str) -> None:
-    assert growth(lambda times: claimed(piece * times), 1_000) < IN_PROPORTION
-    assert growth(lambda times: invented(piece * times), 1_000) < IN_PROPORTION
+    assert growth(lambda times: claimed(piece * times), 400) < IN_PROPORTION
+    assert growth(lambda times: invented(piece * times), 400) < IN_PROPORTION
 
 
 @pytest.mark.skipif(not CORPUS.is_file(), reason="AI_BATTLE_CORPORA names no folder with toolcalls/dev.jsonl")

@@ -303,4 +303,4 @@ def test_reading_takes_time_that_grows_with_the_page_only(piece: str) -> None:
     def read(size: int) -> None:
         readable(piece * (size // len(piece)) + ">", "http://example.com/")
 
-    assert growth(read, 1 << 13) < IN_PROPORTION
+    assert growth(read, 1 << 12) < IN_PROPORTION

@@ -1,6 +1,8 @@
 """Landlock, seccomp and the supervisor alone: for machines that refuse namespaces, or have no bubblewrap."""
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from ._fences import Fence, Inside, Site
 from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
@@ -15,6 +17,20 @@ _FACTS = (
     "/proc/filesystems", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/random",
     "/proc/sys/vm/overcommit_memory", "/sys/devices/system/cpu", *(f"/proc/self/{name}" for name in _ITSELF),
 )  # fmt: skip
+
+
+# Once it is there, git does nothing without it; it is everybody's, but some have keys in it.
+_GIT = Path("/etc/gitconfig")
+_KEYS = re.compile(r"//[^/\s]*@|extraheader|password|token|secret", re.IGNORECASE)
+
+
+def settings_of_git(path: Path = _GIT) -> tuple[str, ...]:
+    """Its path where it may be read."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ()
+    return () if _KEYS.search(text) else (str(path),)
 
 
 class Landlocked(Fence):
@@ -39,7 +55,7 @@ class Landlocked(Fence):
         return Inside(
             program,
             str(temporary),
-            readable=(*_SYSTEM, *_SETTINGS, *_FACTS, *site.folders, program),
+            readable=(*_SYSTEM, *_SETTINGS, *settings_of_git(), *_FACTS, *site.folders, program),
             writable=writable,
             measured=(*writable, str(shared_memory)),
             shared_memory=str(shared_memory),

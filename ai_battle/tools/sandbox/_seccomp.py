@@ -45,8 +45,11 @@ _ATTRIBUTES = (
     "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
     "removexattrat",
 )  # fmt: skip
-# Of files that can't be opened these could still be read.
-_ATTRIBUTES_OF_OTHERS = ("getxattr", "lgetxattr", "getxattrat", "listxattr", "llistxattr", "listxattrat")
+# Of files that can't be opened these could still be read; as nobody can set any, no file has any.
+_ATTRIBUTES_OF_FILES = {
+    errno.ENODATA: ("getxattr", "lgetxattr", "getxattrat"),
+    0: ("listxattr", "llistxattr", "listxattrat"),
+}
 # Of another process, its supervisor above all; 0 means oneself.
 _OF_OTHERS = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0,
               "sched_setattr": 0, "setpriority": 1, "ioprio_set": 1}  # fmt: skip
@@ -116,7 +119,7 @@ def _beside_others() -> Iterator[_Named]:
     # A datagram socket could send to any path, and the address stands where a filter can't look.
     for name in ("socket", "socketpair"):
         yield name, _REFUSE, (Condition(1, 0xF, _STREAM, holds=False),)
-    yield from ((name, ERRNO | errno.EOPNOTSUPP, ()) for name in _ATTRIBUTES_OF_OTHERS)
+    yield from ((name, ERRNO | answer, ()) for answer, names in _ATTRIBUTES_OF_FILES.items() for name in names)
     # A descriptor that neither reads nor writes is none of Landlock's business.
     for name, flags in (("open", 1), ("openat", 2)):
         yield name, _REFUSE, (is_(flags, _NEITHER, _NEITHER),)

@@ -1,0 +1,26 @@
+"""Of the machine's settings a program sees what it can't do without, and never keys."""
+
+from pathlib import Path
+
+import pytest
+
+from ai_battle.tools.sandbox._landlocked import settings_of_git
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[user]\n\temail = owl@example.org\n", True),
+        ('[credential "https://example.org"]\n\thelper = store\n', True),
+        ('[url "https://owl:hoo@example.org/"]\n\tinsteadOf = https://example.org/\n', False),
+        ("[http]\n\textraHeader = Authorization: basic b3ds\n", False),
+    ],
+)
+def test_settings_of_git_are_readable_unless_there_are_keys_in_them(text: str, shown: bool, tmp_path: Path) -> None:
+    file = tmp_path / "gitconfig"
+    file.write_text(text)
+    assert settings_of_git(file) == ((str(file),) if shown else ())
+
+
+def test_git_may_have_no_settings(tmp_path: Path) -> None:
+    assert settings_of_git(tmp_path / "none") == ()

@@ -4,7 +4,6 @@ import os
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -258,9 +257,8 @@ def test_a_folder_that_is_swapped_for_a_link_while_it_is_used_leads_nowhere(work
     swapper = threading.Thread(target=swaps)
     swapper.start()
     rooted, read, refused = Rooted(workspace), 0, 0
-    until = time.monotonic() + 1.5
     try:
-        while time.monotonic() < until:
+        while min(read, refused) < 50:
             try:
                 rooted.write("box/secret.txt", b"decoy")
                 assert rooted.read("box/secret.txt", 100)[0] == b"decoy"
@@ -270,8 +268,6 @@ def test_a_folder_that_is_swapped_for_a_link_while_it_is_used_leads_nowhere(work
     finally:
         stop.set()
         swapper.join()
-    assert read
-    assert refused
     assert (workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
 
 

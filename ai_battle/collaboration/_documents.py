@@ -45,9 +45,10 @@ def taken_apart(request: ModelRequest, long: int = LONG) -> Reading:
 def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
     """The document in pieces of at most `characters`, cut where a paragraph, line, sentence or word ends.
 
-    Each begins a little before the end of the one before it, so that nothing is cut in two in both.
+    Each begins a little before the end of the one before it, so that nothing is cut in two in both; of short pieces
+    that is an eighth, so that they come to an end.
     """
-    start = 0
+    start, overlap = 0, min(overlap, characters // 8)
     while len(document) - start > characters:
         end = _break(document, start + characters // 2, start + characters)
         yield document[start:end]

@@ -39,6 +39,8 @@ class Handover(ModelClient):
             raise ConfigError(
                 "handover shows the helper what was done so far: helper_sees is attempt or history.", "helper_sees"
             )
+        if not 0 <= above <= 1:
+            raise ConfigError(f"above of handover is a probability from 0 to 1, not {above!r}.", "above")
         self.primary = primary
         self.secondary = secondary
         self.above = above

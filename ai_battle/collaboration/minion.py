@@ -65,6 +65,9 @@ class Minion(ModelClient):
             raise ConfigError(
                 f"minion takes two rounds or more (max_loops), not {rounds}: the last one only answers.", "max_loops"
             )
+        if piece_characters < 1:
+            said = f"piece_characters is the length of a piece, 1 or more, not {piece_characters!r}."
+            raise ConfigError(said, "piece_characters")
         self.primary = primary
         self.secondary = secondary
         self.rounds = rounds

@@ -115,6 +115,12 @@ def test_what_makes_no_sense_is_told_when_it_is_made() -> None:
         handover.create(one, ScriptedClient(), helping=Helping(sees="prompt"))
 
 
+@pytest.mark.parametrize("above", [-0.1, 1.5, float("nan")])
+def test_when_it_hands_over_is_a_probability(above: float) -> None:
+    with pytest.raises(ConfigError, match="above of handover is a probability from 0 to 1"):
+        handover.create(ScriptedClient(), ScriptedClient(), above=above)
+
+
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
 @pytest.mark.parametrize("depth", [1, 3])
 async def test_alone_and_nested_it_keeps_the_contract(check: contract.Check, depth: int) -> None:

@@ -212,6 +212,26 @@ def test_pieces_leave_nothing_out_and_are_no_longer_than_asked(document: str, ch
     assert place == len(document)
 
 
+@pytest.mark.parametrize("characters", [1, 50, 200, 203, 300, 5_000])
+def test_pieces_of_any_length_are_few(characters: int) -> None:
+    document = "word " * 2_000
+
+    assert len(list(pieces(document, characters))) <= 8 * len(document) / (3 * characters) + 1
+
+
+async def test_a_long_document_in_short_pieces_takes_no_thousands_of_calls(models: Models) -> None:
+    models.large.says(ASKS, ANSWERS)
+    await of(models, piece_characters=100).complete(about("word " * 2_000, QUESTION))
+
+    assert len(models.small.questions) <= 2 * minion.MOST_PIECES
+
+
+@pytest.mark.parametrize("characters", [0, -5])
+def test_pieces_have_a_length(characters: int) -> None:
+    with pytest.raises(ConfigError, match="piece_characters is the length of a piece, 1 or more"):
+        minion.create(ScriptedClient(), ScriptedClient(), piece_characters=characters)
+
+
 # -- replies
 
 

@@ -16,8 +16,17 @@ from ._trying import Trying
 
 MEASURED = ""
 MAX_TOKENS = 200
-_ACCEPTS = re.compile(r"[\s*_`\"'#]*accept(ed)?\b", re.IGNORECASE)
-_HEADING = re.compile(r"[\s*_#]*correction[\s*_]*:[\s*_]*", re.IGNORECASE)
+_VERDICT = re.compile(
+    r"(?:(?:my |final )?(?:verdict|decision|answer|result)[\s*_`]*[:=-][\s*_`\"']*)?accept(?:ed)?\b(?P<more>.*)",
+    re.IGNORECASE,
+)
+_RESERVES = re.compile(
+    r"\b(?:but|except|however|although|though|unless|once|if|with (?:an?|one|the)|wrong|incorrect|instead|should"
+    r"|corrections?)\b",
+    re.IGNORECASE,
+)
+_DECORATION = " \t\r*_`\"'#>-"
+_HEADING = re.compile(r"\A[\s*_#]*correction[\s*_]*:[\s*_]*", re.IGNORECASE)
 
 
 async def verify(own: Trying, helper: ModelClient, max_tokens: int = MAX_TOKENS) -> ModelResponse:
@@ -34,8 +43,11 @@ async def verify(own: Trying, helper: ModelClient, max_tokens: int = MAX_TOKENS)
 
 
 def correction(said: str) -> str:
-    """What a verifier corrects; empty where it accepts."""
-    return "" if _ACCEPTS.match(said) else _HEADING.sub("", said, count=1).strip()
+    """What a verifier corrects; empty where it accepts: in its first words without reserve, or in its last line."""
+    first, *_, last = [line.strip(_DECORATION) for line in said.strip().splitlines()] * 2 or ["", ""]
+    opening, closing = _VERDICT.match(first), _VERDICT.match(last)
+    accepted = (opening and not _RESERVES.search(said)) or (closing and not closing["more"].strip(" .!*_`\"'"))
+    return "" if accepted else _HEADING.sub("", said, count=1).strip()
 
 
 def create(

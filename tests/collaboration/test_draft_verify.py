@@ -62,6 +62,17 @@ async def test_the_helper_may_write_little() -> None:
         ("The answer is 4.", "The answer is 4."),
         ("**Correction:** the answer is 4.", "the answer is 4."),
         ("I can't ACCEPT this: it is 4.", "I can't ACCEPT this: it is 4."),
+        ("The unit needs a correction: metres.", "The unit needs a correction: metres."),
+        ("", ""),
+        ("Verdict: ACCEPT", ""),
+        ("**Verdict:** ACCEPT.", ""),
+        ("2 + 2 is 4, as the attempt says.\n\nACCEPT", ""),
+        ("The working holds.\n**ACCEPT**\n", ""),
+        ("ACCEPT. The sum is right, and so is the unit.", ""),
+        ("Accepted, but the unit is wrong: it is metres.", "Accepted, but the unit is wrong: it is metres."),
+        ("ACCEPT with one correction: 2 + 2 = 4.", "ACCEPT with one correction: 2 + 2 = 4."),
+        ("ACCEPT? The sum should be 4.", "ACCEPT? The sum should be 4."),
+        ("It is 4.\nI do not ACCEPT", "It is 4.\nI do not ACCEPT"),
     ],
 )
 def test_a_verdict_is_read(reply: str, corrected: str) -> None:

@@ -20,6 +20,7 @@ MEASURED = ""
 PIECE = 12_000
 MOST_PIECES = 64
 AT_ONCE = 4
+MOST_TOLD = 12
 UNDECIDED = "it decided nothing that can be read"
 
 
@@ -168,12 +169,14 @@ def _of(question: str, number: int, read: Sequence[tuple[int, Finding]]) -> Read
 
 
 def _told(read: Read) -> str:
-    """What is certain first: where the quote stands in the piece."""
+    """What is certain first: where the quote stands in the piece. Of many findings the others are only counted."""
     found_there = sorted(read.findings, key=lambda each: not each[1].quoted)
     lines = [
         f"- piece {place}: {finding.answer}" + (f' ("{finding.quote}")' if finding.quoted else " (without a quote)")
-        for place, finding in found_there
+        for place, finding in found_there[:MOST_TOLD]
     ]
+    if len(found_there) > MOST_TOLD:
+        lines.append(f"- {len(found_there) - MOST_TOLD} more findings are left out")
     return "\n".join((f"Question: {read.question}", *(lines or ["- no piece answers it"])))
 
 

@@ -29,6 +29,7 @@ FILLER = "The river rose and fell again, and nobody wrote down by how much. "
 REPORT = "\n\n".join([FILLER * 40] * 8 + [FACT] + [FILLER * 40] * 8)
 QUESTION = "How large was the harvest of 1907?"
 ASKS = json.dumps({"decision": "ask", "questions": ["How many bushels were harvested in 1907?"]})
+INVENTS = json.dumps({"findings": [{"question": 1, "answer": "4,000 bushels", "quote": "It says so."}]})
 ANSWERS = json.dumps({"decision": "answer", "answer": "It was 4,812 bushels."})
 
 
@@ -224,6 +225,20 @@ async def test_a_long_document_in_short_pieces_takes_no_thousands_of_calls(model
     await of(models, piece_characters=100).complete(about("word " * 2_000, QUESTION))
 
     assert len(models.small.questions) <= 2 * minion.MOST_PIECES
+
+
+async def test_of_many_findings_those_with_a_quote_are_told_and_the_others_counted(models: Models) -> None:
+    """A small model that answers each question from each piece can't flood the large one."""
+    report = "\n\n".join([FILLER * 40] * 40 + [FACT])
+    models.small.always(lambda body: reads(body) if FACT in str(body) else INVENTS)
+    models.large.says(ASKS, ANSWERS)
+    client = minion.create(models.client(models.small), models.client(models.large), piece_characters=3_000)
+    await client.complete(about(report, QUESTION))
+
+    shown = seen(models)[-1]
+    assert FACT in shown
+    assert shown.count("without a quote") == minion.MOST_TOLD - 1
+    assert "more findings are left out" in shown
 
 
 @pytest.mark.parametrize("characters", [0, -5])

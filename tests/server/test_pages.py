@@ -1,17 +1,31 @@
 """What the pages on serving show can be served."""
 
+import asyncio
+import configparser
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
+from ai_battle.config.server import Server
 from ai_battle.server.metrics import COUNTERS, HISTOGRAMS
 from ai_battle.server.running import Told
 from ai_battle.server.settings import VARIABLES
+from ai_battle.testing import FakeProviders
 
-from ..pages import DOCS, Block, every_block
+from ..pages import DOCS, Block, blocks, every_block
+from .serving import serving
 
 PAGE = DOCS / "how-to" / "serve.md"
+CLIENTS = DOCS / "how-to" / "serve-clients.md"
+WORKERS = DOCS / "how-to" / "serve-many-workers.md"
+HERE = "http://127.0.0.1:8787"
 KEYS = {"TEAM_KEY": "key-of-team", "CI_KEY": "key-of-ci", "OPENAI_API_KEY": "any", "ANTHROPIC_AUTH_TOKEN": "any"}
 SERVED = [block for block in every_block("yaml") if "server" in (yaml.safe_load(block.text) or {})]
 
@@ -27,3 +41,115 @@ def test_the_page_names_every_metric_and_every_variable() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for name in (*COUNTERS, *HISTOGRAMS, *VARIABLES.values()):
         assert f"`{name}`" in text, f"{name} is missing"
+
+
+async def ran(command: list[str]) -> tuple[int | None, str]:
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    said, _ = await process.communicate()
+    return process.returncode, said.decode()
+
+
+async def ran_against_a_server(fakes: FakeProviders, folder: Path, *command: str) -> str:
+    """What is printed by a command of the page, whose server is elsewhere."""
+    (path := folder / "server.yaml").write_text("server: {routes: {small+big: ollama/phi4}}", encoding="utf-8")
+    fakes.ollama.always("Hi from behind.")
+    async with serving(fakes, str(path)) as address:
+        code, said = await ran([word.replace(HERE, address) for word in command])
+    assert code == 0, said
+    return said
+
+
+@pytest.mark.parametrize("block", [*blocks(CLIENTS, "python")], ids=str)
+async def test_the_sdks_are_pointed_at_the_server_as_the_page_says(
+    fakes: FakeProviders, tmp_path: Path, block: Block
+) -> None:
+    said = await ran_against_a_server(fakes, tmp_path, sys.executable, "-c", block.text)
+
+    assert said.count("Hi from behind.") == block.text.count("Hello!")
+
+
+CURL = [line for block in blocks(CLIENTS, "sh") for line in block.commands if line.startswith("curl")]
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl here")
+@pytest.mark.parametrize("command", CURL, ids=lambda command: command.split()[1])
+async def test_curl_gets_what_the_page_says(fakes: FakeProviders, tmp_path: Path, command: str) -> None:
+    said = await ran_against_a_server(fakes, tmp_path, "sh", "-c", f"{command} --fail-with-body --silent")
+
+    assert ("behind." in said) == ("/models" not in command)
+    assert "small+big" in said
+
+
+def test_every_address_on_the_page_is_one_of_the_server_and_every_setting_can_be_read() -> None:
+    """`/v1` belongs to those of OpenAI's clients."""
+    text = CLIENTS.read_text(encoding="utf-8")
+    [codex], [llm], [opencode] = (list(blocks(CLIENTS, kind)) for kind in ("toml", "yaml", "json"))
+    paths = set(re.findall(rf"{HERE}(/[a-z_/0-9]*)?", text))
+
+    assert paths == {"", "/v1", "/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1/models"}
+    assert tomllib.loads(codex.text)["model_providers"]["ai-battle"]["base_url"] == f"{HERE}/v1"
+    assert yaml.safe_load(llm.text)[0]["api_base"] == f"{HERE}/v1"
+    assert json.loads(opencode.text)["provider"]["ai-battle"]["options"]["baseURL"] == f"{HERE}/v1"
+
+
+def test_the_unit_gives_answers_more_time_than_the_server_does(tmp_path: Path) -> None:
+    [block] = blocks(WORKERS, "ini")
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string(block.text)
+    service = unit["Service"]
+
+    assert int(service["TimeoutStopSec"]) > Server().limits.grace_seconds
+    assert service["ExecReload"].endswith("-HUP $MAINPID")
+    assert int(service["LimitNOFILE"]) > 2 * Server().limits.connections
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    [block] = blocks(WORKERS, "ini")
+    program = tmp_path / "ai-battle"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    unit = tmp_path / "ai-battle@.service"
+    unit.write_text(block.text.replace("/opt/ai-battle/bin/ai-battle", str(program)), encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False
+    )
+
+    assert [line for line in done.stderr.splitlines() if unit.name in line] == []
+
+
+def test_what_stands_before_the_workers_leaves_limits_to_them() -> None:
+    [nginx], [container] = blocks(WORKERS, "nginx"), blocks(WORKERS, "dockerfile")
+    server = Server()
+
+    assert int(found(r"client_max_body_size (\d+)m", nginx)) > server.limits.body_mb
+    assert int(found(r"proxy_read_timeout (\d+)s", nginx)) > server.request_timeout
+    assert found(r"PORT=(\d+)", container) == found(r"EXPOSE (\d+)", container) == str(server.port)
+
+
+def found(pattern: str, block: Block) -> str:
+    match = re.search(pattern, block.text)
+    assert match, pattern
+    return match[1]
+
+
+def test_the_arithmetic_for_users_is_right() -> None:
+    """From the measured costs above it: one answer a minute, 400 chunks over 15 seconds."""
+    text = WORKERS.read_text(encoding="utf-8")
+    milliseconds = float(re.search(r"a stream of 400 chunks \| ([\d.]+) ms", text)[1])  # type: ignore[index]
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) \| ([\d,]+) \| ([^|]+) \|", text, re.MULTILINE)
+    told = {number(users): (number(rate), number(open_), cpu) for users, rate, open_, cpu in rows}
+
+    assert told.keys() == {1, 100, 10_000}
+    for users, (rate, at_once, _) in told.items():
+        assert rate == pytest.approx(users / 60, abs=0.05, rel=0.01)
+        assert at_once == pytest.approx(max(1, users / 60 * 15), rel=0.01)
+    assert told[10_000][2] == f"{10_000 / 60 * milliseconds / 1000:.1f} cores"
+    assert told[100][2] == f"{100 / 60 * milliseconds / 10:.0f} % of a core"
+
+
+def number(written: str) -> float:
+    return float(written.replace(",", ""))

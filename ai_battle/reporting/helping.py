@@ -1,9 +1,11 @@
 """Models that help each other, in words: one sentence for an event, one for the run, and a table of who cost what."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
+from ..core.events import Event
 from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
 from ._figures import count, counted, dollars, duration
 
@@ -68,6 +70,17 @@ def _(event: HelpSummed) -> str:
     if event.all_large_usd is None:
         return f"{helped}; what the large model alone would have cost is unknown."
     return f"{helped}; all turns on the large model would have cost about {dollars(event.all_large_usd)}."
+
+
+def without_repeats(records: Iterable[tuple[Any, Event]]) -> Iterator[tuple[Any, Event]]:
+    """Why help is asked for is left out where it was just told why the answer is stuck."""
+    reason = ""
+    for record, event in records:
+        if isinstance(event, StuckFound):
+            reason = event.reason
+        elif isinstance(event, HelpAsked) and event.reason == reason:
+            event = replace(event, reason="")
+        yield record, event
 
 
 def table(event: HelpSummed) -> Iterator[tuple[str, ...]]:

@@ -17,7 +17,7 @@ from ._markup import Html, tag, void
 from ._prose import prose
 from .account import Account, Voice, account
 from .decisions import NOTHING_DECIDED, Decisions, calls, with_decisions
-from .helping import HEADS, table, told
+from .helping import HEADS, table, told, without_repeats
 from .remarks import arguments, attachment, badges, remark
 
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -34,7 +34,7 @@ def render(run_dir: Path) -> Iterator[str]:
         yield tag("section", tag("p", told(found.help)), _help(found.help))
     yield tag("section", _charts.tokens(found), _charts.cost(found), _charts.growth(found.sizes))
     yield "<main>\n"
-    for event, decisions in with_decisions(read(run_dir)):
+    for event, decisions in with_decisions(without_repeats(read(run_dir))):
         if shown := _event(event, colours, decisions):
             yield f"{shown}\n"
     yield "</main>\n</body>\n</html>\n"

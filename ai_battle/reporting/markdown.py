@@ -12,7 +12,7 @@ from ._figures import count, counted, dollars, duration, moment
 from ._plain import cell, code_block, contained
 from .account import Account, Voice, account
 from .decisions import NOTHING_DECIDED, Decisions, calls, with_decisions
-from .helping import HEADS, table
+from .helping import HEADS, table, without_repeats
 from .remarks import arguments, attachment, badges, remark
 
 
@@ -20,7 +20,7 @@ def render(run_dir: Path) -> Iterator[str]:
     """The document in pieces, so that the length of a run does not matter."""
     found = account(run_dir)
     yield _head(found)
-    for event, decisions in with_decisions(read(run_dir)):
+    for event, decisions in with_decisions(without_repeats(read(run_dir))):
         if section := _section(event, decisions):
             yield f"{section}\n\n"
     yield _table(found)

@@ -4,10 +4,10 @@ import pytest
 
 from ai_battle.cli._remarks import Remarks
 from ai_battle.conversation.helped import Help
-from ai_battle.core.events import ModelReplied
+from ai_battle.core.events import Event, ModelReplied
 from ai_battle.core.exchange import Usage
 from ai_battle.core.helping import DraftDropped, HelpAsked, Role, StuckFound
-from ai_battle.reporting.helping import told
+from ai_battle.reporting.helping import told, without_repeats
 
 STUCK = StuckFound(0.3, 0.58, "a sum in it does not hold.", {"wrong_sums": 1.0, "length": 0.69}, speaker="Small")
 SPENT = Usage(10, 5)
@@ -22,6 +22,18 @@ def test_why_help_is_asked_for_is_told_once() -> None:
     lines = [remarks.line(event) for event in (STUCK, HelpAsked("rescue", STUCK.reason, "history", speaker="Small"))]
 
     assert lines[1] == "◇ Small gets help by rescue, shown the history"
+
+
+def test_why_help_is_asked_for_is_told_once_in_a_report_as_well() -> None:
+    other = HelpAsked("council", "no two agree", "history", speaker="Small")
+    asked = HelpAsked("rescue", STUCK.reason, "history", speaker="Small")
+    events: list[Event] = [STUCK, asked, other, asked]
+
+    assert [told(event) for _, event in without_repeats(enumerate(events))][1:] == [
+        "Small gets help by rescue, shown the history",
+        "Small gets help by council, shown the history: no two agree",
+        "Small gets help by rescue, shown the history",
+    ]
 
 
 def test_a_peer_that_answers_in_each_turn_is_not_told_as_help() -> None:

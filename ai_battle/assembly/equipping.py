@@ -14,9 +14,10 @@ from .models import Model
 
 def with_tools(name: str, model: Model, outfit: Outfit, spec: ParticipantSettings) -> Model:
     """The model with tools; what the file says of its capabilities counts more than what it refused before."""
-    known = at_hand(model.name, spec.capabilities).known.get("tools")
+    stated = spec.capabilities.stated()
+    known = at_hand(model.name, stated).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None
-    memory = Learned.load() if "tools" not in spec.capabilities else Forgetful()
+    memory = Learned.load() if "tools" not in stated else Forgetful()
     knows = Knows(native, memory, (model.endpoint or model.name.provider, model.name.model))
     return replace(model, client=outfit.client(model.client, knows, User(name, spec.tools, spec.approval)))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..config.capabilities import Capabilities
 from ..config.collaboration import HelperSettings
 from ..core import plugins
 from ..core.client import ModelClient
@@ -14,6 +15,7 @@ from ..providers._metered import Metered
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, Price, context_window, price
 from ..providers._retry import Retrying
+from ..providers._stated import Within
 from ..providers._tape import Tape
 from ..providers.openai import ENDPOINTS
 from ..providers.replay import Recording, ReplayClient
@@ -76,8 +78,15 @@ def participant(name: str, spec: Speaking, around: Surroundings) -> Model:
     if around.tape and not isinstance(spec, HelperSettings):
         _require_recorded(model_name, around.tape)
     settings = _script(spec, around.starts.get(name, 0)) if model_name.provider == "scripted" else {}
-    made = model(model_name, settings, around)
+    made = _within(spec.capabilities, model(model_name, settings, around))
     return replace(made, options={**made.options, **spec.parameters.options()})
+
+
+def _within(stated: Capabilities, made: Model) -> Model:
+    """What the file says that a model can't do is not asked of it."""
+    if stated.lacking:
+        made = replace(made, client=Within(made.client, stated.lacking))
+    return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made
 
 
 def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> Model:

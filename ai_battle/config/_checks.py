@@ -44,6 +44,8 @@ def _moderators(discussion: Discussion) -> Iterator[Problem]:
         yield Problem(("discussion", "speaker_selection"), message)
     for name in moderators[1:]:
         yield Problem(("discussion", "models", name, "role"), f"{moderators[0]!r} is the moderator already")
+    if all(participant.role in ("moderator", "observer") for participant in discussion.models.values()):
+        yield Problem(("discussion", "models"), "needs a participant who is neither moderator nor observer")
 
 
 def _script(participant: ParticipantSettings, path: Path) -> Iterator[Problem]:

@@ -15,6 +15,8 @@ NOT_BUILT_YET = {
 
 def notes_on(discussion: Discussion) -> Iterator[str]:
     yield from _on_tools(discussion)
+    if discussion.execution.parallel and discussion.speaker_selection != "round_robin":
+        yield "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once"
     for name, participant in discussion.models.items():
         yield from (f"discussion.models.{name}.{words}" for words in _on_participant(participant))
     for key, words in NOT_BUILT_YET.items():

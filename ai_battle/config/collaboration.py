@@ -19,6 +19,7 @@ from ._values import (
     Short,
     free,
 )
+from .capabilities import Capabilities
 from .speaking import Parameters, Script, ScriptRule
 
 Attempts = Annotated[int, Field(ge=1, le=100), AS_NUMBER]
@@ -33,7 +34,9 @@ class HelperSettings(Section):
 
     type: Name = Field(description="A model type or a participant's name.", examples=["claude-3-sonnet"])
     parameters: Parameters = Field(default=Parameters(), description="Its sampling parameters.")
-    capabilities: FreeMapping = Field(default={}, description="What it can do, where the built-in knowledge is wrong.")
+    capabilities: Capabilities = Field(
+        default=Capabilities(), description="What it can do, where the built-in knowledge is wrong."
+    )
     script: Script = Field(default=(), description="Only for type scripted: what it says, in order.")
     when: Listed[ScriptRule] = Field(default=(), description="Only for type scripted: answers to what was said last.")
     loop: Flag = Field(default=False, description="Only for type scripted: start again when the script is used up.")

@@ -192,12 +192,18 @@ def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
 
 
 def _drop(path: KeyPath, values: Any) -> None:
-    """Takes a key away; steps that only the schema has are passed over."""
+    """Takes a key away, or of what lacks it the whole; steps that only the schema has are passed over.
+
+    Not so participants: others name them.
+    """
+    above: Any = None
     for step in path[:-1]:
         with suppress(KeyError, IndexError, TypeError):
-            values = values[step]
-    if isinstance(values, dict):
-        values.pop(path[-1], None)
+            above, values = (values, step), values[step]
+    if isinstance(values, dict) and path[-1] in values:
+        del values[path[-1]]
+    elif above and isinstance(above[0], dict) and path[0] != "discussion":
+        above[0].pop(above[1], None)
 
 
 def _fault(tree: Node, problem: Problem) -> Fault:

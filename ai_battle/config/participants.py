@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from ._values import AS_NUMBER, TEXT, Flag, FreeMapping, Listed, Name, Section, Short
+from .capabilities import Capabilities
 from .speaking import Parameters, Script, ScriptRule
 from .tools import Approval
 
@@ -50,8 +51,8 @@ class ParticipantSettings(Section):
         default=Instructions(), description="A text, or {template, params}."
     )
     parameters: Parameters = Field(default=Parameters(), description="Sampling parameters.")
-    capabilities: FreeMapping = Field(
-        default={},
+    capabilities: Capabilities = Field(
+        default=Capabilities(),
         description="What the model can do, where the built-in knowledge is wrong.",
         examples=[{"images": True}],
     )

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ai_battle.config import ConfigProblems, load
+from ai_battle.config import ConfigProblems, Problem, load
 
-from .conftest import PARTICIPANTS, SMALL, Problems
+from .conftest import PARTICIPANTS, SMALL, Problems, Written
 
 BOB = "discussion.models.Bob"
 
@@ -215,6 +215,34 @@ def test_there_is_one_moderator_at_most(problems: Problems) -> None:
     found = problems(f"{SMALL}    M: {{type: x, role: moderator}}\n    N: {{type: x, role: moderator}}\n")
 
     assert found == ("talk.yaml:7:24 discussion.models.N.role: 'M' is the moderator already",)
+
+
+def test_somebody_has_to_take_turns(problems: Problems) -> None:
+    found = problems(
+        "discussion:\n  goal: g\n  models:\n    M: {type: x, role: moderator}\n    O: {type: y, role: observer}\n"
+    )
+
+    assert found == ("talk.yaml:4:5 discussion.models: needs a participant who is neither moderator nor observer",)
+
+
+def test_what_a_model_can_do_has_names_of_its_own(problems: Problems) -> None:
+    found = problems(f"{SMALL}    Eve: {{type: x, capabilities: {{imagess: true, tools: 7}}}}\n")
+
+    assert found == (
+        "talk.yaml:6:35 discussion.models.Eve.capabilities.imagess: unknown key; did you mean 'images'?",
+        "talk.yaml:6:57 discussion.models.Eve.capabilities.tools: must be true or false, not 7",
+    )
+
+
+def test_a_missing_key_beside_the_discussion_hides_no_other_mistake(written: Written) -> None:
+    source = written(f"{SMALL}prices: {{gpt-4o: {{input: 1}}}}\n")
+    with pytest.raises(ConfigProblems) as found:
+        load(source, also=lambda loaded: [Problem(("discussion", "goal"), "is dull")])
+
+    assert [line.partition(" ")[2] for line in found.value.problems] == [
+        "discussion.goal: is dull",
+        "prices.gpt-4o.output: is missing",
+    ]
 
 
 def test_keys_at_the_wrong_level_are_told_where_they_belong(problems: Problems) -> None:

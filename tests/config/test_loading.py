@@ -114,6 +114,14 @@ def test_participants_keep_their_order(loaded: Load) -> None:
     assert list(loaded(EVERYTHING).file.discussion.models) == ["model1", "model2", "chair", "me"]
 
 
+def test_a_choice_of_speakers_has_no_effect_where_all_answer_at_once(loaded: Load) -> None:
+    here = loaded(f"{SMALL}  speaker_selection: auto\n  execution: {{parallel: true}}\n")
+
+    assert here.notes == (
+        "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once",
+    )
+
+
 def test_what_has_its_effect_is_no_matter_of_notes(loaded: Load) -> None:
     assert not loaded(SMALL).notes
     assert not [note for note in loaded(EVERYTHING).notes if "collaboration" in note or "approval" in note]

@@ -22,7 +22,7 @@ from . import (
     _sweeping,
     _writing,
 )
-from ._comparing import HEADER, Cost, compared, milliseconds, of_times, of_wall
+from ._comparing import HEADER, Cost, compared, in_turn, milliseconds, of_times, of_wall
 from ._server import server
 from ._serving import serving
 from ._times import Times
@@ -118,11 +118,14 @@ def sandbox() -> None:
 
 
 def benchmarks() -> None:
-    """Wall time of 10,000 samples at 64 at once, 20 ms per answer, against the bare clients; and what is held then."""
+    """CPU and wall time of samples at 64 at once, 20 ms per answer, against the bare clients; and what is held then."""
+    works = (_benchmarking.suite, _benchmarking.bare)
     with server(words=60, chunks=12, delay=0.02) as url:
-        suite, bare = (of_wall(partial(work, url, 10_000)) for work in (_benchmarking.suite, _benchmarking.bare))
-        compared("wall, 10,000 samples", suite, bare, rounds=3)
-        for number, size in _benchmarking.held(url, 10_000).items():
+        ours, bare = (of_wall(partial(work, url, 2_000), time.process_time) for work in works)
+        compared("cpu, 2,000 samples", ours, bare)
+        ours, bare = (of_wall(partial(work, url, 10_000)) for work in works)
+        in_turn("wall, 10,000 samples", ours, bare, rounds=2)
+        for number, size in _benchmarking.held(url, 5_000).items():
             print(f"{f'memory after {number:,} samples':44} {size:8.2f} MiB", flush=True)
 
 
@@ -144,7 +147,7 @@ def detecting() -> None:
 
 
 def sweeps() -> None:
-    """Wall time of a grid of 48 settings over 200 recorded answers, against reading their file; assessed before."""
+    """Wall time of a grid of 48 settings over 200 recorded answers, assessed before, against reading their file."""
     ours, reading = map(of_wall, _sweeping.works(Path.cwd()))
     compared("wall, 48 settings by 200 answers", ours, reading)
 

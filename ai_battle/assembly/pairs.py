@@ -44,6 +44,13 @@ def of(name: str, pairs: tuple[Placed, ...]) -> tuple[Placed, ...]:
     return tuple(pair for pair in pairs if name in pair.helped)
 
 
+def _asked_for_help(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
+    """Those that answer where the primary is stuck; in a cascade all further models do."""
+    yield from secondaries(pair)
+    if pair.strategy == "cascade":
+        yield from ((("models", index), helper) for index, helper in enumerate(pair.models))
+
+
 def _beside(pair: Help) -> Iterator[tuple[str, int]]:
     """The places of the models that answer the same as the primary does."""
     return ((key, index) for key in ("models", "peers") for index in range(len(getattr(pair, key))))
@@ -145,7 +152,7 @@ def _in_a_circle(pairs: tuple[Placed, ...], said: Discussion, around: Surroundin
     helps: dict[str, set[str]] = {}
     for pair in pairs:
         mine = _identities(pair, said, around)
-        for steps, helper in secondaries(pair.pair) if mine else ():
+        for steps, helper in _asked_for_help(pair.pair) if mine else ():
             other = _identity(helper.type, said, around)
             if other not in mine and _reaches(other, mine, helps):
                 words = f"{helper.type!r} is itself helped by {pair.pair.primary!r}; one of them has to be the helper"

@@ -126,6 +126,15 @@ def test_a_longer_circle_is_found_as_well() -> None:
     assert "pairs[2].secondary: 'Ada' is itself helped by 'Cleo'" in refused(*circle)
 
 
+def test_cascades_that_lead_to_each_other_are_a_circle_too() -> None:
+    circle = (
+        {"primary": "Ada", "strategy": "cascade", "models": ["Cleo", "Bob"]},
+        {"primary": "Bob", "strategy": "cascade", "models": ["Ada"]},
+    )
+
+    assert "pairs[1].models[0]: 'Ada' is itself helped by 'Bob'" in refused(*circle)
+
+
 def test_a_chain_of_helpers_is_no_circle() -> None:
     checked(discussion({"primary": "Ada", "secondary": "Bob"}, {"primary": "Bob", "secondary": "Cleo"}))
 

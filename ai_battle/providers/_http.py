@@ -12,6 +12,7 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ..wire.sse import BOM
 from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
 from ._faults import redact, shown
@@ -127,7 +128,7 @@ class HttpClient(ModelClient):
 
     async def _streamed(self, reply: Reply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
-        if data.lstrip()[:1] == b"{" and _is_unnamed(reply):
+        if data.removeprefix(BOM).lstrip()[:1] == b"{" and _is_unnamed(reply):
             return await self._unstreamed(data + await reply.whole(), reader, emit)
         while data:
             if events := reader.feed(data):
@@ -156,7 +157,7 @@ class HttpClient(ModelClient):
     async def _unstreamed(self, body: bytes, reader: Reader, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream although it was asked to."""
         try:
-            answer = from_json(body.decode(errors="replace"))
+            answer = from_json(body.removeprefix(BOM).decode(errors="replace"))
         except ValueError:  # a stream under a wrong name, or something that its reader has a word for
             for event in reader.feed(body) + reader.close():
                 await emit(event)

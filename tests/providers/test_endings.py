@@ -97,7 +97,7 @@ class InOnePiece(Lingering):
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.0 200 OK\r\n\r\n" + WHOLE[:40])
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\n\xef\xbb\xbf" + WHOLE[:40])
         await asyncio.sleep(0.02)
         writer.write(WHOLE[40:])
         writer.close()
@@ -110,6 +110,7 @@ WHOLE = (
 
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
 async def test_an_answer_in_one_piece_needs_no_content_type(transport: str) -> None:
+    """And a mark of its byte order is no part of it."""
     async with serving(InOnePiece()) as url:
         client = openai.create("m", "vllm", base_url=url, transport=transport)
         response = await client.complete(ModelRequest((user("Hello?"),)), log := EventLog())

@@ -1,11 +1,12 @@
 """Files in a workspace that run code of the user's own accord: what a program makes of them is undone."""
 
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
+
+from ._folders import is_folder, listed, make_usable, remove
 
 PROTECTED = (".git", ".vscode", ".mcp.json", ".envrc")
 # What work in a repository changes and git never runs; all else in one is put back, hooks and settings above all.
@@ -15,6 +16,8 @@ _HISTORY = frozenset((
 ))  # fmt: skip
 _NEW_REPOSITORY = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 
+_DEEPEST = 40  # folders below the first repository: what lies deeper is taken for one of the program's
+
 # Nothing, the target of a link, a file's bytes and mode, or a folder's content.
 Picture: TypeAlias = "str | tuple[bytes, int] | Mapping[str, Picture] | None"
 
@@ -23,8 +26,9 @@ class Protected:
     """Looks at the workspace when it is made; `restore` is for when no process of the program is left."""
 
     def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
         self._repository = workspace / ".git"
-        self._had_repository = _is_folder(self._repository)
+        self._had_repository = is_folder(self._repository)
         names = [name for name in PROTECTED if name != ".git" or not self._had_repository]
         self._before = {workspace / name: _picture(workspace / name) for name in names}
         self._repositories = _repositories(self._repository)
@@ -32,22 +36,23 @@ class Protected:
             self._before |= {path: _picture(path) for path in _settings(repository)}
 
     def restore(self) -> None:
+        make_usable(self._workspace)
         for repository in self._repositories:
             _make_folder(repository)
         if not self._had_repository and self._before[self._repository] is None:
             self._disarm_new_repository()
         for repository in _repositories(self._repository):
             if repository not in self._repositories:
-                _remove(repository)
+                remove(repository)
             else:
                 self._before |= dict.fromkeys(set(_settings(repository)) - set(self._before))
         for path, picture in self._before.items():
-            if _picture(path) != picture:
+            if not _is_as_in(picture, path):
                 _put(path, picture)
 
     def _disarm_new_repository(self) -> None:
         """A program may well make a repository; its hooks and settings would run at the user's next git command."""
-        if _is_folder(self._repository):
+        if is_folder(self._repository):
             del self._before[self._repository]
             self._repositories = [self._repository]
             self._before[self._repository / "config"] = _NEW_REPOSITORY, 0o644
@@ -55,28 +60,25 @@ class Protected:
 
 def _repositories(found: Path) -> list[Path]:
     """It, and those of its submodules, which have theirs inside it."""
-    if not _is_folder(found):
-        return []
-    if not os.path.lexists(found / "HEAD") and found.name != ".git":
-        return [inner for child in _children(found) for inner in _repositories(child)]
-    return [found, *(inner for child in _children(found / "modules") for inner in _repositories(child))]
-
-
-def _children(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if _is_folder(folder) else []
+    repositories, waiting = [], [found] if is_folder(found) else []
+    while waiting:
+        make_usable(folder := waiting.pop())
+        deep = len(folder.parts) - len(found.parts) > _DEEPEST
+        if os.path.lexists(folder / "HEAD") or folder.name == ".git" or deep:
+            repositories.append(folder)
+            waiting += filter(is_folder, listed(folder / "modules"))
+        else:
+            waiting += filter(is_folder, listed(folder))
+    return repositories
 
 
 def _settings(repository: Path) -> Iterator[Path]:
-    return (path for path in repository.iterdir() if path.name not in _HISTORY)
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+    return (path for path in listed(repository) if path.name not in _HISTORY)
 
 
 def _make_folder(path: Path) -> None:
-    if not _is_folder(path):
-        _remove(path)
+    if not is_folder(path):
+        remove(path)
         path.mkdir()
 
 
@@ -92,8 +94,25 @@ def _picture(path: Path) -> Picture:
     return (path.read_bytes() if stat.S_ISREG(mode) else b""), mode
 
 
+def _is_as_in(picture: Picture, path: Path) -> bool:
+    """What a program has put there is not read further than to see that it is something else."""
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return picture is None
+    match picture:
+        case str():
+            return stat.S_ISLNK(status.st_mode) and os.readlink(path) == picture
+        case Mapping():
+            names = {child.name for child in listed(path)}
+            return names == picture.keys() and all(_is_as_in(inner, path / name) for name, inner in picture.items())
+        case (content, mode) if mode == status.st_mode:
+            return not stat.S_ISREG(mode) or (len(content) == status.st_size and path.read_bytes() == content)
+    return False
+
+
 def _put(path: Path, picture: Picture) -> None:
-    _remove(path)
+    remove(path)
     if isinstance(picture, str):
         path.symlink_to(picture)
     elif isinstance(picture, Mapping):
@@ -103,10 +122,3 @@ def _put(path: Path, picture: Picture) -> None:
     elif picture is not None and stat.S_IFMT(picture[1]) in (0, stat.S_IFREG):
         path.write_bytes(picture[0])
         path.chmod(stat.S_IMODE(picture[1]))
-
-
-def _remove(path: Path) -> None:
-    if _is_folder(path):
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -1,6 +1,8 @@
 """Settings that run code of their own accord are as they were, whatever a program did to them."""
 
+import inspect
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,56 @@ def test_hooks_of_submodules_are_put_back_and_new_ones_taken_away(workspace: Pat
     assert list((inner / "hooks").iterdir()) == []
     assert (inner / "config").read_text() == "[core]\n"
     assert not added.exists()
+
+
+def _deep(folder: Path) -> None:
+    """Deeper than a program may recurse; something stands at the end."""
+    folder.mkdir(parents=True)
+    here = os.open(folder, os.O_DIRECTORY)
+    for _ in range(300):
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_DIRECTORY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(os.open("end", os.O_CREAT, dir_fd=here))
+    os.close(here)
+
+
+@pytest.mark.parametrize("name", [".git/aa", ".git/modules/added", ".vscode"])
+def test_no_depth_keeps_anything_from_being_put_back(name: str, workspace: Path) -> None:
+    protected = Protected(workspace)
+    _deep(workspace / name)
+    hook = workspace / ".git" / "hooks" / "pre-push"
+    hook.write_text("trap")
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 150)
+    try:
+        protected.restore()
+    finally:
+        sys.setrecursionlimit(before)
+    assert hook.read_text() == "#!/bin/sh\n"
+    assert max(len(path.relative_to(workspace).parts) for path in workspace.rglob("*")) < 50
+
+
+def test_rights_that_were_taken_away_keep_nothing_from_being_put_back(workspace: Path) -> None:
+    protected = Protected(workspace)
+    hook = workspace / ".git" / "hooks" / "pre-push"
+    hook.write_text("trap")
+    (workspace / ".vscode" / "inner").mkdir(parents=True)
+    for path in (".vscode/inner", ".vscode", ".git/hooks", ".git", "."):
+        (workspace / path).chmod(0)
+    protected.restore()
+    assert hook.read_text() == "#!/bin/sh\n"
+    assert not (workspace / ".vscode").exists()
+
+
+def test_what_a_program_has_put_there_is_not_read(workspace: Path) -> None:
+    """A thousand files with holes would be more than there is memory."""
+    protected = Protected(workspace)
+    (workspace / ".git" / "holes").mkdir()
+    for file in (workspace / ".git" / "config", *(workspace / ".git" / "holes" / str(n) for n in range(1_000))):
+        file.touch()
+        os.truncate(file, 1 << 40)
+    protected.restore()
+    assert (workspace / ".git" / "config").read_text() == "[core]\n"
+    assert not (workspace / ".git" / "holes").exists()

@@ -1,0 +1,45 @@
+"""Folders as a program has left them: whatever their depth and their rights, they can be looked at and removed."""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+
+def is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def listed(folder: Path) -> list[Path]:
+    """What it holds; nothing if it is no folder."""
+    if not is_folder(folder):
+        return []
+    make_usable(folder)
+    return sorted(folder.iterdir())
+
+
+def make_usable(folder: Path) -> None:
+    """A program may have taken its owner's rights away."""
+    mode = stat.S_IMODE(folder.lstat().st_mode)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        folder.chmod(mode | stat.S_IRWXU)
+
+
+def remove(path: Path) -> None:
+    """Of folders, those inside are moved up before, so that none lies too deep to be reached."""
+    if not is_folder(path):
+        path.unlink(missing_ok=True)
+        return
+    waiting = [path]
+    while waiting:
+        folder = waiting.pop()
+        for child in listed(folder):
+            if is_folder(child):
+                make_usable(child)
+                waiting.append(child.rename(path.with_name(f".{secrets.token_hex(8)}")))
+            else:
+                child.unlink()
+        os.rmdir(folder)

@@ -155,8 +155,9 @@ def _in_a_circle(pairs: tuple[Placed, ...], said: Discussion, around: Surroundin
         for steps, helper in _asked_for_help(pair.pair) if mine else ():
             other = _identity(helper.type, said, around)
             if other not in mine and _reaches(other, mine, helps):
-                words = f"{helper.type!r} is itself helped by {pair.pair.primary!r}; one of them has to be the helper"
-                yield Problem((*pair.path, *steps), words)
+                how = "" if mine & helps.get(other, set()) else ", through others"
+                words = f"{helper.type!r} is itself helped by {pair.pair.primary!r}{how}"
+                yield Problem((*pair.path, *steps), f"{words}; one of them has to be the helper")
             for one in mine:
                 helps.setdefault(one, set()).add(other)
 

@@ -11,12 +11,16 @@ Stop = Literal["end", "length", "stop_sequence", "tool_calls", "refusal", "conte
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model sees it; `schema` is the JSON Schema of its arguments object."""
+    """A tool as a model sees it; `schema` is the JSON Schema of its arguments object.
+
+    `encoded` is where a wire keeps the bytes of this tool, by the wire's name, for every later request.
+    """
 
     name: str
     description: str = ""
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}}, hash=False)
     extra: Mapping[str, Any] = extra_fields()
+    encoded: dict[str, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

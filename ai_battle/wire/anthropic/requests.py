@@ -10,6 +10,7 @@ from .._checks import check, check_choice
 from .._errors import readable_request
 from .._extra import kept, own
 from .._json import dumps
+from .._repeats import Repeats
 from .._turns import turns
 from .blocks import WIRE, Block, Calls, content_blocks, decode_said, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
@@ -21,6 +22,7 @@ READ = frozenset({
     "stop_sequences", "thinking", "output_config",
 })  # fmt: skip
 IN_TOOLS = frozenset({"name", "description", "input_schema"})
+TOOLS: Repeats[tuple[tuple[ToolSpec, ...], dict[str, Any]]] = Repeats("tools")
 OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a meaning of our own
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -43,12 +45,12 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
     """
     extra = own(WIRE, request.extra)
     head = {"model": model} | encode_options(request, model, version) | _system(request)
-    if tools := [*map(_encode_tool, request.tools), *extra.get("tools", ())]:
-        head["tools"] = tools
     if stream:
         head["stream"] = True
     head |= {name: value for name, value in extra.items() if name not in OURS}
-    return b"".join((dumps(head)[:-1], b',"messages":[', *turns(_encode_messages(request, version)), b"]}"))
+    tools = [*map(_encode_tool, request.tools), *map(dumps, extra.get("tools", ()))]
+    offered = (b',"tools":[', b",".join(tools), b"]") if tools else ()
+    return b"".join((dumps(head)[:-1], *offered, b',"messages":[', *turns(_encode_messages(request, version)), b"]}"))
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
@@ -57,12 +59,13 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired` puts them right.
     """
-    check(body, REQUEST)
+    seen = TOOLS.seen(body)
+    check(seen.new, REQUEST)
     check_choice(_chosen(body), (tool.get("name") for tool in body.get("tools") or ()), "tool_choice.name")
     with readable_request("Messages"):
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
-        tools, served = _decode_tools(body.get("tools") or ())
+        tools, served = seen.made(lambda: _decode_tools(body.get("tools") or ()))
         extra |= came | served | {name: value for name, value in body.items() if name not in READ}
         return ModelRequest(
             tuple(_decode_messages(body["messages"])),
@@ -127,7 +130,13 @@ def _prompt_in(blocks: Iterable[Mapping[str, Any]]) -> str:
     return "\n\n".join(text for text in texts if not text.startswith(BILLING))
 
 
-def _encode_tool(tool: ToolSpec) -> Block:
+def _encode_tool(tool: ToolSpec) -> bytes:
+    if WIRE not in tool.encoded:
+        tool.encoded[WIRE] = dumps(_tool_body(tool))
+    return tool.encoded[WIRE]
+
+
+def _tool_body(tool: ToolSpec) -> Block:
     described = {"description": tool.description} if tool.description else {}
     return {"name": tool.name, **described, "input_schema": tool.schema, **own(WIRE, tool.extra)}
 

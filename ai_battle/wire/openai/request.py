@@ -9,6 +9,7 @@ from .._checks import check, check_choice
 from .._errors import readable_request
 from .._extra import NOTHING
 from .._json import dumps
+from .._repeats import Repeats
 from .._texts import flowing
 from .messages import decode_messages, encode_messages, encode_system
 from .parts import WIRE, kept, own
@@ -23,14 +24,14 @@ SAMPLING = frozenset(
     )
 )  # fmt: skip
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
+TOOLS: Repeats[tuple[ToolSpec, ...]] = Repeats("tools")
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, quirks: Quirks = USUAL) -> bytes:
-    """The JSON body. Messages that were sent before bring the bytes of that time."""
+    """The JSON body. Messages and tools that were sent before bring the bytes of that time."""
     head: dict[str, Any] = {"model": model, **_encode_options(request.options, quirks)}
     if request.tools:
-        head["tools"] = [_encode_tool(tool) for tool in request.tools]
         head |= _encode_choice(request.tool_choice)
     else:
         head.pop("parallel_tool_calls", None)  # which servers refuse then
@@ -40,7 +41,8 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, q
     messages = encode_messages(request.messages, quirks)
     if request.system:
         messages = b",".join((encode_system(request.system), messages)) if messages else encode_system(request.system)
-    return b"".join((dumps(head)[:-1], b',"messages":[', messages, b"]}"))
+    tools = (b',"tools":[', b",".join(map(_encode_tool, request.tools)), b"]") if request.tools else ()
+    return b"".join((dumps(head)[:-1], *tools, b',"messages":[', messages, b"]}"))
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
@@ -49,7 +51,8 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired` puts them right.
     """
-    check(body, REQUEST)
+    seen = TOOLS.seen(body)
+    check(seen.new, REQUEST)
     check_choice(_chosen(body.get("tool_choice")), _names(body), "tool_choice.function.name")
     with readable_request("Chat Completions"):
         messages = decode_messages(body["messages"])
@@ -60,7 +63,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         return ModelRequest(
             tuple(messages),
             system,
-            tuple(_decode_tool(tool) for tool in body.get("tools") or () if _is_allowed(tool, body.get("tool_choice"))),
+            _allowed(seen.made(lambda: tuple(map(_decode_tool, body.get("tools") or ()))), body.get("tool_choice")),
             _decode_choice(body.get("tool_choice")),
             schema,
             _decode_options(body),
@@ -72,13 +75,13 @@ def _chosen(choice: Any) -> str | None:
     return choice["function"]["name"] if isinstance(choice, Mapping) and choice.get("type") == "function" else None
 
 
-def _is_allowed(tool: Mapping[str, Any], choice: Any) -> bool:
+def _allowed(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
     """A client may name those that are to be chosen from."""
     match choice:
         case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed)}}:
             names = [each["function"]["name"] for each in allowed if each["type"] == "function"]
-            return tool.get("type", "function") == "function" and tool["function"]["name"] in names
-    return True
+            return tuple(tool for tool in tools if tool.name in names and "type" not in own(tool.extra))
+    return tools
 
 
 def _names(body: Mapping[str, Any]) -> Iterator[Any]:
@@ -102,7 +105,13 @@ def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
     return options | {name: body[field] for field, name in RENAMED.items() if body.get(field) is not None}
 
 
-def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
+def _encode_tool(tool: ToolSpec) -> bytes:
+    if WIRE not in tool.encoded:
+        tool.encoded[WIRE] = dumps(_tool_body(tool))
+    return tool.encoded[WIRE]
+
+
+def _tool_body(tool: ToolSpec) -> dict[str, Any]:
     """A tool of a type that only this API knows is its `extra` as it came."""
     extra = own(tool.extra)
     if "type" in extra:

@@ -1,0 +1,63 @@
+"""What comes again and again, as the tools of a coding assistant do with each of its requests, is made once."""
+
+import marshal
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+MOST = 32
+LONGEST = 256 * 1024
+ORDERED = 2
+"""The format of marshal in which equal values have equal bytes, however they are shared in memory."""
+
+
+class Repeats(Generic[T]):
+    """Remembers what was made of a field of the last bodies: of `MOST` values, and none of more than `LONGEST` bytes.
+
+    A value comes again when nothing differs, not the order of its fields either, nor 1 from 1.0 or true.
+    """
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._made: OrderedDict[int, tuple[bytes, T]] = OrderedDict()
+
+    def seen(self, body: Any) -> "Seen[T]":
+        spelled = _spelled(body.get(self._field)) if isinstance(body, dict) else b""
+        kept, made = self._made.get(len(spelled), (b"", None))
+        if not kept or kept != spelled:
+            return Seen(self, spelled, body)
+        return Seen(self, spelled, {**body, self._field: None}, made)
+
+    def keep(self, spelled: bytes, made: T) -> None:
+        if 0 < len(spelled) <= LONGEST:
+            self._made[len(spelled)] = (spelled, made)
+        if len(self._made) > MOST:
+            self._made.popitem(last=False)
+
+
+def _spelled(value: Any) -> bytes:
+    """Nothing for nothing, and for what is no JSON."""
+    try:
+        return marshal.dumps(value, ORDERED) if value else b""
+    except ValueError:
+        return b""
+
+
+class Seen(Generic[T]):
+    """A body: what of it is `new`, and what is made of the rest."""
+
+    __slots__ = ("_made", "_repeats", "_spelled", "new")
+
+    def __init__(self, repeats: Repeats[T], spelled: bytes, new: Any, made: T | None = None) -> None:
+        self._repeats = repeats
+        self._spelled = spelled
+        self._made = made
+        self.new = new
+
+    def made(self, make: Callable[[], T]) -> T:
+        """What was made before, or is made now for later on."""
+        if self._made is None:
+            self._made = make()
+            self._repeats.keep(self._spelled, self._made)
+        return self._made

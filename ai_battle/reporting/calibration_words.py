@@ -43,12 +43,13 @@ def recommended(report: Report, target: Target) -> Iterator[str]:
 
 
 def aim(target: Target) -> str:
-    names = {"help_rate": "a help rate of", "quality": "a quality of", "pgr": "a share of the advantage of"}
-    return (
-        f"at most ${target.value:g} an answer"
-        if target.kind == "max_cost"
-        else f"{names[target.kind]} {target.value:g}"
-    )
+    match target.kind:
+        case "max_cost":
+            return f"at most {dollars(target.value)} an answer"
+        case "pgr":
+            return f"{target.value:.0%} of the helper's advantage"
+        case "quality" | "help_rate":
+            return f"a {target.kind.replace('_', ' ')} of {target.value:g}"
 
 
 def likely(report: Report) -> Point | None:

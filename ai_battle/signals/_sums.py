@@ -18,6 +18,9 @@ class Token(NamedTuple):
 
 def value_of(tokens: Sequence[Token]) -> float | None:
     """None for what is no sum, and for what has no value or one too large to be meant."""
+    if len(tokens) == 1:
+        alone = tokens[0]
+        return alone.value if alone.kind == "number" and alone.value < LARGEST else None
     values: list[float] = []
     waiting: list[str] = []
     expects_number = True

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from ._sums import Token, value_of
@@ -16,24 +17,26 @@ _SIGNS = str.maketrans({"\u00d7": "*", "\u22c5": "*", "\u00b7": "*", "\u00f7": "
 _LATEX = re.compile(r"\\(?:times|cdot|div|approx)\b|\\[()\[\]*]|\\\$")
 _COMMANDS = {"\\times": "*", "\\cdot": "*", "\\div": "/", "\\approx": "\u2248", "\\*": "*"}
 _ENDS = re.compile(r"[.!?:;,](?=\s|$)|[\n\"|]|<<|>>|=>|->|where ")
-_EQUAL = re.compile(r"={1,3}|[~\u2248]|\bequals\b")
-_SIGN = re.compile(r"[-+*/^]|\b(?:[xX]|plus|minus|times|divided by|of)\b")
+_EQUAL = re.compile(r"=(?:==?)?|~|\u2248")
+_EQUALS = re.compile(r"equals(?<=\bequals)\b")
+_SIGN = re.compile(r"[-+*/^xX]|plus|minus|times|of")
 _DIGIT = re.compile(r"\d")
 _RESULT = re.compile(r"[\s$(\u20ac\u00a3-]*(?:approximately |about )?[$\u20ac\u00a3]?\.?\d")
 _TOKEN = re.compile(
-    r"[\s$\u20ac\u00a3,]+"
-    r"|(?P<word>[^\W\d_]{2,}(?![\w(])(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}(?![\w(]))*|[aA](?= [^\W\d_]))"
+    r"[\s$\u20ac\u00a3,]*+(?:"
+    r"(?P<word>[^\W\d_]{2,}+(?![\w(])(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}+(?![\w(]))*+|[aA](?= [^\W\d_]))"
     r"|(?P<number>(?<![\w.])(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
     r"(?P<glued>[a-zA-Z_]?)"
     r"|(?P<operator>\*\*|[-+*/^]|\b[xX]\b)"
     r"|(?P<bracket>[()])"
     r"|(?P<percent>%)"
-    r"|(?P<other>[^\W\d_]{1,40}\(|[\\{}\[\]_!&#@<>\u221a\u2206\u03c0]|[\d.]+|\w+)"
+    r"|(?P<other>[^\W\d_]{1,40}\(|[\\{}\[\]_!&#@<>\u221a\u2206\u03c0]|[\d.]+|\w+))"
 )
 _OPERATORS = {"x": "*", "X": "*", "**": "^"}
 _WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
 _UNITS = 3
-_MORE = Token("other", "")
+_MORE, _PERCENT = Token("other", ""), Token("percent", "%")
+_SIGNED = {sign: Token("operator", sign) for sign in "-+*/^"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +55,9 @@ class Claim:
     @property
     def holds(self) -> bool:
         """To the decimals that are written, or half a percent."""
-        worth = (1.0, 100.0, 0.01) if self.loose else (1.0,)
-        return any(self._is_near(self.true * factor) for factor in worth)
+        if self._is_near(self.true):
+            return True
+        return self.loose and (self._is_near(self.true * 100.0) or self._is_near(self.true * 0.01))
 
     def _is_near(self, true: float) -> bool:
         return abs(true - self.value) <= 0.5001 * 10.0**-self.decimals + abs(true) * 0.005
@@ -61,10 +65,11 @@ class Claim:
 
 def claims(text: str) -> tuple[Claim, ...]:
     """The sums of numbers alone, in order; what has a letter for a number claims nothing that could be checked."""
-    if not _EQUAL.search(text):
+    if not (_EQUAL.search(text) or _EQUALS.search(text)):
         return ()
     text = text.replace("divided by", "/") if "divided by" in text else text
     plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), without_latex(text[-LONGEST:])).translate(_SIGNS)
+    plain = _EQUALS.sub("\u2248", plain)
     found: list[Claim] = []
     for line in _ENDS.split(plain):
         if _EQUAL.search(line):
@@ -76,8 +81,7 @@ def claims(text: str) -> tuple[Claim, ...]:
 
 def _chained(line: str) -> Iterator[Claim]:
     """a = b = c is two claims."""
-    sides = _EQUAL.split(line)
-    for left, right in pairwise(sides):
+    for left, right in pairwise(_EQUAL.split(line)):
         near = left[-_LONGEST_SIDE:]
         if _RESULT.match(right) and _SIGN.search(near) and _DIGIT.search(near[-_UNIT_LENGTH:]):
             left_sum = _last_sum(_window_before(left))
@@ -86,67 +90,69 @@ def _chained(line: str) -> Iterator[Claim]:
                 yield claim
 
 
-def _window_before(side: str) -> list[Token]:
+def _window_before(side: str) -> Sequence[Token]:
     """The tokens at the end of a side, behind a mark that there are more."""
     if len(side) <= _LONGEST_SIDE:
-        return list(_tokens(side))
-    return [_MORE, *_tokens(side[-_LONGEST_SIDE:].partition(" ")[2])]
+        return _tokens(side)
+    return (_MORE, *_tokens(side[-_LONGEST_SIDE:].partition(" ")[2]))
 
 
-def _window_after(side: str) -> Iterator[Token]:
+def _window_after(side: str) -> Sequence[Token]:
     """The tokens at the beginning of a side, and a mark where there are more."""
     if len(side) <= _LONGEST_SIDE:
-        yield from _tokens(side)
-    else:
-        yield from _tokens(side[:_LONGEST_SIDE].rpartition(" ")[0])
-        yield _MORE
+        return _tokens(side)
+    return (*_tokens(side[:_LONGEST_SIDE].rpartition(" ")[0]), _MORE)
 
 
 def _is_loose(left: str, right: str) -> bool:
     """Percent and cents are read both ways."""
-    return any("%" in side or "cent" in side for side in (left, right[:_LONGEST_SIDE]))
+    both = f"{left}\n{right[:_LONGEST_SIDE]}"
+    return "%" in both or "cent" in both
 
 
-def _tokens(line: str) -> Iterator[Token]:
-    for match in _TOKEN.finditer(line):
-        if match.lastgroup:
-            yield _token(match, match.lastgroup, line)
+@lru_cache(maxsize=8)
+def _tokens(side: str) -> tuple[Token, ...]:
+    """What ends one sum often begins the next."""
+    return tuple([_token(match, kind) for match in _TOKEN.finditer(side) if (kind := match.lastgroup)])
 
 
-def _token(match: re.Match[str], kind: str, line: str) -> Token:
-    written = match.group()
+def _token(match: re.Match[str], kind: str) -> Token:
     if kind == "glued":
-        return _number(match, line)
+        return _number(match)
+    written = match[kind]
     if kind == "operator":
-        return _operator(match, line, _OPERATORS)
-    return _operator(match, line, _WORDS) if written in _WORDS else Token(kind, written)
+        return _SIGNED.get(written) or _operator(match, kind, _OPERATORS)
+    return _operator(match, kind, _WORDS) if written in _WORDS else Token(kind, written)
 
 
-def _operator(match: re.Match[str], line: str, signs: Mapping[str, str]) -> Token:
+def _operator(match: re.Match[str], kind: str, signs: Mapping[str, str]) -> Token:
     """A letter x is a sign between numbers alone, and so is "of" behind a percentage."""
-    written = match.group()
-    if written in ("x", "X", "of") and not _stands_between_numbers(match, line):
+    written = match[kind]
+    if written in ("x", "X", "of") and not _stands_between_numbers(written, match.string, match.span(kind)):
         return Token("word" if written == "of" else "other", written)
     return Token("operator", signs.get(written, written))
 
 
-def _number(match: re.Match[str], line: str) -> Token:
-    times = match["glued"] in ("x", "X") and line[match.end() : match.end() + 1].isdigit()
-    if match["glued"] and not times:
-        return Token("other", match.group())
-    digits = match["number"].replace(",", "")
-    return Token("number", match["number"], float(digits), len(digits.partition(".")[2]))
+def _number(match: re.Match[str]) -> Token:
+    written, glued = match.group("number", "glued")
+    if glued and not (glued in "xX" and match.string[match.end() : match.end() + 1].isdigit()):
+        return Token("other", written + glued)
+    if written.isdigit():
+        return Token("number", written, float(written))
+    digits = written.replace(",", "")
+    return Token("number", written, float(digits), len(digits.partition(".")[2]))
 
 
-def _stands_between_numbers(match: re.Match[str], line: str) -> bool:
-    before = line[max(0, match.start() - 3) : match.start()].rstrip()[-1:]
-    after = line[match.end() : match.end() + 4].lstrip(" $(")[:1]
-    counted = before == "%" or (match.group() != "of" and (before.isdigit() or before == ")"))
+def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> bool:
+    start, end = span
+    before = line[max(0, start - 3) : start].rstrip()[-1:]
+    after = line[end : end + 4].lstrip(" $(")[:1]
+    counted = before == "%" or (written != "of" and (before.isdigit() or before == ")"))
     return counted and after.isdigit()
 
 
 def _claim(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
-    if not right or not any(token.kind == "operator" for token in left[1:]):
+    if not right or "operator" not in [token.kind for token in left[1:]]:
         return None
     claim = _stated(left, right, loose)
     if claim and left[0].text == "-" and not claim.holds:  # a dash of a list
@@ -159,8 +165,8 @@ def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
     if true is None or value is None:
         return None
     numbers = [token for token in right if token.kind == "number"]
-    operands = tuple(token.value for token in left if token.kind == "number")
-    decimals = numbers[0].decimals + 2 * any(token.kind == "percent" for token in right)
+    operands = tuple([token.value for token in left if token.kind == "number"])
+    decimals = numbers[0].decimals + 2 * (_PERCENT in right)
     whole = Claim(operands, value, true, decimals if len(numbers) == 1 else 2, loose)
     if len(numbers) == 1:
         return whole
@@ -169,7 +175,7 @@ def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
     return first if first.holds and right[0].kind == "number" else whole
 
 
-def _first_sum(side: Iterator[Token]) -> list[Token]:
+def _first_sum(side: Sequence[Token]) -> list[Token]:
     """Up to where the words begin again; nothing where it can't be told: "6 feet 2 inches", "17 remainder 2"."""
     kept: list[Token] = []
     words = 0

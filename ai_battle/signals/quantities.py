@@ -8,33 +8,33 @@ _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _LETTERS = re.compile(r"[a-z]+")
 _LONGEST_NUMBER = 30
 _WORDS = {
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-    "eleven": 11,
-    "twelve": 12,
-    "fifteen": 15,
-    "twenty": 20,
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "sixty": 60,
-    "hundred": 100,
-    "thousand": 1000,
-    "dozen": 12,
-    "half": 2,
-    "third": 3,
-    "quarter": 4,
-    "twice": 2,
-    "double": 2,
-    "triple": 3,
-    "thrice": 3,
+    "two": 2.0,
+    "three": 3.0,
+    "four": 4.0,
+    "five": 5.0,
+    "six": 6.0,
+    "seven": 7.0,
+    "eight": 8.0,
+    "nine": 9.0,
+    "ten": 10.0,
+    "eleven": 11.0,
+    "twelve": 12.0,
+    "fifteen": 15.0,
+    "twenty": 20.0,
+    "thirty": 30.0,
+    "forty": 40.0,
+    "fifty": 50.0,
+    "sixty": 60.0,
+    "hundred": 100.0,
+    "thousand": 1000.0,
+    "dozen": 12.0,
+    "half": 2.0,
+    "third": 3.0,
+    "quarter": 4.0,
+    "twice": 2.0,
+    "double": 2.0,
+    "triple": 3.0,
+    "thrice": 3.0,
 }
 _QUOTED_CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{0,400}`")
 
@@ -45,9 +45,7 @@ def quantities(text: str) -> Iterator[float]:
     for digits in _DIGITS.findall(text):
         if len(digits) <= _LONGEST_NUMBER:
             yield float(digits.replace(",", ""))
-    for word in _LETTERS.findall(text.lower()):
-        if word in _WORDS:
-            yield float(_WORDS[word])
+    yield from [_WORDS[word] for word in _LETTERS.findall(text.lower()) if word in _WORDS]
 
 
 def without_samples(prompt: str) -> str:

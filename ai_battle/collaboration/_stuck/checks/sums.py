@@ -22,6 +22,6 @@ def _from_nowhere(case: Case) -> int:
     known = rounded(case.facts) | CONSTANTS
     strange = 0
     for claim in case.claims:
-        strange += sum(not stands_among(operand, known) for operand in claim.operands)
-        known |= rounded([claim.value, *claim.operands])
+        strange += sum([not stands_among(operand, known) for operand in claim.operands])
+        known.update([round(number, 4) for number in (claim.value, *claim.operands)])
     return strange

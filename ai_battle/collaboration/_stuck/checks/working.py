@@ -1,10 +1,11 @@
 """Whether the final answer follows from the working."""
 
+from functools import partial
+
 from ..case import Case
 from .final import final_value
 
 NEAR = 0.005
-_FACTORS = (1.0, 100.0, 0.01, -1.0)
 
 
 def check(case: Case) -> dict[str, float]:
@@ -29,9 +30,10 @@ def _uses_earlier(case: Case) -> bool:
 
 
 def is_in(value: float, among: list[float]) -> bool:
-    return value in among or any(near(value, other) for other in among)
+    return value in among or any(map(partial(near, value), among))
 
 
 def near(a: float, b: float) -> bool:
     """Half a percent; percentages, cents and signs are read both ways."""
-    return any(abs(a * factor - b) <= NEAR * max(1.0, abs(b)) for factor in _FACTORS)
+    width = NEAR * max(1.0, abs(b))
+    return abs(a - b) <= width or abs(a * 100.0 - b) <= width or abs(a * 0.01 - b) <= width or abs(a + b) <= width

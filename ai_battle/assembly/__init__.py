@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .recipes import Recipe
     from .single import direct, helped
     from .surroundings import NO_TAPES, Patience, Surroundings, Tapes
+    from .wording import in_words, refuses_tools
 
 _HOME = {
     "building": ("Assembled", "build"),
@@ -24,6 +25,7 @@ _HOME = {
     "single": ("direct", "helped"),
     "models": ("Model", "create_client"),
     "surroundings": ("NO_TAPES", "Patience", "Surroundings", "Tapes"),
+    "wording": ("in_words", "refuses_tools"),
 }
 
 __all__ = [
@@ -39,7 +41,9 @@ __all__ = [
     "create_client",
     "direct",
     "helped",
+    "in_words",
     "named_code",
+    "refuses_tools",
     "spelling",
 ]
 

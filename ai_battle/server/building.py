@@ -16,6 +16,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._names import parse
 from .breaker import Breaker, endpoint_of
+from .calling import called
 from .plans import Planned, Plans
 from .routes import Route, Routes
 from .tracing import Tracing
@@ -108,7 +109,8 @@ class Builder:
     def _model(
         self, voice: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
     ) -> Model:
-        return self._kept(helper(voice, settings, self._reached(settings, headers, api_key)))
+        model = helper(voice, settings, self._reached(settings, headers, api_key))
+        return self._kept(called(model, dict(settings.capabilities).get("tools")))
 
     def _planning(self, model: Model) -> Model:
         if not self.plans.size:
@@ -153,7 +155,9 @@ class Builder:
         settings = HelperSettings(type=name)
         try:
             around = self._reached(settings)
-            return _direct(name, self._guarded(helper(name, settings, around))) if _says_provider(name) else None
+            if not _says_provider(name):
+                return None
+            return _direct(name, self._guarded(called(helper(name, settings, around), None)))
         except ConfigError:
             return None
 

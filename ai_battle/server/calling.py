@@ -1,0 +1,58 @@
+"""Models whose clients bring tools of their own: called natively, or in words where that must be."""
+
+from dataclasses import replace
+from functools import cached_property
+
+from .. import assembly
+from ..assembly.models import Model
+from ..core.client import ModelClient
+from ..core.errors import ProviderError
+from ..core.events import Emit, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..providers._learned import Learned
+from .breaker import endpoint_of
+
+TOOLS = "tools"
+
+
+class Called(ModelClient):
+    """`client` as it is, unless it has no tools: then it is told of them in the text, and its calls are read there.
+
+    `native`: whether it has, None where nobody says. A refusal is remembered, so that it costs one call a day.
+    """
+
+    def __init__(self, client: ModelClient, native: bool | None, known_as: tuple[str, str]) -> None:
+        self.client = client
+        self._native = native
+        self._known_as = known_as
+        self._memory = Learned.load()
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if not request.tools:
+            return await self.client.complete(request, emit)
+        if not self._has_tools:
+            return await self._in_words.complete(request, emit)
+        try:
+            return await self.client.complete(request, emit)
+        except ProviderError as error:
+            if self._native or not assembly.refuses_tools(error):
+                raise
+            self._memory.remember(*self._known_as, TOOLS)
+            return await self._in_words.complete(request, emit)
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+    @property
+    def _has_tools(self) -> bool:
+        if self._native is not None:
+            return self._native
+        return TOOLS not in self._memory.refuses(*self._known_as)
+
+    @cached_property
+    def _in_words(self) -> ModelClient:
+        return assembly.in_words(self.client)
+
+
+def called(model: Model, native: bool | None) -> Model:
+    return replace(model, client=Called(model.client, native, (endpoint_of(model), model.name.model)))

@@ -245,7 +245,7 @@ def _not_counted(rows: Sequence[Row]) -> Iterator[str]:
         ([row.failed for row in rows], "failed"),
         ([row.unscored for row in rows], "could not be read by a scorer"),
     ):
-        named = [f"{row.name} {n:,}" for row, n in zip(rows, count, strict=True) if n]
+        named = [f"{row.name} ({n:,})" for row, n in zip(rows, count, strict=True) if n]
         if named:
             share = f"{sum(count):,} of {sum(row.samples for row in rows):,} samples"
             yield f"{share} {what} and count neither as right nor as wrong: {', '.join(named)}"

@@ -238,7 +238,7 @@ def _mapped(row: Row, n: int, items: Sequence[Item], step: float) -> Html:
 def _cell(row: Row, item: Item, x: float, y: float, step: float) -> Html:
     share, score = item.helped[row.name], item.scores.get(row.name)
     kind = "unscored" if score is None else "right" if score > 0.5 else "wrong"
-    said = f"{item.task}: helped {share:.0%}, {'not scored' if score is None else f'score {score:.2f}'}"
+    said = f"{item.task}: helped {whole(share)}, {'not scored' if score is None else f'score {score:.2f}'}"
     size = {"width": round(max(step * 0.92, 0.5), 2), "height": MAP_ROW - 4}
     return tag("rect", tag("title", said), x=x, y=y, **size, class_=f"cell {kind}{' got' if share >= 0.5 else ''}")
 

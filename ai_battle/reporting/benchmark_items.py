@@ -8,7 +8,7 @@ from ..benchmark.summary import Item, Summary
 from ..benchmark.tasks import Task
 from ._figures import dollars
 from ._markup import Html, joined, tag
-from .benchmark_charts import NONE, seconds
+from .benchmark_charts import NONE, seconds, whole
 
 MOST, MOST_ANSWERS = 200, 2_000
 """Tasks that are shown, and answers of all settings to them."""
@@ -25,7 +25,7 @@ def items(summary: Summary, store: Store) -> Iterator[Html]:
     tasks = {task.id: task for task in store.tasks() if task.id in wanted}
     answers = _answers(store, wanted)
     if len(chosen) < len(summary.items):
-        yield tag("p", f"The {len(chosen):,} most telling of {len(summary.items):,} tasks; results.csv has all.")
+        yield tag("p", f"The {len(chosen):,} most telling of {len(summary.items):,} tasks; results.sqlite has all.")
     for item in chosen:
         yield _item(item, tasks[item.task], answers.get(item.task, {}))
 
@@ -94,7 +94,7 @@ def _by_setting(item: Item, answers: Mapping[str, Sample]) -> Html:
         "thead", tag("tr", *(tag("th", name) for name in ("setting", "score", "help", "cost", "time", "answer")))
     )
     rows = [_row(item, name, answers.get(name)) for name in item.scores]
-    return tag("table", head, tag("tbody", *rows))
+    return tag("div", tag("table", head, tag("tbody", *rows)), class_="wide")
 
 
 def _row(item: Item, name: str, sample: Sample | None) -> Html:
@@ -103,7 +103,7 @@ def _row(item: Item, name: str, sample: Sample | None) -> Html:
     score = item.scores[name]
     cells = (
         tag("td", NONE if score is None else f"{score:.2f}", class_=_kind(score), title=sample.score.why),
-        tag("td", f"{item.helped[name]:.0%}" if name in item.helped else NONE),
+        tag("td", whole(item.helped[name]) if name in item.helped else NONE),
         tag("td", dollars(sample.usage.cost_usd)),
         tag("td", seconds(sample.seconds)),
         tag("td", _answer(sample)),

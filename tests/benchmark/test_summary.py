@@ -56,8 +56,8 @@ def test_what_failed_or_could_not_be_read_counts_neither_as_right_nor_as_wrong(t
     assert only.quality == pytest.approx(2 / 3)
     assert only.errors == {"RateLimited: later": 1}
     assert found.notes == (
-        "1 of 5 samples failed and count neither as right nor as wrong: small 1",
-        "1 of 5 samples could not be read by a scorer and count neither as right nor as wrong: small 1",
+        "1 of 5 samples failed and count neither as right nor as wrong: small (1)",
+        "1 of 5 samples could not be read by a scorer and count neither as right nor as wrong: small (1)",
         "1 failed with: RateLimited: later",
     )
 

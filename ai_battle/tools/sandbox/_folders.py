@@ -28,6 +28,29 @@ def make_usable(folder: Path) -> None:
         folder.chmod(mode | stat.S_IRWXU)
 
 
+def found_below(folder: Path, name: str) -> list[Path]:
+    """Everything of that name in its folders, at any depth, but for what is in the folder itself."""
+    found: list[Path] = []
+    waiting = [entry.path for entry in _entries(str(folder)) if entry.is_dir(follow_symlinks=False)]
+    while waiting:
+        for entry in _entries(waiting.pop()):
+            if entry.name == name:
+                found.append(Path(entry.path))
+            elif entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+    return found
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """None where the path is longer than anybody could say it."""
+    try:
+        make_usable(Path(folder))
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
 def remove(path: Path) -> None:
     """Of folders, those inside are moved up before, so that none lies too deep to be reached."""
     if not is_folder(path):

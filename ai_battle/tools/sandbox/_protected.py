@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from ._folders import is_folder, listed, make_usable, remove
+from ._folders import found_below, is_folder, listed, make_usable, remove
 
 PROTECTED = (".git", ".vscode", ".mcp.json", ".envrc")
 # What work in a repository changes and git never runs; all else in one is put back, hooks and settings above all.
@@ -27,35 +27,48 @@ class Protected:
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
-        self._repository = workspace / ".git"
-        self._had_repository = is_folder(self._repository)
-        names = [name for name in PROTECTED if name != ".git" or not self._had_repository]
-        self._before = {workspace / name: _picture(workspace / name) for name in names}
-        self._repositories = _repositories(self._repository)
+        self._outer = workspace / ".git"
+        inner = found_below(workspace, ".git")
+        self._had_outer = is_folder(self._outer)
+        self._roots = [path for path in (self._outer, *inner) if is_folder(path)]
+        others = {*inner, *(workspace / name for name in PROTECTED)}.difference(self._roots)
+        self._before = {path: _picture(path) for path in others}
+        self._repositories = [repository for root in self._roots for repository in _repositories(root)]
         for repository in self._repositories:
             self._before |= {path: _picture(path) for path in _settings(repository)}
 
     def restore(self) -> None:
         make_usable(self._workspace)
-        for repository in self._repositories:
-            _make_folder(repository)
-        if not self._had_repository and self._before[self._repository] is None:
-            self._disarm_new_repository()
-        for repository in _repositories(self._repository):
+        if self._had_outer:
+            for repository in filter(self._is_outer, self._repositories):
+                _make_folder(repository)
+        for path in (self._outer, *found_below(self._workspace, ".git")):
+            self._look_at(path)
+        for path, picture in self._before.items():
+            if is_folder(path.parent) and not _is_as_in(picture, path):
+                _put(path, picture)
+
+    def _is_outer(self, repository: Path) -> bool:
+        return repository.is_relative_to(self._outer)
+
+    def _look_at(self, path: Path) -> None:
+        """A `.git` that is there now: git looks into those in folders from the outer repository, too."""
+        if not is_folder(path):
+            self._before.setdefault(path, None)
+            return
+        if path not in self._roots and self._before.get(path) is None:
+            self._allow_new(path)
+        for repository in _repositories(path):
             if repository not in self._repositories:
                 remove(repository)
             else:
                 self._before |= dict.fromkeys(set(_settings(repository)) - set(self._before))
-        for path, picture in self._before.items():
-            if not _is_as_in(picture, path):
-                _put(path, picture)
 
-    def _disarm_new_repository(self) -> None:
+    def _allow_new(self, repository: Path) -> None:
         """A program may well make a repository; its hooks and settings would run at the user's next git command."""
-        if is_folder(self._repository):
-            del self._before[self._repository]
-            self._repositories = [self._repository]
-            self._before[self._repository / "config"] = _NEW_REPOSITORY, 0o644
+        self._before.pop(repository, None)
+        self._repositories.append(repository)
+        self._before[repository / "config"] = _NEW_REPOSITORY, 0o644
 
 
 def _repositories(found: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -163,3 +164,41 @@ def test_what_a_program_has_put_there_is_not_read(workspace: Path) -> None:
     protected.restore()
     assert (workspace / ".git" / "config").read_text() == "[core]\n"
     assert not (workspace / ".git" / "holes").exists()
+
+
+def test_repositories_in_folders_run_nothing_either(workspace: Path) -> None:
+    """The outer one's status asks them for theirs."""
+    kept = workspace / "libs" / "kept" / ".git"
+    (kept / "hooks").mkdir(parents=True)
+    (kept / "HEAD").write_text("ref: refs/heads/main\n")
+    (kept / "config").write_text("[core]\n")
+    (workspace / "linked").mkdir()
+    (workspace / "linked" / ".git").write_text("gitdir: ../libs/kept/.git\n")
+    protected = Protected(workspace)
+    (kept / "config").write_text("trap")
+    (kept / "hooks" / "post-checkout").write_text("trap")
+    (workspace / "linked" / ".git").write_text("gitdir: ../trap\n")
+    for name in ("new", "by a link", "by a file"):
+        (workspace / name).mkdir()
+    (workspace / "new" / ".git" / "hooks").mkdir(parents=True)
+    (workspace / "new" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (workspace / "new" / ".git" / "config").write_text("[core]\n\tfsmonitor = trap\n")
+    (workspace / "by a link" / ".git").symlink_to("../trap")
+    (workspace / "by a file" / ".git").write_text("gitdir: ../trap\n")
+    protected.restore()
+    assert (kept / "config").read_text() == "[core]\n"
+    assert list((kept / "hooks").iterdir()) == []
+    assert (workspace / "linked" / ".git").read_text() == "gitdir: ../libs/kept/.git\n"
+    assert "trap" not in (workspace / "new" / ".git" / "config").read_text()
+    assert sorted(path.name for path in (workspace / "new" / ".git").iterdir()) == ["HEAD", "config"]
+    assert not os.path.lexists(workspace / "by a link" / ".git")
+    assert not os.path.lexists(workspace / "by a file" / ".git")
+
+
+def test_a_repository_in_a_folder_may_be_removed(workspace: Path) -> None:
+    (workspace / "inner" / ".git" / "hooks").mkdir(parents=True)
+    protected = Protected(workspace)
+    (workspace / "inner").rename(workspace / "moved")
+    shutil.rmtree(workspace / "moved")
+    protected.restore()
+    assert not (workspace / "inner").exists()

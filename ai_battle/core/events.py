@@ -31,7 +31,8 @@ class TextDelta:
 class ThinkingDelta:
     """More of the reasoning; its `signature` comes when it is over, where its provider signs it.
 
-    `extra` is a whole block between others that only one API knows: sealed reasoning, or what its own tools did.
+    `extra` is what only one API knows: a whole block between others (sealed reasoning, what its own tools did), or a
+    source of the text that is being said.
     """
 
     text: str

@@ -149,6 +149,7 @@ class StreamReader:
                 return ThinkingDelta("", delta["signature"])
             case "citations_delta":
                 growing.block["citations"] = [*(growing.block.get("citations") or ()), delta["citation"]]
+                return ThinkingDelta("", extra={WIRE: {"citation": delta["citation"]}})
         return None
 
     def _add_text(self, growing: _Growing, text: str) -> Event | None:

@@ -1,13 +1,14 @@
 """Streams of the Messages API, as a server writes them."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
 from ...core.errors import AIBattleError
-from ...core.events import Event
+from ...core.events import Event, ThinkingDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
 from ...core.messages import Document, Image, Part
-from .._blocks import Block, Blocks
+from .._blocks import WAITING, Block, Blocks
 from .._extra import own
 from .._json import dumps
 from .._rest import finished
@@ -52,6 +53,8 @@ class StreamWriter:
         return _event("message_start", {"message": message})
 
     def feed(self, event: Event) -> bytes:
+        if type(event) is ThinkingDelta and event.extra:
+            return self._cited(event.extra) or self._blocks.feed(event)
         return self._blocks.feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:
@@ -70,6 +73,15 @@ class StreamWriter:
 
     def ping(self) -> bytes:
         return PING
+
+    def _cited(self, extra: Mapping[str, Any]) -> bytes:
+        """A source of the text that is being said."""
+        citation, block = own(WIRE, extra).get("citation"), self._blocks.last
+        if not citation or block is None or block.kind != "text" or block.index == WAITING:
+            return b""
+        return _event(
+            "content_block_delta", {"index": block.index, "delta": {"type": "citations_delta", "citation": citation}}
+        )
 
 
 class _Form:

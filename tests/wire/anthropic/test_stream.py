@@ -133,6 +133,7 @@ def test_a_stream_of_everything_is_put_together() -> None:
         ThinkingDelta("", "EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
         whole(type="redacted_thinking", data="xyz"),
         TextDelta("Okay."),
+        ThinkingDelta("", extra={"anthropic": {"citation": CITATION}}),
         whole(type="server_tool_use", id="srvtoolu_1", name="web_search", input={"query": "x"}),
         ToolCallDelta(0, "toolu_1", "get_weather"),
         ToolCallDelta(0, arguments='{"location": "San'),

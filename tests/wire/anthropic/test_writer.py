@@ -9,6 +9,7 @@ from ai_battle.core.events import DraftDelta, Event, TextDelta, ThinkingDelta, T
 from ai_battle.core.exchange import Stop, Usage
 from ai_battle.core.messages import Part, Text, Thinking, ToolCall
 from ai_battle.wire.anthropic import StreamReader, StreamWriter
+from ai_battle.wire.openai import StreamWriter as ChatWriter
 
 from ..telling import answer, told, written
 from .grammar import Read, events, read
@@ -332,3 +333,22 @@ def test_thoughts_of_a_helper_are_not_taken_for_the_beginning_of_the_answers_own
     ]
     both: list[Event] = [ThinkingDelta("A helper's."), ThinkingDelta("Mine.")]
     assert kinds(stream(Thinking("Mine."), Text("Yes."), deltas=both)) == ["thinking", "text"]
+
+
+def test_sources_come_with_the_text_that_they_belong_to() -> None:
+    """What an upstream of this API tells in mid-text; other APIs have no words for it."""
+    citation = {"type": "char_location", "cited_text": "Rain.", "document_index": 0}
+    source = ThinkingDelta("", extra={"anthropic": {"citation": citation}})
+    deltas: list[Event] = [TextDelta("It rains."), source, TextDelta(" Much.")]
+    raw = written(StreamWriter("claude-x"), deltas, answer(Text("It rains. Much.")))
+    told_ = [event["delta"] for event in events(raw) if event["type"] == "content_block_delta"]
+
+    assert [delta["type"] for delta in told_] == ["text_delta", "citations_delta", "text_delta"]
+    assert told_[1]["citation"] == citation
+    assert b"citation" not in written(ChatWriter("m"), deltas, answer(Text("It rains. Much.")))
+
+
+def test_a_source_of_nothing_that_is_said_is_left_out() -> None:
+    source = ThinkingDelta("", extra={"anthropic": {"citation": {"type": "char_location"}}})
+
+    assert b"citation" not in written(StreamWriter("claude-x"), [source], answer(Text("Hi.")))

@@ -18,8 +18,8 @@ from ._trying import Tried, Trying
 from .takeover import in_its_place
 
 MEASURED = (
-    "GSM8K, Qwen2-7B, Llama-3.1-8B and Claude 3.5 Sonnet, 809 recorded answers: 90.1 % are right with 16 % asked of "
-    "the second model and 9.5 % of the third; alone they have 81.0, 83.4 and 96.7 %"
+    "GSM8K, Qwen2-7B, Llama-3.1-8B and Claude 3.5 Sonnet, 809 recorded answers: 90.1 % are right with 15 % asked of "
+    "the second model and 9.4 % of the third; alone they have 81.0, 83.4 and 96.7 %"
 )
 
 

@@ -8,8 +8,9 @@ from ..assembly.surroundings import Patience, Surroundings
 from ..config import Problem, Source
 from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
 from ..config.documents import Kind, Reading
-from ..config.packaged import packaged_suite
+from ..config.packaged import packaged_suite, packaged_suites
 from ..core.errors import ConfigError
+from ..core.plugins import near
 from . import checking
 from .drawing import BY, OF, dataset, is_code, name_of, tasks_of
 from .settings import Setting, Wrong, multiplied
@@ -58,10 +59,16 @@ def load(
 
 
 def _located(source: Source) -> Source:
-    """The name of a suite that comes with the package stands for its file."""
+    """The name of a suite that comes with the package stands for its file; raises `ConfigError` for a name of none."""
     if isinstance(source, Mapping) or Path(source).exists():
         return source
-    return packaged_suite(str(source)) or source
+    if found := packaged_suite(str(source)):
+        return found
+    if Path(source).suffix or len(Path(source).parts) > 1:
+        return source
+    raise ConfigError(
+        f"{source}: there is no such file, and no suite of this name{near(str(source), packaged_suites())}"
+    )
 
 
 class _Drawing:

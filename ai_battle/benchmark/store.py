@@ -40,7 +40,12 @@ class Store:
     @classmethod
     def create(cls, folder: Path) -> "Store":
         """A new one; `folder` is made, and must not hold results already."""
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise JournalError(
+                f"{folder} can't be made a folder of results: {error.strerror}; name another."
+            ) from error
         lock = RunLock(folder)
         if (folder / NAME).exists():
             lock.release()

@@ -80,6 +80,12 @@ def test_a_directory_with_results_is_not_begun_anew(tmp_path: Path) -> None:
         Store.create(tmp_path)
 
 
+def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match="file can't be made a folder of results: File exists; name another"):
+        Store.create(tmp_path / "file")
+
+
 def test_results_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
     Store.create(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:

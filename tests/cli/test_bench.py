@@ -87,7 +87,8 @@ def test_a_suite_that_is_wrong_is_misused(ai_battle: Run, folder: Path) -> None:
 
     assert shown.code == 2
     assert "benchmark.scorers[0]: scorers has no 'numerik'; did you mean 'numeric'?" in shown.err
-    assert ai_battle("bench", "run", "no-such-suite").code == 2
+    assert "no suite of this name; did you mean 'first-steps'" in ai_battle("bench", "run", "first-stepz").err
+    assert "no-such-suite.yaml: there is no such file" in ai_battle("bench", "run", "no-such-suite.yaml").err
 
 
 def test_a_model_that_is_not_there_is_found_before_any_money_is_spent(ai_battle: Run, folder: Path) -> None:

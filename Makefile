@@ -30,7 +30,7 @@ unit: $(VENV)/.dev
 	$(BIN)/pytest -m "not slow" --numprocesses $(WORKERS) --dist loadfile
 
 slow: $(VENV)/.dev
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow --timeout 1200 --numprocesses auto --dist worksteal
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m tests.performance

@@ -17,7 +17,7 @@ from .pages import Block
 INSTALLING = ("python3 -m venv", ". .venv", "pip install")
 BACKGROUND = "python -m ai_battle.testing"
 CTRL_C = "^C"
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 class Reader:

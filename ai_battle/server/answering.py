@@ -152,4 +152,4 @@ class Stream:
 
     def _ping(self) -> None:
         with suppress(Left):  # who answers is told of a client that has left by being cancelled
-            self._put(b"" if self._opening else self._writer.ping())
+            self._put(self._writer.ping())

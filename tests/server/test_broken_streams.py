@@ -117,3 +117,14 @@ async def test_a_silence_is_filled_with_events_of_the_api(fakes: FakeProviders, 
     before = said.partition(b"One")[0]
     assert 2 <= before.count(sign) <= 5
     assert sign not in said.partition(b"two")[2].partition(b"response.completed")[0]
+
+
+async def test_the_first_sign_of_life_is_a_ping_already(fakes: FakeProviders) -> None:
+    """Some clients wait for one, and not for the head of an answer."""
+    fakes.openai.says(reply("One two", delay=0.18))
+    plan = replace(planned(fakes, BIG_MODEL="openai/large"), rhythm=Rhythm(ping=0.1))
+    async with listening(plan) as (_, address):
+        _, said = await streamed(address, "/v1/messages")
+
+    names = [line for line in said.split(b"\n") if line.startswith(b"event: ")]
+    assert names[:2] == [b"event: message_start", b"event: ping"]

@@ -86,6 +86,7 @@ def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[P
     if not placed.helped:
         yield Problem((*placed.path, "primary"), _nobody(pair.primary, said))
     yield from _wrong_helpers(placed, said, around)
+    yield from _wrong_judge(placed, said, around)
     yield from _wrong_check(placed, said)
     try:
         strategies.check(pair)
@@ -104,12 +105,16 @@ def _wrong_helpers(placed: Placed, said: Discussion, around: Surroundings) -> It
     for steps, helper in secondaries(pair):
         if _identity(helper.type, said, around) in own:
             yield Problem((*placed.path, *steps), f"{pair.primary!r} can't help itself; name another model")
-    if pair.judge and _identity(pair.judge.type, said, around) in own:
-        yield Problem((*placed.path, "judge"), f"{pair.primary!r} can't judge itself; name another model")
     for key, index in _beside(pair):
         if _identity(getattr(pair, key)[index].type, said, around) in own:
             words = f"{pair.primary!r} answers already; name another model (several answers of one are for vote)"
             yield Problem((*placed.path, key, index), words)
+
+
+def _wrong_judge(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
+    judge = placed.pair.judge
+    if judge and _identity(judge.type, said, around) in _identities(placed, said, around):
+        yield Problem((*placed.path, "judge"), f"{placed.pair.primary!r} can't judge itself; name another model")
 
 
 def _wrong_check(placed: Placed, said: Discussion) -> Iterator[Problem]:

@@ -88,10 +88,8 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     make = factory(pair.strategy)
     if needs_helper(make) and not pair.secondary:
         raise Misused("secondary", f"is missing: {pair.strategy} needs the model that helps")
-    known = set(_keys(make))
-    for key in written(pair):
-        if key not in known:
-            raise Misused(key, f"{pair.strategy} has no such option{_owners(key)}", is_key=True)
+    if unknown := [key for key in written(pair) if key not in {*_keys(make)}]:
+        raise Misused(unknown[0], f"{pair.strategy} has no such option{_owners(unknown[0])}", is_key=True)
     if pair.judge and pair.helper_sees == "prompt":
         raise Misused("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
     _check_options(pair, make)

@@ -39,36 +39,41 @@ class Polled:
 def calibrate(answers: Sequence[Answer], target: Target) -> Report:
     """For one model, and where there are peers beside it for several too; raises `ConfigError` for what won't do."""
     report = calibrating.calibrate(answers, target)
-    if not any(answer.peers for answer in answers):
+    beside = sum(bool(answer.peers) for answer in answers)
+    if not beside:
         return report
-    if not all(answer.peers for answer in answers):
+    if beside < len(answers):
         raise ConfigError("Some answers have peers and others have none; calibrate on each kind by itself.")
-    if not report.labels:
-        polled = [_polled(answer) for answer in answers]
-        return _cut(report, polled, BY_VOTES, target.value, target)
-    labelled = [each for each in answers if each.good is not None and each.helper_good is not None]
-    return _by_labels(report, [_polled(answer) for answer in labelled], target)
+    if report.labels:
+        return _by_labels(report, list(map(_polled, filter(_is_labelled, answers))), target)
+    return _cut(report, list(map(_polled, answers)), BY_VOTES, target.value, target)
+
+
+def _is_labelled(answer: Answer) -> bool:
+    return answer.good is not None and answer.helper_good is not None
 
 
 def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Report:
-    """The curve is drawn with scores of answers that the weights have not seen."""
-    rows = [{name: value for name, value in each.known.items() if name != DOUBT} for each in polled]
-    gains = [each.gain for each in polled]
-    refit = len(polled) >= REFITS and 0 < mean(gains) < 1
-    weights = fit(rows, gains, PENALTY) if refit else BY_VOTES
-    unseen = {n: score for fold in folds(rows, gains) for n, score in fold.held.items()} if refit else {}
-    scores = [_score(each, unseen.get(n, BY_VOTES.score(each.known))) for n, each in enumerate(polled)]
-    small, large = [each.served for each in polled], [each.helper for each in polled]
-    if helps := mean(large) > mean(small):
-        rate = share_for(target, scores, small, large)
-        made = _cut(report, polled, weights, rate, target)
+    weights, scores = _fitted(polled)
+    small, large = tuple(each.served for each in polled), tuple(each.helper for each in polled)
+    report = replace(report, refit=weights is not BY_VOTES, helps=mean(large) > mean(small))
+    if report.helps:
+        made = _cut(report, polled, weights, share_for(target, scores, small, large), target)
     else:
         never = replace(report.calibration, cut=NEVER, agreement=Agreement(NEVER, weights))
         made = replace(report, calibration=never, note=no_use(mean(small), mean(large)))
     curve = tuple(curve_points(scores, small, large))
-    return replace(
-        made, refit=refit, helps=helps, curve=curve, scores=tuple(scores), small=tuple(small), large=tuple(large)
-    )
+    return replace(made, curve=curve, scores=tuple(scores), small=small, large=large)
+
+
+def _fitted(polled: Sequence[Polled]) -> tuple[Weights, list[float]]:
+    """The weights, and scores by such as have not seen the answer; of few labels nothing is learned."""
+    gains = [each.gain for each in polled]
+    if len(polled) < REFITS or not 0 < mean(gains) < 1:
+        return BY_VOTES, [_score(each, BY_VOTES.score(each.known)) for each in polled]
+    rows = [{name: value for name, value in each.known.items() if name != DOUBT} for each in polled]
+    unseen = {place: score for fold in folds(rows, gains) for place, score in fold.held.items()}
+    return fit(rows, gains, PENALTY), [_score(each, unseen[place]) for place, each in enumerate(polled)]
 
 
 def _cut(report: Report, polled: Sequence[Polled], weights: Weights, rate: float, target: Target) -> Report:

@@ -1,6 +1,6 @@
 """Scores of rows that the weights have not seen, fold by fold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from random import Random
 
@@ -33,7 +33,11 @@ def folds(rows: Sequence[Row], labels: Sequence[float], division: int = 0) -> It
     dice = Random(division)  # noqa: S311
     fold = [dice.randrange(FOLDS) for _ in rows]
     for held in range(FOLDS):
-        others = [n for n, of in enumerate(fold) if of != held]
-        weights = fit([whole[n] for n in others], [labels[n] for n in others], PENALTY)
-        scores = [round(weights.score(row), 9) for row in whole]
-        yield Fold(*({n: scores[n] for n, of in enumerate(fold) if (of == held) is mine} for mine in (False, True)))
+        yield _fold(whole, labels, {place for place, of in enumerate(fold) if of == held})
+
+
+def _fold(rows: Sequence[Row], labels: Sequence[float], held: Set[int]) -> Fold:
+    others = [place for place in range(len(rows)) if place not in held]
+    weights = fit([rows[place] for place in others], [labels[place] for place in others], PENALTY)
+    scores = [round(weights.score(row), 9) for row in rows]
+    return Fold({place: scores[place] for place in others}, {place: scores[place] for place in sorted(held)})

@@ -58,15 +58,20 @@ class Judge:
 def verdict(text: str) -> str:
     """right, wrong or unsure; empty for what is none of them, or several."""
     said = _THOUGHT.sub("", text, count=1).strip()
-    labelled = _LABELLED.findall(said[-SHORT:]) or _LABELLED.findall(said[:SHORT])
-    if labelled:
+    if labelled := _LABELLED.findall(said[-SHORT:]) or _LABELLED.findall(said[:SHORT]):
         return _plain(labelled[-1])
-    lines = [line for line in said.splitlines() if line.strip()]
-    shown = said if len(said) <= SHORT else "\n".join((lines[0][:SHORT], lines[-1][-SHORT:])) if lines else ""
-    found = _WORD.findall(shown)
+    found = _WORD.findall(_ends(said))
     words = {_plain(word) for _, word in found}
     negated = any(denied for denied, _ in found)
     return words.pop() if len(words) == 1 and not negated else ""
+
+
+def _ends(said: str) -> str:
+    """A short text; of a long one its first and its last line."""
+    if len(said) <= SHORT:
+        return said
+    lines = said.splitlines()
+    return f"{lines[0][:SHORT]}\n{lines[-1][-SHORT:]}"
 
 
 def _plain(word: str) -> str:

@@ -76,29 +76,26 @@ def helps(name: str, recipe: Recipe, turns: int, read: int) -> Iterator[Help]:
 
 def _asked(kind: str, recipe: Recipe, turns: int) -> tuple[str, str, float | None]:
     """The role of a model in the ledger, when it is asked, and how often."""
-    strategy = recipe.help.strategy
-    if kind == "peers":
-        return "peer", _EVERY_TURN, turns
-    if kind == "judge":
-        return "judge", _WHEN["judge"], None
-    if kind == "models" and strategy == "council":
-        return "peer", _WHEN["reserve"], None
-    if strategy == "boost":
-        return "boost", _WHEN["boost"], turns
-    share = _share(recipe) if strategy not in _WHEN or _is_calibrated(recipe) else None
-    return "helper", _WHEN.get(strategy, WHERE_STUCK), None if share is None else share * turns
+    match kind, recipe.help.strategy:
+        case "peers", _:
+            return "peer", _EVERY_TURN, turns
+        case "judge", _:
+            return "judge", _WHEN["judge"], None
+        case "models", "council":
+            return "peer", _WHEN["reserve"], None
+        case _, "boost":
+            return "boost", _WHEN["boost"], turns
+        case _, strategy:
+            share = _share(recipe)
+            return "helper", _WHEN.get(strategy, WHERE_STUCK), None if share is None else share * turns
 
 
 def _share(recipe: Recipe) -> float | None:
     """The share of turns that get help, where the file says it; of several models after the first nobody knows."""
     detector = recipe.detector
-    if detector is None or recipe.help.models:
+    if detector is None or recipe.help.models or (recipe.help.strategy in _WHEN and not detector.agreement):
         return None
     return detector.calibration.help_rate if detector.calibration else detector.help_rate
-
-
-def _is_calibrated(recipe: Recipe) -> bool:
-    return bool(recipe.detector and recipe.detector.agreement)
 
 
 def _within(calls: float | None, recipe: Recipe) -> float | None:

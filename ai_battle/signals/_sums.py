@@ -18,9 +18,12 @@ class Token(NamedTuple):
 
 def value_of(tokens: Sequence[Token]) -> float | None:
     """None for what is no sum, and for what has no value or one too large to be meant."""
-    if len(tokens) == 1:
-        alone = tokens[0]
-        return alone.value if alone.kind == "number" and alone.value < LARGEST else None
+    if len(tokens) == 1 and tokens[0].kind == "number":
+        return tokens[0].value if tokens[0].value < LARGEST else None
+    return _calculated(tokens)
+
+
+def _calculated(tokens: Sequence[Token]) -> float | None:
     values: list[float] = []
     waiting: list[str] = []
     expects_number = True

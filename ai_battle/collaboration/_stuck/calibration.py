@@ -105,16 +105,17 @@ def _problem(data: Mapping[str, Any], corrections: Any) -> str:
 
 
 def _is_agreement(said: Any) -> bool:
-    """Three numbers for each feature, of which the second divides."""
     if not said:
         return True
     features = said.get("features") if isinstance(said, Mapping) else None
     if not isinstance(features, Mapping) or not all(_are_numbers(said.get(name), 0) for name in ("cut", "bias")):
         return False
-    return all(
-        isinstance(each, list | tuple) and len(each) == 3 and all(_are_numbers(n, 0) for n in each) and each[1]
-        for each in features.values()
-    )
+    return all(map(_is_scale, features.values()))
+
+
+def _is_scale(said: Any) -> bool:
+    """Three numbers, of which the second divides."""
+    return isinstance(said, list | tuple) and len(said) == 3 and all(_are_numbers(n, 0) for n in said) and said[1] != 0
 
 
 def _are_numbers(value: Any, depth: int) -> bool:

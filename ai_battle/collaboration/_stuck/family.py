@@ -65,12 +65,17 @@ def _is_math(question: str) -> bool:
     if ("\\" in question or "$" in question) and _LATEX.search(question):
         return True
     asked = question.lower()
-    if not any(word in asked for word in _ASKS) or _OPEN.search(question):
-        return False
-    if _NO_NUMBER.search(question) and not wants_number(question):
+    if not _asks(question, asked):
         return False
     numbers = _numbers(asked)
     return numbers >= _NUMBERS or (numbers > 0 and any(words in asked for words in _COUNTS))
+
+
+def _asks(question: str, asked: str) -> bool:
+    """For one thing, which is not a yes or a name."""
+    if not any(word in asked for word in _ASKS) or _OPEN.search(question):
+        return False
+    return not _NO_NUMBER.search(question) or wants_number(question)
 
 
 def _numbers(asked: str) -> int:

@@ -49,13 +49,20 @@ def _answer(line: str, where: str) -> Answer:
 
 def _peers(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """The answers of others, and how good each is; the latter for all or none."""
-    said, good = row.get("peers") or [], row.get("peers_correct") or []
-    if not isinstance(said, list) or not all(isinstance(each, str) for each in said):
+    said, good = _list(row, "peers", where), _list(row, "peers_correct", where)
+    if not all(isinstance(each, str) for each in said):
         raise ConfigError(f"{where}: peers must be a list of texts, what each of them answered")
-    if not isinstance(good, list) or len(good) not in (0, len(said)):
+    if len(good) not in (0, len(said)):
         raise ConfigError(f"{where}: peers_correct must be a list with true or false for each of peers")
     qualities = (_quality({"peers_correct": each}, ("peers_correct",), where) for each in good)
     return tuple(said), tuple(each or 0.0 for each in qualities)
+
+
+def _list(row: Mapping[str, Any], name: str, where: str) -> list[Any]:
+    found = row.get(name) or []
+    if not isinstance(found, list):
+        raise ConfigError(f"{where}: {name} must be a list of texts, what each of them answered, or of true and false")
+    return found
 
 
 def _text(row: Mapping[str, Any], names: tuple[str, ...], where: str) -> str:

@@ -80,25 +80,35 @@ def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> No
     required = tool.schema.get("required") or ()
     tally.missing += sum(name not in call.arguments for name in required)
     tally.explained |= name_stems(" ".join((tool.name, tool.description, *described(properties))))
-    for name, value in call.arguments.items():
-        if name in properties:
-            _take_value(value, properties[name], case, tally)
-        elif not tool.schema.get("additionalProperties"):
-            tally.unknown += 1
+    _take_arguments(call, tool, case, tally)
     asked = name_stems(case.prompt)
     optional = (name for name in properties if name not in call.arguments and name not in required)
     tally.left_out += sum(not asked.isdisjoint(name_stems(name)) for name in optional)
 
 
-def _take_value(value: Any, schema: Any, case: Case, tally: Tally) -> None:
-    kinds = _TYPES.get(str(schema.get("type")), ()) if isinstance(schema, Mapping) else ()
-    choices = schema.get("enum") or () if isinstance(schema, Mapping) else ()
-    wrong = bool(kinds) and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds))
-    tally.mistyped += wrong or bool(choices and not isinstance(value, list | dict) and value not in choices)
+def _take_arguments(call: ToolCall, tool: ToolSpec, case: Case, tally: Tally) -> None:
+    properties = tool.schema.get("properties") or {}
+    for name, value in call.arguments.items():
+        if name in properties:
+            _take_value(value, properties[name] if isinstance(properties[name], Mapping) else {}, case, tally)
+        elif not tool.schema.get("additionalProperties"):
+            tally.unknown += 1
+
+
+def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: Tally) -> None:
+    choices = schema.get("enum") or ()
+    unlisted = bool(choices) and not isinstance(value, list | dict) and value not in choices
+    tally.mistyped += unlisted or not _is_of_type(value, str(schema.get("type")))
     for leaf in _leaves(value):
         tally.explained |= name_stems(str(leaf))
         tally.numbers |= rounded(quantities(str(leaf)))
         tally.ungrounded += not choices and not _is_grounded(leaf, case)
+
+
+def _is_of_type(value: Any, named: str) -> bool:
+    """What has no type, or one that nobody knows, may be anything."""
+    kinds = _TYPES.get(named)
+    return kinds is None or (isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)))
 
 
 def _is_grounded(leaf: Any, case: Case) -> bool:

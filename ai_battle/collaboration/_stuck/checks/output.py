@@ -19,28 +19,42 @@ _LEAVES = 50
 
 def check(case: Case) -> dict[str, float]:
     """Nothing where the prompt asks for no output of a program that it gives."""
-    found = _PROGRAM.search(case.prompt)
-    code = (found[1] or found[2])[:LONGEST] if found else ""
+    code = _program(case.prompt)
     call = called(code) if _HOLE.search(code) else None
     if call is None or case.final is None:
         return {}
-    inputs = [value for node in call.args if (value := literal(ast.unparse(node))) is not None]
-    written = case.final.text.strip()
+    written, said = case.final.text.strip(), list(words(case.working))
+    value = _value(written)
+    inputs = [given for node in call.args if (given := literal(ast.unparse(node))) is not None]
+    return {
+        **_of_value(value, inputs),
+        "output_from_nowhere": _from_nowhere(value, code),
+        "output_length": math.log1p(len(written)) / 5,
+        "program_length": math.log1p(len(code)) / 5,
+        "program_branches": min(code.count("if "), 5) / 5,
+        "varied_words": len(set(said)) / max(1, len(said)),
+    }
+
+
+def _program(prompt: str) -> str:
+    found = _PROGRAM.search(prompt)
+    return str(found[1] or found[2])[:LONGEST] if found else ""
+
+
+def _value(written: str) -> Any:
+    """What is no literal is the text that it is."""
     value = literal(written)
-    value = written if value is None and written != "None" else value
-    said = list(words(case.working))
+    return written if value is None and written != "None" else value
+
+
+def _of_value(value: Any, inputs: list[Any]) -> dict[str, float]:
     return {
         "output_is_input": float(any(type(given) is type(value) and given == value for given in inputs)),
         "output_empty": float(value in ([], {}, "", ())),
         "output_is_bool": float(isinstance(value, bool)),
         "output_is_text": float(isinstance(value, str)),
-        "output_length": math.log1p(len(written)) / 5,
-        "output_from_nowhere": _from_nowhere(value, code),
         "output_reorders": float(_reorders(value, inputs)),
         "input_length": math.log1p(max((len(given) for given in inputs if isinstance(given, str)), default=0)) / 5,
-        "program_length": math.log1p(len(code)) / 5,
-        "program_branches": min(code.count("if "), 5) / 5,
-        "varied_words": len(set(said)) / max(1, len(said)),
     }
 
 

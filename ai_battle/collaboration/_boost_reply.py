@@ -1,6 +1,7 @@
 """What a planning model's reply is: the answer itself, guidance for the model that has the tools, or neither."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ._boost_headings import WIDTH, Heading, Kind, folded, heading
@@ -29,6 +30,7 @@ _FENCE = re.compile(r"[ \t]*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$", re.
 _UNDERLINE = re.compile(r"[ \t]*={3,}[ \t\r]*$")
 _ITEM = re.compile(r"[ \t]*(\d{1,2})[.)、][ \t]")
 _LONGEST_BLANK = 120
+Blank = Callable[[str], re.Match[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,8 @@ class Reader:
     def _said(self, kind: Kind, *, certain: bool = False, blanks: bool = False) -> str:
         """What all sections of a kind say; with `blanks` also those that say that there is nothing to say."""
         texts = (section.text for section in self._sections if section.kind == kind and section.is_certain >= certain)
-        return "\n\n".join(text for text in texts if not _is_void(text, blanks=blanks))
+        blank = None if blanks else _BLANK.fullmatch if kind == "guidance" else _BLANK.match
+        return "\n\n".join(text for text in texts if not _is_void(text, blank))
 
     def _read(self, text: str) -> None:
         first, *others = text.split("\n")
@@ -273,12 +276,12 @@ class _Settled:
         return said
 
 
-def _is_void(text: str, *, blanks: bool = False) -> bool:
-    """Whether it says nothing; with `blanks` also "N/A" says something."""
+def _is_void(text: str, blank: Blank | None = _BLANK.match) -> bool:
+    """Whether it says nothing, or what is `blank`. What a plan says behind "pending" is a plan."""
     if len(text) > _LONGEST_BLANK:
         return False
     said = folded(text.strip(_WRAPPING))
-    return not said or said in _PLACEHOLDERS or (not blanks and bool(_BLANK.match(said)))
+    return not said or said in _PLACEHOLDERS or bool(blank and blank(said))
 
 
 def _unclosed(text: str, tag: str) -> str:

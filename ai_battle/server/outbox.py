@@ -11,6 +11,19 @@ HIGH = 256 * 1024
 """Bytes that wait for a slow client before whoever says more has to wait too."""
 
 
+BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
+"""Signs that many a client takes for the end of a line; in JSON they may be written as escapes."""
+
+
+def unbroken(events: bytes) -> bytes:
+    if events.isascii():
+        return events
+    for sign, escape in BREAKS.items():
+        if sign in events:
+            events = events.replace(sign, escape)
+    return events
+
+
 class Outbox:
     """`head` is called when the first bytes go out; `begun` says that there are some, so the status is settled."""
 
@@ -73,7 +86,7 @@ class Outbox:
             while await self._more():
                 data, self._pending, self._size = b"".join(self._pending), [], 0
                 self.is_writing, self.spoke = True, self._loop.time()
-                await self._response.write(data)
+                await self._response.write(unbroken(data))
                 self.is_writing = False
                 self._room.set()
         except ConnectionError as error:

@@ -128,3 +128,15 @@ async def test_the_first_sign_of_life_is_a_ping_already(fakes: FakeProviders) ->
 
     names = [line for line in said.split(b"\n") if line.startswith(b"event: ")]
     assert names[:2] == [b"event: message_start", b"event: ping"]
+
+
+@pytest.mark.parametrize("path", ENDS)
+async def test_no_sign_in_a_text_breaks_an_event_for_clients_that_split_lines(fakes: FakeProviders, path: str) -> None:
+    """Those of Python's `str.splitlines` among them."""
+    fakes.openai.says("one\u2028two\u2029three\u0085four")
+    async with serving(fakes, BIG_MODEL="openai/large") as address:
+        _, said = await streamed(address, path)
+
+    lines = [line for line in said.decode().splitlines() if line]
+    assert all(line.startswith(("event: ", "data: ")) for line in lines)
+    assert all(escape in said for escape in (b"one\\u2028", b"two\\u2029", b"three\\u0085"))

@@ -10,6 +10,7 @@ from ai_battle.config import Loaded
 from ai_battle.conversation.forecast import Expected, forecast
 from ai_battle.conversation.forecast_help import Help
 from ai_battle.core.exchange import NOTHING_USED, Usage
+from ai_battle.reporting._figures import counted
 from ai_battle.wire.genai import usage_to_json
 
 from ._money import dollars, tokens
@@ -57,7 +58,7 @@ def _show(expected: Iterable[Expected]) -> None:
                 click.echo(f"  {role}: {plain(text)}".replace("\n", "\n    "))
         for tool in described(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
-        click.echo(f"  expected: {one.turns} turns, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
+        click.echo(f"  expected: {counted(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
         for help_ in one.help:
             click.echo(f"  {_told(help_)}")
 

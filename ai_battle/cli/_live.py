@@ -70,8 +70,11 @@ class PlainLines:
         self._out = out
         self._look = look
         self._remarks = Remarks()
+        self._people: set[str] = set()
 
     async def __call__(self, event: Event) -> None:
+        if isinstance(event, RunStarted | RunResumed):
+            self._people = {speaker for speaker, model in event.participants.items() if model == PERSON}
         if line := self._line(event):
             self._print(line)
 
@@ -88,6 +91,8 @@ class PlainLines:
                 return f"[{turn}] {speaker}: {message.text.strip()}"
             case Concluded(speaker=speaker, text=text):
                 return f"[outcome] {speaker}: {text}" if text else ""
+            case TurnFailed(speaker=speaker, error=error) if speaker in self._people:
+                return error
         return self._remarks.line(event) if is_wanted(event, self._look.notify_on) else ""
 
     def _print(self, text: str) -> None:

@@ -18,6 +18,7 @@ from ai_battle.core.events import (
 from ai_battle.core.helping import HelpAsked, HelpSummed, StuckFound
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolDecided, ToolReturned
+from ai_battle.reporting._figures import counted
 from ai_battle.reporting.decisions import decided
 from ai_battle.reporting.helping import HELPING, told
 
@@ -71,7 +72,7 @@ def _(event: Warned) -> str:
 
 @remark.register
 def _(event: AttemptFailed) -> str:
-    cut = f" after {len(event.partial)} characters, which do not count" if event.partial else ""
+    cut = f" after {counted(len(event.partial), 'character')}, which do not count" if event.partial else ""
     return f"✗ {event.model}: attempt {event.attempt} failed{cut}: {event.reason}"
 
 

@@ -18,6 +18,7 @@ from ai_battle.conversation.journal import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.helping import HelpSummed
 from ai_battle.reporting import helping, write_reports
+from ai_battle.reporting._figures import counted
 
 from ._approval import AtTerminal
 from ._live import LiveView, Look, PlainLines, view
@@ -169,7 +170,7 @@ def print_summary(result: RunResult, showing: Showing) -> None:
     is_told = result.status == "failed" and not showing.quiet and _one_place()
     reason = "" if is_told else f" ({one_line(result.stop_reason, 500)})"
     spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
-    click.echo(f"{how}{reason} after {result.turns} turns: {spent}.", err=result.status == "failed")
+    click.echo(f"{how}{reason} after {counted(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
     if result.help:
         click.echo(helping.told(result.help), err=result.status == "failed")
     if result.status == "failed":

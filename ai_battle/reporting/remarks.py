@@ -18,6 +18,7 @@ from ..core.events import (
 )
 from ..core.exchange import Stop
 from ..core.messages import Document, Image, ToolCall
+from ._figures import counted
 from .helping import HELPING, told
 
 _STOPS: dict[Stop, str] = {
@@ -41,7 +42,7 @@ def _(event: Warned) -> str:
 
 @remark.register
 def _(event: AttemptFailed) -> str:
-    cut = f" after {len(event.partial)} characters, which do not count" if event.partial else ""
+    cut = f" after {counted(len(event.partial), 'character')}, which do not count" if event.partial else ""
     who = event.speaker or event.model
     return f"{who}: attempt {event.attempt} failed{cut}: {event.reason}"
 

@@ -94,6 +94,7 @@ async def test_a_failed_attempt_and_the_wait_after_it_are_told() -> None:
     )
     assert "attempt 1 failed after 7 characters, which do not count: connection reset" in " ".join(seen.split())
     assert "waiting 2.0 s for phi4" in seen
+    assert "after 1 character, which" in await shown(AttemptFailed("phi4", 1, "cut", 0.2, partial="h"))
 
 
 async def test_a_turn_without_an_answer_says_why_and_what_follows() -> None:
@@ -172,6 +173,15 @@ async def test_a_pipe_gets_plain_lines_of_finished_turns() -> None:
     for event in (TextDelta("no"), TurnStarted(1, 1, "Ann"), finished("Hel\x1blo")):
         await lines(event)
     assert out.getvalue() == "[1] Ann: Hel␛lo\n"
+
+
+async def test_a_person_who_says_nothing_is_no_failure() -> None:
+    for make in (LiveView, PlainLines):
+        out = io.StringIO()
+        begun = RunStarted("talk", "", {"You": "person", "Ann": "phi4"})
+        await heard_by(make(out, Look()), begun, TurnFailed(1, 1, "You", "You let the turn pass.", "skip"))
+        assert "You let the turn pass." in out.getvalue()
+        assert "✗" not in out.getvalue()
 
 
 def test_durations_read_like_a_clock() -> None:

@@ -74,7 +74,8 @@ async def test_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path: Path, 
     turn = EVENTS[4:5]
     path = (await written(tmp_path, EVENTS[0], *turn)) / "journal.jsonl"
     first, line = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(first + line.replace(b"Plain", b"Plain " * 350) * 4_000)
+    long = line.replace(b"Plain", b"Plain " * 350)
+    path.write_bytes(first + b"".join(long.replace(b'"seq":1,', b'"seq":%d,' % seq) for seq in range(1, 4_001)))
 
     script = """
         import resource, sys; from pathlib import Path

@@ -5,16 +5,16 @@ import re
 
 _ANSWERING = (
     r"(?:tools?|functions?|api|(?:web )?search(?:es)?|quer(?:y|ies)|sql|scripts?|programs?|commands?|calculator|database"
-    r"|tests?|test suite|sandbox|simulations?)"
+    r"|endpoint|tests?|test suite|sandbox|simulations?)"
 )
 _TOOLS = rf"(?:{_ANSWERING}|code|pytest)"
-_READ = r"(?:files?|folders?|pages?|(?:web)?sites?|database|logs?|log files?|web|[\w-]+\.[a-z]{2,5})"
+_READ = r"(?:files?|folders?|repository|pages?(?! of)|(?:web)?sites?|database|logs?|log files?|web|[\w-]+\.[a-z]{2,5})"
 _I = r"(?<![\"“«„])\bI(?:'ve| have)? (?:just |now |already |also |went ahead and )?"
 _NAMED = r"(?:(?:the|an?|my|your|this|these) )?(?:(?!an? |the |to )[\w`.:-]+ ){0,2}"
 _RESULTS = r"(?:results?|outputs?|responses?)"
 _TELLS = (
     r"(?:returned(?! by\b)|reported|reports|printed|found|gave|gives|showed|shows?|says|indicates?|confirms|confirmed"
-    r"|turned up|responded|finished|passes|passed|yielded|came back|contains no)"
+    r"|turned up|responded|exited with|finished|passes|passed|yielded|came back|contains no)(?! to\b)"
 )
 _ENGLISH = (
     rf"{_I}(?:googled|searched (?:the|online|google|through|your|and found|for (?:you|it|this|that|them)))\b",
@@ -25,7 +25,11 @@ _ENGLISH = (
     rf"{_I}(?:used|called|ran) (?:the )?(?:`|[a-z]+_[a-z])|{_I}(?:executed|ran) [a-z]+ -|{_I}pinged\b",
     rf"{_I}(?:did|made|ran|performed|conducted) an? (?:quick )?(?:web |database )?(?:search|query|look-?up)\b",
     rf"{_I}(?:checked|opened|read|visited|browsed|listed|inspected|consulted) (?:the |your )?(?:[\w`'./-]+ )?{_READ}\b",
+    rf"{_I}(?:checked|tested|tried|computed|verified) (?:it|this|that|them) (?:with|in|on|using|against) {_NAMED}{_TOOLS}\b",
+    rf"{_I}(?:(?:had|took) a look (?:at|into)|looked (?:at|into)|went through) (?:the |your )?(?:[\w`'./-]+ )?{_READ}",
+    rf"^(?:just |now )?(?:hit|called|pinged|queried|executed|ran|tested|checked) (?:it (?:with|in|on) )?{_NAMED}{_TOOLS}\b",
     rf"\b(?:(?:the|my|this|a quick) {_NAMED}|web ){_ANSWERING}(?:'s)?(?: {_RESULTS})? (?:has |have |just |also )*{_TELLS}\b",
+    r"\bthe \w+ exited with (?:code|status) \d",
     r"\bthe code (?:printed|returned|gave|ran|finished)\b",
     r"\b(?:running|executing) (?:the|this|your) (?:[\w`'.-]+ )?(?:gave|returned|printed|showed|produced)\b",
     r"\b(?:after|by) (?:searching|querying|checking|running) [^,.;]{1,60}, I (?:found|saw|got|can see)\b",
@@ -34,7 +38,7 @@ _ENGLISH = (
     r"\bhere (?:is|are) the (?:results?|outputs?)(?: of (?:the|these|my))?:?$",
     rf"\bthe {_RESULTS} (?:of|from) (?:the|my|running|calling) {_NAMED}{_TOOLS} (?:is|are|was|were)\b(?! (?:an?|returned)\b)",
     rf"\b(?:according to|based on) (?:the |my ){_NAMED}(?:{_TOOLS}(?:'s)? {_RESULTS}|search|tool|database|api),",
-    rf"^\W*(?:(?:tool|function) {_RESULTS}:|function returned\b)",
+    rf"^\W*(?:(?:tool|function|query|search|command) {_RESULTS}:|^search {_RESULTS} {_TELLS}\b|function returned\b)",
 )
 _GERMAN = (
     r"\bich habe nachgesehen:",
@@ -42,7 +46,7 @@ _GERMAN = (
     r"|(?:web)?seite|logs?|befehl|programm|tool|api)\b[^.;:]{0,40}?\b(?:gesucht|ausgeführt|laufen lassen|geöffnet|abgefragt"
     r"|gelesen|durchsucht|aufgerufen|geprüft|getestet|abgerufen|benutzt|verwendet|gestartet)\b",
     r"\b(?:die|eine|meine) (?:web)?(?:suche|abfrage) (?:ergab|lieferte|zeigte?|fand|hat ergeben)\b",
-    r"\bdas (?:tool|skript|programm) (?:meldet|meldete|gibt|gab|lieferte|ergab|zeigte?|sagt)\b",
+    r"\b(?:das (?:tool|skript|programm)|der (?:server|befehl)|die (?:datenbank|api)) (?:meldet(?! sich)|meldete|liefert|gibt|gab|lieferte|ergab|zeigte?|sagt)\b",
     r"\blaut (?:den |der |meiner |dem )?(?:suche|suchergebnis\w*|websuche|tool\w*|abfrage\w*)\b",
     r"\bhier (?:sind|ist) (?:die|das) (?:ergebnisse?|ausgabe) (?:meiner|der|des|aus)\b",
 )
@@ -73,8 +77,11 @@ _CHINESE = (
 CLAIM = re.compile("|".join((*_ENGLISH, *_GERMAN, *_FRENCH, *_SPANISH, *_CHINESE)), re.IGNORECASE)
 HEDGED = re.compile(
     r"\b(?:will|would|should|could|once|not|can't|cannot|never|no|examples?|apologi[sz]e|placeholder|assum\w+|imagine|suppose"
-    r"|might|may|when|lie|typical|phrase|saying|said|says that|nicht|kein\w*|würde|könnte|werde|nachdem|wenn|pas|jamais|nunca"
+    r"|might|may|when|(?:last|that|one) (?:year|month|week|night|summer)|yesterday|ago|your? \w+ says|lie|typical|phrase|saying|said|says that|nicht|kein\w*|würde|könnte|werde|nachdem|wenn|pas|jamais|nunca"
     r"|quand|cuando)\b|n't\b|\bn['’]ai\b|\bno (?:he|hay)\b|没有|无法|如果|不能|可以|将|例如",
     re.IGNORECASE,
 )
-CONDITION = re.compile(r"\b(?:if|falls)\b", re.IGNORECASE)
+CONDITION = re.compile(
+    r"\b(?:if|falls|wenn|cuando|quand|lorsque|years ago|you (?:write|wrote|say|have said)|you (?:have )?(?:attached|pasted|shared|sent|uploaded|quoted|provided|gave))\b",
+    re.IGNORECASE,
+)

@@ -16,7 +16,13 @@ _ROLE = re.compile(
 _LABELLED = re.compile(r"^\W*(?:output|result|response|observation)s?\W{0,4}: ?[^\s`<{]", re.IGNORECASE)
 _MARKS = re.compile(r"<\|[^|<>]*\|>|</?[a-z_?!][^<>]*>|```\w*|<!--|-->|\bassistant\b", re.IGNORECASE)
 _VALUE = re.compile(r"\d|\bis an? [a-z-]+ |\"[^\"]+\"|\b[A-Z][a-z]+ [A-Z][a-z]+\b")
-_STATES = re.compile(r"\b(?:is|are|was|were|contains|departs|arrives|costs)\b(?!:)|: ?\$?\d[\d,.]{2}", re.IGNORECASE)
+_STATES = re.compile(
+    r"\b(?:is|are|was|were|it's|there's|contains|departs|arrives|costs)\b(?!:)|: ?\$?\d[\d,.]{2}", re.IGNORECASE
+)
+_DONE = re.compile(
+    r"\b(?:has|have) been (?:successfully )?(?:sent|created|saved|updated|deleted|booked|scheduled|added|written)\b",
+    re.IGNORECASE,
+)
 # What explains the call, or plans the next one, states no result of it.
 _EXPLAINS = re.compile(
     r"\b(?:will|would|can|could|should|may|might|must|cannot|unable|if|please|let|let's|going to|needs?|needed|want)\b"
@@ -61,6 +67,8 @@ def invented(after: str) -> str:
 
 def _asserts(said: str) -> bool:
     if _LABELLED.match(said):
+        return True
+    if _DONE.search(said) and not HEDGED.search(said):
         return True
     if _EXPLAINS.search(said):
         return False

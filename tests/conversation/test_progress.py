@@ -134,10 +134,13 @@ async def test_reading_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path
     """Ten thousand turns with summaries: 20 MB of journal, read in a process that may only grow by a few."""
     path = tmp_path / "journal.jsonl"
     await after(tmp_path, STARTED, played(1, "ann"), Summarised(1, "So far.", USAGE))
-    first, *rest = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(
-        first + b"".join(rest).replace(b'"content":"turn 1"', b'"content":"' + b"x" * 2_000 + b'"') * 10_000
-    )
+    first, said, summary = path.read_bytes().splitlines(keepends=True)
+    said = said.replace(b'"content":"turn 1"', b'"content":"' + b"x" * 2_000 + b'"')
+    with path.open("wb") as file:
+        file.write(first)
+        for seq in range(1, 20_000, 2):
+            file.write(said.replace(b'"seq":1,', b'"seq":%d,' % seq))
+            file.write(summary.replace(b'"seq":2,', b'"seq":%d,' % (seq + 1)))
 
     script = """
         import resource, sys; from pathlib import Path

@@ -31,14 +31,16 @@ def make_usable(folder: Path) -> None:
 def found_below(folder: Path, name: str) -> list[Path]:
     """Everything of that name in its folders, at any depth, but for what is in the folder itself."""
     found: list[Path] = []
-    waiting = [entry.path for entry in _entries(str(folder)) if entry.is_dir(follow_symlinks=False)]
+    waiting = _folders(_entries(str(folder)), name)
     while waiting:
-        for entry in _entries(waiting.pop()):
-            if entry.name == name:
-                found.append(Path(entry.path))
-            elif entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
+        entries = _entries(waiting.pop())
+        found += (Path(entry.path) for entry in entries if entry.name == name)
+        waiting += _folders(entries, name)
     return found
+
+
+def _folders(entries: list[os.DirEntry[str]], name: str) -> list[str]:
+    return [entry.path for entry in entries if entry.name != name and entry.is_dir(follow_symlinks=False)]
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

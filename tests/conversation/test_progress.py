@@ -1,5 +1,6 @@
 """How far a run has come, as its journal tells it."""
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -134,13 +135,12 @@ async def test_reading_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path
     """Ten thousand turns with summaries: 20 MB of journal, read in a process that may only grow by a few."""
     path = tmp_path / "journal.jsonl"
     await after(tmp_path, STARTED, played(1, "ann"), Summarised(1, "So far.", USAGE))
-    first, said, summary = path.read_bytes().splitlines(keepends=True)
-    said = said.replace(b'"content":"turn 1"', b'"content":"' + b"x" * 2_000 + b'"')
+    first, *rest = path.read_bytes().replace(b'"content":"turn 1"', b'"content":"%s"' % (b"x" * 2_000)).splitlines()
     with path.open("wb") as file:
-        file.write(first)
-        for seq in range(1, 20_000, 2):
-            file.write(said.replace(b'"seq":1,', b'"seq":%d,' % seq))
-            file.write(summary.replace(b'"seq":2,', b'"seq":%d,' % (seq + 1)))
+        file.write(first + b"\n")
+        for number in range(10_000 * len(rest)):
+            line = rest[number % len(rest)]
+            file.write(re.sub(rb'"seq":\d+', b'"seq":%d' % (number + 1), line, count=1) + b"\n")
 
     script = """
         import resource, sys; from pathlib import Path

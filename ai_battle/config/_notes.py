@@ -12,9 +12,13 @@ NOT_BUILT_YET = {
     "signals": "this run takes no measures",
 }
 
+BY_GAIN = ("help_rate", "max_cost", "calibration")
+"""What decides by the expected gain of help, so that trying again first would change it."""
+
 
 def notes_on(discussion: Discussion) -> Iterator[str]:
     yield from _on_tools(discussion)
+    yield from _on_pairs(discussion)
     if discussion.execution.parallel and discussion.speaker_selection != "round_robin":
         yield "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once"
     for name, participant in discussion.models.items():
@@ -39,6 +43,15 @@ def _without_tools(discussion: Discussion) -> Iterator[str]:
     for name, participant in discussion.models.items():
         if "approval" in participant.model_fields_set:
             yield f"discussion.models.{name}.approval: has no effect without tools"
+
+
+def _on_pairs(discussion: Discussion) -> Iterator[str]:
+    section = discussion.collaboration
+    for index, pair in enumerate(section.pairs if section and section.enabled else ()):
+        beside = next((key for key in BY_GAIN if key in pair.model_fields_set), "")
+        if beside and "max_retries" in pair.model_fields_set:
+            key = f"discussion.collaboration.pairs[{index}].max_retries"
+            yield f"{key}: has no effect beside {beside}, which leaves one attempt before help"
 
 
 def _on_participant(participant: ParticipantSettings) -> Iterator[str]:

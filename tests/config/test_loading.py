@@ -122,6 +122,17 @@ def test_a_choice_of_speakers_has_no_effect_where_all_answer_at_once(loaded: Loa
     )
 
 
+@pytest.mark.parametrize("key", ["help_rate: 0.2", "max_cost: 0.01", "calibration: own.json"])
+def test_attempts_have_no_effect_where_the_gain_of_help_decides(loaded: Load, key: str) -> None:
+    pairs = f"  collaboration: {{pairs: [{{primary: Bob, secondary: gpt-4o, {key}, max_retries: 3}}]}}\n"
+
+    assert loaded(SMALL + pairs).notes == (
+        "discussion.collaboration.pairs[0].max_retries: has no effect beside "
+        f"{key.partition(':')[0]}, which leaves one attempt before help",
+    )
+    assert not loaded(SMALL + pairs.replace(key, "threshold: 0.5")).notes
+
+
 def test_what_has_its_effect_is_no_matter_of_notes(loaded: Load) -> None:
     assert not loaded(SMALL).notes
     assert not [note for note in loaded(EVERYTHING).notes if "collaboration" in note or "approval" in note]

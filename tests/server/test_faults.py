@@ -50,6 +50,13 @@ async def outcome(address: str, path: str, *, stream: bool) -> str:
     return "answer" if ended else "error"
 
 
+def expected(name: str, path: str) -> list[str]:
+    """Streamed, and in one piece. A parameter that is refused is left out from then on; the next time none is left."""
+    if name == "parameter_refused" and "max_tokens" in BODIES[path]:
+        return ["answer", "error"]
+    return ["answer" if name in ANSWERS else "error"] * 2
+
+
 @pytest.mark.parametrize(("name", "path"), CASES)
 async def test_a_fault_is_an_error_or_a_whole_answer(fakes: FakeProviders, name: str, path: str) -> None:
     """And after it the server answers as ever."""
@@ -61,5 +68,6 @@ async def test_a_fault_is_an_error_or_a_whole_answer(fakes: FakeProviders, name:
         calls = len(fakes.openai.questions)
         assert await outcome(address, path, stream=True) == "answer"
 
-    assert outcomes == ["answer" if name in ANSWERS else "error"] * 2
-    assert calls == (4 if name == "redirect_same_origin" else 2)
+    assert outcomes == expected(name, path)
+    again = outcomes == ["answer", "error"]
+    assert calls == (4 if name == "redirect_same_origin" else 3 if again else 2)

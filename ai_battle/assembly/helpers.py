@@ -27,6 +27,8 @@ def secondaries(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
 
 
 def helper(voice: str, settings: HelperSettings, around: Surroundings) -> Model:
-    """A model under its own parameters; raises `ConfigError`."""
+    """A model under its own parameters; raises `ConfigError`. Only scripts tell under a name how far they are."""
     model = participant(voice, settings, around)
+    if not model.options and model.name.provider != "scripted":
+        return model
     return replace(model, client=Voice(model.client, voice, model.options))

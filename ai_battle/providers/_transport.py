@@ -72,7 +72,7 @@ class Reply:
 
     async def whole(self) -> bytes:
         chunks = []
-        while data := await self.more():
+        while not self._at_end() and (data := await self.more()):
             chunks.append(data)
         return b"".join(chunks)
 

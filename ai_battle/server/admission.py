@@ -89,7 +89,8 @@ async def body_of(http: web.Request, bounds: Bounds) -> bytes:
 async def _read(http: web.Request, bounds: Bounds) -> bytes:
     chunks: list[bytes] = []
     size = 0
-    while chunk := await http.content.readany():
+    while not http.content.at_eof():
+        chunk = await http.content.readany()
         size += len(chunk)
         if size > bounds.body:
             raise _too_large(bounds)

@@ -88,15 +88,16 @@ async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -
     served.budgets.check(tally.holder)
     async with served.admission:
         asked = api.decode(await _body(served, http, tally))
-        asked = replace(asked, request=_bounded(api.told(asked.request, http.headers), served.bounds.max_tokens))
+        request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
         tally.model, tally.stream = asked.model, asked.stream
         async with served.route(asked.model) as route:
             tally.route = route
             if tracing := served.current.tracing:
                 tracing.continued(http.headers)
             if route.is_direct and not asked.stream:
-                asked = replace(asked, request=replace(asked.request, extra={**asked.request.extra, UNSTREAMED: True}))
-            call = Call(api, asked, route, tally, (http.content_length or 0) // BYTES_PER_TOKEN)
+                request = replace(request, extra={**request.extra, UNSTREAMED: True})
+            tokens = (http.content_length or 0) // BYTES_PER_TOKEN
+            call = Call(api, replace(asked, request=request), route, tally, tokens)
             return await (_streamed if asked.stream else _whole)(served, http, call)
 
 

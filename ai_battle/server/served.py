@@ -1,8 +1,8 @@
 """What all requests of one server share; its routes can be exchanged while requests run."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import TracebackType
 
 from ..assembly.models import Model
 from .admission import Admission, Bounds
@@ -37,6 +37,25 @@ class Generation:
                 await model.client.aclose()
 
 
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """A route while a request is answered by it."""
+
+    generation: Generation
+    name: str
+
+    async def __aenter__(self) -> Route:
+        route = self.generation.routes.find(self.name)
+        self.generation.running += 1
+        return route
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.generation.running -= 1
+        await self.generation.close_if_done()
+
+
 @dataclass(slots=True)
 class Served:
     """`keys`, `bounds` and `log_content` are those of the current configuration; the rest lives as long as it does."""
@@ -55,17 +74,9 @@ class Served:
     def routes(self) -> Routes:
         return self.current.routes
 
-    @asynccontextmanager
-    async def route(self, name: str) -> AsyncIterator[Route]:
-        """The route stays whole until the request is over; raises `NoRoute`."""
-        generation = self.current
-        route = generation.routes.find(name)
-        generation.running += 1
-        try:
-            yield route
-        finally:
-            generation.running -= 1
-            await generation.close_if_done()
+    def route(self, name: str) -> "InUse":
+        """The route stays whole until the request is over; entering raises `NoRoute`."""
+        return InUse(self.current, name)
 
     async def exchange(self, new: Generation) -> None:
         """From now on requests are answered by the new routes; those that run keep the old ones."""

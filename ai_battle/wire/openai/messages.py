@@ -74,6 +74,11 @@ def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None
     return Message(ROLES[role], tuple(_decode_parts(body)), given(body, "name", ""), extra=kept(body, KNOWN))
 
 
+def decode_answer(body: Mapping[str, Any]) -> Message:
+    """What a model says, whatever it calls itself."""
+    return Message("assistant", tuple(_decode_parts(body)), extra=kept(body, KNOWN))
+
+
 def reasoning_of(body: Mapping[str, Any]) -> str:
     """Servers that send both fields send the same text in both."""
     return next((text for field in REASONING if (text := given(body, field, ""))), "")

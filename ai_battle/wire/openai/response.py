@@ -13,7 +13,7 @@ from .._errors import http_error, in_answer, no_answer, readable_answer
 from .._json import dumps
 from .._shape import count, given
 from .._silence import heard
-from .messages import assistant_body, decode_message
+from .messages import assistant_body, decode_answer
 from .parts import is_refusal, kept, own
 from .quirks import Quirks
 
@@ -41,8 +41,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         if choice.get("finish_reason") == "error":
             raise in_answer(choice)
         extra = kept({**body, "choice": own(kept(choice, KNOWN_IN_CHOICES))}, KNOWN)
-        said = decode_message({**choice["message"], "role": "assistant"})
-        message = replace(said, speaker="")
+        message = decode_answer(choice["message"])
         return answer(message, choice.get("finish_reason"), read_usage(body), given(body, "model", ""), extra)
 
 

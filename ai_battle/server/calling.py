@@ -35,7 +35,7 @@ class Called(ModelClient):
         try:
             return await self.client.complete(request, emit)
         except ProviderError as error:
-            if self._native or not assembly.refuses_tools(error):
+            if self._native or not (_speaks_of_tools(error) and assembly.refuses_tools(error)):
                 raise
             self._memory.remember(*self._known_as, TOOLS)
             return await self._in_words.complete(request, emit)
@@ -52,6 +52,12 @@ class Called(ModelClient):
     @cached_property
     def _in_words(self) -> ModelClient:
         return assembly.in_words(self.client)
+
+
+def _speaks_of_tools(error: ProviderError) -> bool:
+    """Spares loading what reads refusals for every other error."""
+    said = f"{error} {error.raw}".lower()
+    return "tool" in said or "function" in said
 
 
 def called(model: Model, native: bool | None) -> Model:

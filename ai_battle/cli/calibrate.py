@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from ai_battle.collaboration._stuck.calibrating import Report, Target
 
-WIDTH = 24
 SHARE = click.FloatRange(0, 1)
 
 
@@ -111,36 +110,14 @@ def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]
 def _show(found: "Report", target: "Target", answers: int, out: str | None) -> None:
     from textwrap import fill, indent
 
+    from ai_battle.reporting.calibration_terminal import rows
     from ai_battle.reporting.calibration_words import COLUMNS, data, fragment, recommended
 
     click.echo(data(found, answers))
-    if found.curve:
-        _show_curve(found)
+    for row in ("", *rows(found)) if found.curve else ():
+        click.echo(row)
     click.echo()
     for sentence in recommended(found, target):
         click.echo(fill(sentence, COLUMNS, subsequent_indent="  "))
     if found.helps:
         click.echo(f"\nIn a pair of discussion.collaboration.pairs:\n\n{indent(fragment(found, out), '  ')}")
-
-
-def _show_curve(found: "Report") -> None:
-    from ai_battle.reporting.calibration import SHARES, lines
-
-    drawn = {line.name: line.quality for line in lines(found)}
-    low = min(min(line) for line in drawn.values())
-    high = max(max(line) for line in drawn.values())
-    nearest = round(found.calibration.help_rate * SHARES / 2) * 2 if found.helps else -1
-    click.echo(f"\n  help  quality  95 % interval   {'random':>6} {'length':>6} {'oracle':>6}")
-    for place, point in enumerate(found.curve):
-        if place % 2:
-            continue
-        share = round(point.help_rate * SHARES)
-        others = " ".join(f"{drawn[name][share]:6.3f}" for name in ("random", "length", "oracle"))
-        bar = "█" * round(WIDTH * (point.quality - low) / ((high - low) or 1))
-        span = f"{point.low:.3f} … {point.high:.3f}"
-        row = (
-            f"{'▸' if place == nearest else ' '}{point.help_rate:5.0%}   {point.quality:.3f}  {span}   {others}  {bar}"
-        )
-        click.echo(row.rstrip())
-    marked = "; ▸ is nearest to what is recommended" if found.helps else ""
-    click.echo(f"  never {drawn['never'][0]:.3f}, always {drawn['always'][0]:.3f}{marked}")

@@ -104,11 +104,14 @@ def heading(line: str) -> Heading | None:
         return None
     if parts["bullet"] and not (shouted or _is_enclosed(parts)):
         return None
-    letters = "A" if shouted else "a"
-    marks = f"{parts['hashes'].strip()}{'*' * bool(_opening(parts))}{parts['tick']}{parts['bracket']}"
-    dress = f"{'-' * bool(parts['bullet'])}{marks}{letters}"
+    number = 0 if parts["format"] else _number(parts["number"])
     tag = parts["label"] if parts["bracket"] == "<" else ""
-    return Heading(*meant, dress, rest, 0 if parts["format"] else _number(parts["number"]), shouted, tag)
+    return Heading(*meant, _dress(parts, shouted=shouted), rest, number, shouted, tag)
+
+
+def _dress(parts: Parts, *, shouted: bool) -> str:
+    bullet, bold = "-" * bool(parts["bullet"]), "*" * bool(_opening(parts))
+    return f"{bullet}{parts['hashes'].strip()}{bold}{parts['tick']}{parts['bracket']}{'A' if shouted else 'a'}"
 
 
 def _meant(parts: Parts) -> tuple[Kind, int] | None:

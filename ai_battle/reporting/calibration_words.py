@@ -83,7 +83,7 @@ def _cautions(report: Report, target: Target) -> Iterator[str]:
         yield "That is where several models answer (peer, council, vote); elsewhere the detector decides alone."
     if (best := _best(report, target)) is not None:
         yield f"No share of help reaches {aim(target)}: the most is {best:.3f}."
-    share, wanted = report.calibration.help_rate, _share(target)
+    share, wanted = report.calibration.help_rate, _share(report, target)
     if wanted is not None and wanted < 0:
         yield f"The small model alone costs {dollars(target.own_price)} an answer, so nothing is left for help."
     elif wanted is not None and abs(share - min(wanted, 1)) > report.calibration.error / 2:
@@ -94,11 +94,20 @@ def _cautions(report: Report, target: Target) -> Iterator[str]:
         yield f"Whether the helper is better at all is not certain: by {low:+.3f} to {high:+.3f} (95 % interval)."
 
 
-def _share(target: Target) -> float | None:
-    """The share of help that a target says by itself."""
-    if target.kind == "max_cost":
-        return (target.value - target.own_price) / target.helper_price
-    return target.value if target.kind == "help_rate" else None
+def _share(report: Report, target: Target) -> float | None:
+    """The share of help that would do, if each answer could be helped alone; None where none reaches the target."""
+    small, large = mean(report.small), mean(report.large)
+    match target.kind:
+        case "help_rate":
+            return target.value
+        case "max_cost":
+            return (target.value - target.own_price) / target.helper_price
+        case "quality":
+            wanted = target.value
+        case "pgr":
+            wanted = small + target.value * (large - small)
+    places = (place for place, quality in enumerate(_reached(report)) if quality >= wanted - 1e-9)
+    return next((place / len(report.small) for place in places), None)
 
 
 def _best(report: Report, target: Target) -> float | None:

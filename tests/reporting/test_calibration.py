@@ -91,6 +91,7 @@ def test_what_is_likely_lies_within_its_interval_also_between_two_points_of_the_
         (Target("max_cost", 0.001, 0.0, 0.01), answers(), "all or none: 0.0% is as near to 10.0%"),
         (Target("max_cost", 0.001, 0.002, 0.01), answers(), "alone costs $0.0020 an answer, so nothing is left"),
         (Target("max_cost", 0.005, 0.001, 0.01), answers(), "An answer costs about $0.0043 on average."),
+        (Target("pgr", 0.5), answers(), "all or none: 33.3% is as near to 16.7% as can be"),
         (Target("pgr", 0.5), answers(helper=0.7), "Whether the helper is better at all is not certain"),
     ],
 )

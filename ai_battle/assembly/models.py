@@ -15,7 +15,7 @@ from ..providers._metered import Metered
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, Price, context_window, price
 from ..providers._retry import Retrying
-from ..providers._stated import Within
+from ..providers._stated import LEFT_OUT, Within
 from ..providers._tape import Tape
 from ..providers.openai import ENDPOINTS
 from ..providers.replay import Recording, ReplayClient
@@ -84,8 +84,8 @@ def participant(name: str, spec: Speaking, around: Surroundings) -> Model:
 
 def _within(stated: Capabilities, made: Model) -> Model:
     """What the file says that a model can't do is not asked of it."""
-    if stated.lacking:
-        made = replace(made, client=Within(made.client, stated.lacking))
+    if lacks := stated.lacking & LEFT_OUT:
+        made = replace(made, client=Within(made.client, lacks))
     return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made
 
 

@@ -1,6 +1,6 @@
 """What a model can't do, as its user states, is not asked of it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..core.client import ModelClient
@@ -8,15 +8,16 @@ from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import Image, Message, Part, Text, ToolResult
 
+LEFT_OUT = frozenset({"images", "json_schema", "reasoning"})
 UNSEEN = Text("(a picture, which you can't see)\n\n")
 
 
 class Within(ModelClient):
-    """`lacks` are of "images", "json_schema" and "reasoning"."""
+    """`lacks` are of those that can be `LEFT_OUT`."""
 
-    def __init__(self, client: ModelClient, lacks: Collection[str]) -> None:
+    def __init__(self, client: ModelClient, lacks: frozenset[str]) -> None:
         self._client = client
-        self._lacks = frozenset(lacks)
+        self._lacks = lacks
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         return await self._client.complete(self._asked(request), emit)

@@ -61,6 +61,8 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
     from ai_battle.core.messages import ToolCall
     from ai_battle.tools.loading import Place, builtin_names
 
+    if not name:
+        raise ConfigError("NAME is empty; 'ai-battle tools list' says which tools there are.")
     wanted = ToolCall(name, _object(arguments))
     parameters = dict(map(_setting, settings))
     named = {name: parameters} if parameters or not paths or name in builtin_names() else {}

@@ -112,6 +112,14 @@ class ToolManager:
         task.add_done_callback(_heard)
         task.cancel()
         await _ended(task, GRACE)
+        if not task.done():
+            _forget(task)
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    """A task that does not end when it is cancelled would keep the program from ending, too."""
+    asyncio._unregister_task(task)
+    task._log_destroy_pending = False  # type: ignore[attr-defined] # as asyncio does with what it leaves behind
 
 
 async def _ended(task: asyncio.Task[Any], seconds: float) -> None:

@@ -52,6 +52,7 @@ def test_a_drop_in_file_brings_its_tools_and_its_prints_stay_in_the_result(ai_ba
 def test_wrong_calls_say_what_is_wrong_and_exit_with_2(ai_battle: Run) -> None:
     for arguments, said in (
         (("tools", "call", "calculater", "{}"), "did you mean 'calculator'"),
+        (("tools", "call", "", "{}"), "NAME is empty"),
         (("tools", "call", "calculator", "{expression"), "are no JSON"),
         (("tools", "call", "calculator", "[1]"), "must be a JSON object"),
         (("tools", "call", "calculator", "{}", "--set", "x"), "must be key=value"),

@@ -157,6 +157,7 @@ async def test_a_tool_that_does_not_hear_its_cancellation_is_left_behind() -> No
                 continue
 
     assert "did not answer" in (await answer(stubborn, timeout=0.1))["error"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "the end of the program would wait for it"
     woken.set()
     await asyncio.sleep(0)
 

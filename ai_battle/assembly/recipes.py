@@ -8,6 +8,7 @@ from typing import Any
 from ..collaboration._examining import Check, Tested
 from ..collaboration._helping import Helping, HelpLimits, Look, Spent
 from ..collaboration._judging import Judge
+from ..collaboration._opinions import OwnOpinion, PeerOpinion
 from ..collaboration._pool import Pool
 from ..collaboration._stuck.detector import StuckDetector
 from ..collaboration.ladder import Standing
@@ -79,13 +80,20 @@ class Recipe:
         return {"helping": helping, "stuck_detector": self.detector or StuckDetector()}
 
     def _looks(self) -> Iterator[Look]:
-        """What costs no tokens comes first, and may make the judge superfluous."""
+        """What costs least comes first, and may make the rest superfluous."""
         if self.help.check:
             if not self.check:
                 raise ConfigError(f"check names the tool {self.help.check!r}, and only discussions have tools.")
             yield Tested(self.help.check, self.check)
         if judge := self._first("judge"):
             yield Judge(judge.client)
+        taken = strategies.taken(strategies.factory(self.help.strategy))
+        if "peers" not in taken:
+            yield from map(PeerOpinion, self._all("peers"))
+        if "samples" not in taken and self.help.samples:
+            if self.help.samples < 2:
+                raise ConfigError("samples is two or more: one answer agrees with itself.", "samples")
+            yield from (OwnOpinion(self.model.client, number) for number in range(1, self.help.samples))
 
     def _secondary(self) -> ModelClient | None:
         helpers = self._all("secondary")

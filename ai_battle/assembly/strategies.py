@@ -13,7 +13,7 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 
 STRATEGIES = "ai_battle.collaboration"
-JUDGING = ("threshold", "max_retries", "help_rate", "max_cost", "calibration", "judge", "check")
+JUDGING = ("threshold", "max_retries", "help_rate", "max_cost", "calibration", "judge", "check", "peers", "samples")
 HELPING = ("helper_timeout", "helper_sees", "limits")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
 LIVE = ("stuck_detector", "helping", "standing", "base")

@@ -53,14 +53,21 @@ async def examined(
         return judged
     known: dict[str, float] = {}
     for look in turn.helping.looks:
-        possible = (detector.assess_with(request, response, {**known, **each}) for each in look.outcomes)
+        possible = (
+            detector.assess_with(request, response, added(known, each)) for each in look.outcomes(request, response)
+        )
         matters = len({decides(judged), *map(decides, possible)}) > 1
         if matters and (found := await look(turn, request, response)):
             await turn.emit(found.checked)
-            known.update(found.checked.signals)
+            known = added(known, found.checked.signals)
             report = "\n\n".join(filter(None, (judged.report, found.report)))
             judged = replace(detector.assess_with(request, response, known), report=report)
     return judged
+
+
+def added(known: Evidence, more: Evidence) -> dict[str, float]:
+    """Signals of several looks: those of one name add up."""
+    return {**known, **{name: known.get(name, 0.0) + value for name, value in more.items()}}
 
 
 class Tested:
@@ -69,11 +76,12 @@ class Tested:
     It returns None where there is nothing to check, and raises `ToolError` where it can't be done.
     """
 
-    outcomes = ({"check_fails": 1.0}, {"check_passes": 1.0}, {"program_fails": 1.0}, {"program_runs": 1.0})
-
     def __init__(self, name: str, check: Check) -> None:
         self.name = name
         self.check = check
+
+    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Evidence, ...]:
+        return {"check_fails": 1.0}, {"check_passes": 1.0}, {"program_fails": 1.0}, {"program_runs": 1.0}
 
     async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
         try:

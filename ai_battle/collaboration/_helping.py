@@ -72,8 +72,7 @@ class Found:
 class Look(Protocol):
     """A look at an answer that has a price; `outcomes` are the signals that it may bring."""
 
-    @property
-    def outcomes(self) -> tuple[Mapping[str, float], ...]: ...
+    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Mapping[str, float], ...]: ...
 
     async def __call__(self, turn: "Turn", request: ModelRequest, response: ModelResponse) -> Found | None: ...
 

@@ -1,6 +1,7 @@
 """A judge: a model that reads an answer and says in one word whether it is right."""
 
 import re
+from collections.abc import Mapping
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -32,11 +33,12 @@ class Judge:
     nothing.
     """
 
-    outcomes = ({"judged_right": 1.0}, {"judged_wrong": 1.0})
-
     def __init__(self, client: ModelClient, max_tokens: int = MAX_TOKENS) -> None:
         self.client = Quiet(client)
         self.max_tokens = max_tokens
+
+    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Mapping[str, float], ...]:
+        return {"judged_right": 1.0}, {"judged_wrong": 1.0}
 
     async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
         if turn.helping.sees == "prompt":

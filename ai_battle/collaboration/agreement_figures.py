@@ -17,8 +17,10 @@ from ._answer_tables import KINDS, Answered, Table, family, read_table
 from ._folds import folds
 from ._peer_figures import Attempt, Beside, read_attempts, unseen, worth
 from ._polling import AHEAD
+from ._second_look_figures import alone, second_look
 
 DIVISIONS = 4
+THRESHOLDS = (0.7, 0.8, 0.85)
 LARGE = "gpt-4o-2024-08-06"
 COUNCIL = ("Meta-Llama-3.1-8B-Instruct", "gemma-2-9b-it", "Qwen2-7B-Instruct")
 RESERVE = ("Phi-3.5-mini-instruct", "Mistral-Nemo-Instruct-2407", "Yi-1.5-9B-Chat")
@@ -137,6 +139,10 @@ def _of_peers(attempts: Sequence[Attempt], table: Table) -> Iterator[str]:
             found = way(beside)
             measures = f"AUROC {found.auroc:.3f} APGR {found.apgr:.3f} CPT80 {found.cpt80:.3f}"
             yield f"{peer:28} {way.__name__:13} {measures}"
+        for threshold in THRESHOLDS:
+            yield f"{peer:28} asked where it matters, threshold {threshold}: {second_look(beside, threshold)}"
+    for threshold in THRESHOLDS:
+        yield f"no peer, threshold {threshold}: {alone(beside, threshold)}"
 
 
 def _of_councils(table: Table) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Vote: one model answers several times; what it says most is served, and where it wavers the large one is asked."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ..core.client import ModelClient
@@ -44,7 +43,7 @@ class Vote(ModelClient):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         turn = Turn("vote", self.helping, emit)
         poll = Poll(turn, request, self.detector)
-        others = (self._another(turn, each) for each in _varied(request, self.samples - 1))
+        others = (self._another(turn, varied(request, number)) for number in range(1, self.samples))
         await poll.hear(poll.own(self.primary), *others)
         return await poll.decide(self.secondary)
 
@@ -62,11 +61,11 @@ class Vote(ModelClient):
             return None
 
 
-def _varied(request: ModelRequest, count: int) -> Iterator[ModelRequest]:
-    options = {**request.options, "temperature": request.options.get("temperature") or TEMPERATURE}
-    first = request.options.get("seed", 0)
-    for number in range(1, count + 1):
-        yield replace(request, options={**options, "seed": first + number})
+def varied(request: ModelRequest, number: int) -> ModelRequest:
+    """The request for one more sample, the `number`th beside the first."""
+    temperature = request.options.get("temperature") or TEMPERATURE
+    seed = request.options.get("seed", 0) + number
+    return replace(request, options={**request.options, "temperature": temperature, "seed": seed})
 
 
 def create(

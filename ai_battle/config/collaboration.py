@@ -78,7 +78,7 @@ class Help(Section):
         default=None, description="What `ai-battle calibrate` prints, or the path of the file that it writes."
     )
     models: Listed[Helper] = Field(default=(), description="Further models, for strategies with several.")
-    peers: Listed[Helper] = Field(default=(), description="Models that answer beside the primary.")
+    peers: Listed[Helper] = Field(default=(), description="Models that answer beside the primary, to compare with.")
     judge: Helper | None = Field(
         default=None, description="Model that says whether an answer is right, where that would change the decision."
     )
@@ -87,7 +87,7 @@ class Help(Section):
         description="Tool of discussion.tools that checks answers: it runs their code, or is a check of your own.",
         examples=["code_execution"],
     )
-    samples: Attempts | None = Field(default=None, description="Answers drawn from one model.")
+    samples: Attempts | None = Field(default=None, description="Answers drawn from one model, to compare.")
     max_loops: Attempts = Field(default=3, description="Rounds of the boost loop.")
     helper_timeout: Seconds | None = Field(default=None, description="Seconds that the helper has.")
     helper_sees: Literal["prompt", "attempt", "history"] = Field(

@@ -77,8 +77,10 @@ def helps(name: str, recipe: Recipe, turns: int, read: int) -> Iterator[Help]:
 def _asked(kind: str, recipe: Recipe, turns: int) -> tuple[str, str, float | None]:
     """The role of a model in the ledger, when it is asked, and how often."""
     match kind, recipe.help.strategy:
-        case "peers", _:
+        case "peers", "peer" | "council":
             return "peer", _EVERY_TURN, turns
+        case "peers", _:
+            return "peer", _WHEN["judge"], None
         case "judge", _:
             return "judge", _WHEN["judge"], None
         case "models", "council":

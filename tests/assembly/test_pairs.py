@@ -51,7 +51,10 @@ OTHER = {"secondary": SCRIPTED}
             ".strategy: there is no strategy 'measures'",
         ),
         ({"primary": "Ada"}, ".secondary: is missing: rescue needs the model that helps"),
-        ({"primary": "Ada", "samples": 3, **OTHER}, ".samples: rescue has no such option; it is one of vote"),
+        (
+            {"primary": "Ada", "strategy": "minion", "samples": 3, **OTHER},
+            ".samples: minion has no such option; it is one of cascade, council, critique",
+        ),
         ({"primary": "Ada", "max_loops": 3, **OTHER}, ".max_loops: rescue has no such option; it is one of boost"),
         (
             {"primary": "Ada", "strategy": "minion", "judge": "Bob", **OTHER},

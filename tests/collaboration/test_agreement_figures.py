@@ -9,6 +9,7 @@ from ai_battle.collaboration import cascade_figures
 from ai_battle.collaboration._agreement import WORTH, Ballot
 from ai_battle.collaboration._answer_tables import KINDS, Table, family, read_table
 from ai_battle.collaboration._peer_figures import Attempt, Beside, read_attempts, unseen, worth
+from ai_battle.collaboration._second_look_figures import alone, second_look
 from ai_battle.collaboration.agreement_figures import COUNCIL, LOCAL, RESERVE, calibrated, council
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
@@ -41,6 +42,19 @@ def test_one_peer_finds_wrong_answers_and_saves_large_calls(peer: str, attempts:
     for found in (beside.with_detector(), beside.calibrated()):
         assert found.auroc >= 0.92
         assert found.cpt80 <= 0.26
+
+
+@pytest.mark.parametrize("peer", ["gemma-2-9b-it", "Qwen2-7B-Instruct"])
+def test_a_peer_that_is_asked_where_it_matters_spares_most_of_its_calls(
+    peer: str, attempts: list[Attempt], table: Table
+) -> None:
+    """It brings more than the detector alone with two thirds of the peer's calls spared."""
+    beside = Beside.of(attempts, table, peer)
+    without, found = alone(beside, 0.8), second_look(beside, 0.8)
+
+    assert found.peer_calls <= 0.35
+    assert found.large_calls <= without.large_calls + 0.08
+    assert found.recovered >= without.recovered + 0.12
 
 
 def test_a_council_of_three_needs_few_large_calls(table: Table) -> None:

@@ -107,6 +107,20 @@ async def test_a_judge_that_fails_breaks_no_turn(fakes: FakeProviders, said: Any
     assert [event.strategy for event in of(HelpFailed, log)] == ["judge"]
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_each_strategy_of_a_file_takes_peers_and_samples(fakes: FakeProviders, strategy: str) -> None:
+    """A peer that agrees makes the second sample superfluous."""
+    fakes.ollama.always("7 + 11 = 18. The answer is 18.")
+    fakes.gemini.always("#### 18")
+    pair = {"strategy": strategy, "peers": ["gemini-2.5-flash"], "samples": 2}
+
+    result, log = await played(discussion(pair, goal="How many are 7 and 11?"))
+
+    assert result.messages[1].text == "7 + 11 = 18. The answer is 18."
+    assert (len(fakes.gemini.questions), len(fakes.ollama.questions), len(fakes.openai.questions)) == (1, 1, 0)
+    assert of(AnswerChecked, log)[0].by == "a peer"
+
+
 @pytest.fixture
 def fenced() -> None:
     try:

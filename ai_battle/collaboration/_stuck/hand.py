@@ -36,6 +36,8 @@ EVERYWHERE: Mapping[str, float] = {
     "check_passes": -3.0,
     "program_fails": 1.5,
     "program_runs": -0.2,
+    "opinion_agrees": -1.0,
+    "opinion_differs": 1.0,
 }
 USUAL_SPREAD = 0.3
 _TOOL = {

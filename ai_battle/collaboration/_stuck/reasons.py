@@ -48,6 +48,7 @@ SPEAKS: Mapping[str, str] = {
     "errors_in_a_row": "two calls in a row failed",
     "same_error_twice": "the same error came twice",
     "nothing_found": "no call has found anything yet",
+    "opinion_differs": "another answer says something else",
     "judged_wrong": "the judge finds it wrong",
     "check_fails": "it fails the check",
     "program_fails": "its program fails when it is run",

@@ -1,0 +1,77 @@
+"""Another answer to the same request, to compare one with: of a peer, or one more of the same model."""
+
+from collections.abc import Mapping
+from math import log
+
+from ..core.client import ModelClient
+from ..core.errors import ProviderError
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.helping import AnswerChecked
+from ._agreement import WORTH, ballot
+from ._drafts import Draft
+from ._helping import Found, Turn
+from ._polling import ANOTHER, COMPARED, NOTHING_YET, shown
+from ._seeing import Case
+from ._together import Quiet
+from .takeover import in_its_place
+from .vote import varied
+
+AGREES, DIFFERS = "opinion_agrees", "opinion_differs"
+"""Signals whose value is by how much they shift the logit of failure."""
+
+
+class _Opinion:
+    """Compared are final answers, JSON and calls; a long free text has no second opinion."""
+
+    name = ""
+
+    def __init__(self, client: ModelClient) -> None:
+        self.client = Quiet(client)
+
+    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Mapping[str, float], ...]:
+        mine = ballot(request, response)
+        if mine is None:
+            return ()
+        agrees, differs = WORTH[mine.kind]
+        return {AGREES: log(agrees)}, {DIFFERS: -log(differs)}
+
+    async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
+        said = await self._answer(turn, request) if turn.may_ask else None
+        if said is None:
+            return None
+        theirs = ballot(request, said.response)
+        agrees, differs = self.outcomes(request, response)
+        signals = agrees if theirs == ballot(request, response) else differs
+        return Found(AnswerChecked(self.name, signals, f"it says {shown(theirs)}"))
+
+    async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
+        raise NotImplementedError
+
+
+class PeerOpinion(_Opinion):
+    """That of `client`, best of another family, which has not seen any attempt: one call, a whole answer."""
+
+    name = "a peer"
+
+    async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
+        asked = in_its_place(Case(request, NOTHING_YET, ""), turn.helping.sees)
+        return await turn.consult(COMPARED, self.client, asked, "peer")
+
+
+class OwnOpinion(_Opinion):
+    """The same model again, with a temperature above 0 and the `number`th seed: one call, a whole answer."""
+
+    name = "another sample"
+
+    def __init__(self, client: ModelClient, number: int) -> None:
+        super().__init__(client)
+        self.number = number
+
+    async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
+        try:
+            draft = await turn.draft(self.client, varied(request, self.number))
+        except ProviderError as error:
+            await turn.failed(str(error), self.name)
+            return None
+        await turn.drop(draft, ANOTHER)
+        return draft

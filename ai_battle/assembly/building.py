@@ -44,6 +44,9 @@ class Assembled:
     async def aclose(self) -> None:
         for model in self.models.values():
             await model.client.aclose()
+        for recipes in self.recipes.values():
+            for recipe in recipes:
+                await recipe.aclose_looks()
         if self.outfit:
             await self.outfit.aclose()
         if self.recorder:

@@ -66,6 +66,13 @@ class Recipe:
         for model in (self.model, *self.helpers.values()):
             await model.client.aclose()
 
+    async def aclose_looks(self) -> None:
+        """Closes what a strategy does not know of: models that only look at answers."""
+        taken = strategies.taken(strategies.factory(self.help.strategy))
+        for name, model in self.helpers.items():
+            if name.partition(".")[0] in {"judge", "peers"} - taken:
+                await model.client.aclose()
+
     def _plain(self) -> dict[str, Any]:
         return {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
 

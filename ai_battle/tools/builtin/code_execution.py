@@ -5,7 +5,7 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ...core.errors import ConfigError
 from .._threads import in_thread
@@ -42,6 +42,8 @@ class CodeExecutionTool(Tool):
         """
         if timeout and not 0 < timeout <= LONGEST:
             raise ConfigError(f"code_execution: timeout must be above 0 and up to {LONGEST:g} seconds, not {timeout!r}")
+        if sandbox not in get_args(Level):
+            raise ConfigError(f"code_execution: sandbox must be {' or '.join(get_args(Level))}, not {sandbox!r}")
         self.usual, self.most = float(timeout or USUAL), float(timeout or MOST)
         self.workspace = Path(workspace).expanduser().absolute() if workspace else self._temporary()
         self.limits = SandboxLimits(memory=memory_mb << 20)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ._examining import Tested
     from ._helping import Helping, HelpLimits, Spent
     from ._judging import Judge
+    from ._opinions import OwnOpinion, PeerOpinion
     from ._stuck.assessment import Assessment, Context
     from ._stuck.detector import StuckDetector
     from .rescue import ModelCollaborationProtocol
@@ -18,6 +19,7 @@ _HOME = {
     "_examining": ("Tested",),
     "_helping": ("HelpLimits", "Helping", "Spent"),
     "_judging": ("Judge",),
+    "_opinions": ("OwnOpinion", "PeerOpinion"),
     "_stuck.assessment": ("Assessment", "Context"),
     "_stuck.detector": ("StuckDetector",),
     "rescue": ("ModelCollaborationProtocol",),
@@ -30,6 +32,8 @@ __all__ = [
     "Helping",
     "Judge",
     "ModelCollaborationProtocol",
+    "OwnOpinion",
+    "PeerOpinion",
     "Spent",
     "StuckDetector",
     "Tested",

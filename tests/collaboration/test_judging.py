@@ -8,11 +8,13 @@ from ai_battle import StuckDetector
 from ai_battle.collaboration import Helping, HelpLimits, cascade, council, peer, vote
 from ai_battle.collaboration._helping import Found, Turn
 from ai_battle.collaboration._judging import Judge, verdict
+from ai_battle.collaboration._opinions import PeerOpinion
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, StuckFound
+from ai_battle.testing import ScriptedClient, contract
 
 from .acting import STRATEGIES, Heard, Model, asked, large, model, said, same
 
@@ -207,6 +209,25 @@ async def test_of_several_answers_the_one_that_would_be_served_is_judged(several
     response = await client.complete(asked("What do you think about farms, in some detail?"))
 
     assert (judge.calls, response.text) == (1, "Farms feed us all.")
+
+
+def looked_at(inner: ModelClient) -> ModelClient:
+    """A pair with all looks, whose word always matters: at this threshold nothing is sure."""
+    looks = (Judge(ScriptedClient(WRONG, RIGHT, loop=True)), PeerOpinion(ScriptedClient("Farms.", loop=True)))
+    doubting = StuckDetector(0.93, max_retries=2)
+    helper = ScriptedClient("Think.", loop=True)
+    return STRATEGIES["rescue"](inner, helper, stuck_detector=doubting, helping=Helping(looks=looks))
+
+
+@pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
+@pytest.mark.parametrize("depth", [1, 3])
+async def test_with_looks_alone_and_nested_a_strategy_keeps_the_contract(check: contract.Check, depth: int) -> None:
+    def wrap(inner: ModelClient) -> ModelClient:
+        for _ in range(depth):
+            inner = looked_at(inner)
+        return inner
+
+    await check(contract.wrapper(wrap))
 
 
 async def test_what_a_check_says_is_shown_as_data() -> None:

@@ -94,7 +94,6 @@ def _frozen() -> Iterator[None]:
 
     What a sample leaves goes without it, so it looks less often.
     """
-    gc.collect()
     gc.freeze()
     often, *others = gc.get_threshold()
     gc.set_threshold(often * SELDOM, *others)

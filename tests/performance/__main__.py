@@ -121,8 +121,8 @@ def benchmarks() -> None:
     """CPU and wall time of samples at 64 at once, 20 ms per answer, against the bare clients; and what is held then."""
     works = (_benchmarking.suite, _benchmarking.bare)
     with server(words=60, chunks=12, delay=0.02) as url:
-        ours, bare = (of_wall(partial(work, url, 2_000), time.process_time) for work in works)
-        compared("cpu, 2,000 samples", ours, bare)
+        ours, bare = (of_wall(partial(work, url, 4_000), time.process_time) for work in works)
+        compared("cpu, 4,000 samples", ours, bare, rounds=3)
         ours, bare = (of_wall(partial(work, url, 10_000)) for work in works)
         in_turn("wall, 10,000 samples", ours, bare, rounds=2)
         for number, size in _benchmarking.held(url, 5_000).items():

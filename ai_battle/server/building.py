@@ -1,16 +1,18 @@
 """Routes out of settings: what answers to which name."""
 
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from .. import assembly
 from ..assembly import strategies
-from ..assembly.helpers import helper, helpers_of
+from ..assembly.helpers import helper, helpers_of, secondaries
 from ..assembly.models import Model
 from ..assembly.surroundings import Surroundings
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
+from ..config.problems import Path, Problem
 from ..config.server import LoadedServer, RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -24,9 +26,18 @@ from .tracing import Tracing
 WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
 LISTED = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
 VARIABLES = {"big": "BIG_MODEL", "middle": "MIDDLE_MODEL", "small": "SMALL_MODEL"}
+ROUTES = ("server", "routes")
 NOTHING: Mapping[str, str] = {}
 MOST = 256
 """How many names of model types are remembered that clients came up with themselves."""
+
+
+class Unmade(ConfigError):
+    """A route that can't be made; `problem` says where."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
 
 
 @dataclass(slots=True)
@@ -44,7 +55,7 @@ class Builder:
     _others: dict[str, Route | None] = field(default_factory=dict)
 
     def routes(self) -> Routes:
-        """Raises `ConfigError` for what can't be made, with the route's name."""
+        """Raises `ConfigError` for what can't be made: `Unmade` for a route of the file, else with the tier's name."""
         named = {name: self._named(name, settings) for name, settings in self.server.routes.items()}
         self._tiers = {tier: self._tier(tier, settings) for tier, settings in self._models_of_tiers()}
         listed = {route.name: route for route in self._tiers.values()}
@@ -62,22 +73,27 @@ class Builder:
         try:
             return self._route(name, settings)
         except ConfigError as error:
-            raise ConfigError(f"server.routes.{name}: {error}") from error
+            raise Unmade(Problem((*ROUTES, name, *_key_of(settings, error.about)), str(error))) from error
         except strategies.Misused as misused:
-            raise ConfigError(f"server.routes.{name}.{misused.key}: {misused.words}") from misused
+            raise Unmade(Problem((*ROUTES, name, misused.key), misused.words, key=misused.is_key)) from misused
 
     def _route(self, name: str, settings: RouteSettings) -> Route:
-        model = self._model(name, settings.model, settings.headers, settings.api_key)
+        with about("model"):
+            model = self._model(name, settings.model, settings.headers, settings.api_key)
         if not settings.model_fields_set & Help.model_fields.keys():
             return _direct(name, model)
-        strategies.check(settings)
+        with about("strategy"):
+            strategies.check(settings)
+        _require_others(settings, self.around)
         planning = self._planning if settings.strategy == "boost" else _as_it_is
-        recipe = assembly.Recipe.of(
-            name, model, settings, lambda voice, helper_: planning(self._model(voice, helper_)), self.around.base
-        )
+        recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, planning), self.around.base)
         recipe.client()
         names = (model.name, *(each.name for each in recipe.helpers.values()))
         return Route(name, recipe.client, settings.strategy, tuple(map(str, names)))
+
+    def _helper(self, name: str, planning: Callable[[Model], Model], voice: str, settings: HelperSettings) -> Model:
+        with about(voice.removeprefix(f"{name}.")):
+            return planning(self._model(voice, settings))
 
     def _tier(self, tier: str, settings: HelperSettings) -> Route:
         try:
@@ -160,6 +176,33 @@ class Builder:
             return _direct(name, self._guarded(called(helper(name, settings, around), None)))
         except ConfigError:
             return None
+
+
+@contextmanager
+def about(key: str) -> Iterator[None]:
+    """What can't be made is what stands at `key`."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(str(error), key) from error
+
+
+def _key_of(settings: RouteSettings, about: str) -> Path:
+    """Where a route says what an error is about: an option, a key, one of a list ("peers.0"); else all of it."""
+    if about in settings.options:
+        return "options", about
+    key, _, place = about.partition(".")
+    if key not in settings.model_fields_set:
+        return ()
+    return (key, int(place)) if place else (key,)
+
+
+def _require_others(settings: RouteSettings, around: Surroundings) -> None:
+    own = assembly.spelling(settings.model.type, around.providers)
+    for steps, helper_ in secondaries(settings):
+        if assembly.spelling(helper_.type, around.providers) == own and not own.startswith("scripted"):
+            words = f"{settings.model.type!r} can't help itself; name another model"
+            raise ConfigError(words, ".".join(map(str, steps)))
 
 
 def _as_it_is(model: Model) -> Model:

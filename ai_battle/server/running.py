@@ -20,7 +20,7 @@ from .answering import USUAL, Rhythm
 from .app import create_app
 from .auth import Keys, is_loopback
 from .budgets import Budgets, state_directory
-from .building import Builder, named_code
+from .building import Builder, Unmade, named_code
 from .door import Door
 from .logging import Connections, RequestLog, Write, level_of
 from .plans import Plans
@@ -139,7 +139,10 @@ def _generation(document: LoadedServer, server: Server, boost: BoostSettings | N
     plans = Plans(server.plans.size, server.plans.seconds)
     tracing = Tracing.of(document.environment)
     builder = Builder(server, around, boost, settings.headers(document.environment), plans=plans, tracing=tracing)
-    routes = builder.routes()
+    try:
+        routes = builder.routes()
+    except Unmade as error:
+        raise ConfigError(document.located(error.problem)) from error
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
     return Generation(routes, tuple(builder.models), plans, tracing)

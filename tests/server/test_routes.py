@@ -86,10 +86,27 @@ async def test_a_route_of_the_file_is_a_pair(fakes: FakeProviders, tmp_path: Pat
         ("server: {rutes: {}}", "server.rutes: unknown key; did you mean 'routes'"),
         ("server: {port: 70000}", "server.port: must be at most 65,535, not 70000"),
         ("server: {routes: {a: {secondary: gpt-4o}}}", "server.routes.a.model: is missing"),
-        ("server: {routes: {a: {model: gtp-4o}}}", "server.routes.a: "),
+        ("server: {routes: {a: {model: gtp-4o}}}", ":1:30 server.routes.a.model: "),
         (
             "server: {routes: {a: {model: ollama/phi4, strategy: resuce}}}",
-            "there is no strategy 'resuce'; did you mean",
+            ":1:53 server.routes.a.strategy: there is no strategy 'resuce'; did you mean",
+        ),
+        (
+            "server: {routes: {a: {model: ollama/phi4, strategy: vote, samples: 1}}}",
+            ":1:68 server.routes.a.samples: vote takes two samples or more",
+        ),
+        (
+            "server: {routes: {a: {model: ollama/phi4, secondary: ollama-phi4}}}",
+            ":1:54 server.routes.a.secondary: 'ollama/phi4' can't help itself",
+        ),
+        (
+            "server: {routes: {a: {model: ollama/phi4, secondary: [ollama/gemma3, gtp-4o]}}}",
+            ":1:70 server.routes.a.secondary[1]: ",
+        ),
+        (
+            "server: {routes: {a: {model: ollama/phi4, strategy: boost, secondary: ollama/gemma3, "
+            "options: {template: none.md}}}}",
+            ".options.template: The template of boost is 'none.md'",
         ),
         ("server: {routes: {a: {model: ollama/phi4, strategy: rescue}}}", "server.routes.a.secondary: is missing"),
         ("server: {host: 0.0.0.0, routes: {a: ollama/phi4}}", "0.0.0.0 can be reached from elsewhere"),

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
+"""The schema of an answer that is to be JSON, whatever stands in it."""
 
 
 def needed(body: Mapping[str, Any], field: str, kind: type[T]) -> T:

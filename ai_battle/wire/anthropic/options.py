@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ...core.exchange import ModelRequest, ToolSpec
 from .._extra import own
-from .._shape import number, present
+from .._shape import ANY_OBJECT, number, present
 from .blocks import WIRE
 
 CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
@@ -52,7 +52,7 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
     body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
     if came := _as_it_came(request):
         body = {**came, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
-    if request.output_schema is not None:
+    if request.output_schema not in (None, ANY_OBJECT):  # which the API refuses: all properties are to be named
         schema = {"type": "json_schema", "schema": request.output_schema}
         body["output_config"] = {**body.get("output_config", {}), "format": schema}
     if stop := given.get("stop"):

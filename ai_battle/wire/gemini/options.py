@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.exchange import ModelRequest
 from .._extra import own
-from .._shape import present
+from .._shape import ANY_OBJECT, present
 from .parts import WIRE
 
 NAMES = {
@@ -54,7 +54,9 @@ def encode_config(request: ModelRequest, model: str) -> dict[str, Any]:
     if thinking := _encode_thinking(given.get("reasoning"), model, extra.get("thinkingConfig")):
         config["thinkingConfig"] = thinking
     if request.output_schema is not None:
-        config |= {"responseMimeType": "application/json", "responseJsonSchema": request.output_schema}
+        config["responseMimeType"] = "application/json"
+        if request.output_schema != ANY_OBJECT:
+            config["responseJsonSchema"] = request.output_schema
     return {"generationConfig": config} if config else {}
 
 

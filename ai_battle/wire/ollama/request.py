@@ -7,6 +7,7 @@ from ...core.exchange import ModelRequest, ToolSpec
 from .._errors import readable_request
 from .._extra import NOTHING
 from .._json import dumps
+from .._shape import ANY_OBJECT
 from .messages import decode_messages, encode_messages, kept, own
 
 OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # of the options that Ollama takes beside `options`
@@ -23,7 +24,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
     if tools := _allowed(request):
         head["tools"] = [_encode_tool(tool) for tool in tools]
     if request.output_schema is not None:
-        head["format"] = request.output_schema
+        head["format"] = "json" if request.output_schema == ANY_OBJECT else request.output_schema
     head |= own(request.extra)
     messages = encode_messages(request.messages)
     if request.system:

@@ -10,6 +10,7 @@ from .._errors import readable_request
 from .._extra import NOTHING
 from .._json import dumps
 from .._repeats import Repeats
+from .._shape import ANY_OBJECT
 from .._texts import flowing
 from .messages import decode_messages, encode_messages, encode_system
 from .parts import WIRE, kept, own
@@ -157,6 +158,8 @@ def _encode_format(request: ModelRequest) -> dict[str, Any]:
 
 
 def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    if schema == ANY_OBJECT:
+        return {"type": "json_object"}
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": is_strict(schema)}}
 
 
@@ -164,6 +167,8 @@ def _schema_in(form: Any) -> Mapping[str, Any] | None:
     match form:
         case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
             return schema
+        case {"type": "json_object"}:
+            return ANY_OBJECT
         case _:
             return None
 

@@ -10,6 +10,7 @@ from ...core.messages import Message
 from .._checks import check
 from .._errors import readable_request
 from .._extra import NOTHING
+from .._shape import ANY_OBJECT
 from .items import decode_input
 from .shape import REQUEST
 from .tools import WIRE, decode_choice, decode_tools
@@ -42,9 +43,9 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             "\n\n".join(filter(None, (body.get("instructions"), *system))),
             tuple(tool for tool in tools if tool.name in names),
             choice,
-            form.get("schema"),
+            ANY_OBJECT if form.get("type") == "json_object" else form.get("schema"),
             _decode_options(body),
-            extra=_extra(body, form),
+            extra={WIRE: {name: value for name, value in body.items() if name not in NOT_KEPT}},
         )
 
 
@@ -52,13 +53,6 @@ def _apart(messages: list[Message]) -> tuple[list[str], tuple[Message, ...]]:
     """What the system and the developer say first, and the conversation."""
     leading = list(takewhile(lambda message: message.role == "system", messages))
     return [message.text for message in leading], tuple(messages[len(leading) :])
-
-
-def _extra(body: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON without a schema is a matter of OpenAI's upstreams."""
-    kept = {WIRE: {name: value for name, value in body.items() if name not in NOT_KEPT}}
-    is_json = form.get("type") == "json_object"
-    return kept | ({"openai": {"response_format": {"type": "json_object"}}} if is_json else {})
 
 
 def _refuse(body: Mapping[str, Any]) -> None:

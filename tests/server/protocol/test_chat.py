@@ -211,3 +211,20 @@ async def test_g_isolation(stage: Stage, api: str) -> None:
         assert text.split() == [word] * 20
 
     await asyncio.gather(*map(one, range(48)))
+
+
+JSON_MODES: dict[str, Any] = {
+    "openai": lambda body: body["response_format"] == {"type": "json_object"},
+    "anthropic": lambda body: "output_config" not in body,
+    "ollama": lambda body: body["format"] == "json",
+    "gemini": lambda body: body["generationConfig"] == {"responseMimeType": "application/json"},
+}
+
+
+async def test_json_without_a_schema(stage: Stage) -> None:
+    """Where the API upstream has it; Anthropic's wants all properties to be named."""
+    plain = {"messages": [{"role": "user", "content": "Hello?"}]}
+    await stage.client.post("chat", {**plain, "response_format": {"type": "json_object"}})
+    await stage.client.post("responses", {"input": "Hello?", "text": {"format": {"type": "json_object"}}})
+
+    assert [JSON_MODES[stage.wire](question.body) for question in stage.upstream.questions] == [True, True]

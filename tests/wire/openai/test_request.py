@@ -24,6 +24,7 @@ from ai_battle.core.messages import (
     assistant,
     user,
 )
+from ai_battle.wire._shape import ANY_OBJECT
 from ai_battle.wire.openai import Quirks, decode_request, encode_request
 
 from ..values import images, names, objects, words
@@ -416,7 +417,7 @@ def test_what_clients_send_in_other_spellings_is_understood() -> None:
             Message("tool", (ToolResult(call, (Text("1"),)),)),
         ),
         "Be brief.",
-        extra={"openai": {"response_format": {"type": "json_object"}}},
+        output_schema=ANY_OBJECT,
     )
 
 

@@ -83,7 +83,9 @@ def by_name(name: str, parameters: Mapping[str, Any], place: Place, others: list
 
 def from_file(path: Path) -> list[Source]:
     """The tools that a Python file defines; what it raises when it is run is a `ConfigError` with the file's name."""
-    if path.suffix != ".py" or not path.is_file():
+    if not path.is_file():
+        raise ConfigError(f"There is no file {path}; paths: names Python files with tools, or folders of them")
+    if path.suffix != ".py":
         raise ConfigError(f"{path} is no Python file with tools; paths: names files such as dice.py")
     name = f"ai_battle_drop_in_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)

@@ -158,7 +158,7 @@ class _Server:
                 return await self._started()
         except TimeoutError as error:
             hint = f"; its last words: {heard}" if (heard := self._link.last_words()) else ""
-            raise ToolError(f"{what} did not start within {self._patience:g} s{hint}") from error
+            raise ToolError(f"{what} did not start within {self._patience:g} s (its start_timeout){hint}") from error
         except AIBattleError as error:
             raise ToolError(f"{what} does not start: {error}") from error
 

@@ -93,6 +93,11 @@ def _choice(value: object) -> None:
     (one_of("auto", "none", "required") if isinstance(value, str) else _NAMED)(value)
 
 
+def _former(value: object) -> None:
+    if value not in ([], "auto", "none"):
+        raise Misshapen("is of a former API: offer tools, and choose with tool_choice")
+
+
 def _one(value: object) -> None:
     if value != 1:
         raise Misshapen("must be 1: there is one answer")
@@ -118,6 +123,8 @@ REQUEST = fields(
         "reasoning_effort": text,
         "response_format": by_field("type", {"json_schema": fields({"json_schema": fields({"schema": object_})})}),
         "logit_bias": object_,
+        "functions": _former,
+        "function_call": _former,
     },
     "messages",
 )

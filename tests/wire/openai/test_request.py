@@ -478,3 +478,9 @@ def test_a_client_may_name_the_tools_that_are_to_be_chosen_from() -> None:
 def test_tools_that_take_no_json_are_refused(body: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="offer a function that takes a text"):
         decode_request(body)
+
+
+@pytest.mark.parametrize("former", [{"functions": [{"name": "add"}]}, {"function_call": {"name": "add"}}], ids=str)
+def test_functions_of_the_former_api_are_refused_and_not_lost(former: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="offer tools"):
+        decode_request({"messages": [{"role": "user", "content": "?"}], **former})

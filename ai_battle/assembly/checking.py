@@ -10,7 +10,7 @@ from ..core.errors import ConfigError
 from ..providers._names import parse
 from ..tools import loading as tool_files
 from ..tools import outfit as tool_outfit
-from . import pairs, sections
+from . import pairs, sections, strategies
 from .helpers import helpers_of
 from .models import Model, Speaking, participant, require_local
 from .pairing import Workshop
@@ -99,14 +99,7 @@ def _of_strategies(said: Discussion, around: Surroundings) -> Iterator[Problem]:
             if model := _made(name, said, around):
                 Workshop(said, around).pair_up(name, model, (placed,))
         except ConfigError as error:
-            yield Problem((*placed.path, *_key_of(placed, error.about)), str(error))
-
-
-def _key_of(placed: Placed, about: str) -> tuple[str, ...]:
-    """Where the file says what an error is about; the strategy where it does not."""
-    if about in placed.pair.options:
-        return "options", about
-    return (about if about in placed.pair.model_fields_set else "strategy",)
+            yield Problem((*placed.path, *strategies.place_of(placed.pair, error.about)), str(error))
 
 
 def _made(name: str, said: Discussion, around: Surroundings) -> Model | None:

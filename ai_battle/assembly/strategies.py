@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from ..config.collaboration import Help
+from ..config.problems import Path
 from ..core import plugins
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
@@ -93,6 +94,16 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     if pair.judge and pair.helper_sees == "prompt":
         raise Misused("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
     _check_options(pair, make)
+
+
+def place_of(pair: Help, about: str) -> Path:
+    """Where a pair says what an error is about: an option, a key, one of a list ("peers.0"); the strategy otherwise."""
+    key, _, number = about.partition(".")
+    if key in pair.options:
+        return "options", key
+    if key not in pair.model_fields_set:
+        return ("strategy",)
+    return (key, int(number)) if number else (key,)
 
 
 def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:

@@ -125,7 +125,8 @@ def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
     try:
         made(setting, NO_TASK, Shelf(suite.around))
     except ConfigError as error:
-        yield Problem((*setting.place, "strategy"), str(error))
+        place = strategies.place_of(setting.help, error.about) if setting.help else ("model",)
+        yield Problem((*setting.place, *place), str(error))
 
 
 def _names_code(setting: Setting) -> bool:

@@ -12,7 +12,7 @@ from ..assembly.models import Model
 from ..assembly.surroundings import Surroundings
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
-from ..config.problems import Path, Problem
+from ..config.problems import Problem
 from ..config.server import LoadedServer, RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -73,7 +73,8 @@ class Builder:
         try:
             return self._route(name, settings)
         except ConfigError as error:
-            raise Unmade(Problem((*ROUTES, name, *_key_of(settings, error.about)), str(error))) from error
+            place = strategies.place_of(settings, error.about)
+            raise Unmade(Problem((*ROUTES, name, *place), str(error))) from error
         except strategies.Misused as misused:
             raise Unmade(Problem((*ROUTES, name, misused.key), misused.words, key=misused.is_key)) from misused
 
@@ -185,16 +186,6 @@ def about(key: str) -> Iterator[None]:
         yield
     except ConfigError as error:
         raise ConfigError(str(error), key) from error
-
-
-def _key_of(settings: RouteSettings, about: str) -> Path:
-    """Where a route says what an error is about: an option, a key, one of a list ("peers.0"); else all of it."""
-    if about in settings.options:
-        return "options", about
-    key, _, place = about.partition(".")
-    if key not in settings.model_fields_set:
-        return ()
-    return (key, int(place)) if place else (key,)
 
 
 def _require_others(settings: RouteSettings, around: Surroundings) -> None:

@@ -90,6 +90,10 @@ def test_tasks_of_several_datasets_are_told_apart(tmp_path: Path) -> None:
             {"name": "x", "model": "ollama/phi4", "secondary": "ollama/q", "strategy": "takeover", "max_loops": 2},
             "settings[0].max_loops: takeover has no such option",
         ),
+        (
+            {"name": "x", "model": "ollama/phi4", "strategy": "vote", "samples": 1},
+            "settings[0].samples: vote takes two samples or more",
+        ),
         ({"name": "x", "modle": "ollama/phi4"}, "settings[0].modle: unknown key; did you mean 'model' or 'models'?"),
         (
             {"name": "x", "model": "ollama/phi4", "grid": {"treshold": [1]}},

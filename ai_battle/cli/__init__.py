@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 import click
 
@@ -47,7 +48,15 @@ _name_twins(commands, "AI_BATTLE")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits with its code: 0 done, 1 failed or stopped by a limit, 2 misused, 130 interrupted."""
+    _show_what_can_be_shown()
     sys.exit(_exit_code(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _show_what_can_be_shown() -> None:
+    """A sign that the terminal's encoding lacks becomes a question mark, and the line is said all the same."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _exit_code(arguments: list[str]) -> int:

@@ -187,6 +187,16 @@ class TestPipes:
             "[2] Bob: a b c d e f g h i j k l m n o p q r s t u v w x y z",
         ]
 
+    def test_a_sign_that_the_output_can_not_show_costs_no_line(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+        (here / "talk.yaml").write_text(SLOW.replace("Spell.", "Spell — 漢字."), encoding="utf-8")
+        done = run("run", "talk.yaml", "--out", "here", *AT_ONCE)
+
+        assert (done.code, done.err) == (0, "")
+        assert done.out.splitlines()[1] == "Spell ? ??."
+
     async def test_a_reader_who_leaves_early_ends_the_run_as_ctrl_c_does(self, slow: Path) -> None:
         """Of `| head -3`: what nobody reads is not paid for, and no traceback is shown."""
         process = begun("run", slow, "--out", "here")

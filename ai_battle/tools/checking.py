@@ -82,14 +82,18 @@ def _fields(result: ToolResult) -> Mapping[str, Any]:
 def _judged(name: str, fields: Mapping[str, Any]) -> tuple[AnswerChecked, str]:
     passed, code = fields.get("passed"), fields.get("exit_code")
     if isinstance(passed, bool | int | float) and 0 <= passed <= 1:
-        signals = {"check_passes": float(passed), "check_fails": 1.0 - float(passed)}
-    elif isinstance(code, int):
-        signals = {"program_runs": float(code == 0), "program_fails": float(code != 0)}
-    else:
+        return _checked(name, float(passed)), "" if passed == 1 else _report(fields)
+    if not isinstance(code, int):
         raise ToolError(f"{name} returned neither 'passed' nor 'exit_code'")
-    found = {signal: value for signal, value in signals.items() if value}
-    report = "" if passed == 1 or code == 0 else _report(fields)
-    return AnswerChecked(name, found), report
+    if code:
+        return AnswerChecked(name, {"program_fails": 1.0}, "its program fails"), _report(fields)
+    return AnswerChecked(name, {"program_runs": 1.0}, "its program runs"), ""
+
+
+def _checked(name: str, passed: float) -> AnswerChecked:
+    words = {1.0: "it passes", 0.0: "it fails"}.get(passed, f"{passed:.0%} of it passes")
+    signals = {"check_passes": passed, "check_fails": 1.0 - passed}
+    return AnswerChecked(name, {signal: value for signal, value in signals.items() if value}, words)
 
 
 def _report(fields: Mapping[str, Any]) -> str:

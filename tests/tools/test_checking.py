@@ -60,6 +60,23 @@ async def test_a_result_says_whether_the_answer_holds(returns: Any, signals: dic
     assert await found(returns) == (signals, report)
 
 
+@pytest.mark.parametrize(
+    ("returns", "words"),
+    [
+        ({"passed": True}, "it passes"),
+        ({"passed": False}, "it fails"),
+        ({"passed": 0.25}, "25% of it passes"),
+        ({"exit_code": 0}, "its program runs"),
+        ({"exit_code": -9}, "its program fails"),
+    ],
+)
+async def test_what_was_found_is_told_in_words(returns: Any, words: str) -> None:
+    said = await checking(Marking(returns, "answer"))("Prompt?", "Answer.", EventLog())
+
+    assert said
+    assert said[0].reason == words
+
+
 async def test_of_a_long_report_the_end_is_kept() -> None:
     _, report = await found({"passed": False, "reason": "x" * 5_000 + "NameError"})
 

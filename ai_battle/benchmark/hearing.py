@@ -48,7 +48,7 @@ class Heard:
             case AttemptFailed():
                 for lane in self._lanes:
                     lane.heard(event)
-            case HelpAsked():
+            case HelpAsked() if event.is_help:
                 self._helped = True
                 self._reason = self._reason or event.reason
 

@@ -12,7 +12,6 @@ from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpS
 Cost = Callable[[Usage], float | None]
 """What a usage would cost on some model, in dollars; None where its price is unknown."""
 
-_HELPING: tuple[Role, ...] = ("helper", "boost")
 _TELLING = (HelpAsked, HelpFailed, BoostStep, StuckFound, ModelReplied)
 _ANSWERING: tuple[Role, ...] = ("own", "helper", "boost", "peer")
 
@@ -59,8 +58,8 @@ class _Coming:
 
     def hear(self, event: Event) -> None:
         match event:
-            case HelpAsked(role=role):
-                self.came, self.asked = self.has_come, role in _HELPING
+            case HelpAsked():
+                self.came, self.asked = self.has_come, event.is_help
             case HelpFailed() | BoostStep(outcome="other"):
                 self.asked = False
             case StuckFound() | ModelReplied(role="own"):

@@ -45,6 +45,11 @@ class HelpAsked:
     speaker: str = ""
     role: Role = "helper"
 
+    @property
+    def is_help(self) -> bool:
+        """A peer, which answers beside the participant in each turn, is no help by itself."""
+        return self.role in ("helper", "boost")
+
 
 @dataclass(frozen=True, slots=True)
 class HelpFailed:
@@ -98,8 +103,6 @@ class BoostStep:
 @dataclass(frozen=True, slots=True)
 class HelpSummed:
     """What helping came to, told once before the run ends: in `helped` of `turns` turns help came from another model.
-
-    A peer, which answers beside the participant in each turn, is no help by itself.
 
     `cost_usd` is what the calls of others cost, `all_large_usd` about what all these turns would have cost on the large
     model; None where no price is known. Each of `rows` is `{participant, role, calls, input_tokens, output_tokens,

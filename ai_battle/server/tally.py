@@ -49,7 +49,7 @@ class Tally:
                 self.usage = usage if self.usage is NOTHING_USED else self.usage + usage
                 self.dollars += usage.cost_usd or 0.0
             case HelpAsked():
-                self.helped = True
+                self.helped = self.helped or event.is_help
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
             case AttemptFailed():

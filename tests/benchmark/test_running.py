@@ -210,6 +210,29 @@ def test_a_whole_discussion_answers_a_task(tmp_path: Path) -> None:
     assert sample.usage.output_tokens > 0
 
 
+def test_peers_that_agree_are_no_help(tmp_path: Path) -> None:
+    """So the share of helped answers is that of the large model's, and not all of them."""
+    rows(tmp_path / "tasks.jsonl", [{"id": "a", "prompt": "How many are 2 and 2?", "reference": "4"}])
+
+    def says(*lines: str) -> dict[str, object]:
+        return {"type": "scripted", "script": list(lines), "loop": True}
+
+    def council(name: str, *peers: str) -> dict[str, object]:
+        models = {"model": says("#### 4"), "peers": [says(peer) for peer in peers], "secondary": says("#### 4")}
+        return {"name": name, "strategy": "council", **models}
+
+    written = {
+        "benchmark": {
+            "datasets": [{"path": "tasks.jsonl"}],
+            "scorers": ["numeric"],
+            "settings": [council("agreed", "#### 4", "#### 4"), council("divided", "#### 5", "#### 6")],
+        }
+    }
+    _, samples = played(tmp_path, written)
+
+    assert {key.setting: sample.helped for key, sample in samples.items()} == {"agreed": False, "divided": True}
+
+
 def test_recorded_answers_run_through_the_same_runner(tmp_path: Path) -> None:
     """Nothing is called or paid, prices say what it would have cost."""
     recorded = [

@@ -118,6 +118,22 @@ async def test_boost_loops_are_counted_by_their_outcome_and_told_in_headers(fake
     assert 'ai_battle_helped_total{route="claude-opus"} 1' in text
 
 
+async def test_peers_that_agree_are_no_help(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "council.yaml"
+    route = "{model: ollama/phi4, strategy: council, peers: [ollama/gemma3, ollama/llama3.2], secondary: openai/gpt-4o}"
+    file.write_text(f"server: {{routes: {{three: {route}}}}}")
+    fakes.ollama.always("It is seven.\n#### 7")
+    async with (
+        serving(fakes, str(file)) as address,
+        aiohttp.ClientSession(address) as session,
+        session.post("/v1/messages", json={"model": "three", **HELLO}) as answer,
+    ):
+        await answer.read()
+
+    assert (answer.status, answer.headers["x-ai-battle-helped"]) == (200, "false")
+    assert (len(fakes.ollama.questions), len(fakes.openai.questions)) == (3, 0)
+
+
 async def test_headers_tell_the_route_the_cost_and_an_id(fakes: FakeProviders, tmp_path: Path) -> None:
     heads = []
     async with serving(fakes, written(tmp_path)) as address, aiohttp.ClientSession(address, headers=TEAM) as session:

@@ -17,7 +17,6 @@ from .suite import Suite
 COMPLETE = ("ollama", "openai", "anthropic", "gemini")
 """Those who list all that they have; what stands behind an address of the suite's own may have more."""
 
-REFUSED = (401, 403)
 LATEST = "-latest"
 Called = tuple[Path, ModelName]
 
@@ -44,8 +43,7 @@ async def _missing(provider: str, called: Sequence[Called], suite: Suite) -> lis
     try:
         rows = await list_models(provider, **settings, environment=suite.around.environment)
     except ProviderError as error:
-        fatal = isinstance(error, Unreachable) or error.status in REFUSED
-        return [Problem(called[0][0], str(error))] if fatal else []
+        return [Problem(called[0][0], str(error))] if _fails_calls_too(error) else []
     except ConfigError:
         return []
     names = [row.name for row in rows]
@@ -56,6 +54,11 @@ async def _missing(provider: str, called: Sequence[Called], suite: Suite) -> lis
         for path, name in called
         if not _is_there(name, names)
     ]
+
+
+def _fails_calls_too(error: ProviderError) -> bool:
+    """Not of a key that may ask models and may not list them."""
+    return isinstance(error, Unreachable) or (error.status == 401 and "scope" not in str(error))
 
 
 def _is_there(name: ModelName, names: Sequence[str]) -> bool:

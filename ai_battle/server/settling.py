@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ..assembly.models import Model
 
-MANY, OFTEN, SELDOM = 20_000, 20, 50
+MANY, OFTEN, SELDOM = 5_000, 20, 50
 
 
 def settle(models: Iterable[Model]) -> None:

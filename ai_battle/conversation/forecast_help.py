@@ -10,6 +10,8 @@ from ..wire.genai import usage_to_json
 
 USUAL_ANSWER = 350
 """Tokens of an answer when nothing is known of it."""
+CORRECTION = 200
+"""Tokens that `draft_verify` leaves the helper, if nothing else is said."""
 VERDICT = 16
 """Tokens of a judge's word, and a little around it."""
 
@@ -17,6 +19,7 @@ WHERE_STUCK = "where {name} is stuck"
 _WHEN = {
     "judge": "where its word would turn the decision",
     "boost": "once in each turn, and up to two times more",
+    "ladder": "where {name} is stuck, one to three times",
     "handover": "for the steps after {name} is lost",
     "minion": "for long documents, once in each round",
     "peer": "where the two differ",
@@ -66,12 +69,19 @@ def helps(name: str, recipe: Recipe, turns: int, read: int) -> Iterator[Help]:
         if kind == "secondary" and key not in ("secondary", "secondary.0"):
             continue  # of a pool the others stand in where the first fails
         role, when, calls = _asked(kind, recipe, turns)
-        answer = VERDICT if kind == "judge" else usual_answer(model)
+        answer = _written(kind, recipe, model)
         seen = read if kind == "peers" else read + own
         yield Help(str(model.name), role, when.format(name=name), _within(calls, recipe), _priced(model, seen, answer))
     if recipe.help.strategy == "vote":
         more = (recipe.help.samples or 3) - 1
         yield Help(str(recipe.model.name), "own", _EVERY_TURN, turns * more, _priced(recipe.model, read, own))
+
+
+def _written(kind: str, recipe: Recipe, model: Model) -> int:
+    if kind == "judge":
+        return VERDICT
+    brief = kind == "secondary" and recipe.help.strategy == "draft_verify"
+    return min(usual_answer(model), CORRECTION) if brief else usual_answer(model)
 
 
 def _asked(kind: str, recipe: Recipe, turns: int) -> tuple[str, str, float | None]:

@@ -77,6 +77,7 @@ def test_what_is_asked_in_each_turn_is_in_the_sum() -> None:
         ({"strategy": "boost", "secondary": "gpt-4o"}, "boost", 10),
         ({"strategy": "minion", "secondary": "gpt-4o"}, "helper", None),
         ({"strategy": "handover", "secondary": "gpt-4o"}, "helper", None),
+        ({"strategy": "ladder", "secondary": "gpt-4o", "help_rate": 0.2}, "helper", None),
         ({"secondary": "gpt-4o", "judge": "claude-haiku-4-5"}, "judge", None),
         ({"secondary": ["gpt-4o", "gpt-4.1"], "help_rate": 0.1}, "helper", 1.0),
         ({"strategy": "cascade", "models": ["gpt-4.1-mini"], "help_rate": 0.1}, "helper", None),
@@ -85,6 +86,10 @@ def test_what_is_asked_in_each_turn_is_in_the_sum() -> None:
 )
 def test_each_strategy_has_its_own_calls(pair: dict[str, Any], role: str, calls: float | None) -> None:
     assert only(expected(pair), role).calls == calls
+
+
+def test_who_verifies_writes_little() -> None:
+    assert only(expected({"strategy": "draft_verify", "secondary": "gpt-4o"}), "helper").each.output_tokens == 200
 
 
 def test_a_judge_writes_a_word() -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 from ..config import Problem
+from ..config.collaboration import HelperSettings
 from ..config.problems import Path
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
@@ -11,6 +12,7 @@ from ..providers._listing import list_models
 from ..providers._names import ModelName, nearest_tag, parse
 from .checking import models_of, provider_of
 from .drawing import is_code
+from .scoring import judge_of
 from .settings import RECORDED
 from .suite import Suite
 
@@ -32,10 +34,16 @@ async def require_models(suite: Suite) -> None:
 
 
 def _called(suite: Suite) -> Iterator[Called]:
+    for path, settings in _written(suite):
+        if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
+            yield path, parse(settings.type, suite.around.providers)
+
+
+def _written(suite: Suite) -> Iterator[tuple[Path, HelperSettings]]:
     for setting in suite.settings:
-        for steps, settings in models_of(setting):
-            if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
-                yield (*setting.place, *steps), parse(settings.type, suite.around.providers)
+        yield from (((*setting.place, *steps), settings) for steps, settings in models_of(setting))
+    for scorers in suite.scorers.values():
+        yield from ((("benchmark", "scorers"), judge_of(each)) for each in scorers if each.options.get("model"))
 
 
 async def _missing(provider: str, called: Sequence[Called], suite: Suite) -> list[Problem]:

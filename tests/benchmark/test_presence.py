@@ -1,7 +1,7 @@
 """Providers are asked for the models of a suite, and only what would fail each time ends it before it begins."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -38,9 +38,10 @@ def lister(status: int, body: Mapping[str, Any]) -> Iterator[str]:
         server.shutdown()
 
 
-async def asked(folder: Path, model: str, **provider: str) -> None:
+async def asked(folder: Path, model: str, scorers: Sequence[Any] = ("numeric",), **provider: str) -> None:
     section = {"ollama" if model.startswith("ollama") else "openai": {"api_key": "a-key-of-nobody", **provider}}
-    written = suite(folder, {"name": "knows", "model": KNOWS}, {"name": "x", "model": model}, providers=section)
+    settings = ({"name": "knows", "model": KNOWS}, {"name": "x", "model": model})
+    written = suite(folder, *settings, scorers=list(scorers), providers=section)
     await require_models(load(written, base=folder))
 
 
@@ -72,5 +73,8 @@ async def test_a_model_of_ollama_goes_by_its_spellings(tmp_path: Path) -> None:
     with FakeProviders.in_thread() as fakes:
         await asked(tmp_path, "ollama-gemma3-1b", base_url=fakes.ollama.url)
         await asked(tmp_path, "ollama/phi4", base_url=fakes.ollama.url)
-        with pytest.raises(ConfigError, match="ollama has no model 'phi9'"):
+        with pytest.raises(ConfigError, match=r"settings\[1\].model: ollama has no model 'phi9'"):
             await asked(tmp_path, "ollama/phi9", base_url=fakes.ollama.url)
+        judge = {"name": "judge", "model": "ollama/judge9"}
+        with pytest.raises(ConfigError, match=r"benchmark\.scorers: ollama has no model 'judge9'"):
+            await asked(tmp_path, "ollama/phi4", [judge], base_url=fakes.ollama.url)

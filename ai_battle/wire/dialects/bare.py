@@ -21,6 +21,7 @@ _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|
 _NESTED = re.compile(r"\([A-Za-z_][\w.]*[(\[{]")
 _QUOTING = ("«", "»", "„", "“", "「", "『")
 _QUOTED = re.compile(r"[\s)\]]{0,5}[«»“”」』]")
+_CELL_END = re.compile(r"`? {0,80}\|")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z")
 _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
@@ -63,6 +64,7 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
     before = source.before(piece.start, 40).rstrip(" `[\"'(*{")
     spoken_of = before and before[-1].isalnum() and not _LEADS_ON.search(before)
     shown = before.endswith(_QUOTING) and _QUOTED.match(source.text, piece.end)
+    shown = shown or (before.endswith("|") and _CELL_END.match(source.text, piece.end))
     if not (
         spoken_of
         or shown

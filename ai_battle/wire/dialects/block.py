@@ -6,7 +6,7 @@ from typing import Any
 
 from ai_battle.core.messages import ToolCall
 
-from .body import attempt, from_value, read_bodies
+from .body import attempt, from_value, read_bodies, read_object_for
 from .elements import BLOCKS, read_elements
 from .fences import Fence
 from .names import Offered
@@ -16,6 +16,8 @@ from .tolerant import Unreadable, read_value
 
 _TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n`]+?)[ \t\r]*(?:\n|(?=`{3}))")
 _NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
+_OBJECT = re.compile(r"\s*(?=\{)")
+_CLOSED = re.compile(r"\s*+[`~]{3,}")
 _PAIRS = re.compile(r"\s*[\"']?(?:tool|tool_name|name|function)[\"']?\s*[:=]")
 
 
@@ -26,6 +28,17 @@ def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
     if found := _name_alone(source, at, fence, tools) or _without_braces(source, at, fence, tools):
         return found
     return replace(read_bodies(source, fence.inside, tools), start=at)
+
+
+def read_arguments(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
+    """The call in a closed block whose language is a tool, and whose content is one object: its arguments."""
+    tool = tools.known(fence.language)
+    inside = _OBJECT.match(source.text, fence.inside)
+    if not tool or not inside:
+        return None
+    piece = read_object_for(source, tool, (at, inside.end()), tools)
+    closing = _CLOSED.match(source.text, piece.end)
+    return replace(piece, end=closing.end()) if piece.calls and closing else None
 
 
 def _named(source: Source, place: tuple[int, int], name: str, tools: Offered) -> Piece:

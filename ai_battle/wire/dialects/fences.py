@@ -17,7 +17,9 @@ _RUN = re.compile(r"`+|~+")
 _INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
 _LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
 _ANSWERED = re.compile(
-    r"\b(?:tool|function)[ _-]?(?:response|result|output)s?\W{0,4}$|^\W*observation\W{0,4}$", re.IGNORECASE
+    r"\b(?:tool|function)[ _-]?(?:response|result|output)s?\W{0,4}$|^\W*observation\W{0,4}$"
+    r"|^\s*File \"[^\"\n]*\", line \d",
+    re.IGNORECASE,
 )
 _ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)++")
 CALLING = frozenset(
@@ -32,6 +34,7 @@ CALLING = frozenset(
         "toolcalls",
         "tool_request",
         "tool_use",
+        "function",
         "function_call",
         "functions",
         "action",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from . import thinking
 from .bare import read_brace, read_bracket, read_parenthesis
-from .block import read_block
+from .block import read_arguments, read_block
 from .body import attempt, read_bodies, read_object_for
 from .elements import read_elements, tagged
 from .fences import CALLING, READABLE, Fence, fence_at, holds_fences, inline_code_end, is_within_code, run_end
@@ -183,6 +183,8 @@ class Scanner:
         return Piece(at, end)
 
     def _opened(self, at: int, fence: Fence) -> Piece:
+        if not fence.shown and (piece := read_arguments(self.source, at, fence, self.tools)):
+            return piece
         if fence.shown or fence.language not in CALLING | READABLE or holds_fences(self.source, fence):
             return self._shown(at, fence)
         self._fence = fence

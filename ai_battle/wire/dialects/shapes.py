@@ -32,6 +32,8 @@ ARGUMENTS = (
     "kwargs",
     "properties",
     "function_arguments",
+    "function_args",
+    "function_input",
     "tool_args",
 )
 IDS = ("id", "tool_call_id", "call_id")
@@ -106,7 +108,7 @@ def _tool(named: str, tools: Offered, *, explicit: bool, certain: bool) -> str |
 
 def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
     """`{"id": ..., "type": "function", "function": {...}}` as one object."""
-    for key in ("function", "functionCall", "function_call", "tool", "tool_call", "toolCall"):
+    for key in ("function", "functionCall", "function_call", "tool", "tool_call", "toolCall", "call"):
         if isinstance(value.get(key), dict):
             outside = {name: value[name] for name in (*ARGUMENTS, *IDS) if name in value}
             return {**outside, **value[key]}

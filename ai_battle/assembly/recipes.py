@@ -94,13 +94,18 @@ class Recipe:
             yield Tested(self.help.check, self.check)
         if judge := self._first("judge"):
             yield Judge(judge.client)
-        taken = strategies.taken(strategies.factory(self.help.strategy))
+        yield from self._opinions()
+
+    def _opinions(self) -> Iterator[Look]:
+        """Where the strategy itself has no use for them."""
+        taken, samples = strategies.taken(strategies.factory(self.help.strategy)), self.help.samples
         if "peers" not in taken:
             yield from map(PeerOpinion, self._all("peers"))
-        if "samples" not in taken and self.help.samples:
-            if self.help.samples < 2:
-                raise ConfigError("samples is two or more: one answer agrees with itself.", "samples")
-            yield from (OwnOpinion(self.model.client, number) for number in range(1, self.help.samples))
+        if samples is None or "samples" in taken:
+            return
+        if samples < 2:
+            raise ConfigError("samples is two or more: one answer agrees with itself.", "samples")
+        yield from (OwnOpinion(self.model.client, number) for number in range(1, samples))
 
     def _secondary(self) -> ModelClient | None:
         helpers = self._all("secondary")

@@ -91,9 +91,13 @@ def check(pair: Help, *, trusted: bool = False) -> None:
         raise Misused("secondary", f"is missing: {pair.strategy} needs the model that helps")
     if unknown := [key for key in written(pair) if key not in {*_keys(make)}]:
         raise Misused(unknown[0], f"{pair.strategy} has no such option{_owners(unknown[0])}", is_key=True)
+    _check_judge(pair)
+    _check_options(pair, make)
+
+
+def _check_judge(pair: Help) -> None:
     if pair.judge and pair.helper_sees == "prompt":
         raise Misused("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
-    _check_options(pair, make)
 
 
 def place_of(pair: Help, about: str) -> Path:

@@ -32,6 +32,11 @@ class Polled:
     helper: float = 0.0
 
     @property
+    def pattern(self) -> Row:
+        """What is known but for what votes make of it, which is to be learned."""
+        return {name: value for name, value in self.known.items() if name != DOUBT}
+
+    @property
     def gain(self) -> float:
         return float(self.helper > self.served)
 
@@ -71,8 +76,10 @@ def _fitted(polled: Sequence[Polled]) -> tuple[Weights, list[float]]:
     gains = [each.gain for each in polled]
     if len(polled) < REFITS or not 0 < mean(gains) < 1:
         return BY_VOTES, [_score(each, BY_VOTES.score(each.known)) for each in polled]
-    rows = [{name: value for name, value in each.known.items() if name != DOUBT} for each in polled]
-    unseen = {place: score for fold in folds(rows, gains) for place, score in fold.held.items()}
+    rows = [each.pattern for each in polled]
+    unseen: dict[int, float] = {}
+    for fold in folds(rows, gains):
+        unseen.update(fold.held)
     return fit(rows, gains, PENALTY), [_score(each, unseen[place]) for place, each in enumerate(polled)]
 
 

@@ -5,17 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
-from .helping import (
-    AnswerChecked,
-    BoostStep,
-    DraftDropped,
-    HelpAsked,
-    HelpFailed,
-    HelpSummed,
-    LadderStood,
-    Role,
-    StuckFound,
-)
+from .helping import DraftDropped, HelpEvent, Role
 from .messages import Message
 from .tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolDecided, ToolReturned, ToolsOffered
 
@@ -247,7 +237,7 @@ Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolsOffered | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
-    | AnswerChecked | StuckFound | HelpAsked | HelpFailed | DraftDropped | LadderStood | BoostStep | HelpSummed
+    | HelpEvent
     | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip

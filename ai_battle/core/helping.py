@@ -115,3 +115,6 @@ class HelpSummed:
     all_large_usd: float | None = None
     saved_tokens: int = 0
     rows: Sequence[Mapping[str, Any]] = ()
+
+
+HelpEvent = AnswerChecked | StuckFound | HelpAsked | HelpFailed | DraftDropped | LadderStood | BoostStep | HelpSummed

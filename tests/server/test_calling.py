@@ -1,5 +1,6 @@
 """Tools of clients, before models that have none: told of in words, and their calls read out of the text."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,35 @@ async def test_a_model_that_has_tools_is_called_natively(fakes: FakeProviders) -
 
     assert (message.text, message.calls) == (CALLED, [])
     assert "tools" in fakes.ollama.questions[0].body
+
+
+SCHEMAS: list[tuple[Any, int]] = [
+    ({"properties": None, "required": None}, 200),
+    ({"properties": {"path": {"type": None, "enum": None, "items": None, "description": None}}}, 200),
+    ({"properties": {"path": True, "more": {"$ref": "#"}}}, 200),
+    ({"properties": {"path": {"type": "string", "default": None}}}, 200),
+    ({"properties": "x"}, 400),
+    ({"properties": []}, 400),
+    ({"properties": {"path": 5}}, 400),
+    ({"properties": {"path": {"type": ["string", 7]}}}, 400),
+    ({"properties": {"path": {"enum": 5}}}, 400),
+    ({"required": [1, {}]}, 400),
+    ({"anyOf": "x"}, 400),
+]
+
+
+@pytest.mark.parametrize("strategy", ["", "rescue", "boost"])
+async def test_a_schema_that_is_none_is_told_and_never_trips_anybody(
+    fakes: FakeProviders, tmp_path: Path, strategy: str
+) -> None:
+    helped = {"strategy": strategy, "secondary": "openai/large"} if strategy else {}
+    route = {"model": {"type": "ollama/phi4", "capabilities": {"tools": False}}, **helped}
+    (file := tmp_path / "server.yaml").write_text(json.dumps({"server": {"routes": {"a": route}}}))
+    fakes.openai.always("SUMMARY: Here it is.")
+    fakes.ollama.always(CALLED)
+    async with serving(fakes, str(file)) as address, speaking(address, "a") as client:
+        for schema, status in SCHEMAS:
+            answered = await client.post("messages", {**ASKED, "tools": [{**TOOL, "input_schema": schema}]})
+            assert answered.status == status, (schema, answered.body)
+            if status == 400:
+                assert "tools[0].input_schema" in answered.body["error"]["message"]

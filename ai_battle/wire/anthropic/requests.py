@@ -11,6 +11,7 @@ from .._errors import readable_request
 from .._extra import kept, own
 from .._json import dumps
 from .._repeats import Repeats
+from .._schema_shape import without_nulls
 from .._turns import turns
 from .blocks import WIRE, Block, Calls, content_blocks, decode_said, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
@@ -72,7 +73,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             system,
             tools,
             decode_tool_choice(body.get("tool_choice"), tools),
-            ((body.get("output_config") or {}).get("format") or {}).get("schema"),
+            without_nulls(((body.get("output_config") or {}).get("format") or {}).get("schema")),
             options,
             extra={WIRE: extra} if extra else {},
         )
@@ -149,7 +150,12 @@ def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> tuple[tuple[ToolSpec, .
 
 def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
     told = {name: value for name, value in tool.items() if (name, value) != ("type", "custom")}
-    return ToolSpec(tool["name"], tool.get("description") or "", tool["input_schema"], extra=kept(WIRE, told, IN_TOOLS))
+    return ToolSpec(
+        tool["name"],
+        tool.get("description") or "",
+        without_nulls(tool["input_schema"]),
+        extra=kept(WIRE, told, IN_TOOLS),
+    )
 
 
 def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]:

@@ -18,6 +18,7 @@ from .._checks import (
     text,
     text_or,
 )
+from .._schema_shape import tool_schema
 
 _TEXT = fields({"type": text, "text": text}, "text")
 _FILE = by_field(
@@ -61,7 +62,7 @@ def _message(value: object) -> None:
 
 _TOOL = by_field(
     "type",
-    {"custom": fields({"name": text, "description": text, "input_schema": object_}, "name", "input_schema")},
+    {"custom": fields({"name": text, "description": text, "input_schema": tool_schema}, "name", "input_schema")},
     otherwise="custom",
 )
 _CHOSEN = {"name": text, "disable_parallel_tool_use": flag}
@@ -88,7 +89,7 @@ REQUEST = fields(
         "stream": flag,
         "metadata": object_,
         "thinking": fields({"type": text, "budget_tokens": positive}, "type"),
-        "output_config": fields({"effort": text, "format": fields({"schema": object_})}),
+        "output_config": fields({"effort": text, "format": fields({"schema": tool_schema})}),
         "context_management": anything,
     },
     "messages",

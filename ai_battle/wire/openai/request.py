@@ -1,7 +1,7 @@
 """A request as Chat Completions write it, and back."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Message, Part, Text
@@ -10,6 +10,7 @@ from .._errors import readable_request
 from .._extra import NOTHING
 from .._json import dumps
 from .._repeats import Repeats
+from .._schema_shape import without_nulls
 from .._shape import ANY_OBJECT
 from .._texts import flowing
 from .messages import decode_messages, encode_messages, encode_system
@@ -125,7 +126,7 @@ def _decode_tool(body: Mapping[str, Any]) -> ToolSpec:
     if body.get("type", "function") != "function":
         return ToolSpec(body["type"], extra={WIRE: dict(body)})
     function = body["function"]
-    schema = function.get("parameters") or {"type": "object", "properties": {}}
+    schema = without_nulls(function.get("parameters")) or {"type": "object", "properties": {}}
     extra = kept(function, frozenset(("name", "description", "parameters")))
     return ToolSpec(function["name"], function.get("description") or "", schema, extra=extra)
 
@@ -166,7 +167,7 @@ def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _schema_in(form: Any) -> Mapping[str, Any] | None:
     match form:
         case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
-            return schema
+            return cast(Mapping[str, Any], without_nulls(schema))
         case {"type": "json_object"}:
             return ANY_OBJECT
         case _:

@@ -14,6 +14,7 @@ from .._checks import (
     text,
     text_or,
 )
+from .._schema_shape import tool_schema
 
 _TEXT = fields({"text": text}, "text")
 _OBJECT = fields({"url": address}, "url")
@@ -71,7 +72,7 @@ _TOOL = by_field(
     "type",
     {
         "function": fields(
-            {"function": fields({"name": text, "description": text, "parameters": object_}, "name")}, "function"
+            {"function": fields({"name": text, "description": text, "parameters": tool_schema}, "name")}, "function"
         ),
         "custom": _custom,
     },
@@ -121,7 +122,7 @@ REQUEST = fields(
         "stream_options": fields({"include_usage": flag}),
         "parallel_tool_calls": flag,
         "reasoning_effort": text,
-        "response_format": by_field("type", {"json_schema": fields({"json_schema": fields({"schema": object_})})}),
+        "response_format": by_field("type", {"json_schema": fields({"json_schema": fields({"schema": tool_schema})})}),
         "logit_bias": object_,
         "functions": _former,
         "function_call": _former,

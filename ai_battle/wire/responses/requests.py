@@ -10,6 +10,7 @@ from ...core.messages import Message
 from .._checks import check
 from .._errors import readable_request
 from .._extra import NOTHING
+from .._schema_shape import without_nulls
 from .._shape import ANY_OBJECT
 from .items import decode_input
 from .shape import REQUEST
@@ -43,7 +44,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             "\n\n".join(filter(None, (body.get("instructions"), *system))),
             tuple(tool for tool in tools if tool.name in names),
             choice,
-            ANY_OBJECT if form.get("type") == "json_object" else form.get("schema"),
+            ANY_OBJECT if form.get("type") == "json_object" else without_nulls(form.get("schema")),
             _decode_options(body),
             extra={WIRE: {name: value for name, value in body.items() if name not in NOT_KEPT}},
         )

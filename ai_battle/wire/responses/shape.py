@@ -19,6 +19,7 @@ from .._checks import (
     text,
     text_or,
 )
+from .._schema_shape import tool_schema
 
 _TEXT = fields({"type": text, "text": text}, "text")
 
@@ -68,7 +69,7 @@ _ITEM = by_field(
     },
     otherwise="message",
 )
-_NAMED = {"name": text, "description": text, "parameters": object_}
+_NAMED = {"name": text, "description": text, "parameters": tool_schema}
 _FUNCTION = fields(_NAMED, "name")
 _OURS = {"function": _FUNCTION, "custom": fields({"name": text, "description": text}, "name")}
 _TOOL = by_field(
@@ -95,7 +96,7 @@ REQUEST = fields(
         "instructions": text,
         "tools": list_of(_TOOL),
         "tool_choice": _choice,
-        "text": fields({"format": by_field("type", {"json_schema": fields({"schema": object_}, "schema")})}),
+        "text": fields({"format": by_field("type", {"json_schema": fields({"schema": tool_schema}, "schema")})}),
         "reasoning": fields({"effort": text, "summary": text}),
         "include": list_of(text),
         "metadata": object_,

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.exchange import ModelRequest, ToolSpec
 from .._checks import check_choice
 from .._extra import own
+from .._schema_shape import without_nulls
 
 WIRE = "responses"
 LONGEST = 64
@@ -85,7 +86,7 @@ def _decode(tool: Mapping[str, Any], namespace: str) -> ToolSpec:
         extra[WIRE] = {"name": name, "namespace": namespace, "custom": is_custom}
     if tool.get("strict"):
         extra["openai"] = {"strict": True}
-    schema = TAKES_TEXT if is_custom else tool.get("parameters") or NO_PARAMETERS
+    schema = TAKES_TEXT if is_custom else without_nulls(tool.get("parameters")) or NO_PARAMETERS
     return ToolSpec(flat_name(name, namespace), _description(tool), schema, extra=extra)
 
 

@@ -1,12 +1,11 @@
 """Steps of a model that works with tools: when it is in trouble, and what is measured of it."""
 
-from time import perf_counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.signals.trouble import Step, in_trouble, same_errors, troubles
+from tests.growing import IN_PROPORTION, growth
 
 LOOK = Step("SELECT * FROM players", "[('Ann', 3), ('Bo', 5)]")
 NO_TABLE = Step("SELECT * FROM result", "Error executing query: Table 'poker.result' doesn't exist")
@@ -73,10 +72,13 @@ def test_no_trajectory_is_too_odd(steps: list[Step], prompt: str) -> None:
     assert bool(found) == bool(steps)
 
 
-def test_long_trajectories_of_long_texts_take_no_time() -> None:
+def test_time_grows_no_faster_than_the_texts_of_a_trajectory() -> None:
     """Only the newest steps and the beginnings of texts are looked at."""
-    steps = [Step(f"call {n} " + "x " * 100_000, "'" * 200_000 + "{" * 200_000 + "x") for n in range(200)]
-    started = perf_counter()
-    in_trouble(steps)
-    troubles(steps, "word " * 100_000)
-    assert perf_counter() - started < 2
+
+    def look(size: int) -> None:
+        quotes = "'" * size + "{" * size + "x"
+        steps = [Step(f"call {n} " + "x " * size, quotes) for n in range(100)]
+        in_trouble(steps)
+        troubles(steps, "word " * size)
+
+    assert growth(look, 2_000) < IN_PROPORTION

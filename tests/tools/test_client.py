@@ -298,7 +298,7 @@ async def test_the_second_round_waits() -> None:
     started = loop.time()
     limits = RunnerLimits(max_rounds=3, backoff_seconds=0.05)
     await answer(call("look", what="a"), call("look", what="b"), "Done.", tools=[Recording()], limits=limits)
-    assert 0.05 <= loop.time() - started < 1
+    assert loop.time() - started >= 0.05
 
 
 async def test_an_answer_that_speaks_of_a_result_without_a_call_is_told() -> None:

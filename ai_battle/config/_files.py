@@ -1,4 +1,4 @@
-"""Which input files are not there, looked for when they are needed."""
+"""Which input files are not there, looked for when they are needed; a name that can't be one is not there either."""
 
 import os
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ def missing_files(discussion: Discussion, base: FilePath) -> Iterator[Problem]:
 def _missing_of(files: InputFiles, base: FilePath) -> Iterator[Problem]:
     for index, file in enumerate(files.files):
         yield from _missing(file, base, ("discussion", "input_files", "files", index))
-    if files.directory and not (base / os.path.expanduser(files.directory)).is_dir():
+    if files.directory and not os.path.isdir(base / os.path.expanduser(files.directory)):
         yield Problem(("discussion", "input_files", "directory"), f"there is no directory {files.directory!r}")
 
 
 def _missing(file: InputFile, base: FilePath, path: Path) -> Iterator[Problem]:
     there = file.resolve(base)
-    if there.is_dir():
+    if os.path.isdir(there):
         yield Problem((*path, "path"), f"{file.path!r} is a directory; input_files takes one as 'directory'")
-    elif not there.is_file():
+    elif not os.path.isfile(there):
         yield Problem((*path, "path"), f"there is no file {file.path!r} in {base}{near_file(there)}")

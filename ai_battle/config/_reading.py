@@ -1,5 +1,6 @@
 """Reads the text of a configuration file, bounded in size, or says why it can't be."""
 
+import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -40,7 +41,7 @@ def _decoded(data: bytes, shown: str) -> str:
 
 def near_file(path: Path, endings: tuple[str, ...] = ("",), others: Sequence[str] = ()) -> str:
     """The end of an error message: files beside `path`, or `others`, that may have been meant."""
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         return f", and no directory {str(path.parent)!r} either"
     names = [name for name in _names(path.parent) if name.endswith(endings)]
     close = get_close_matches(path.name, [*names, *others], n=3, cutoff=0.5)

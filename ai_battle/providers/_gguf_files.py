@@ -1,5 +1,6 @@
 """Model files on this machine: where they lie and what they say about themselves."""
 
+import os
 import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ def find(model: str) -> Path:
     """The file that a model type names: a path, or the name of a file in one of the usual folders."""
     path = Path(model).expanduser()
     for candidate in (path, path.with_name(f"{path.name}.gguf")):
-        if candidate.is_file():
+        if os.path.isfile(candidate):  # a name that can't be one is not there either
             return candidate.resolve()
     found = {file.stem: file for file in files()}
     if file := found.get(path.name.removesuffix(".gguf")):

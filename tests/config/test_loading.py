@@ -228,6 +228,15 @@ def test_a_file_goes_before_a_packaged_name(written: Written, tmp_path: Path, mo
     assert load("quickstart", {}).base == tmp_path
 
 
+@pytest.mark.parametrize("name", ["x" * 5_000, "a/" + "x" * 300, "x\\0y"], ids=len)
+def test_what_can_be_no_file_is_not_there(loaded: Load, name: str) -> None:
+    """Too long for the system, or with a sign that no name has."""
+    files = f'input_files: {{files: ["{name[:200]}", "{name[-150:]}"], directory: "{name}"}}'
+    problems = loaded(f"{SMALL}  {files}\n").missing_files()
+
+    assert [problem.path[2] for problem in problems] == ["files", "files", "directory"]
+
+
 def test_a_problem_found_later_is_located_as_well(loaded: Load) -> None:
     located = loaded(SMALL).located(Problem(("discussion", "models", "Bob", "type"), "no such model"))
 

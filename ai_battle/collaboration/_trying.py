@@ -1,6 +1,7 @@
 """The attempts of the model that answers itself: judged, and the best one kept."""
 
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 from ..core.client import ModelClient
 from ..core.errors import EmptyAnswer, ProviderError, Refused
@@ -34,6 +35,13 @@ class Tried:
     def rank(self) -> tuple[bool, bool, bool, float]:
         """By quality; what fails a hard check comes after all others, and then what is not whole, or nothing."""
         return not self.silence, not self.draft.cut, not self.judged.at_once, self.judged.quality
+
+
+@runtime_checkable
+class Paces(Protocol):
+    """A detector that wants to know how often there is help."""
+
+    def turned(self, *, stuck: bool) -> None: ...
 
 
 class Trying:
@@ -75,6 +83,8 @@ class Trying:
             await self.again(self._objecting())
         while self._worth_another:
             await self.again(self._objecting())
+        if isinstance(self._detector, Paces):
+            self._detector.turned(stuck=self.stuck)
 
     async def again(self, request: ModelRequest) -> None:
         """One more attempt; where it fails, what there is stands."""

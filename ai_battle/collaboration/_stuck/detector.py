@@ -14,14 +14,18 @@ from .profile import shipped
 from .reasons import reason
 from .scoring import Score, measure, score, weights_of
 
+STEP, FARTHEST = 0.1, 1.0
+"""How far a turn moves the cut of a help rate, times how far it is from the rate; and the most that it is moved."""
+
 
 class StuckDetector:
     """Judges answers by checks on their text.
 
     `assess` keeps no memory. `is_stuck` counts the poor answers in a row, up to `max_retries`, so each participant of
     each discussion has a detector of its own. `threshold` is the quality below which an answer is poor; a
-    `calibration` or a `help_rate` (the share of answers that should get help) decides by the expected gain instead,
-    and then there is nothing to retry: `max_retries` is 1.
+    `calibration` or a `help_rate` (the share of turns that should get help) decides by the expected gain instead,
+    and then there is nothing to retry: `max_retries` is 1. The cut of a `help_rate` moves with the turns that it is
+    told of (`turned`), as the answers of this model may be better or worse than those that were learned from.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class StuckDetector:
         self._weights = calibration.applied(shipped()) if calibration else shipped()
         self.max_retries = max_retries if calibration is None and help_rate is None else 1
         self.retry_count = 0
+        self._shift = 0.0
 
     @property
     def agreement(self) -> Agreement | None:
@@ -77,6 +82,11 @@ class StuckDetector:
         context = replace(Context.of(request, response), evidence=evidence)
         return self.assess(response.text, asked(request.messages), context)
 
+    def turned(self, *, stuck: bool) -> None:
+        """A turn has ended: where help comes more often than its rate, the next one takes more to get it."""
+        if self.help_rate is not None:
+            self._shift = min(FARTHEST, max(-FARTHEST, self._shift + STEP * (stuck - self.help_rate)))
+
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Prefix:
         """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""
         return Prefix(offers_tools=thinking or bool(request.tools))
@@ -85,7 +95,7 @@ class StuckDetector:
         if self.calibration is not None:
             return judged.gain >= self.calibration.cut
         if self.help_rate is not None:
-            return judged.gain >= self._weights.families[case.family].gain_of(self.help_rate)
+            return judged.gain >= self._weights.families[case.family].gain_of(self.help_rate) + self._shift
         return judged.quality < self.threshold
 
 

@@ -37,7 +37,8 @@ class Called(ModelClient):
         except ProviderError as error:
             if self._native or not (_speaks_of_tools(error) and assembly.refuses_tools(error)):
                 raise
-            self._memory.remember(*self._known_as, TOOLS)
+            if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may only refuse the choice
+                self._memory.remember(*self._known_as, TOOLS)
             return await self._in_words.complete(request, emit)
 
     async def aclose(self) -> None:

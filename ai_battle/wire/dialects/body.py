@@ -19,7 +19,7 @@ _FILLER = re.compile(
     r"(?:[\s,;)]|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
     r"|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
     r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|function_calls?|start_function_call|end_function_call"
-    r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*"
+    r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*+"
 )
 _NAMED = re.compile(
     r"(?:call:|function\s*<｜tool▁sep｜>\s*|print\((?=[\w.\-]+\())?(?P<name>[A-Za-z_][\w.\-/:\\]*)"
@@ -76,12 +76,17 @@ def read_body(source: Source, at: int, tools: Offered) -> Piece | None:
     if text.startswith(("{", "[", "`"), at) and not _NAMED.match(text, at + 1):
         return read_json(source, at, tools, explicit=True)
     at += text.startswith("[", at)
-    if element := _ELEMENT.match(text, at):
-        return read_element(source, element, tools)
-    if spelled := _SPELLED.match(text, at):
-        return _read_spelled(source, spelled, tools)
+    if text.startswith("<", at):
+        return _read_tags(source, at, tools)
     named = _NAMED.match(text, at)
     return _read_named(source, named, tools) if named else None
+
+
+def _read_tags(source: Source, at: int, tools: Offered) -> Piece | None:
+    if element := _ELEMENT.match(source.text, at):
+        return read_element(source, element, tools)
+    spelled = _SPELLED.match(source.text, at)
+    return _read_spelled(source, spelled, tools) if spelled else None
 
 
 def read_json(source: Source, at: int, tools: Offered, *, explicit: bool) -> Piece | None:

@@ -26,6 +26,7 @@ _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions)>"
     r"|<[|｜](?:DSML｜)?(?:tool|function|action|plugin)(?:[\w▁]*)[|｜]?>|<\|(?:python_tag|START_ACTION|tools_prefix)\|>"
 )
+_READ = CALLING | READABLE
 _ENDS = re.compile(r"<[^<>]*(?:end|suffix|output|response|result)s?[|｜]?>", re.IGNORECASE)
 _ELEMENT = re.compile(
     r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:tool|function)_call\s+name="
@@ -183,14 +184,14 @@ class Scanner:
         return Piece(at, end)
 
     def _opened(self, at: int, fence: Fence) -> Piece:
-        if not fence.shown and (piece := read_arguments(self.source, at, fence, self.tools)):
-            return piece
-        if fence.shown or fence.language not in CALLING | READABLE or holds_fences(self.source, fence):
+        if fence.shown or holds_fences(self.source, fence):
             return self._shown(at, fence)
+        if fence.language not in _READ:
+            return read_arguments(self.source, at, fence, self.tools) or self._shown(at, fence)
         self._fence = fence
-        if fence.shown or fence.language not in CALLING:
-            return self._passed(at, fence.inside)
-        return self._calling(at, fence)
+        if fence.language in CALLING:
+            return self._calling(at, fence)
+        return self._passed(at, fence.inside)
 
     def _shown(self, at: int, fence: Fence) -> Piece:
         """A block that is there to be read by people."""

@@ -38,8 +38,9 @@ class Source:
 
     def before(self, at: int, most: int) -> str:
         """What stands before `at` on its line, its last `most` characters at most."""
-        start = max(0, at - most)
-        return self.text[max(start, self.text.rfind("\n", start, at) + 1) : at]
+        start = at - most if at > most else 0
+        line = self.text.rfind("\n", start, at) + 1
+        return self.text[line or start : at]
 
     def line_is(self, pattern: re.Pattern[str], at: int) -> bool:
         """Whether the whole line of `at` fits; asked often about one line, it is looked at once."""

@@ -25,6 +25,7 @@ from .takeover import in_its_place
 NOTHING_YET = ModelResponse(Message("assistant", ()))
 COMPARED = "a second opinion to compare with"
 ANOTHER = "another answer was served"
+LEARNED = "by its calibration, answers that agree like this are to be doubted"
 SHOWN = 80
 AHEAD = 2
 
@@ -117,12 +118,13 @@ class Poll:
 
         What can't be compared is left to the detector.
         """
-        if self.divided and not self.leader and not self._agreement:
+        split = self.divided and not self.leader
+        if split and not self._agreement:
             return await self.doubt(self._split, helper)
         voice = await self._examined(self.leader or self.voices[0])
         if not self._is_poor(voice):
             return await self.serve(voice)
-        return await self.doubt(self._split if self.divided and not self.leader else voice.judged.reason, helper)
+        return await self.doubt(self._split if split else voice.judged.reason or LEARNED, helper)
 
     @property
     def _split(self) -> str:

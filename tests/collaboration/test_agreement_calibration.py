@@ -89,10 +89,11 @@ async def test_what_most_say_is_doubted_too_where_it_was_often_wrong() -> None:
     others = [ScriptedClient("I count them all.\n#### 1.5") for _ in range(2)]
     detector = StuckDetector(calibration=report.calibration)
     client = council.create(ScriptedClient("#### 110"), large, peers=others, stuck_detector=detector)
-    response = await client.complete(asked(PROMPT.format(50, 60)))
+    response = await client.complete(asked(PROMPT.format(50, 60)), heard := Heard())
 
     assert response.text == "#### 110"
     assert len(large.requests) == 1
+    assert heard.of(StuckFound)[0].reason
 
 
 async def test_a_split_that_rarely_mattered_is_not_sent_on() -> None:

@@ -1,10 +1,17 @@
 """A help rate is what it says, however good the model is that answers."""
 
 import asyncio
+import gzip
+import json
+import os
+from pathlib import Path
 
 import pytest
 
 from ai_battle import StuckDetector
+from ai_battle.collaboration._stuck.records import read_pairs
+from ai_battle.collaboration.pacing_figures import main, row
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 from ai_battle.providers.scripted import ScriptedClient
@@ -15,6 +22,7 @@ PROMPT = "A tray holds 24 rolls. How many rolls are on 7 trays?"
 POOR = "There are 7 trays of 24 rolls, so 7 * 24 = 158 rolls. The answer is 158."
 FINE = "There are 7 trays of 24 rolls, so 7 * 24 = 168 rolls.\n#### 168"
 TURNS = 60
+CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
 
 
 def turns_with_help(strategy: str, answer: str, detector: StuckDetector, turns: int = TURNS) -> int:
@@ -58,3 +66,36 @@ def test_judging_alone_moves_nothing() -> None:
     found = {detector.assess(POOR, PROMPT).stuck for _ in range(30)}
 
     assert found == {True}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model that always says the same, for which a cut helps all turns or none."""
+    record = {"prompt": PROMPT, "small_response": POOR, "small_correct": False, "large_correct": True}
+    with gzip.open(tmp_path / "mtbench.small.large.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write(f"{json.dumps(record)}\n" * 200)
+    return tmp_path
+
+
+def test_what_a_rate_comes_to_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [pair] = pairs = read_pairs(folder)
+    found = row(pair, pairs, 0.3)
+    main([str(folder)])
+
+    assert found.stays in (0, 1)
+    assert found.long == pytest.approx(0.3, abs=0.06)
+    assert capsys.readouterr().out.splitlines()[1].split()[0] == "mtbench.small.large"
+
+
+def test_a_call_without_a_folder_is_told() -> None:
+    with pytest.raises(ConfigError, match="One argument is needed"):
+        main([])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
+def test_a_fifth_is_about_a_fifth_of_recorded_answers() -> None:
+    """In runs of 100 turns, of models that the detector has seen no answer of."""
+    pairs = read_pairs(CORPUS, "gsm8k", "crux")
+    for pair in pairs:
+        assert 0.17 <= row(pair, pairs).long <= 0.25

@@ -85,7 +85,7 @@ class StuckDetector:
     def turned(self, *, stuck: bool) -> None:
         """A turn has ended: where help comes more often than its rate, the next one takes more to get it."""
         if self.help_rate is not None:
-            self._shift = min(FARTHEST, max(-FARTHEST, self._shift + STEP * (stuck - self.help_rate)))
+            self._shift = moved(self._shift, self.help_rate, stuck=stuck)
 
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Prefix:
         """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""
@@ -97,6 +97,11 @@ class StuckDetector:
         if self.help_rate is not None:
             return judged.gain >= self._weights.families[case.family].gain_of(self.help_rate) + self._shift
         return judged.quality < self.threshold
+
+
+def moved(shift: float, help_rate: float, *, stuck: bool) -> float:
+    """How far a cut is from the shipped one after another turn."""
+    return min(FARTHEST, max(-FARTHEST, shift + STEP * (stuck - help_rate)))
 
 
 def asked(messages: tuple[Message, ...]) -> str:

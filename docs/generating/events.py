@@ -10,8 +10,8 @@ from .source import documented, outline
 HEAD = """# Events
 
 A listener is any function (or object) that is awaited with each event of a run: `await manager.run_discussion(listen)`.
-Screen, journal, costs and progress bars are listeners. Events are frozen values of `ai_battle.core.events`; those around
-tools are of `ai_battle.core.tooling`, those around help of `ai_battle.core.helping`.
+Screen, journal, costs and progress bars are listeners. Events are frozen values of `ai_battle.core.events`; those
+around tools are of `ai_battle.core.tooling`, those around help of `ai_battle.core.helping`.
 
 A listener that fails is told of once (`Warned`) and never ends a run. Text deltas hold until an `AttemptFailed`: what
 came before it does not count, and the next attempt begins anew.

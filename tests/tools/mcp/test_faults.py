@@ -33,7 +33,8 @@ async def test_a_server_that_does_not_start_says_why(running: Running, server: d
 
 
 async def test_a_server_that_hangs_at_its_start_is_given_up_and_the_others_are_stopped(running: Running) -> None:
-    with pytest.raises(ConfigError, match=r"did not start within 0.5 s \(its start_timeout\); its last words: still connecting"):
+    told = r"did not start within 0.5 s \(its start_timeout\); its last words: still connecting"
+    with pytest.raises(ConfigError, match=told):
         async with running(quick=program("odd", "flood"), odd=program("odd", "hangs", start_timeout=0.5)):
             pass
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from logging import Handler, Logger, LogRecord
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ from .tally import LEFT, Tally, place_of
 
 Write: TypeAlias = Callable[[bytes], object]
 LEVELS = ("debug", "info", "warning", "error", "critical")
+RANKS = {level: rank for rank, level in enumerate(LEVELS)}
 NOTHING_SECRET = Mask({})
 
 
@@ -39,7 +41,7 @@ class RequestLog:
 
     def tell(self, tally: Tally) -> None:
         level = _level(tally)
-        if LEVELS.index(level) >= LEVELS.index(self.level):
+        if RANKS[level] >= RANKS[self.level]:
             with suppress(OSError):  # nobody reads the log any more: no reason to answer nobody
                 self.write(self.mask.line(to_json(_fields(tally, level))) + b"\n")
 
@@ -47,7 +49,7 @@ class RequestLog:
         """What came over it was no request, of which not a word is told; all else is a mistake of this program."""
         is_theirs = isinstance(error, HttpProcessingError)
         level = "warning" if is_theirs else "error"
-        if LEVELS.index(level) >= LEVELS.index(self.level):
+        if RANKS[level] >= RANKS[self.level]:
             reason = "What came over a connection is no HTTP request." if is_theirs else place_of(error)
             told = {"time": _now(), "level": level, "error": type(error).__name__, "reason": reason}
             with suppress(OSError):
@@ -76,7 +78,12 @@ class Connections(Handler):
 
 
 def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return _second(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _second(at: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
 def _level(tally: Tally) -> str:

@@ -3,15 +3,15 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 from ..core.messages import Message, Part, ToolCall
 from ._json import dumps
 
 
 def new_id() -> str:
-    return f"call_{uuid4().hex[:24]}"
+    return f"call_{token_hex(12)}"
 
 
 def call_id(call: ToolCall) -> str:

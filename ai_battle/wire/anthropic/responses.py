@@ -1,8 +1,8 @@
 """Answers of the Messages API."""
 
 from collections.abc import Iterable, Mapping
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Thinking
@@ -40,7 +40,7 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
     """The answer under the name `model` that the client asked for."""
     reason, sequence = stop_of(response)
     body = {
-        "id": f"msg_{uuid4().hex[:24]}",
+        "id": f"msg_{token_hex(12)}",
         "type": "message",
         "role": "assistant",
         "model": model,

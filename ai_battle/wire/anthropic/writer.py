@@ -1,8 +1,8 @@
 """Streams of the Messages API, as a server writes them."""
 
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 from ...core.errors import AIBattleError
 from ...core.events import Event, ThinkingDelta
@@ -41,7 +41,7 @@ class StreamWriter:
 
     def begin(self) -> bytes:
         message: dict[str, Any] = {
-            "id": f"msg_{uuid4().hex[:24]}",
+            "id": f"msg_{token_hex(12)}",
             "type": "message",
             "role": "assistant",
             "model": self._model,

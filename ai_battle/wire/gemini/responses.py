@@ -1,8 +1,8 @@
 """Answers of generateContent."""
 
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 from ...core.errors import BadReply, Refused
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
@@ -51,7 +51,7 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
         **extra.pop("candidate", {}),
     }
     body = {"candidates": [candidate], "usageMetadata": encode_usage(response.usage), "modelVersion": model}
-    return dumps({**body, "responseId": uuid4().hex, **extra})
+    return dumps({**body, "responseId": token_hex(16), **extra})
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message
@@ -62,7 +62,7 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
     choice = {"index": 0, "message": {**body, "refusal": None}, "finish_reason": reason_of(response), "logprobs": None}
     if response.stop == "refusal":
         choice["message"] = {**body, "refusal": message.text}
-    head = {"id": f"chatcmpl-{uuid4().hex}", "object": "chat.completion", "created": int(time.time()), "model": model}
+    head = {"id": f"chatcmpl-{token_hex(16)}", "object": "chat.completion", "created": int(time.time()), "model": model}
     choices = [{**choice, **extra.get("choice", {})}]
     more = {name: value for name, value in extra.items() if name not in OF_ITS_OWN}
     return dumps({**head, "choices": choices, "usage": encode_usage(response.usage), **more})

@@ -1,8 +1,8 @@
 """Streams of Chat Completions, as a server writes them."""
 
 import time
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 from ...core.errors import AIBattleError
 from ...core.events import Event
@@ -27,7 +27,7 @@ class StreamWriter:
     def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
         self._usage = usage
         self._head = {
-            "id": f"chatcmpl-{uuid4().hex}",
+            "id": f"chatcmpl-{token_hex(16)}",
             "object": "chat.completion.chunk",
             "created": int(time.time()),
             "model": model,

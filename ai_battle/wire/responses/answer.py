@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 from ...core.exchange import ModelRequest, ModelResponse, Usage
 from .._blocks import Block
@@ -29,7 +29,7 @@ def new_response(model: str, request: ModelRequest | None) -> dict[str, Any]:
     asked = own(WIRE, request.extra) if request else {}
     repeated = {name: usual if asked.get(name) is None else asked[name] for name, usual in REPEATED.items()}
     return {
-        "id": f"resp_{uuid4().hex}",
+        "id": f"resp_{token_hex(16)}",
         "object": "response",
         "created_at": int(time.time()),
         "status": "in_progress",

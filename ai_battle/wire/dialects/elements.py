@@ -15,6 +15,7 @@ from .typed import typed, types_of
 _NOISE = r"(?:\s|\]<\]minimax\[>\[)*"
 _TAGGED = r"<(?P<key>[A-Za-z_][\w.\-]*)>"
 _CHILD = re.compile(_NOISE + _TAGGED)
+_FOLLOWING = re.compile(r"\n(?=<parameter=(?P<key>[^<>\s]+)>)")
 _NOISE_END = re.compile(r"\]<\]minimax\[>\[\Z")
 _STRUCTURES = frozenset({"object", "array"})
 _DEEPEST = 16
@@ -72,9 +73,16 @@ def read_elements(source: Source, name: str, at: int, notation: Notation, tools:
             raise Unreadable(at, cut=not source.text[at:].strip() or _is_partial(source.text, at))
         key = found.group("key").strip()
         raw, at = _raw_value(source, found.end(), notation, key)
+        if (following := _following(raw)) and following["key"] in properties.keys() - arguments.keys() - {key}:
+            raw, at = raw[: following.start()], found.end() + following.start()
         marks = found.groupdict().get("marks") or ""
         arguments[key] = _valued(raw, marks, properties.get(key))
     return ToolCall(name, arguments), closed.end()
+
+
+def _following(raw: str) -> re.Match[str] | None:
+    """Where the next argument begins in a value that was not closed; in what is whole, everything is closed."""
+    return None if "</parameter>" in raw else _FOLLOWING.search(raw)
 
 
 def _is_partial(text: str, at: int) -> bool:

@@ -78,3 +78,16 @@ def test_nothing_within_a_broken_call_is_called() -> None:
 def test_complete_calls_before_a_cut_one_run() -> None:
     reading = read('[TOOL_CALLS] [{"name": "clock", "arguments": {}}, {"name": "look_up", "arguments": {"wo', TOOLS)
     assert ([call.name for call in reading.calls], [found.kind for found in reading.issues]) == (["clock"], ["cut_off"])
+
+
+def test_an_argument_that_was_not_closed_ends_where_the_next_one_begins() -> None:
+    text = "<function=look_up>\n<parameter=word>\nx\n<parameter=limit>\n3\n</parameter>\n</function>"
+    (call,) = parse_tool_calls(text, TOOLS)
+    assert call.arguments == {"word": "x", "limit": 3}
+
+
+def test_a_text_that_speaks_of_arguments_keeps_them() -> None:
+    body = "Write\n<parameter=path>\nand <parameter=other>."
+    text = f"<function=save.file><parameter=path>a</parameter><parameter=body>\n{body}\n</parameter></function>"
+    (call,) = parse_tool_calls(text, TOOLS)
+    assert call.arguments == {"path": "a", "body": body}

@@ -14,7 +14,7 @@ _SIZE = 4_000
 _HOSTILE = (
     "`", "```tool\n", "```tool ", "```tool\n{\n", "```json\n{bad: json: }\n```\n", "{", "[", "[{", '{"a":', '"', '{"\\', "(", "<",
     "<tool_call>", '<tool_call>{"name": "look_up", "arguments": {', "<think>", "</think>", "[look_up(word=", "look_up ", "look_up(",
-    "[look_up(" + "limit=1, " * 9, "<function=look_up><parameter=word>", 'Some {prose} with "quotes" (and more). ', "look_up(word='x') ",
+    "[look_up(" + "limit=1, " * 9, "<function=look_up><parameter=word>", "<function=look_up>\n<parameter=word>\n", 'Some {prose} with "quotes" (and more). ', "look_up(word='x') ",
     '<tool_call>{"name": "clock", "arguments": {}}</tool_call>\n', '["', '[["', '{"name":', "~~~\n", "> x\n", "Action: ",
     "Action: clock\nAction Input: {", "<|channel|>analysis<|message|>", "<｜tool▁call▁begin｜>look_up<｜tool▁sep｜>", "[TOOL_CALLS]",
     "<tool_call>look_up\n<arg_key>word</arg_key><arg_value>", "<look_up><word>", "```tool\nTOOL_NAME: look_up\nBEGIN_ARG: word\n",

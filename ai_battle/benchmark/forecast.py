@@ -50,13 +50,18 @@ def forecast(suite: Suite, left: int | None = None) -> Forecast:
     """`left` is how many samples are to be played, all by default. What the cache will save is not known yet."""
     samples = suite.samples if left is None else left
     reads = _mean_prompt(suite.tasks)
-    graded = [model for scorers in suite.scorers.values() for model in judges(scorers, suite.around)]
-    judging = sum(_call(model, reads + USUAL_ANSWER) or 0.0 for model in graded)
     expected = tuple(_expected(setting, suite, reads) for setting in suite.settings)
     unknown = tuple(each.setting for each in expected if each.low is None)
-    each_samples = samples / max(1, len(expected))
-    low, high = (sum(getattr(each, side) or 0.0 for each in expected) * each_samples for side in ("low", "high"))
-    return Forecast(samples, expected, low + judging * samples, high + judging * samples, unknown)
+    judging, of_each = _judging(suite, reads) * samples, samples / max(1, len(expected))
+    low = sum(each.low or 0.0 for each in expected) * of_each
+    high = sum(each.high or 0.0 for each in expected) * of_each
+    return Forecast(samples, expected, low + judging, high + judging, unknown)
+
+
+def _judging(suite: Suite, reads: float) -> float:
+    """Dollars for the judges of one sample."""
+    graded = [model for scorers in suite.scorers.values() for model in judges(scorers, suite.around)]
+    return sum(_call(model, reads + USUAL_ANSWER) or 0.0 for model in graded)
 
 
 def _mean_prompt(tasks: Sequence[Task]) -> float:

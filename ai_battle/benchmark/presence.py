@@ -47,21 +47,27 @@ def _written(suite: Suite) -> Iterator[tuple[Path, HelperSettings]]:
 
 
 async def _missing(provider: str, called: Sequence[Called], suite: Suite) -> list[Problem]:
+    try:
+        names = await _listed(provider, suite)
+    except ProviderError as error:
+        return [Problem(called[0][0], str(error))]
+    absent = [(path, name.model) for path, name in called if names and not _is_there(name, names)]
+    return [Problem(path, f"{provider} has no model {model!r}{near(model, names)}") for path, model in absent]
+
+
+async def _listed(provider: str, suite: Suite) -> list[str]:
+    """Nothing where a list may not be whole; raises `ProviderError` for what calls will fail of, too."""
     settings = dict(suite.around.providers.get(provider, {}))
     try:
         rows = await list_models(provider, **settings, environment=suite.around.environment)
-    except ProviderError as error:
-        return [Problem(called[0][0], str(error))] if _fails_calls_too(error) else []
     except ConfigError:
         return []
-    names = [row.name for row in rows]
-    if not names or provider not in COMPLETE or ("base_url" in settings and provider != "ollama"):
+    except ProviderError as error:
+        if _fails_calls_too(error):
+            raise
         return []
-    return [
-        Problem(path, f"{provider} has no model {name.model!r}{near(name.model, names)}")
-        for path, name in called
-        if not _is_there(name, names)
-    ]
+    is_whole = provider == "ollama" or (provider in COMPLETE and "base_url" not in settings)
+    return [row.name for row in rows] if is_whole else []
 
 
 def _fails_calls_too(error: ProviderError) -> bool:

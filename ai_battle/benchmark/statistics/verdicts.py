@@ -60,13 +60,17 @@ def conclusions(pairs: Sequence[Compared], most: int) -> Iterator[str]:
     yield from (pair.said for pair in decided[:most])
     if len(decided) > most:
         yield f"further differences that are shown: {len(decided) - most:,}"
-    for verdict in ("no difference shown", "not enough data"):
-        alike = [pair for pair in pairs if pair.verdict == verdict]
-        if len(alike) == 1:
-            yield alike[0].said
-        elif alike:
-            more = f"; {_needed(alike)}" if verdict == "not enough data" else ""
-            yield f"{verdict} in {len(alike):,} comparisons; {_seen(alike)}{more}"
+    unshown = ([pair for pair in pairs if pair.verdict == each] for each in ("no difference shown", "not enough data"))
+    yield from (_together(alike) for alike in unshown if alike)
+
+
+def _together(alike: Sequence[Compared]) -> str:
+    """Of comparisons with the same verdict."""
+    first = alike[0]
+    if len(alike) == 1:
+        return first.said
+    more = f"; {_needed(alike)}" if first.verdict == "not enough data" else ""
+    return f"{first.verdict} in {len(alike):,} comparisons; {_seen(alike)}{more}"
 
 
 def _seen(pairs: Sequence[Compared]) -> str:

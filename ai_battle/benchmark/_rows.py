@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from operator import attrgetter
 from typing import Any
 
 from ..core.exchange import NOTHING_USED, ToolSpec, Usage
@@ -12,6 +13,7 @@ from .tasks import Recording, Task
 WIDTH = 20
 NOTHING_MORE = "{}"
 _OF_A_TASK = tuple(each.name for each in fields(Task))
+_values = attrgetter(*_OF_A_TASK)
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -27,7 +29,7 @@ def loaded(text: str) -> Any:
 
 def of_task(task: Task) -> str:
     """Without what it has not."""
-    said = {name: value for name in _OF_A_TASK if (value := getattr(task, name))}
+    said = {name: value for name, value in zip(_OF_A_TASK, _values(task), strict=True) if value}
     if task.tools:
         said["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
     if task.recorded:

@@ -28,6 +28,7 @@ from ai_battle.core.events import (
     TurnStarted,
 )
 from ai_battle.core.exchange import NOTHING_USED
+from ai_battle.core.messages import Message, Text
 
 from ._money import dollars, duration, tokens
 from ._plain import one_line, plain
@@ -37,6 +38,8 @@ from ._screen import Screen
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 TICK = 0.5
 DRAFT_SHOWN = 40
+LONG, SHOWN = 4_000, 1_000
+"""A longer text that opens a discussion is shown with so many characters."""
 PERSON = "person"
 YOUR_TURN = "your turn: Enter says it, an empty line passes, Ctrl-D leaves"
 
@@ -86,7 +89,7 @@ class PlainLines:
             case RunStarted(name=name, participants=participants):
                 return f"{name}: {', '.join(f'{speaker} ({model})' for speaker, model in participants.items())}"
             case PromptGiven(message=message):
-                return message.text.strip()
+                return _opening(message)
             case TurnFinished(turn=turn, speaker=speaker, message=message):
                 return f"[{turn}] {speaker}: {message.text.strip()}"
             case Concluded(speaker=speaker, text=text):
@@ -203,7 +206,7 @@ class LiveView:
         self._show_status()
 
     def _open(self, event: PromptGiven) -> None:
-        self._screen.stream(plain(event.message.text.strip()))
+        self._screen.stream(plain(_opening(event.message)))
         self._screen.end_line()
 
     def _end(self, event: TurnFinished) -> None:
@@ -252,6 +255,15 @@ class LiveView:
 
     def _styled(self, text: str, **style: Any) -> str:
         return click.style(text, **style) if self._look.colour else text
+
+
+def _opening(message: Message) -> str:
+    """What the discussion begins with; of a long text, such as a file, the beginning: the transcript has all of it."""
+    texts = (part.text for part in message.parts if isinstance(part, Text))
+    return "".join(
+        text if len(text) <= LONG else f"{text[:SHOWN].rstrip()}\n[... {len(text) - SHOWN:,} more characters]\n\n"
+        for text in texts
+    ).strip()
 
 
 def view(out: TextIO, look: Look = Look()) -> LiveView | PlainLines:

@@ -20,6 +20,7 @@ from ai_battle.core.events import (
     DraftDelta,
     Event,
     ModelReplied,
+    PromptGiven,
     Retrying,
     RunFinished,
     RunStarted,
@@ -29,7 +30,7 @@ from ai_battle.core.events import (
     TurnStarted,
 )
 from ai_battle.core.exchange import NOTHING_USED, Usage
-from ai_battle.core.messages import Text, ToolCall, ToolResult, assistant
+from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant
 from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
 
 STATUS_LINE = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
@@ -261,3 +262,16 @@ async def test_a_tool_that_failed_and_a_loop_that_was_stopped_show() -> None:
     assert '✗ {"error": "no' in seen
     assert "! no more tools for this answer: 3 of 3 rounds are used up" in seen
     assert "! a result that no tool returned: It is 4." in seen
+
+
+@pytest.mark.parametrize("seen", [PlainLines, LiveView])
+async def test_of_a_long_file_the_beginning_opens_the_discussion_and_the_question_is_whole(seen: type) -> None:
+    out = io.StringIO()
+    shown = seen(out, Look(colour=False))
+    await shown(PromptGiven(Message("user", (Text("page " * 4_000), Text("How long is it?")))))
+    shown.close()
+
+    said = ESCAPES.sub("", out.getvalue())
+    assert "[... 19,000 more characters]" in said
+    assert said.count("page") == 200
+    assert said.rstrip().endswith("How long is it?")

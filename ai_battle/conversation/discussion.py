@@ -69,7 +69,8 @@ class Discussion:
         return await self._finish(status, reason)
 
     async def _played(self) -> tuple[Status, str]:
-        await self._watch_limits()  # the process before may have ended right behind the turn that reached one
+        if self._state.just_ended:  # the process before may have ended right behind the turn that reached a limit
+            await self._watch_limits()
         await self._open()
         while not self._is_over():
             if self._plan.parallel:
@@ -86,6 +87,9 @@ class Discussion:
         return end
 
     def _is_over(self) -> bool:
+        """A round in which all answer at once is played to its end: whoever was asked in it is heard."""
+        if self._plan.parallel and self._floor.taken_in_round:
+            return False
         return bool(self._state.stop_reason or self._state.limit or self._floor.reason_to_end)
 
     async def _open(self) -> None:

@@ -38,7 +38,8 @@ BOUNDS = (0.5, 3.0)
 class State:
     """Only events change it, through `apply`; its owner reads the attributes.
 
-    `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included.
+    `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included;
+    `just_ended` says that nothing was spent for the next one yet.
     `history` are the turns since the last summary, `recent` the last few messages whatever was folded. `scale` is how
     far the estimate of tokens was off for each participant's model, by what it reported for its last request.
     """
@@ -64,6 +65,7 @@ class State:
         self.standings = Standings()
         self.help = Help({p.name: p.large for p in plan.participants if p.large})
         self.selected = self.last_regular = ""
+        self.just_ended = False
         self.limit: BudgetReached | None = None
         self.wrapped_up = False
         self.stop_reason = self.last_failure = ""
@@ -130,10 +132,11 @@ class State:
         self.last_failure = f"{event.speaker}: {event.error}"
         if event.policy == "skip":
             self.failed_in_a_row[event.speaker] += 1
+            self.wrapped_up = self.wrapped_up or event.kind == "wrap_up"
             self._leave_turn(event)
 
     def _leave_turn(self, event: TurnFinished | TurnFailed) -> None:
-        self.turn = event.turn
+        self.turn, self.just_ended = event.turn, True
         self.selected = ""
         self.spoken[event.speaker] += 1
         if event.speaker in self._regulars and not self.wrapped_up:
@@ -149,7 +152,7 @@ class State:
 
     def _fold(self, event: Summarised) -> None:
         """The earlier summary goes on to stand for its turns when later ones were dropped without one."""
-        self._replies = 0
+        self._replies, self.just_ended = 0, False
         self.ledger.add(event.usage)
         self.summary = event.text or self.summary
         kept = [turn for turn in self.history if turn.turn > event.through]
@@ -185,7 +188,7 @@ class State:
         return {p.name: View(p.name, naming(self._plan)) for p in self._plan.participants}
 
     def _select(self, event: SpeakerSelected) -> None:
-        self.selected = event.speaker
+        self.selected, self.just_ended = event.speaker, False
         self.ledger.add(event.usage)
 
     def _conclude(self, event: Concluded) -> None:

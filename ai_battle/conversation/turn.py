@@ -148,7 +148,7 @@ def finished(step: Step, response: ModelResponse, ear: Ear) -> TurnFinished:
 
 def failed(step: Step, fault: Fault, policy: Literal["skip", "stop"]) -> TurnFailed:
     name = step.participant.name
-    return TurnFailed(step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial)
+    return TurnFailed(step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial, step.kind)
 
 
 def fault(error: AIBattleError, ear: Ear) -> Fault:

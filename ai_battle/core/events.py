@@ -188,6 +188,7 @@ class TurnFailed:
     policy: Literal["skip", "stop"]
     usage: Usage = NOTHING_USED
     partial: str = ""
+    kind: Literal["turn", "wrap_up", "observation"] = "turn"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,15 +42,18 @@ SETTINGS: dict[str, dict[str, object]] = {
     "folding": {"max_conversation_tokens": 300},
     "stop": {"stop": {"max_messages": 5}},
     "outcome": {"outcome": "Say what it came to."},
+    "parallel and limit": {"parallel": True, "limits": Limits(tokens=66)},
+    "parallel and stop": {"parallel": True, "stop": {"max_messages": 2}},
+    "three, auto and limit": {"speaker_selection": "auto", "limits": Limits(tokens=300)},
 }
 
 
 def manager(kind: str, out: Path | None = None) -> tuple[ConversationManager, list[Counting]]:
-    clients = [Counting() for _ in range(4)]
-    roles = ("moderator", "human", "assistant", "observer")
+    roles = ("moderator", "human", "assistant", "observer", *(["assistant"] if kind.startswith("three") else []))
+    clients = [Counting() for _ in roles]
     people = [
         Participant(name, client, role=role)  # type: ignore[arg-type]
-        for name, client, role in zip(("chair", "ada", "bob", "eve"), clients, roles, strict=True)
+        for name, client, role in zip(("chair", "ada", "bob", "eve", "dan"), clients, roles, strict=False)
     ]
     made = ConversationManager(people, goal="Count.", turns=3, mode="ai-ai", out=out, **SETTINGS[kind])  # type: ignore[arg-type]
     return made, clients
@@ -229,3 +232,22 @@ async def test_scripts_with_rules_and_failures_go_on_where_they_were(tmp_path: P
         result = await ConversationManager.from_config({"discussion": SCRIPTED}).resume(run_dir)
 
         assert [message.text for message in result.messages] == texts, cut
+
+
+async def test_a_last_word_that_was_not_said_is_not_taken_for_a_turn(tmp_path: Path) -> None:
+    """The run was stopped by a limit, also when it is taken up again right before its end."""
+    models = {
+        "ada": {"type": "scripted", "script": ["Once upon a time. " * 8, "There was a king. " * 8]},
+        "bob": {"type": "scripted", "script": ["And?", {"fail": "refused"}]},
+    }
+    told = {"goal": "Tell.", "turns": 2, "mode": "ai-ai", "models": models, "limits": {"tokens": 500}}
+    manager = ConversationManager.from_config({"discussion": told}, out=tmp_path / "run")
+    expected = await manager.run_discussion()
+    lines = (tmp_path / "run/journal.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "run/journal.jsonl").write_bytes(b"".join(lines[:-1]))
+
+    result = await manager.resume(tmp_path / "run")
+
+    assert b'"kind":"wrap_up"' in lines[-2]
+    assert (result.status, result.stop_reason) == (expected.status, expected.stop_reason)
+    assert expected.status == "limit"

@@ -145,13 +145,13 @@ class HttpClient(ModelClient):
     async def _rest(self, reply: Reply, reader: Reader) -> list[Event]:
         """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
         events: list[Event] = []
+        ends = _in_a_moment()
         with suppress(TimeoutError, Unreachable):
-            async with asyncio.timeout(_AFTER_THE_ANSWER) as moment:
-                while not reader.done and (data := await reply.more()):
-                    if heard := reader.feed(data):
-                        events += heard
-                        moment.reschedule(asyncio.get_running_loop().time() + _AFTER_THE_ANSWER)
-                events += reader.close()
+            while not reader.done and (data := await _until(ends, reply)):
+                heard = reader.feed(data)
+                events += heard
+                ends = _in_a_moment() if heard else ends
+            events += reader.close()
         return events
 
     async def _unstreamed(self, body: bytes, reader: Reader, emit: Emit) -> ModelResponse:
@@ -196,3 +196,12 @@ def _sentences(said: str, advice: str) -> str:
     if not advice:
         return said
     return f"{said}{'' if said.endswith(('.', '!', '?', ':')) else '.'} {advice}"
+
+
+def _in_a_moment() -> float:
+    return asyncio.get_running_loop().time() + _AFTER_THE_ANSWER
+
+
+async def _until(ends: float, reply: Reply) -> bytes:
+    async with asyncio.timeout_at(ends):
+        return await reply.more()

@@ -15,7 +15,8 @@ from ._heard import Heard
 class Draft:
     """An answer, and what dropping it wastes: what was helped or dropped inside is left out of `usage` and `calls`.
 
-    `cut` is why it was cut short; its response is then what had come, its usage an estimate.
+    `cut` is why it was cut short; its response is then what had come, its usage an estimate. `in_circles`: its calls
+    of tools got nowhere, and were ended.
     """
 
     response: ModelResponse
@@ -24,6 +25,7 @@ class Draft:
     cut: str = ""
     saved_tokens: int = 0
     calls: int = 1
+    in_circles: bool = False
 
     @property
     def text(self) -> str:
@@ -44,6 +46,7 @@ async def drafted(client: ModelClient, request: ModelRequest, heard: Heard, role
 
 def paid(draft: Draft, heard: Heard) -> Draft:
     """The draft with what was heard of its cost; a model that tells nothing is taken at its word."""
+    draft = replace(draft, in_circles=heard.in_circles)
     return replace(draft, usage=heard.own, calls=heard.calls) if heard.replies else draft
 
 

@@ -9,6 +9,7 @@ from ..core.errors import ToolError
 from ..core.events import Emit
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked
+from ._drafts import Draft
 from ._helping import FAILURES, Found, Turn
 from ._stuck.assessment import Assessment
 from ._stuck.detector import asked
@@ -41,17 +42,20 @@ async def examined(
     detector: Judges,
     turn: Turn,
     request: ModelRequest,
-    response: ModelResponse,
+    draft: Draft,
     decides: Callable[[Assessment], bool] = _is_stuck,
 ) -> Assessment:
     """The detector's judgement, with all looks that could turn what it `decides`: the others are not worth their price.
 
     What fails a hard check is not looked at again, and nothing is for a detector that can't take it into account.
     """
-    judged = detector.assess_response(request, response)
-    if judged.at_once or not isinstance(detector, Weighs):
+    response = draft.response
+    if not isinstance(detector, Weighs):
+        return detector.assess_response(request, response)
+    known: Evidence = {"guard_tripped": 1.0} if draft.in_circles else {}
+    judged = detector.assess_with(request, response, known)
+    if judged.at_once:
         return judged
-    known: dict[str, float] = {}
     for look in turn.helping.looks:
         possible = (
             detector.assess_with(request, response, added(known, each)) for each in look.outcomes(request, response)

@@ -175,7 +175,7 @@ class Poll:
         if voice.judged.at_once:
             return voice
         decides = partial(self._is_poor, voice)
-        judged = await examined(self._detector, self.turn, self.request, voice.draft.response, decides)
+        judged = await examined(self._detector, self.turn, self.request, voice.draft, decides)
         known = replace(voice, judged=judged)
         self.voices = [known if each is voice else each for each in self.voices]
         return known

@@ -135,7 +135,7 @@ class Trying:
             return Tried(draft, hopeless("cut_short", draft.cut))
         if misfit := misfits(self.request, draft.response):
             return Tried(draft, hopeless("misfit", misfit), misfit=misfit)
-        return Tried(draft, await examined(self._detector, self.turn, self._known, draft.response))
+        return Tried(draft, await examined(self._detector, self.turn, self._known, draft))
 
     @property
     def _known(self) -> ModelRequest:

@@ -80,7 +80,7 @@ class Cascade(ModelClient):
         """No second look is worth its price where the answer is taken as it is."""
         if trusted:
             return self.detector.assess_response(own.request, draft.response)
-        return await examined(self.detector, own.turn, own.request, draft.response)
+        return await examined(self.detector, own.turn, own.request, draft)
 
 
 def create(

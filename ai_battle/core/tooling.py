@@ -45,9 +45,13 @@ class ToolReturned:
 
 @dataclass(frozen=True, slots=True)
 class LoopStopped:
-    """No more tools are called for this answer, and why; what follows is an answer without tools."""
+    """No more tools are called for this answer, and why; what follows is an answer without tools.
+
+    `in_circles`: the calls got nowhere; else a limit is reached.
+    """
 
     reason: str
+    in_circles: bool = False
 
 
 @dataclass(frozen=True, slots=True)

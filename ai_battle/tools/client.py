@@ -134,7 +134,7 @@ class _Turn:
     async def sum_up(self) -> ModelResponse:
         """One last answer, without tools. Where a model calls all the same, what the tools returned speaks for it."""
         if self._guard.ended:
-            await self._emit(LoopStopped(self._guard.ended))
+            await self._emit(LoopStopped(self._guard.ended, self._guard.in_circles))
         response = await self._client.complete(self._answering.summing_up(), drafting(self._emit))
         self._answering.count(response)
         said = self.wishes(response)

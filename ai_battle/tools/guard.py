@@ -9,6 +9,9 @@ from ..core.messages import ToolResult
 from .limits import RunBudget, RunnerLimits
 
 FAILURES = 3
+CIRCLE = "the model goes in a circle"
+GIVEN_ALREADY = "the model asks again for what it was given"
+NO_SUCH_TOOLS = "the model calls tools that there are not"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +138,20 @@ class Guard:
         if self.ended or not circle:
             return False
         if self._circled:
-            self.ended = "the model goes in a circle"
+            self.ended = CIRCLE
         self._circled = True
         return not self.ended
 
+    @property
+    def in_circles(self) -> bool:
+        """Whether it ended because the calls got nowhere, not at a limit."""
+        return self.ended in (CIRCLE, GIVEN_ALREADY, NO_SUCH_TOOLS)
+
     def _reason(self, done: _Round) -> str:
         if done.is_all(done.replayed):
-            return "the model asks again for what it was given"
+            return GIVEN_ALREADY
         if all(past.is_all(past.unknown) for past in self._past[-2:]) and len(self._past) > 1:
-            return "the model calls tools that there are not"
+            return NO_SUCH_TOOLS
         if len(self._past) >= self._limits.rounds:
             return f"{len(self._past)} of {self._limits.rounds} rounds are used up"
         return ""

@@ -2,9 +2,15 @@
 
 import pytest
 
-from ai_battle import StuckDetector, ToolSpec
-from ai_battle.collaboration import Context
+from ai_battle import ModelRequest, StuckDetector, ToolSpec
+from ai_battle.collaboration import Context, takeover
+from ai_battle.core.events import EventLog
+from ai_battle.core.helping import StuckFound
 from ai_battle.core.messages import Message, ToolCall, ToolResult, assistant, user
+from ai_battle.providers.scripted import ScriptedClient
+from ai_battle.tools.builtin.calculator import CalculatorTool
+from ai_battle.tools.client import ToolCapableClient
+from ai_battle.tools.limits import RunnerLimits
 
 CODE = ToolSpec("code_execution", "Runs code", {"type": "object", "properties": {"code": {"type": "string"}}})
 SEARCH = ToolSpec("web_search", "Searches the web", {"type": "object", "properties": {"query": {"type": "string"}}})
@@ -41,6 +47,21 @@ def test_an_answer_after_calls_is_judged_by_its_calls() -> None:
     steps = (Message("assistant", (call,)), Message("tool", (ToolResult(call),)))
 
     assert not stuck("Talk on.", "It is sunny.", Context(tools=BOTH.tools, steps=steps))
+
+
+@pytest.mark.parametrize(("sums", "helped"), [(["2+2", "2+2"], True), (["2+2", "3+3"], False)])
+async def test_calls_in_circles_that_had_to_be_ended_say_that_an_answer_is_poor(sums: list[str], helped: bool) -> None:
+    """A limit of rounds that is reached says nothing of the answer."""
+    calls = [{"tool": "calculator", "parameters": {"expression": written}} for written in sums]
+    small = ScriptedClient(*({"call": each} for each in calls), "It is on its way.")
+    tools = ToolCapableClient(small, [CalculatorTool()], RunnerLimits(max_rounds=2, backoff_seconds=0))
+    client = takeover.create(tools, ScriptedClient("We are nearly there."))
+
+    response = await client.complete(ModelRequest((user("How do we get on?"),)), log := EventLog())
+
+    found = [event.signals["guard_tripped"] for event in log.events if isinstance(event, StuckFound)]
+    assert found == [1.0] * helped
+    assert response.text == ("We are nearly there." if helped else "It is on its way.")
 
 
 def test_the_gravest_finding_is_told_first() -> None:

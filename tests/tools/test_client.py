@@ -150,7 +150,7 @@ async def test_growing_arguments_end_with_the_rounds() -> None:
 async def test_why_the_loop_was_stopped_is_told() -> None:
     model = ScriptedClient(call("look"), call("look"), "Done.")
     await ToolCapableClient(model, [Recording()], QUICK).complete(asked(), log := EventLog())
-    assert LoopStopped("the model asks again for what it was given") in log.events
+    assert LoopStopped("the model asks again for what it was given", in_circles=True) in log.events
 
 
 async def test_long_results_are_summed_up_once_without_tools_and_kept() -> None:

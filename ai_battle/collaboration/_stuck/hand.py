@@ -29,6 +29,7 @@ EVERYWHERE: Mapping[str, float] = {
     "call_repeated": 2.0,
     "errors_in_a_row": 2.0,
     "same_error_twice": 2.0,
+    "guard_tripped": 2.0,
     "nothing_found": 0.5,
     "judged_wrong": 1.2,
     "judged_right": -0.7,

@@ -47,6 +47,7 @@ SPEAKS: Mapping[str, str] = {
     "call_repeated": "the same call was made again",
     "errors_in_a_row": "two calls in a row failed",
     "same_error_twice": "the same error came twice",
+    "guard_tripped": "its calls of tools got nowhere and had to be ended",
     "nothing_found": "no call has found anything yet",
     "opinion_differs": "another answer says something else",
     "judged_wrong": "the judge finds it wrong",

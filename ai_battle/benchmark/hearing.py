@@ -16,6 +16,21 @@ from .settings import RECORDED
 class Heard:
     """A listener for one sample. `small` is the first answer of the model that is helped, `large` the helper's last."""
 
+    __slots__ = (
+        "_cached",
+        "_helped",
+        "_lanes",
+        "_reason",
+        "_usage",
+        "_wasted",
+        "large",
+        "paid",
+        "quality",
+        "seconds",
+        "signals",
+        "small",
+    )
+
     def __init__(self) -> None:
         self.small: ModelResponse | None = None
         self.large: ModelResponse | None = None

@@ -12,6 +12,7 @@ from ..config.packaged import packaged_suite, packaged_suites
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from . import checking
+from ._collecting import seldom_collected
 from .drawing import BY, OF, dataset, is_code, name_of, tasks_of
 from .settings import Setting, Wrong, multiplied
 from .suite import Suite, SuiteFile
@@ -54,7 +55,8 @@ def load(
         found.append(drawing.suite())
         return drawing.problems or checking.problems(found[0], allow_unsandboxed=wishes.allow_unsandboxed)
 
-    Reading(SUITE, SuiteFile, look).read(_located(source), environment, wishes.changes, base)
+    with seldom_collected():
+        Reading(SUITE, SuiteFile, look).read(_located(source), environment, wishes.changes, base)
     return found[0]
 
 

@@ -1,9 +1,8 @@
 """From a suite to its results: begins them or goes on with them."""
 
 import asyncio
-import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from ..core import plugins
 from ..core.errors import ConfigError, JournalError
 from ..core.texts import each_text
+from ._collecting import frozen
 from .budget import Budget
 from .executors import EXECUTORS
 from .forecast import forecast
@@ -23,8 +23,6 @@ from .store import Store
 from .suite import Suite
 
 SUITE_FILE = "suite.yaml"
-SELDOM = 20
-"""How many times more objects may be made between two looks of the garbage collector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ def reopened(folder: Path, wishes: Wishes) -> tuple[Suite, Store]:
 
 def run(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
     """Plays what is lacking; the store stays open."""
-    with _frozen():
+    with frozen():
         return asyncio.run(play(suite, store, terms))
 
 
@@ -80,28 +78,17 @@ async def play(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
     kit = _kit(suite, terms)
     keeper = store if suite.said.cache and suite.said.repeats == 1 and _asked_twice(suite) else None
     executor = plugins.create(EXECUTORS, suite.said.executor, kit, keeper)
-    expected = {each.setting: each.high or 0.0 for each in forecast(suite).settings}
-    runner = Runner(suite, store, executor, Budget(suite.said.limits.cost_usd, expected), terms.hear)
+    runner = Runner(suite, store, executor, _budget(suite), terms.hear)
     try:
         return await runner.run(again=terms.again)
     finally:
         await executor.aclose()
 
 
-@contextmanager
-def _frozen() -> Iterator[None]:
-    """What was made before lives longer than all samples: the collector need not look at it again and again.
-
-    What a sample leaves goes without it, so it looks less often.
-    """
-    gc.freeze()
-    often, *others = gc.get_threshold()
-    gc.set_threshold(often * SELDOM, *others)
-    try:
-        yield
-    finally:
-        gc.set_threshold(often, *others)
-        gc.unfreeze()
+def _budget(suite: Suite) -> Budget:
+    limit = suite.said.limits.cost_usd
+    expected = forecast(suite).settings if limit is not None else ()
+    return Budget(limit, {each.setting: each.high or 0.0 for each in expected})
 
 
 def described(setting: Setting) -> Mapping[str, Any]:

@@ -59,7 +59,8 @@ def _limit(orders: Orders) -> None:
         resource.RLIMIT_CPU: int(min(orders.seconds, _LONGEST)) + 2,
         resource.RLIMIT_FSIZE: orders.file_size,
         resource.RLIMIT_NOFILE: orders.open_files,
-        resource.RLIMIT_CORE: 0,
+        # On Linux 0 still wakes a collector of crashes, which writes elsewhere; 1 byte is too little for anybody.
+        resource.RLIMIT_CORE: int(_system.LINUX),
     }
     if orders.address_space and _system.LINUX:
         limits[resource.RLIMIT_AS] = orders.address_space

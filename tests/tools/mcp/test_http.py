@@ -101,7 +101,7 @@ async def test_tools_come_while_it_runs_and_a_late_call_is_stopped(running: Runn
 async def test_a_server_that_goes_and_comes_back_is_found_again(running: Running) -> None:
     async with serving(Docs()) as url:
         port = int(url.split(":")[2].partition("/")[0])
-        opened = running(docs={"url": url, "headers": TOKEN, "start_timeout": 2})
+        opened = running(docs={"url": url, "headers": TOKEN, "start_timeout": 20})
         tools = await opened.__aenter__()
     gone = [await tools.call("docs:read", page="Start") for _ in range(2)]
     async with serving(Docs(), port):

@@ -115,6 +115,12 @@ def test_a_turn_of_a_discussion_with_numbers_in_it_owes_no_number(prompt: str) -
     assert not judged("The trees do, as they give shade to all of us in summer.", prompt).stuck
 
 
+@pytest.mark.parametrize(("made", "stuck"), [(115, True), (105, False)])
+def test_a_sum_that_does_not_hold_counts_in_a_talk_as_well(made: int, stuck: bool) -> None:
+    found = judged(f"At five percent, 100 * 1.05 = {made} euros after a year.", "Please show me one example.")
+    assert ("wrong_sums" in found.signals, found.stuck) == (stuck, stuck)
+
+
 def test_a_choice_without_a_pick_is_stuck_and_one_with_a_pick_is_not() -> None:
     assert judged("All of them are planets of the sun.", CHOICE).at_once
     picked = judged("Jupiter is the largest planet of all. The answer is (B).", CHOICE)

@@ -59,7 +59,7 @@ _TOOL = {
 CHANCE = [0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.6]
 """Quantiles of the gain where nothing was measured."""
 
-_CHAT = {"repeated_words": 4.0, "stops_short": 2.0, "nothing_new": 1.0, "length": -0.5}
+_CHAT = {"repeated_words": 4.0, "wrong_sums": 2.5, "stops_short": 2.0, "nothing_new": 1.0, "length": -0.5}
 
 
 def _as_profile(intercept: float, weights: Mapping[str, float], rescue: float) -> dict[str, Any]:

@@ -41,7 +41,7 @@ OF_FAMILY: Mapping[Family, tuple[Check, ...]] = {
     "mcq": (sums.check, final.check, facts.check, choice.check),
     "tool": (calls.check,),
     "code": (output.check, program.check),
-    "chat": (program.check,),
+    "chat": (program.check, sums.wrong),
 }
 
 

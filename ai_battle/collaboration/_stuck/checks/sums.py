@@ -9,12 +9,16 @@ CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 1
 def check(case: Case) -> dict[str, float]:
     if case.is_bare:
         return {}
-    wrong = sum(not claim.holds for claim in case.claims)
     return {
-        "wrong_sums": float(wrong > 0),
+        **wrong(case),
         "no_sums": float(not case.claims),
         "numbers_from_nowhere": min(_from_nowhere(case), 3) / 3,
     }
+
+
+def wrong(case: Case) -> dict[str, float]:
+    """The one that counts wherever somebody reckons."""
+    return {"wrong_sums": float(any(not claim.holds for claim in case.claims))}
 
 
 def _from_nowhere(case: Case) -> int:

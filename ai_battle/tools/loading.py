@@ -125,10 +125,14 @@ def made(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
 
 def _dropped_in(settings: Tools, place: Place) -> dict[str, Source]:
     found: dict[str, Source] = {}
+    ours = {entry.name for entry in settings.registry if entry.enabled}.intersection(builtin_names())
     written = (place.base / Path(path).expanduser() for path in settings.paths)
     files = (file for path in written for file in _files(path.absolute()))
     for path, source in ((file, source) for file in files for source in from_file(file)):
-        if found.setdefault(name := _name_of(source, place), source) is not source:
+        if (name := _name_of(source, place)) in ours:
+            way_out = f"Rename that one, or take {name} out of registry: to have only yours."
+            raise ConfigError(f"Two tools are named {name!r}: an installed one, and one in {path}. {way_out}")
+        if found.setdefault(name, source) is not source:
             raise ConfigError(f"Two tools are named {name!r}; the second is in {path}. Rename one of them.")
     return found
 

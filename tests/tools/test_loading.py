@@ -136,6 +136,14 @@ def test_a_drop_in_file_that_is_wrong_is_told_with_its_name(place: Place, conten
         build(settings(paths=("bad.py",)), place)
 
 
+def test_a_drop_in_tool_takes_the_name_of_an_installed_one_only_where_that_is_not_wanted(place: Place) -> None:
+    (place.base / "own.py").write_text(TOOL.replace('name = "shout"', 'name = "calculator"'), encoding="utf-8")
+
+    assert build(settings(paths=("own.py",)), place).names == ["calculator", "whisper"]
+    with pytest.raises(ConfigError, match=r"Two tools are named 'calculator': .*own.py. Rename .* or take calculator out"):
+        build(settings("calculator", paths=("own.py",)), place)
+
+
 @pytest.mark.parametrize(
     ("entries", "paths", "said"),
     [

@@ -140,7 +140,9 @@ def test_a_drop_in_tool_takes_the_name_of_an_installed_one_only_where_that_is_no
     (place.base / "own.py").write_text(TOOL.replace('name = "shout"', 'name = "calculator"'), encoding="utf-8")
 
     assert build(settings(paths=("own.py",)), place).names == ["calculator", "whisper"]
-    with pytest.raises(ConfigError, match=r"Two tools are named 'calculator': .*own.py. Rename .* or take calculator out"):
+    with pytest.raises(
+        ConfigError, match=r"Two tools are named 'calculator': .*own.py. Rename .* or take calculator out"
+    ):
         build(settings("calculator", paths=("own.py",)), place)
 
 

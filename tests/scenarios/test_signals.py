@@ -303,7 +303,8 @@ class TestTerminal:
         assert "turn 4 of 4" in screen.shown
 
     def test_no_color_takes_the_colours_away(self, slow: Path) -> None:
-        with terminal("run", slow, "--out", "here", *AT_ONCE) as coloured:
+        """Unless it is empty: then it is as if it were not set."""
+        with terminal("run", slow, "--out", "here", *AT_ONCE, NO_COLOR="") as coloured:
             assert coloured.end() == 0
         with terminal("run", slow, "--out", "there", *AT_ONCE, NO_COLOR="1") as plain:
             assert plain.end() == 0

@@ -33,9 +33,7 @@ class Endpoint:
 
 _OPENAI = wire.Quirks(max_tokens="max_completion_tokens")
 _COMPATIBLE = wire.Quirks()  # most of those that OPENAI_BASE_URL leads to know only the older `max_tokens`
-_REASONS = re.compile(
-    r"(^|/)(o\d|gpt-(?!4o|4\.|4-|4$|3)\d)"
-)  # OpenAI's models that refuse it, wherever they are served
+_REASONS = re.compile(r"(^|/)(o\d|gpt-[5-9])")  # OpenAI's models that refuse it, wherever they are served
 _GROQ = wire.Quirks(max_tokens="max_completion_tokens", reasoning="reasoning", names=False)  # a name is a 400 there
 _REASONING = wire.Quirks(reasoning="reasoning")
 _TEMPLATE = wire.Quirks(reasoning="reasoning_content")  # goes to the model's template as it is, which reads this name

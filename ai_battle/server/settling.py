@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ..assembly.models import Model
 
-MANY, OFTEN, SELDOM = 5_000, 20, 50
+MANY, OFTEN, SELDOM = 2_000, 5, 2
 
 
 def settle(models: Iterable[Model]) -> None:
@@ -14,4 +14,5 @@ def settle(models: Iterable[Model]) -> None:
         model.find_price()
     gc.collect()
     gc.freeze()
+    gc.collect()  # the next whole one waits until there is a quarter more than the last one left: that is now little
     gc.set_threshold(MANY, OFTEN, SELDOM)

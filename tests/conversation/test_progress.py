@@ -131,6 +131,7 @@ async def test_settings_that_were_accepted_later_are_the_ones_that_hold(tmp_path
     assert found.config_digest == "d2"
 
 
+@pytest.mark.slow
 async def test_reading_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
     """Ten thousand turns with summaries: 20 MB of journal, read in a process that may only grow by a few."""
     path = tmp_path / "journal.jsonl"

@@ -215,6 +215,7 @@ SCRIPTED = {
 }
 
 
+@pytest.mark.slow
 async def test_scripts_with_rules_and_failures_go_on_where_they_were(tmp_path: Path) -> None:
     """Rules use up no entry, whoever is asked and whatever for: turns, choices, summaries."""
     whole = ConversationManager.from_config({"discussion": SCRIPTED}, out=tmp_path / "whole")

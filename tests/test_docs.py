@@ -100,7 +100,12 @@ def test_python_on_a_page_compiles_and_what_it_imports_exists(block: Block) -> N
             assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
 
 
-@pytest.mark.parametrize("block", [block for block in WRITTEN_BY_HAND if block.mark == "run"], ids=str)
+TO_BE_RUN = [block for block in WRITTEN_BY_HAND if block.mark == "run"]
+
+
+@pytest.mark.parametrize(
+    "block", [TO_BE_RUN[0], *(pytest.param(block, marks=pytest.mark.slow) for block in TO_BE_RUN[1:])], ids=str
+)
 def test_python_that_is_marked_so_runs(block: Block, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", block.text], cwd=tmp_path, capture_output=True, text=True, check=False

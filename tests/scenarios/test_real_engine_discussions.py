@@ -43,6 +43,7 @@ def turns(run_dir: str) -> list[TurnFinished]:
     return [event for event in finished if event.kind == "turn"]
 
 
+@pytest.mark.slow
 def test_three_apis_and_a_file_in_one_discussion(
     here: Path, address: str, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ from ...core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ...core.exchange import ModelResponse
 from .._calls import new_id
 from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
+from .._hearing import heard
 from .._json import dumps, loads, read_arguments
 from .._shape import given, needed
 from ..sse import EventTokenizer, ServerEvent
@@ -64,33 +65,24 @@ class StreamReader:
         return "".join(self._said)
 
     def feed(self, data: bytes) -> list[Event]:
-        return self._hear_all(self._tokenizer.feed(data))
+        return heard(self._read, self._tokenizer.feed(data))
 
     def close(self) -> list[Event]:
-        return self._hear_all(self._tokenizer.close())
-
-    def _hear_all(self, tokens: list[ServerEvent]) -> list[Event]:
-        heard: list[Event] = []
-        try:
-            self._read(tokens, heard)
-        except ProviderError as error:
-            error.heard = tuple(heard)
-            raise
-        return heard
+        return heard(self._read, self._tokenizer.close())
 
     def finish(self) -> ModelResponse:
         if not self.done:
             raise self._unfinished()
         return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
 
-    def _read(self, tokens: list[ServerEvent], heard: list[Event]) -> None:
+    def _read(self, tokens: list[ServerEvent], events: list[Event]) -> None:
         for name, payload in () if self.done else tokens:
             try:
                 event = self._hear(loads(payload), name)
             except UNREADABLE as error:
                 raise malformed(payload, self.text) from error
             if event:
-                heard.append(event)
+                events.append(event)
 
     def _hear(self, event: Mapping[str, Any], name: str) -> Event | None:
         match event.get("type", name):

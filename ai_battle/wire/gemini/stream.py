@@ -8,6 +8,7 @@ from ...core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ...core.exchange import ModelResponse
 from .._calls import new_id
 from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer
+from .._hearing import heard
 from .._json import dumps, loads
 from .._shape import given, needed
 from .._silence import empty
@@ -41,19 +42,10 @@ class StreamReader:
         return "".join(self._said)
 
     def feed(self, data: bytes) -> list[Event]:
-        return self._hear_all(self._tokenizer.feed(data))
+        return heard(self._read, self._tokenizer.feed(data))
 
     def close(self) -> list[Event]:
-        return self._hear_all(self._tokenizer.close())
-
-    def _hear_all(self, tokens: list[ServerEvent]) -> list[Event]:
-        heard: list[Event] = []
-        try:
-            self._read(tokens, heard)
-        except ProviderError as error:
-            error.heard = tuple(heard)
-            raise
-        return heard
+        return heard(self._read, self._tokenizer.close())
 
     def finish(self) -> ModelResponse:
         if not self.whole:
@@ -62,24 +54,24 @@ class StreamReader:
         candidate = {**self._candidate, "content": {"role": "model", "parts": parts}}
         return decode_response({**self._answer, "candidates": [candidate]})
 
-    def _read(self, tokens: list[ServerEvent], heard: list[Event]) -> None:
+    def _read(self, tokens: list[ServerEvent], events: list[Event]) -> None:
         for _, payload in tokens:
             try:
-                self._hear(loads(payload), heard)
+                self._hear(loads(payload), events)
             except UNREADABLE as error:
                 raise malformed(payload, self.text) from error
 
-    def _hear(self, event: Mapping[str, Any], heard: list[Event]) -> None:
+    def _hear(self, event: Mapping[str, Any], events: list[Event]) -> None:
         if "error" in event:
             raise in_stream(event, self.text)
         for candidate in event.get("candidates") or ():
             if not candidate.get("index"):
-                self._take(candidate, heard)
+                self._take(candidate, events)
         self._answer.update(event)
 
-    def _take(self, candidate: Mapping[str, Any], heard: list[Event]) -> None:
+    def _take(self, candidate: Mapping[str, Any], events: list[Event]) -> None:
         parts = (candidate.get("content") or {}).get("parts") or ()
-        heard.extend(event for part in parts if (event := self._take_part(dict(part))))
+        events.extend(event for part in parts if (event := self._take_part(dict(part))))
         self._candidate.update({name: value for name, value in candidate.items() if value is not None})
 
     def _take_part(self, part: Body) -> Event | None:

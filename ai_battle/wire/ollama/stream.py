@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...core.errors import ProviderError
 from ...core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ...core.exchange import ModelResponse
 from ...core.messages import Message, Part, Text, Thinking, ToolCall
 from .._calls import new_id
 from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer, readable_answer
+from .._hearing import heard
 from .._json import dumps, loads
 from .._shape import given
 from ..ndjson import LineTokenizer
@@ -40,19 +40,10 @@ class StreamReader:
         return "".join(self._text)
 
     def feed(self, data: bytes) -> list[Event]:
-        return self._hear(self._lines.feed(data))
+        return heard(self._read, self._lines.feed(data))
 
     def close(self) -> list[Event]:
-        return self._hear(self._lines.close())
-
-    def _hear(self, lines: list[bytes]) -> list[Event]:
-        events: list[Event] = []
-        try:
-            self._read(lines, events)
-        except ProviderError as error:
-            error.heard = tuple(events)
-            raise
-        return events
+        return heard(self._read, self._lines.close())
 
     def finish(self) -> ModelResponse:
         if not self._begun:

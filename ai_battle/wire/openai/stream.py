@@ -8,6 +8,7 @@ from ...core.events import Event, TextDelta, ThinkingDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse
 from ...core.messages import Message, Part, Text, Thinking
 from .._errors import UNREADABLE, cut, in_stream, malformed, no_answer, readable_answer
+from .._hearing import heard
 from .._json import loads
 from .._shape import given
 from .._silence import empty
@@ -55,19 +56,10 @@ class StreamReader:
         return "".join(self._text)
 
     def feed(self, data: bytes) -> list[Event]:
-        return self._hear(self._tokens.feed(data))
+        return heard(self._read, self._tokens.feed(data))
 
     def close(self) -> list[Event]:
-        return self._hear(self._tokens.close())
-
-    def _hear(self, tokens: list[ServerEvent]) -> list[Event]:
-        events: list[Event] = []
-        try:
-            self._read(tokens, events)
-        except ProviderError as error:
-            error.heard = tuple(events)
-            raise
-        return events
+        return heard(self._read, self._tokens.close())
 
     def _read(self, tokens: list[ServerEvent], events: list[Event]) -> None:
         for name, payload in tokens:

@@ -7,13 +7,11 @@ it where the helper does no better.
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_text
 from ._stuck.detector import StuckDetector
-from ._stuck.records import Pair, Record, read_pairs
+from ._stuck.records import Pair, Record, pairs_named
 
 PIECE = 5
 RIGHT = 0.5
@@ -53,10 +51,9 @@ def unread(record: Record) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if len(arguments) != 1:
-        raise ConfigError("One argument is needed: the folder with the recorded answers.")
+    pairs = pairs_named(arguments)
     print(f"{'pair':36} {'wrong ones cut':>14} {'right ones cut':>14} {'tokens':>8}")
-    for pair in read_pairs(Path(arguments[0])):
+    for pair in pairs:
         print(row(pair), flush=True)
 
 

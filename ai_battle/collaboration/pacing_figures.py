@@ -7,13 +7,11 @@ to for this model; one that moves is told of each turn. The detector has seen no
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..core.errors import ConfigError
 from ._stuck.detector import moved
 from ._stuck.figures import by_weights, left_out
 from ._stuck.profile import Profile
-from ._stuck.records import Pair, read_pairs
+from ._stuck.records import Pair, pairs_named
 from ._stuck.scoring import Score
 from .measures import mean
 
@@ -55,9 +53,7 @@ def _run(scores: Sequence[Score], cut: float, rate: float) -> Iterator[bool]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if len(arguments) != 1:
-        raise ConfigError("One argument is needed: the folder with the recorded answers.")
-    pairs = read_pairs(Path(arguments[0]))
+    pairs = pairs_named(arguments)
     print(f"{'pair':36} {'stays':>6} {SHORT:6} {LONG:6}")
     for pair in pairs:
         print(row(pair, pairs), flush=True)

@@ -8,11 +8,9 @@ no further attempts of its own: with `max_retries` above 1 it would be helped le
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..core.errors import ConfigError
 from ._stuck.figures import THRESHOLD, by_weights, left_out
-from ._stuck.records import Pair, read_pairs
+from ._stuck.records import Pair, pairs_named
 from .measures import mean
 
 
@@ -46,9 +44,7 @@ def row(pair: Pair, pairs: Sequence[Pair]) -> Row:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if len(arguments) != 1:
-        raise ConfigError("One argument is needed: the folder with the recorded answers.")
-    pairs = read_pairs(Path(arguments[0]))
+    pairs = pairs_named(arguments)
     print(f"{'pair':36} {'small':>6} {'large':>6} {'helped':>6} {'served':>6} {'random':>6}")
     for pair in pairs:
         print(row(pair, pairs), flush=True)

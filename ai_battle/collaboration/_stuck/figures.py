@@ -8,9 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
-from ...core.errors import ConfigError
 from ..measures import Measure, apgr, auroc, calibration_error, cpt, interval, mean
 from .calibrating import Sample, fitted
 from .calibration import Calibration
@@ -19,7 +17,7 @@ from .hand import EVERYWHERE
 from .learn import LEARNED, learned, with_gains
 from .prefix import Prefix
 from .profile import Weights, shipped
-from .records import Pair, Record, read_pairs
+from .records import Pair, Record, pairs_named
 from .scoring import Score, score
 
 FOLDS = 10
@@ -138,9 +136,7 @@ def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if len(arguments) != 1:
-        raise ConfigError("One argument is needed: the folder with the recorded answers.")
-    pairs = read_pairs(Path(arguments[0]))
+    pairs = pairs_named(arguments)
     for line in chain(cuts(pairs), tables(pairs)):
         print(line, flush=True)
     for pair in pairs:

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,13 @@ def read_pairs(folder: Path, *datasets: str) -> list[Pair]:
     if not found:
         raise ConfigError(f"{folder} has no files named dataset.small.large.jsonl.gz.")
     return [read_pair(path) for path in found]
+
+
+def pairs_named(arguments: Sequence[str]) -> list[Pair]:
+    """All pairs of the folder that a command is given; raises `ConfigError` for another number of arguments, too."""
+    if len(arguments) != 1:
+        raise ConfigError("One argument is needed: the folder with the recorded answers.")
+    return read_pairs(Path(arguments[0]))
 
 
 def read_pair(path: Path) -> Pair:

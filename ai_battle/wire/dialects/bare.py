@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from .announced import read_announced
 from .body import broken, broken_value, from_value, read_object_for
 from .fences import is_answer
 from .names import Offered
@@ -21,6 +22,8 @@ _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|
 _NESTED = re.compile(r"\([A-Za-z_][\w.]*[(\[{]")
 _QUOTING = ("«", "»", "„", "“", "「", "『")
 _QUOTED = re.compile(r"[\s)\]]{0,5}[«»“”」』]")
+_COMMENTING = ("#", "//")
+_LABELS = frozenset({"arguments", "args", "parameters", "params", "input"})
 _CELL_END = re.compile(r"`? {0,80}\|")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z")
@@ -70,6 +73,7 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
         or shown
         or is_answer(source, piece.start)
         or before.endswith("&gt;")
+        or before.strip() in _COMMENTING
         or _goes_on(source, piece, before)
     ):
         return piece
@@ -97,6 +101,8 @@ def read_brace(source: Source, at: int, tools: Offered, since: int) -> Piece | N
     name, start = name[max(0, since - start) :], max(start, since)
     if tool := _glued(name, tools):
         return _named_object(source, tool, (start + len(name) - len(tool), at), tools)
+    if (since > at - 5 or name.lower() in _LABELS) and (piece := read_announced(source, at, tools)):
+        return _unless_mentioned(source, piece)
     return _value(source, at, tools)
 
 

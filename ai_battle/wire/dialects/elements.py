@@ -1,6 +1,7 @@
 """Calls whose arguments stand one by one between tags: XML of all kinds, and notations that only look unlike it."""
 # ruff: noqa: RUF001
 
+import html
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,13 @@ _TAGGED = r"<(?P<key>[A-Za-z_][\w.\-]*)>"
 _CHILD = re.compile(_NOISE + _TAGGED)
 _FOLLOWING = re.compile(r"\n(?=<parameter=(?P<key>[^<>\s]+)>)")
 _NOISE_END = re.compile(r"\]<\]minimax\[>\[\Z")
+_ATTRIBUTE = r"([\w\-]{1,80})\s?=\s?(\"[^\"]{0,2000}\"|'[^']{0,2000}')"
+ATTRIBUTES = re.compile(
+    rf"<(?P<tag>[A-Za-z_][\w.\-:]{{0,80}})"
+    rf"(?P<given>(?:\s{{1,20}}{_ATTRIBUTE.replace('(', '(?:')}){{1,20}}+)\s{{0,20}}/>"
+)
+_EACH = re.compile(_ATTRIBUTE)
+_CALLING_TAGS = frozenset({"tool", "function", "invoke", "call", "tool_call", "function_call", "tool_use", "action"})
 _STRUCTURES = frozenset({"object", "array"})
 _DEEPEST = 16
 
@@ -78,6 +86,18 @@ def read_elements(source: Source, name: str, at: int, notation: Notation, tools:
         marks = found.groupdict().get("marks") or ""
         arguments[key] = _valued(raw, marks, properties.get(key))
     return ToolCall(name, arguments), closed.end()
+
+
+def read_attributes(found: re.Match[str], tools: Offered) -> ToolCall | None:
+    """The call that an empty element is, if its attributes are what the tool needs and no more."""
+    given = {key: html.unescape(raw[1:-1]) for key, raw in _EACH.findall(found["given"])}
+    tool = tools.known(given.pop("name", "") if found["tag"] in _CALLING_TAGS else found["tag"])
+    if tool is None:
+        return None
+    properties = tools.properties(tool)
+    if not set(tools.required(tool)) <= given.keys() <= properties.keys():
+        return None
+    return ToolCall(tool, {key: typed(value, properties[key]) for key, value in given.items()})
 
 
 def _following(raw: str) -> re.Match[str] | None:

@@ -84,7 +84,7 @@ def fence_at(source: Source, at: int) -> Fence | None:
     found = _opening(text, at, before)
     if not found:
         return None
-    shown = _is_set_off(text[max(0, at - len(before) - 300) : at - len(before)], before)
+    shown = is_set_off(source, at)
     return Fence(found["marks"], (found["language"] or "").lower(), found.end(), len(before), shown)
 
 
@@ -96,7 +96,10 @@ def _opening(text: str, at: int, before: str) -> re.Match[str] | None:
     return found if announced and not before.endswith(('"', "'", "“", "(")) else None
 
 
-def _is_set_off(above: str, before: str) -> bool:
+def is_set_off(source: Source, at: int) -> bool:
+    """Whether it is indented as code is, or announced as the answer of a tool."""
+    before = source.before(at, 60)
+    above = source.text[max(0, at - len(before) - 300) : at - len(before)]
     line = above.rstrip().rsplit("\n", 1)[-1]
     indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
     return (indented and not _LISTED.match(line)) or _ANSWERED.search((before.strip() or line)[-60:]) is not None

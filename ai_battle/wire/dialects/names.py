@@ -10,7 +10,7 @@ from ai_battle.core.exchange import ToolSpec
 Offer = ToolSpec | Mapping[str, Any] | str
 
 _PREFIX = re.compile(r"(?:functions?|tools?|default_api|api|namespace)[.:/]")
-_SUFFIX = re.compile(r"(?::\d+|\(\))$")
+_SUFFIX = re.compile(r"(?::\d+|\(\)|\.call)$")
 _FOLDED = re.compile(r"[^0-9a-z]+")
 _WELL_FORMED = re.compile(r"[A-Za-z_][\w.\-/:]{0,127}\Z")
 _NOTHING: Mapping[str, Any] = {}

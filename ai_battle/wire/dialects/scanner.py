@@ -9,8 +9,18 @@ from . import thinking
 from .bare import read_brace, read_bracket, read_parenthesis
 from .block import read_arguments, read_block
 from .body import attempt, read_bodies, read_object_for
-from .elements import read_elements, tagged
-from .fences import CALLING, READABLE, Fence, fence_at, holds_fences, inline_code_end, is_within_code, run_end
+from .elements import ATTRIBUTES, read_attributes, read_elements, tagged
+from .fences import (
+    CALLING,
+    READABLE,
+    Fence,
+    fence_at,
+    holds_fences,
+    inline_code_end,
+    is_set_off,
+    is_within_code,
+    run_end,
+)
 from .harmony import read_message
 from .names import Offered
 from .react import read_action
@@ -37,7 +47,10 @@ _NOT_OURS = re.compile(
     r"|tools(?!>\s*\{\s*\"name\"\s*:[^{}:]*,\s*\"arguments\")|tool▁outputs?▁begin|observation|example|documentation)[|｜]?>"
 )
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
+_FUNCTIONARY = re.compile(r">>>(?=[\w.\-]+\n)")
 _OBJECT = re.compile(r"\s*(?=\{)")
+_INDENTED = re.compile(r"(?<=[ \t])<(?=[|｜\w])")
+_OUTDENTED = re.compile(r"\n(?= {0,3}\S)")
 _TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>")
 _NEXT = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")
 _CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
@@ -97,6 +110,13 @@ class Scanner:
         close = self.source.find(re.compile(rf"</{found['tag']}>|<[|｜]tool▁outputs?▁end[|｜]>"), found.end())
         return Piece(found.start(), close.end() if close else found.end())
 
+    def _indented(self, found: re.Match[str]) -> Piece | None:
+        """A tag in a block that is set off from the prose by its indentation, as examples are."""
+        if self._fence or self._thinks or not is_set_off(self.source, found.start()):
+            return None
+        end = self.source.find(_OUTDENTED, found.end())
+        return self._passed(found.start(), end.start() if end else len(self.source.text), cut=end is None)
+
     def _message(self, found: re.Match[str]) -> Piece | None:
         return read_message(self.source, found.start(), self.tools)
 
@@ -112,6 +132,10 @@ class Scanner:
 
     def _element(self, found: re.Match[str]) -> Piece | None:
         return None if self._thinks else self._bodies(found.start())
+
+    def _attributes(self, found: re.Match[str]) -> Piece | None:
+        call = None if self._thinks else read_attributes(found, self.tools)
+        return Piece(found.start(), found.end(), [call]) if call else None
 
     def _tag(self, found: re.Match[str]) -> Piece | None:
         tool = None if self._thinks else self.tools.known(found.group(1))
@@ -212,6 +236,8 @@ class Scanner:
         text, before = self.source.text, self.source.before(at, 4)
         if self._thinks or before.strip(" ") or len(before) > 3:
             return None
+        if _FUNCTIONARY.match(text, at):
+            return self._bodies(at)
         end = text.find("\n", at)
         return self._passed(at, len(text) if end < 0 else end)
 
@@ -231,6 +257,8 @@ _ANGLES: tuple[tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece |
     (thinking.OPEN, Scanner._think),
     (thinking.CLOSE, Scanner._thought),
     (_NOT_OURS, Scanner._not_ours),
+    (_INDENTED, Scanner._indented),
+    (ATTRIBUTES, Scanner._attributes),
     (re.compile(r"<\|(?:channel|start)\|>"), Scanner._message),
     (_MARKER, Scanner._marked),
     (_ELEMENT, Scanner._element),

@@ -38,7 +38,8 @@ ARGUMENTS = (
 )
 IDS = ("id", "tool_call_id", "call_id")
 LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
-_BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index", "reason", "thought", "description", "content"})
+_LOOSE_LISTS = ("actions",)
+_BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index", "reason", "thought", "content"})
 # A call that says how it ended is a record of one.
 _OUTCOMES = frozenset({"result", "results", "output", "outputs", "response", "observation", "tool_result"})
 _SCHEMA_KEYS = frozenset({"type", "properties"})
@@ -58,9 +59,9 @@ def calls_in(value: Any, tools: Offered, *, explicit: bool) -> list[ToolCall]:
         return _calls_in_list(value, tools, explicit=explicit)
     if not isinstance(value, dict) or not value:
         return []
-    for key in LISTS:
+    for key in (*LISTS, *_LOOSE_LISTS):
         if isinstance(value.get(key), list):
-            return _calls_in_list(value[key], tools, explicit=True)
+            return _calls_in_list(value[key], tools, explicit=explicit or key in LISTS)
     call = _one(value, tools, explicit=explicit)
     return [call] if call else _by_name(value, tools)
 
@@ -87,8 +88,7 @@ def _is_pair(items: list[Any]) -> bool:
 
 def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
     """`{"name": ..., "arguments": {...}}` and its relatives."""
-    value = _unwrapped(value)
-    named = next((key for key in NAMES if isinstance(value.get(key), str)), "")
+    value, named = _named(_unwrapped(value))
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
     given = next(filter(value.__contains__, ARGUMENTS), "")
@@ -97,6 +97,18 @@ def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall |
         return None
     arguments = _mapping(value[given]) if given else _flat(value, named, name, tools, explicit=explicit)
     return None if arguments is None else ToolCall(name, arguments, _id(value))
+
+
+def _named(value: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The value and its key for the name; with `Name` and `Arguments`, in the letters that the others have."""
+    if named := _naming(value):
+        return value, named
+    plain = {key[:1].lower() + key[1:]: item for key, item in value.items()}
+    return plain, _naming(plain)
+
+
+def _naming(value: dict[str, Any]) -> str:
+    return next((key for key in NAMES if isinstance(value.get(key), str)), "")
 
 
 def _tool(named: str, tools: Offered, *, explicit: bool, certain: bool) -> str | None:

@@ -88,6 +88,8 @@ EXPLICIT = (
     Row("toolCalls", f'{{"toolCalls": [{_LOOK_JSON}], "content": "", "needsMoreWork": true}}', (LOOK,)),
     Row("tool_calls of an API", '{"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look_up", '
         '"arguments": "{\\"word\\": \\"żółw\\", \\"limit\\": 3}"}}]}', (LOOK,)),
+    Row("functionary", '>>>look_up\n{"word": "żółw", "limit": 3}', (LOOK,)),
+    Row("a call of llama's own tools", '<|python_tag|>look_up.call(word="żółw", limit=3)', (LOOK,)),
     Row("a call after reasoning", f"<think>\n<tool_call>{_SAVE_JSON}</tool_call>?\n</think>\n<tool_call>{_LOOK_JSON}</tool_call>", (LOOK,)),
 )  # fmt: skip
 BARE = (
@@ -115,9 +117,19 @@ BARE = (
     Row("markdown escapes", "[look\\_up(word='a\\_b')]", (("look_up", {"word": "a_b"}),)),
     Row("tags of the tool's name", "<look_up>\n<word>żółw</word>\n<limit>3</limit>\n</look_up>", (LOOK,)),
     Row("a code line of its own", "`look_up(word='żółw', limit=3)`", (LOOK,)),
+    Row("attributes", '<tool name="look_up" word="żółw" limit="3"/>', (LOOK,)),
+    Row("attributes of the tool's name", "<look_up word='żółw' limit='3' />", (LOOK,)),
+    Row("capitals", '{"Name": "look_up", "Arguments": {"word": "żółw", "limit": 3}}', (LOOK,)),
+    Row("actions", f'{{"thought": "both", "actions": [{_LOOK_JSON}, {_SAVE_JSON}]}}', (LOOK, SAVE)),
     Row("a pleasant list", f"tools call: [{_LOOK_JSON}]", (LOOK,)),
 )  # fmt: skip
-CALLS = EXPLICIT + tuple(Row(row.name, row.text, row.calls, explicit=False) for row in BARE)
+ANNOUNCED = (
+    Row("a name above a fence", 'Using tool: `look_up`\n\n```json\n{"word": "żółw", "limit": 3}\n```', (LOOK,)),
+    Row("labels", '**Tool:** look_up\n**Arguments:** {"word": "żółw", "limit": 3}', (LOOK,)),
+    Row("a heading above a fence", '**look_up**\n```\n{"word": "żółw", "limit": 3}\n```', (LOOK,)),
+)  # fmt: skip
+"""The line that names the tool is a sentence of its own, and stays one."""
+CALLS = EXPLICIT + tuple(Row(row.name, row.text, row.calls, explicit=False) for row in BARE + ANNOUNCED)
 QUOTED = {
     "an outer fence": f"````markdown\n```tool\n{_LOOK_JSON}\n```\n````",
     "a fence in a plain fence": f"```\n```tool\n{_LOOK_JSON}\n```\n```",
@@ -129,6 +141,12 @@ QUOTED = {
     "marks of Japanese": f"形式は「{_LOOK_JSON}」です。",
     "an object in a sentence": f"The server answers {_LOOK_JSON} to that.",
     "an indented block": f"Never this:\n\n    ```tool\n    {_LOOK_JSON}\n    ```\n\nIt harms.",
+    "an indented tag": f"As the manual says:\n\n    <tool_call>\n    {_LOOK_JSON}\n    </tool_call>\n\nThat is all.",
+    "a comment": "# look_up(word='x')\n// look_up(word='y')\n",
+    "an object below a sentence about the tool": 'The tool look_up takes these:\n```json\n{"word": "x"}\n```',
+    "an object that is not what the tool above it needs": 'look_up\n```json\n{"limit": 3}\n```',
+    "attributes that are not the tool's": '<look_up word="x" lang="pl"/> and <clock of="Ann"/>',
+    "a definition without parameters": '[{"name": "clock", "description": "Tells the time."}]',
     "another language": "```bash\nlook_up(word='x')\n```",
     "a definition in Python": '```python\ndef look_up(word="x"):\n    return {"name": "clock", "arguments": {}}\n```',
     "reasoning": f"<think>\n<tool_call>{_LOOK_JSON}</tool_call>\n</think>\nHello!",

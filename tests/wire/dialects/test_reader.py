@@ -4,7 +4,7 @@ import pytest
 
 from ai_battle.wire.dialects import parse_tool_calls, read
 
-from .rows import BARE, CALLS, CLOCK, EXPLICIT, QUOTED, TOOLS, Call, Row
+from .rows import ANNOUNCED, BARE, CALLS, CLOCK, EXPLICIT, QUOTED, TOOLS, Call, Row
 
 
 def calls_in(text: str, tools: object = TOOLS) -> list[Call]:
@@ -27,7 +27,7 @@ def test_an_explicit_dialect_needs_no_list_of_tools(row: Row) -> None:
         assert [name for name, _ in row.calls] == [call.name for call in parse_tool_calls(row.text)]
 
 
-@pytest.mark.parametrize("row", BARE, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", BARE + ANNOUNCED, ids=lambda row: row.name)
 def test_without_tools_a_bare_value_is_no_call(row: Row) -> None:
     assert parse_tool_calls(row.text) == ()
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ai_battle.wire.dialects import StreamingReader, read
 
-from .rows import CALLS, QUOTED, TOOLS, Row
+from .rows import BARE, CALLS, EXPLICIT, QUOTED, TOOLS, Row
 
 _FRAGMENTS = (
     *(row.text for row in CALLS),
@@ -39,7 +39,7 @@ def test_any_text_can_be_read(text: str) -> None:
     read(text)
 
 
-@pytest.mark.parametrize("row", CALLS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", EXPLICIT + BARE, ids=lambda row: row.name)
 def test_not_even_the_beginning_of_a_call_shows(row: Row) -> None:
     reader = StreamingReader(TOOLS)
     shown = "".join(map(reader.feed, row.text))

@@ -28,6 +28,7 @@ READ = _flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC")
 CREATE = _flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 LONGEST, DEEPEST = 4_000, 64
 CHUNK = 1 << 20
+ANY_MAY_WRITE = 0o222
 OUTSIDE = re.compile(r"/|~|.:")  # absolute, of a home directory, with a drive
 # What other programs run code from, without being asked, when the user next opens the folder with them.
 RUN_BY_OTHERS = frozenset(
@@ -53,7 +54,7 @@ class Entry:
 
 
 class Rooted:
-    """Files below `root`, by paths that start there; `root` itself is made when it is first needed."""
+    """Files below `root`, by paths that start there; `root` itself is made when something is first written."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser().absolute()
@@ -74,13 +75,18 @@ class Rooted:
             before = _status(steps[-1] if steps else "", folder)
             if before and not stat.S_ISREG(before.st_mode):
                 raise ToolError(f"{path} is a {kind_of(before.st_mode)}, not a file; it is not written to.")
+            if before and not before.st_mode & ANY_MAY_WRITE:
+                raise ToolError(f"{path} is read-only; it is not written to.")
             _replace(steps[-1], data, folder, stat.S_IMODE(before.st_mode) & 0o777 if before else None)
         return before is None
 
     def entries(self, path: str, most: int) -> list[Entry]:
-        """What a folder holds, at most so much of it, unsorted."""
+        """What a folder holds, at most so much of it, unsorted; a root that is not there yet holds nothing."""
         steps = parts(path, folder=True)
         found: list[Entry] = []
+        if not steps and not self.root.exists():
+            _must_not_hold_home(self.root)
+            return found
         with self._open(steps) as folder, os.scandir(folder) as listed:
             for one in listed:
                 with suppress(OSError):
@@ -98,7 +104,8 @@ class Rooted:
         with ExitStack() as opened:
             with _named(str(self.root)):
                 _must_not_hold_home(self.root)
-                self.root.mkdir(parents=True, exist_ok=True)
+                if make:
+                    self.root.mkdir(parents=True, exist_ok=True)
                 here = os.open(self.root, ROOT)
             opened.callback(os.close, here)
             for number, step in enumerate(steps):

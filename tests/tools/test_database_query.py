@@ -210,6 +210,23 @@ async def test_large_values_are_shortened(reader: DatabaseQueryTool, called: Cal
     assert (infinite, nothing) == ("inf", None)
 
 
+@pytest.mark.parametrize("kind", ["fts4", "fts5"])
+async def test_tables_for_full_text_are_searched(tmp_path: Path, called: Call, kind: str) -> None:
+    make(
+        tmp_path / "text.sqlite", f"CREATE VIRTUAL TABLE notes USING {kind}(line); INSERT INTO notes VALUES ('an owl')"
+    )
+    tool = DatabaseQueryTool("text.sqlite", base=tmp_path)
+    assert (await called(tool, query="SELECT line FROM notes WHERE notes MATCH 'owl'"))["rows"] == [["an owl"]]
+    for query in ("INSERT INTO notes VALUES ('x')", "INSERT INTO notes(notes) VALUES ('optimize')"):
+        assert "not allowed" in (await called(tool, query=query))["error"]
+
+
+async def test_text_of_another_encoding_is_shown_as_far_as_it_goes(tmp_path: Path, called: Call) -> None:
+    make(tmp_path / "old.sqlite", "CREATE TABLE t (a); INSERT INTO t VALUES ('fine'), (CAST(x'6772fcdf65' AS TEXT))")
+    output = await called(DatabaseQueryTool("old.sqlite", base=tmp_path), query="SELECT a FROM t")
+    assert output["rows"] == [["fine"], ["gr\ufffd\ufffde"]]
+
+
 async def test_a_view_of_a_hostile_database_runs_nothing(tmp_path: Path, called: Call) -> None:
     make(tmp_path / "trap.sqlite", "CREATE VIEW v AS SELECT load_extension('evil.so') AS x")
     assert "error" in await called(DatabaseQueryTool(str(tmp_path / "trap.sqlite")), query="SELECT x FROM v")
@@ -400,6 +417,31 @@ async def test_postgresql_writes_nothing_by_any_road(postgres: str, called: Call
         counter = connection.execute("SELECT is_called FROM counter").fetchone()
         tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
     assert (state, counter, tables) == ((2, 73.5), (False,), (1,))
+
+
+@needs_postgres
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT set_config('role', 'none', true), query_to_xml('SELECT pg_read_file(''/etc/passwd'')', true, true, '')",
+        "SELECT \"set_config\"('session_authorization', 'boss', true), pg_catalog.Set_Config('role', 'x', true)",
+        "SELECT U&\"set\\005fconfig\"('role', 'boss', true)",
+        "SELECT query_to_xml('SELECT set' || '_con' || 'fig(''role'', ''boss'', true)', true, true, '')",
+        "SELECT * FROM ts_stat('SELECT set' || '_con' || 'fig(''role'', ''boss'', true)::tsvector')",
+        "SELECT ts_rewrite('a'::tsquery, 'SELECT ...')",
+    ],
+)
+async def test_a_superuser_of_postgresql_does_not_become_one_again(postgres: str, called: Call, query: str) -> None:
+    output = await called(DatabaseQueryTool(postgres % "boss", timeout=5), query=query)
+    assert "as a superuser" in output["error"]
+
+
+@needs_postgres
+async def test_postgresql_takes_a_question_in_brackets(postgres: str, called: Call) -> None:
+    output = await called(
+        DatabaseQueryTool(postgres % "guest"), query="(SELECT 1 AS n) UNION ALL (SELECT 2) ORDER BY n"
+    )
+    assert output["rows"] == [[1], [2]]
 
 
 @needs_postgres

@@ -70,6 +70,43 @@ async def test_a_file_is_written_with_the_folders_that_lead_to_it(
     assert [path.name for path in (workspace / "src/deep").iterdir()] == ["a.txt"]
 
 
+async def test_lines_beyond_the_end_are_an_error_that_says_where_it_is(
+    files: FileManipulationTool, workspace: Path, called: Call
+) -> None:
+    output = await called(files, action="read", path="notes/plan.md", first_line=9)
+    assert output == {"error": "notes/plan.md has no line 9 to begin with: it has 4."}
+    (workspace / "long.txt").write_text("x\n" * (1 << 20), encoding="utf-8")
+    output = await called(files, action="read", path="long.txt", first_line=900_000)
+    assert "the first 1,048,576 of its 2,097,152 bytes have 524,289" in output["error"]
+
+
+async def test_a_workspace_is_made_by_writing_and_not_by_looking(tmp_path: Path, called: Call) -> None:
+    files = FileManipulationTool(tmp_path / "new" / "work")
+    assert await called(files, action="list") == {"entries": [], "total": 0}
+    assert await called(files, action="search", query="x") == {"matches": []}
+    assert "error" in await called(files, action="read", path="a.txt")
+    assert "error" in await called(files, action="edit", path="a.txt", old_text="a", new_text="b")
+    assert os.listdir(tmp_path) == []
+    await called(files, action="write", path="a.txt", content="")
+    assert os.listdir(tmp_path / "new" / "work") == ["a.txt"]
+
+
+async def test_a_read_only_file_stays_as_it_is(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+    (workspace / "main.py").chmod(0o444)
+    assert "read-only" in (await called(files, action="write", path="main.py", content=""))["error"]
+    edited = await called(files, action="edit", path="main.py", old_text="hello", new_text="bye")
+    assert "read-only" in edited["error"]
+    assert (workspace / "main.py").read_text(encoding="utf-8") == "print('hello')\n"
+
+
+async def test_half_a_character_is_not_written_as_another(
+    files: FileManipulationTool, workspace: Path, called: Call
+) -> None:
+    output = await called(files, action="write", path="a.txt", content="ab\ud83d")
+    assert "half a character (at 2)" in output["error"]
+    assert not (workspace / "a.txt").exists()
+
+
 async def test_writing_keeps_the_mode_of_a_file(files: FileManipulationTool, workspace: Path, called: Call) -> None:
     (workspace / "main.py").chmod(0o4755)
     await called(files, action="write", path="main.py", content="")

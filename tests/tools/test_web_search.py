@@ -206,6 +206,25 @@ async def test_results_with_odd_addresses_are_left_out(called: Call) -> None:
     assert (await searched(called, "tavily", answering({"results": results})))[0]["total"] == 2
 
 
+async def test_a_result_that_is_no_address_costs_no_other(called: Call) -> None:
+    broken = '<a class="result__a" href="//duckduckgo.com/l/?uddg=[">x</a><a class="result__a" href="http://[x">y</a>'
+    broken += '<a class="result__a" href="//[duckduckgo.com/l/?uddg=x">z</a>'
+    output, _ = await searched(called, "duckduckgo", answering(broken + DUCKDUCKGO))
+    assert [one for one in output["results"] if one in OWLS] == OWLS
+
+
+@pytest.mark.parametrize("web", [[1], "x", 5, {"results": 5}])
+async def test_an_answer_of_another_form_is_told_as_that(called: Call, web: Any) -> None:
+    output, _ = await searched(called, "brave", answering({"web": web}))
+    assert "in a form that is not understood" in output["error"]
+
+
+@pytest.mark.parametrize("backend", ["brave", "tavily", "searxng"])
+async def test_a_service_that_says_the_key_aloud_is_not_quoted(called: Call, backend: str) -> None:
+    output, _ = await searched(called, backend, answering({"error": f"bad key {KEY}"}, status=429))
+    assert "bad key ***" in output["error"]
+
+
 async def test_a_service_that_is_not_there_is_told(called: Call) -> None:
     output = await called(WebSearchTool(base_url="http://127.0.0.1:1"), query="owls")
     assert "was not fetched: no connection" in output["error"]
@@ -229,7 +248,10 @@ def test_what_is_given_says_which_service_is_meant() -> None:
         ({"backend": "brave"}, "needs api_key"),
         ({"backend": "tavily"}, "needs api_key"),
         ({"backend": "searxng"}, "needs base_url"),
-        ({"base_url": "localhost:8888"}, "must begin with http"),
+        ({"base_url": "localhost:8888"}, "must be http"),
+        ({"base_url": "http://"}, "must be http"),
+        ({"base_url": "http://[::1"}, "must be http"),
+        ({"base_url": "http://localhost:99999"}, "must be http"),
     ],
 )
 def test_wrong_settings_are_told(given: dict[str, str], said: str) -> None:

@@ -1,5 +1,6 @@
 """SQLite: a connection that can't write, a judge for each step of a statement, and an end to those that have none."""
 
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ...core.errors import ToolError
-from .formatting import printf
+from .formatting import WIDEST, printf
 from .rows import Limits, Rows
 
 STEPS, WAIT = 200, 2.0
@@ -23,6 +24,7 @@ WRITING = (
 # That describe the database, and change nothing whatever their argument is.
 PRAGMAS = ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",
            "compile_options", "function_list", "collation_list")  # fmt: skip
+ASKED_BY_FTS = ("data_version", "page_size")  # full-text tables read them; they are only read without an argument
 FUNCTIONS_OUTSIDE = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_compileoption_get")
 MOST: Mapping[int, int] = {
     sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000,
@@ -69,6 +71,7 @@ class Sqlite:
                 f"file:{quote(str(self.path))}?mode={mode}", uri=True, timeout=WAIT, check_same_thread=False
             )
         with closing(connection):
+            connection.text_factory = _text
             for kind, most in MOST.items():
                 connection.setlimit(kind, most)
             for setting in ("trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY", f"hard_heap_limit={HEAP}"):
@@ -98,11 +101,16 @@ def _may(action: int, first: str, second: str, allowed: Sequence[int]) -> bool:
         case sqlite3.SQLITE_FUNCTION:
             return second.lower() not in FUNCTIONS_OUTSIDE
         case sqlite3.SQLITE_PRAGMA:
-            return first.lower() in PRAGMAS
+            return first.lower() in PRAGMAS or (first.lower() in ASKED_BY_FTS and not second)
         case sqlite3.SQLITE_UPDATE if first == "sqlite_master":
             return True  # how a table-valued function declares its columns; that table itself is never updated
         case _:
             return action in allowed
+
+
+def _text(stored: bytes) -> str:
+    """SQLite keeps what is no UTF-8 as it was given."""
+    return stored.decode(errors="replace")
 
 
 def _clock(seconds: float) -> Callable[[], int]:
@@ -121,8 +129,10 @@ def _told(limits: Limits | None) -> Iterator[None]:
 def _words(said: str, limits: Limits | None) -> str:
     if "interrupted" in said and limits:
         return f"The query was ended after {limits.seconds:g} s; ask for less."
-    if "not authorized" in said or "readonly" in said or "prohibited" in said or "no such function" in said:
+    if re.search("not authorized|authorization denied|readonly|prohibited|no such function", said):
         return f"That is not allowed here ({said}): only one statement that reads this database."
+    if "user-defined function" in said:
+        return f"SQLite: printf knows %d, %f, %s and their like, with widths of up to {WIDEST:,}."
     if "out of memory" in said or not said:
         return "The query needs too much memory; ask for less."
     return f"SQLite: {said}"

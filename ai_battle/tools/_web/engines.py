@@ -54,7 +54,8 @@ class Engine(ABC):
     def _read(self, page: Page) -> Iterator[Found]: ...
 
     def _refusal(self, page: Page) -> str:
-        said = f" ({_said(page)})" if _said(page) else ""
+        words = _said(page).replace(self.key or "\0", "***")
+        said = f" ({words})" if words else ""
         if page.status in QUOTA:
             return f"{self.name} refuses more searches for now: the limit of the plan or of its rate is reached{said}."
         if page.status in (401, 403):
@@ -111,7 +112,8 @@ class Brave(Engine):
         body = self._json(page)
         if "web" not in body and body.get("type") != "search":
             raise self._strange("no search")
-        yield from self._listed((body.get("web") or {}).get("results", []), "description")
+        web = body.get("web") or {"results": []}
+        yield from self._listed(web.get("results", []) if isinstance(web, Mapping) else None, "description")
 
     def _refusal(self, page: Page) -> str:
         if b"SUBSCRIPTION_TOKEN_INVALID" in page.body:
@@ -187,9 +189,12 @@ def _part(token: Token, found: list[_Result]) -> list[str]:
 
 
 def _target(link: str) -> str:
-    """Where a link leads behind DuckDuckGo's own redirect."""
+    """Where a link leads behind DuckDuckGo's own redirect; nowhere, for one that is no address."""
     absolute = f"https:{link}" if link.startswith("//") else link
-    behind = parse_qs(urlsplit(absolute).query).get("uddg") if "duckduckgo.com/l/" in absolute else None
+    try:
+        behind = parse_qs(urlsplit(absolute).query).get("uddg") if "duckduckgo.com/l/" in absolute else None
+    except ValueError:
+        return ""
     return behind[0] if behind else absolute
 
 

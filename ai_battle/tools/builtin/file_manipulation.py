@@ -68,6 +68,9 @@ def _read(files: Rooted, given: Parameters) -> Fields:
     data, size = files.read(path, READ)
     lines = _text(path, data, cut_off=size > len(data)).split("\n")
     first = given.get("first_line", 1)
+    if first > len(lines):
+        within = f"the first {READ:,} of its {size:,} bytes have" if size > len(data) else "it has"
+        raise ToolError(f"{path} has no line {first:,} to begin with: {within} {len(lines):,}.")
     chosen = lines[first - 1 :][: given.get("line_count")]
     part = {} if len(chosen) == len(lines) else {"lines": f"{first} to {first + len(chosen) - 1} of {len(lines)}"}
     return {"path": path, "content": "\n".join(chosen), "size": size, **part, **_more(size > len(data))}
@@ -190,7 +193,10 @@ def _strict_text(path: str, data: bytes) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    data = text.encode(errors="replace")
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"The content holds half a character (at {error.start:,}), which no file can keep.") from error
     if len(data) > WRITTEN:
         raise ToolError(f"The content has {len(data):,} bytes; {WRITTEN:,} are allowed.")
     return data

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from yarl import URL
+
 from ...core.errors import ConfigError
 from ...core.plugins import near
 from .._web.engines import ENGINES, Engine
@@ -50,6 +52,14 @@ def _engine(backend: str, base_url: str, api_key: str) -> Engine:
         raise ConfigError(
             "web_search by searxng needs base_url, the address of a SearXNG such as http://localhost:8888"
         )
-    if not address.startswith(("http://", "https://")):
-        raise ConfigError(f"web_search: base_url must begin with http:// or https://, not be {address!r}")
+    if not _is_address(address):
+        raise ConfigError(f"web_search: base_url must be http:// or https:// and a host, not {address!r}")
     return kind(address, api_key)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        url = URL(text)
+    except ValueError:
+        return False
+    return url.scheme in ("http", "https") and bool(url.host)

@@ -5,9 +5,6 @@ import re
 from ai_battle.core.messages import ToolCall
 
 from .names import Offered
-from .reading import Piece
-from .source import Source
-from .tolerant import Unreadable
 
 _LABEL = re.compile(r"(?:(?:tool|function)\s+)?(?:arguments|args|parameters|params|input)\W*", re.IGNORECASE)
 _FENCE = re.compile(r"`{3,}(?:json)?")
@@ -19,18 +16,13 @@ _NAMING = re.compile(
 _REACH = 200
 
 
-def read_announced(source: Source, at: int, tools: Offered) -> Piece | None:
+def announced_call(text: str, at: int, value: object, tools: Offered) -> ToolCall | None:
     """The object at `at` as the arguments of the tool named above it, if it holds what that tool needs and no more."""
-    tool = _announced(source.text[max(0, at - _REACH) : at], tools)
-    if tool is None:
+    tool = _announced(text[max(0, at - _REACH) : at], tools) if isinstance(value, dict) else None
+    if tool is None or not isinstance(value, dict):
         return None
-    try:
-        value, end = source.value(at)
-    except Unreadable:
-        return None
-    if not isinstance(value, dict) or not set(tools.required(tool)) <= value.keys() <= tools.properties(tool).keys():
-        return None
-    return Piece(at, end, [ToolCall(tool, value)])
+    fits = set(tools.required(tool)) <= value.keys() <= tools.properties(tool).keys()
+    return ToolCall(tool, value) if fits else None
 
 
 def _announced(above: str, tools: Offered) -> str | None:

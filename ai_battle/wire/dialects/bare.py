@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from .announced import read_announced
+from .announced import announced_call
 from .body import broken, broken_value, from_value, read_object_for
 from .fences import is_answer
 from .names import Offered
@@ -101,9 +101,7 @@ def read_brace(source: Source, at: int, tools: Offered, since: int) -> Piece | N
     name, start = name[max(0, since - start) :], max(start, since)
     if tool := _glued(name, tools):
         return _named_object(source, tool, (start + len(name) - len(tool), at), tools)
-    if (since > at - 5 or name.lower() in _LABELS) and (piece := read_announced(source, at, tools)):
-        return _unless_mentioned(source, piece)
-    return _value(source, at, tools)
+    return _value(source, at, tools, below=since > at - 5 or name.lower() in _LABELS)
 
 
 def _glued(name: str, tools: Offered) -> str | None:
@@ -135,7 +133,8 @@ def read_bracket(source: Source, at: int, tools: Offered) -> Piece | None:
     return None if tools.open or not _LIST.match(source.text, at) else _value(source, at, tools)
 
 
-def _value(source: Source, at: int, tools: Offered) -> Piece | None:
+def _value(source: Source, at: int, tools: Offered, *, below: bool = False) -> Piece | None:
+    """The calls that the value is; one `below` a line of its own may be the arguments of a tool named there."""
     try:
         value, end = source.value(at)
     except Unreadable as error:
@@ -143,6 +142,8 @@ def _value(source: Source, at: int, tools: Offered) -> Piece | None:
     if strings := _strings(value):
         return _from_strings(source, strings, (at, end), tools)
     piece = from_value(source, value, (at, end), tools, explicit=False)
+    if piece is None and below and (call := announced_call(source.text, at, value, tools)):
+        piece = Piece(at, end, [call])
     return _unless_mentioned(source, piece) if piece else Piece(at, _run_end(source, end))
 
 

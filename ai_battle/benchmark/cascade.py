@@ -43,13 +43,13 @@ class Order:
     note: str = ""
 
 
-def order(doubts: Numbers, small: Numbers, large: Numbers, *, sure: bool = True) -> Order:
-    """By doubts (larger: helped first) and the scores of both models' answers; without `sure`, no interval."""
-    return _order(tuple(doubts), tuple(small), tuple(large), sure)
+def order(doubts: Numbers, small: Numbers, large: Numbers) -> Order:
+    """By doubts (larger: helped first) and the scores of both models' answers."""
+    return _order(tuple(doubts), tuple(small), tuple(large))
 
 
 @lru_cache(maxsize=32)
-def _order(doubts: Numbers, small: Numbers, large: Numbers, sure: bool) -> Order:
+def _order(doubts: Numbers, small: Numbers, large: Numbers) -> Order:
     """Settings that differ in their thresholds only have the same one."""
     if len(doubts) < FEWEST:
         return Order(len(doubts), _mean(small), _mean(large), note=TOO_FEW)
@@ -59,7 +59,7 @@ def _order(doubts: Numbers, small: Numbers, large: Numbers, sure: bool) -> Order
         return Order(
             len(doubts), fmean(small), fmean(large), found, curve=_points(doubts, small, large), note=NO_ADVANTAGE
         )
-    low, high = map(known, interval(apgr, doubts, small, large)) if sure else (None, None)
+    low, high = map(known, interval(apgr, doubts, small, large))
     return Order(
         len(doubts),
         fmean(small),

@@ -12,13 +12,13 @@ from typing import Literal, NamedTuple
 from ..collaboration._stuck.detector import StuckDetector
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
-from .cascade import order
 from .statistics import Interval, wilson
 from .tasks import Task
 
 Strategy = Literal["takeover", "cascade", "rescue"]
 STRATEGIES: tuple[Strategy, ...] = ("takeover", "cascade", "rescue")
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+RETRIES = (1, 3)
 SERVED = ("quality", "cost_per_task", "seconds")
 """The figures that hang on what would have been served."""
 
@@ -55,7 +55,6 @@ class Judged:
 class Replayed:
     """A task with both answers, judged once for all policies."""
 
-    task: str
     small: Judged
     large: Judged
 
@@ -109,7 +108,7 @@ def recorded(tasks: Iterable[Task]) -> list[Replayed]:
 
 def replayed(task: Task, small: Given, large: Given) -> Replayed:
     """One assessment of each answer."""
-    return Replayed(task.id, _judged(task, small), _judged(task, large))
+    return Replayed(_judged(task, small), _judged(task, large))
 
 
 def _judged(task: Task, given: Given) -> Judged:
@@ -118,17 +117,13 @@ def _judged(task: Task, given: Given) -> Judged:
     return Judged(given, found.quality, found.gain, found.at_once)
 
 
-def grid(
-    strategies: Sequence[Strategy] = STRATEGIES,
-    thresholds: Sequence[float] = THRESHOLDS,
-    retries: Sequence[int] = (1, 3),
-) -> list[Policy]:
-    return [Policy(*each) for each in product(strategies, thresholds, retries)]
+def grid() -> list[Policy]:
+    return [Policy(*each) for each in product(STRATEGIES, THRESHOLDS, RETRIES)]
 
 
-def rates(shares: Sequence[float] = RATES) -> list[Policy]:
-    """Taking over as many answers as is said; the cut is the quantile of these very answers."""
-    return [Policy(help_rate=share) for share in shares]
+def rates() -> list[Policy]:
+    """Taking over a share of the answers; the cut is the quantile of these very answers."""
+    return [Policy(help_rate=share) for share in RATES]
 
 
 def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[Swept]:
@@ -220,21 +215,3 @@ def _mean(values: Sequence[float | None]) -> float | None:
     """None where any is not known."""
     given = [value for value in values if value is not None]
     return sum(given) / len(given) if len(given) == len(values) else None
-
-
-def baselines(items: Sequence[Replayed]) -> dict[str, Mapping[str, float | None]]:
-    """How orders by other scores compare with the detector's; the oracle knows which small answers are wrong."""
-    scores = {
-        "random": [0.0 for _ in items],
-        "length": [float(len(item.small.given.text)) for item in items],
-        "detector: quality": [1 - item.small.quality for item in items],
-        "detector: gain": [item.small.gain + item.small.at_once for item in items],
-        "oracle": [1 - item.small.given.score for item in items],
-    }
-    return {name: _measures(items, each) for name, each in scores.items()}
-
-
-def _measures(items: Sequence[Replayed], doubts: Sequence[float]) -> Mapping[str, float | None]:
-    small, large = ([getattr(item, of).given.score for item in items] for of in ("small", "large"))
-    found = order(doubts, small, large, sure=False)
-    return {name: getattr(found, name) for name in ("auroc", "apgr", "cpt50", "cpt80")}

@@ -45,7 +45,6 @@ class Answered:
 class Table:
     """All answers to one set of questions; `ids` are the questions."""
 
-    dataset: str
     ids: tuple[str, ...]
     answered: Mapping[str, Answered]
 
@@ -57,9 +56,8 @@ def read_table(folder: Path, dataset: str) -> Table:
     """`answers.<dataset>.jsonl.gz` of a folder; a model that did not answer a question is wrong there."""
     rows = list(read_rows(folder / f"answers.{dataset}.jsonl.gz"))
     models = sorted({model for row in rows for model in row["answers"]})
-    return Table(
-        dataset, tuple(row["id"] for row in rows), {model: _answered(model, rows, KINDS[dataset]) for model in models}
-    )
+    answered = {model: _answered(model, rows, KINDS[dataset]) for model in models}
+    return Table(tuple(row["id"] for row in rows), answered)
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -59,11 +59,6 @@ def boost_settings(environment: Mapping[str, str]) -> BoostSettings | None:
     )
 
 
-def status(settings: BoostSettings | None) -> str:
-    """One line for people, without the key."""
-    return str(settings) if settings else f"boost mode is not configured ({', '.join(_NEEDED)} are not set)"
-
-
 def _tiers(said: str) -> tuple[str, ...]:
     names = [name.strip().upper() for name in said.split(",") if name.strip()]
     for name in names:

@@ -26,8 +26,8 @@ class Reading:
         return sum(map(len, self.documents))
 
 
-def taken_apart(request: ModelRequest, long: int = LONG) -> Reading:
-    """Texts of more than `long` characters are documents; files that are no text are left out of `asked`.
+def taken_apart(request: ModelRequest) -> Reading:
+    """Texts of more than `LONG` characters are documents; files that are no text are left out of `asked`.
 
     Where a document and the question about it are one text, its last paragraph is the question when it is short
     enough; else its first one, when it ends like a question.
@@ -36,8 +36,8 @@ def taken_apart(request: ModelRequest, long: int = LONG) -> Reading:
     last = max((n for n, message in enumerate(request.messages) if message.role == "user"), default=-1)
     messages = []
     for n, message in enumerate(request.messages):
-        with_question = n == last and _says_nothing_else(message, long)
-        parts = (_shown(part, documents, long, with_question) for part in message.parts)
+        with_question = n == last and _says_nothing_else(message)
+        parts = (_shown(part, documents, with_question) for part in message.parts)
         messages.append(replace(message, parts=tuple(part for several in parts for part in several)))
     return Reading(tuple(documents), replace(request, messages=tuple(messages)))
 
@@ -56,11 +56,11 @@ def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
     yield document[start:]
 
 
-def _shown(part: Part, documents: list[str], long: int, with_question: bool) -> tuple[Part, ...]:
+def _shown(part: Part, documents: list[str], with_question: bool) -> tuple[Part, ...]:
     """What is left of a part; its document is put to the others."""
     if isinstance(part, Document):
         return (FILE,)
-    if not isinstance(part, Text) or len(part.text) <= long:
+    if not isinstance(part, Text) or len(part.text) <= LONG:
         return (part,)
     question, document = _question(part.text) if with_question else ("", part.text)
     documents.append(document)
@@ -79,9 +79,9 @@ def _question(text: str) -> tuple[str, str]:
     return "", text
 
 
-def _says_nothing_else(message: Message, long: int) -> bool:
+def _says_nothing_else(message: Message) -> bool:
     """Whether a message has no words beside its long texts."""
-    return not any(isinstance(part, Text) and len(part.text) <= long and part.text.strip() for part in message.parts)
+    return not any(isinstance(part, Text) and len(part.text) <= LONG and part.text.strip() for part in message.parts)
 
 
 def _break(text: str, least: int, most: int) -> int:

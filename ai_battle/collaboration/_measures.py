@@ -1,4 +1,4 @@
-"""What asking a large model in the place of a small one brings: PGR, APGR, CPT, and AUROC of the score that decides.
+"""What asking a large model in the place of a small one brings: APGR, CPT, and AUROC of the score that decides.
 
 All take scores (larger: escalated first), and the quality of the small and the large model's answer to each question.
 """
@@ -8,6 +8,7 @@ from itertools import accumulate, groupby, pairwise
 from math import nan
 
 Numbers = Sequence[float]
+BINS = 10
 
 
 def curve(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
@@ -24,14 +25,6 @@ def apgr(scores: Numbers, small: Numbers, large: Numbers) -> float:
     """The mean over all shares of escalated questions of the recovered part of the large model's advantage."""
     recovered = _recovered(scores, small, large)
     return sum((a + b) / 2 for a, b in pairwise(recovered)) / (len(recovered) - 1)
-
-
-def pgr(scores: Numbers, small: Numbers, large: Numbers, share: float) -> float:
-    """The recovered part of the advantage when `share` of the questions are escalated."""
-    recovered = _recovered(scores, small, large)
-    place = share * (len(recovered) - 1)
-    below = min(int(place), len(recovered) - 2)
-    return recovered[below] + (place - below) * (recovered[below + 1] - recovered[below])
 
 
 def cpt(scores: Numbers, small: Numbers, large: Numbers, part: float) -> float:
@@ -58,11 +51,11 @@ def auroc(scores: Numbers, wrong: Sequence[bool]) -> float:
     return wins / (rights * (len(wrong) - rights))
 
 
-def calibration_error(qualities: Numbers, right: Numbers, bins: int = 10) -> float:
+def calibration_error(qualities: Numbers, right: Numbers) -> float:
     """How far, on the mean, the share of right answers is from the quality that was said, over bins of equal width."""
     found: dict[int, list[tuple[float, float]]] = {}
     for said, was in zip(qualities, right, strict=True):
-        found.setdefault(min(int(said * bins), bins - 1), []).append((said, was))
+        found.setdefault(min(int(said * BINS), BINS - 1), []).append((said, was))
     return sum(abs(sum(said - was for said, was in pairs)) for pairs in found.values()) / len(qualities)
 
 

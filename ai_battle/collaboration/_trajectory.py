@@ -23,12 +23,12 @@ def steps_of(messages: Iterable[Message]) -> tuple[Step, ...]:
     )
 
 
-def lost(steps: Sequence[Step], prompt: str = "") -> float:
+def lost(steps: Sequence[Step], prompt: str) -> float:
     """The probability that the model will not get there; 0 before its third step, of which nothing was learned."""
     return _weights().probability(troubles(steps, prompt)) if len(steps) >= FIRST_TURN else 0.0
 
 
-def why_hand_over(steps: Sequence[Step], prompt: str = "", above: float = HAND_OVER) -> str:
+def why_hand_over(steps: Sequence[Step], prompt: str, above: float = HAND_OVER) -> str:
     """Why a stronger model should go on from here; empty while this one may get there."""
     probability = lost(steps, prompt)
     if probability <= above:

@@ -4,9 +4,9 @@ import random
 from collections.abc import Callable, Sequence
 from math import nan
 
-from ._measures import apgr, auroc, calibration_error, cpt, curve, pgr
+from ._measures import apgr, auroc, calibration_error, cpt, curve
 
-__all__ = ["Measure", "apgr", "auroc", "calibration_error", "cpt", "curve", "interval", "intervals", "mean", "pgr"]
+__all__ = ["Measure", "apgr", "auroc", "calibration_error", "cpt", "curve", "interval", "intervals", "mean"]
 
 Numbers = Sequence[float]
 Measure = Callable[[Numbers, Numbers, Numbers], float]

@@ -97,8 +97,6 @@ FreeMapping = Annotated[dict[str, Any], BeforeValidator(free)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 AS_NUMBER = Short(_number, REFERENCE)
 Flag = Annotated[bool, Short(_flag, REFERENCE)]
-Whole = Annotated[int, AS_NUMBER]
-Number = Annotated[float, AS_NUMBER]
 Count = Annotated[int, Field(ge=0, le=LARGE), AS_NUMBER]
 Positive = Annotated[int, Field(ge=1, le=LARGE), AS_NUMBER]
 Amount = Annotated[float, Field(ge=0, le=LARGE), AS_NUMBER]

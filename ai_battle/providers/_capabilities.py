@@ -48,9 +48,9 @@ def trusted(sources: Iterable[tuple[str, Says]]) -> Mapping[str, Known]:
     return known
 
 
-def at_hand(name: ModelName, stated: Says | None = None, endpoint: str = "") -> Capabilities:
+def at_hand(name: ModelName, stated: Says | None = None) -> Capabilities:
     """What is known without asking anybody; `stated` is the participant's `capabilities:`."""
-    return _all(name, stated or {}, {}, endpoint)
+    return _all(name, stated or {}, {})
 
 
 async def capabilities(
@@ -66,7 +66,7 @@ async def capabilities(
     return _all(name, stated or {}, asked, endpoint, note)
 
 
-def _all(name: ModelName, stated: Says, asked: Says, endpoint: str, note: str = "") -> Capabilities:
+def _all(name: ModelName, stated: Says, asked: Says, endpoint: str = "", note: str = "") -> Capabilities:
     refused = Learned.load().refuses(endpoint or name.provider, name.model)
     return Capabilities(
         trusted(

@@ -71,12 +71,6 @@ def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url:
     return _known_price("", name.model, base_url) if base_url else None
 
 
-def cost(provider: str, model: str, usage: Usage) -> float | None:
-    """Dollars; None when the price is not known."""
-    found = price(ModelName(provider, model))
-    return found.cost(usage) if found else None
-
-
 def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, base_url: str = "") -> int | None:
     """How many tokens the model can read and write at once; `overrides` is the `context_windows:` section."""
     if (stated := _stated(name, overrides or {})) is not None:

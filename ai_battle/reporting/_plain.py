@@ -9,7 +9,8 @@ _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`).*?(?<!`)\1(?!`)")
 _RISK = re.compile(r"<(?=[A-Za-z/!?])|!\[")
 _RISK_OR_CODE = re.compile(f"{_CODE_SPAN.pattern}|{_RISK.pattern}")
 _INERT = {"<": "&lt;", "![": "!\\["}
-DEEPEST = 6
+LOWERED, DEEPEST = 3, 6
+"""By how many levels headings are lowered, and no further than to which."""
 
 
 def printable(text: str) -> str:
@@ -29,9 +30,9 @@ def code_block(text: str) -> str:
     return f"{'`' * (longest + 1)}\n{printable(text)}\n{'`' * (longest + 1)}"
 
 
-def contained(text: str, below: int = 3) -> str:
+def contained(text: str) -> str:
     """Markdown that stays in its place: no tags, no pictures to fetch, lower headings, every code fence closed."""
-    reader = _Reader(below)
+    reader = _Reader()
     lines = [reader.take(line) for line in printable(text).strip("\n").split("\n")]
     return "\n".join([*lines, reader.fence] if reader.fence else lines)
 
@@ -42,9 +43,8 @@ class _Reader:
     After a stray backtick nobody can say where code spans of that paragraph begin, so none of them is trusted.
     """
 
-    def __init__(self, below: int) -> None:
+    def __init__(self) -> None:
         self.fence = ""
-        self._below = below
         self._stray = False
 
     def take(self, line: str) -> str:
@@ -54,7 +54,7 @@ class _Reader:
         self._stray = self._stray and bool(line.strip())
         inert = _inert(line, _RISK if self._stray else _RISK_OR_CODE)
         self._stray = self._stray or "`" in _CODE_SPAN.sub("", line)
-        return _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + self._below, DEEPEST), inert)
+        return _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + LOWERED, DEEPEST), inert)
 
     def _is_code(self, line: str) -> bool:
         """Whether the line belongs to a code block, its fences included."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 STEPS = (1, 2, 2.5, 5, 10)
-FEW_TICKS = 3
+TICKS, FEW_TICKS = 5, 3
 WIDE = 25
 """A range whose ends are this many times apart is drawn by powers."""
 
@@ -25,8 +25,8 @@ class Scale:
         share = (at - low) / (high - low) if high > low else 0.5
         return round(self.start + min(max(share, 0.0), 1.0) * (self.end - self.start), 1)
 
-    def ticks(self, about: int = 5) -> list[float]:
-        return _powers(self.low, self.high) if self.is_log else _even(self.low, self.high, about)
+    def ticks(self) -> list[float]:
+        return _powers(self.low, self.high) if self.is_log else _even(self.low, self.high)
 
     def _of(self, value: float) -> float:
         return log10(max(value, 1e-12)) if self.is_log else value
@@ -41,8 +41,8 @@ def fitting(values: Sequence[float], start: float, end: float, *, logs: bool = F
     return Scale(max(0.0, low - room) if low >= 0 else low - room, high + room, start, end)
 
 
-def _even(low: float, high: float, about: int) -> list[float]:
-    raw = (high - low) / about
+def _even(low: float, high: float) -> list[float]:
+    raw = (high - low) / TICKS
     power = 10 ** floor(log10(raw)) if raw > 0 else 1.0
     step = next(power * each for each in STEPS if power * each >= raw * 0.999)
     first = ceil(low / step - 1e-9)

@@ -34,14 +34,6 @@ class Reply:
     def spent(self) -> Usage:
         return self.usage or Usage()
 
-    @property
-    def text_pieces(self) -> tuple[str, ...]:
-        return pieces(self.text, self.chunks)
-
-    @property
-    def thinking_pieces(self) -> tuple[str, ...]:
-        return pieces(self.thinking, 0)
-
 
 def reply(text: str = "", *, calls: Iterable[ToolCall] = (), **details: Any) -> Reply:
     """An answer with details: `reply("Hm.", thinking="Let me see", calls=[call("add", a=1)], delay=0.2, chunks=3)`."""

@@ -3,11 +3,13 @@
 import gzip
 import importlib.util
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ai_battle.benchmark.cascade import order
 from ai_battle.benchmark.datasets.recorded import create
 from ai_battle.benchmark.statistics import wilson
 from ai_battle.benchmark.sweep import (
@@ -18,7 +20,6 @@ from ai_battle.benchmark.sweep import (
     Judged,
     Policy,
     Replayed,
-    baselines,
     grid,
     recorded,
     sweep,
@@ -31,18 +32,34 @@ SHIPPED = Path(__file__).parents[2] / "configs/benchmarks/data/gsm8k.mixtral-8x7
 PRICES = {"recorded/small": {"input": 1, "output": 1}, "recorded/large": {"input": 10, "output": 30}}
 
 
-def item(name: str, small: float, large: float, quality: float, *, at_once: bool = False) -> Replayed:
+def item(small: float, large: float, quality: float, *, at_once: bool = False) -> Replayed:
     gain = 1 - quality
     mine = Judged(Given("small", small, 0.001, 1.0), quality, gain, at_once)
-    return Replayed(name, mine, Judged(Given("large", large, 0.01, 3.0), 0.9, 0.1, at_once=False))
+    return Replayed(mine, Judged(Given("large", large, 0.01, 3.0), 0.9, 0.1, at_once=False))
 
 
 FOUR = [
-    item("good", 1, 1, 0.9),
-    item("poor", 0, 1, 0.5),
-    item("poorer", 0, 1, 0.2),
-    item("broken", 0, 0, 0.1, at_once=True),
+    item(1, 1, 0.9),
+    item(0, 1, 0.5),
+    item(0, 1, 0.2),
+    item(0, 0, 0.1, at_once=True),
 ]
+
+
+def baselines(items: Sequence[Replayed]) -> dict[str, Mapping[str, float | None]]:
+    """What other orders of the answers bring than the detector's; the oracle knows which small answers are wrong."""
+    small, large = [each.small.given.score for each in items], [each.large.given.score for each in items]
+    doubts = {
+        "random": [0.0 for _ in items],
+        "length": [float(len(each.small.given.text)) for each in items],
+        "detector: quality": [1 - each.small.quality for each in items],
+        "oracle": [1 - score for score in small],
+    }
+    found = {name: order(each, small, large) for name, each in doubts.items()}
+    return {
+        name: {"auroc": each.auroc, "apgr": each.apgr, "cpt50": each.cpt50, "cpt80": each.cpt80}
+        for name, each in found.items()
+    }
 
 
 def test_taking_over_below_a_threshold_is_exact() -> None:
@@ -87,13 +104,13 @@ def test_a_help_rate_takes_those_with_the_most_to_gain() -> None:
 def test_a_cascade_keeps_a_poor_answer_when_the_large_one_is_broken() -> None:
     poor = Judged(Given("small", 1.0), 0.5, 0.5, at_once=False)
     broken = Judged(Given("", 0.0), 0.0, 0.5, at_once=True)
-    took, kept = sweep([Replayed("t", poor, broken)], [Policy("takeover", 0.7), Policy("cascade", 0.7)])
+    took, kept = sweep([Replayed(poor, broken)], [Policy("takeover", 0.7), Policy("cascade", 0.7)])
     assert (took.quality, kept.quality) == (0.0, 1.0)
 
 
 def test_costs_that_were_not_recorded_are_not_invented() -> None:
     bare = Judged(Given("small", 1.0), 0.9, 0.1, at_once=False)
-    [found] = sweep([Replayed("t", bare, bare)], [Policy()])
+    [found] = sweep([Replayed(bare, bare)], [Policy()])
     assert (found.quality, found.cost_per_task, found.status["cost_per_task"]) == (1.0, None, UNKNOWN)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.collaboration._logistic import fit
-from ai_battle.collaboration._measures import apgr, auroc, calibration_error, cpt, curve, pgr
+from ai_battle.collaboration._measures import apgr, auroc, calibration_error, cpt, curve
 from ai_battle.collaboration._stuck.regression import probability
 
 SMALL, LARGE = [1, 0, 0, 1, 0], [1, 1, 1, 0, 1]
@@ -21,7 +21,6 @@ def test_a_score_that_knows_recovers_all_with_the_fewest_calls() -> None:
     assert curve(PERFECT, SMALL, LARGE) == pytest.approx([0.4, 0.6, 0.8, 1.0, 1.0, 0.8])
     assert cpt(PERFECT, SMALL, LARGE, 0.5) == pytest.approx(0.2)
     assert cpt(PERFECT, SMALL, LARGE, 0.8) == pytest.approx(0.32)
-    assert pgr(PERFECT, SMALL, LARGE, 0.2) == pytest.approx(0.5)
     assert auroc(PERFECT, [not right for right in SMALL]) == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.providers._names import ModelName, parse
-from ai_battle.providers._prices import FREE, Price, context_window, cost, price
+from ai_battle.providers._prices import FREE, Price, context_window, price
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,13 @@ def test_the_cost_is_what_genai_prices_calculates(
     }
     expected = genai_prices.calc_price(genai_prices.Usage(**counts), model, provider_id=vendor).total_price
 
-    assert cost(provider, model, usage) == pytest.approx(float(expected))
+    found = price(ModelName(provider, model))
+    assert found
+    assert found.cost(usage) == pytest.approx(float(expected))
 
 
 def test_a_model_without_a_known_price_is_unknown_and_not_free() -> None:
-    assert cost("openai", "my-own-finetune", Usage(1, 1)) is None
+    assert price(ModelName("openai", "my-own-finetune")) is None
     assert price(ModelName("mybox", "llama"), base_url="https://llm.example.org/v1") is None
     assert price(ModelName("vllm", "llama"), base_url="https://gpu.example.org/v1") is None
     assert price(ModelName("ollama", "gpt-oss:120b-cloud")) is None
@@ -52,7 +54,7 @@ def test_a_model_without_a_known_price_is_unknown_and_not_free() -> None:
 @pytest.mark.parametrize("provider", ["ollama", "gguf", "llamacpp", "lmstudio", "vllm", "mlx", "scripted", "replay"])
 def test_a_local_model_is_free(provider: str) -> None:
     assert price(ModelName(provider, "any"), base_url="http://127.0.0.1:8000/v1") == FREE
-    assert cost(provider, "any", Usage(10, 10)) == 0.0
+    assert FREE.cost(Usage(10, 10)) == 0.0
 
 
 def test_a_vendor_is_recognised_by_its_address() -> None:

@@ -1,7 +1,7 @@
 """Student's t: what a normal distribution becomes when the spread itself is only known from a few values."""
 
 from functools import cache
-from math import atan, cos, pi, sin, sqrt, tan
+from math import cos, pi, sin, sqrt, tan
 from statistics import NormalDist
 
 NORMAL = NormalDist()
@@ -21,13 +21,8 @@ def student(level: float, freedom: int) -> float:
     return tan(low) * sqrt(freedom)
 
 
-def within(distance: float, freedom: int) -> float:
-    """The share that lies within `distance` from 0."""
-    return _within(atan(distance / sqrt(freedom)), freedom)
-
-
 def _within(angle: float, freedom: int) -> float:
-    """Abramowitz and Stegun 26.7.3 and 26.7.4, by the arc tangent of t / sqrt(freedom)."""
+    """The share within t from 0, where tan(angle) is t / sqrt(freedom): Abramowitz and Stegun 26.7.3 and 26.7.4."""
     odd, square = freedom % 2, cos(angle) ** 2
     term = cos(angle) if odd else 1.0
     total = term if freedom > 1 else 0.0

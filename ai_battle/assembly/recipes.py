@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,24 @@ class Recipe:
 
     def client(self, spent: Spent | None = None, standing: Standing | None = None) -> ModelClient:
         """Without `spent` with limits of its own, without `standing` with a memory of its own; raises `ConfigError`."""
+        return self.maker()(spent, standing)
+
+    def maker(self) -> Callable[..., ModelClient]:
+        """`client`, with all worked out that clients have in common: for a client per request. Raises `ConfigError`."""
         make = strategies.factory(self.help.strategy)
-        given = {**self._terms(spent or Spent()), "base": self.base, "standing": standing}
-        offered = {**self._plain(), **self._clients(), **given}
         taken = strategies.taken(make)
+        secondary, helping = self._secondary(), self._helping()
+        shared = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
+        offered = {**self._plain(), **self._clients(), **shared}
         options = {key: value for key, value in offered.items() if key in taken} | self.help.options
-        with foreign_code(f"{self.help.strategy} can't be made of its options", ConfigError):
-            return make(self.model.client, self._secondary(), **options)
+        making = foreign_code(f"{self.help.strategy} can't be made of its options", ConfigError)
+
+        def made(spent: Spent | None = None, standing: Standing | None = None) -> ModelClient:
+            own = {"helping": helping(spent=spent or Spent()), "standing": standing}
+            with making:
+                return make(self.model.client, secondary, **options, **{key: own[key] for key in own if key in taken})
+
+        return made
 
     async def aclose(self) -> None:
         for model in (self.model, *self.helpers.values()):
@@ -80,11 +92,9 @@ class Recipe:
         several = {key: self._all(key) for key in ("models", "peers")}
         return {key: clients for key, clients in several.items() if clients}
 
-    def _terms(self, spent: Spent) -> dict[str, Any]:
+    def _helping(self) -> Callable[..., Helping]:
         limits = HelpLimits(**self.help.limits.model_dump())
-        looks = tuple(self._looks())
-        helping = Helping(self.help.helper_timeout, self.help.helper_sees, limits, spent=spent, looks=looks)
-        return {"helping": helping, "stuck_detector": self.detector or StuckDetector()}
+        return partial(Helping, self.help.helper_timeout, self.help.helper_sees, limits, looks=tuple(self._looks()))
 
     def _looks(self) -> Iterator[Look]:
         """What costs least comes first, and may make the rest superfluous."""

@@ -1,11 +1,13 @@
 """Cuts an answer short while it streams, when its beginning shows that it comes to nothing."""
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 from ..core.client import ModelClient
 from ..core.errors import CutShort
 from ..core.events import DraftDelta, Emit, Event, TextDelta, ThinkingDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+
+READ = (TextDelta, DraftDelta, ThinkingDelta)
 
 
 class Watcher(Protocol):
@@ -15,11 +17,14 @@ class Watcher(Protocol):
         """Why the answer is not worth its end, now that this came; empty while it may be."""
 
 
-@runtime_checkable
 class Watches(Protocol):
     """A detector that also judges the beginning of an answer, or of the thinking before it."""
 
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Watcher: ...
+
+
+def watches(detector: object) -> TypeGuard[Watches]:
+    return hasattr(detector, "watch")
 
 
 class Watched(ModelClient):
@@ -48,18 +53,16 @@ class _Scissors:
 
     async def __call__(self, event: Event) -> None:
         await self._emit(event)
-        if not isinstance(event, TextDelta | DraftDelta | ThinkingDelta):
+        if not isinstance(event, READ):
             self._read.clear()
-        elif reason := self._reading(type(event)).feed(event.text):
-            thinking = self._reading(ThinkingDelta).text
-            raise CutShort(
-                reason, "" if isinstance(event, ThinkingDelta) else self._reading(type(event)).text, thinking
-            )
+        elif reason := (self._read.get(type(event)) or self._begin(type(event))).feed(event.text):
+            said = {kind: read.text for kind, read in self._read.items()}
+            thinking = said.pop(ThinkingDelta, "")
+            raise CutShort(reason, said.get(type(event), ""), thinking)
 
-    def _reading(self, kind: type[Event]) -> "_Read":
-        if kind not in self._read:
-            self._read[kind] = _Read(self._detector.watch(self._asked, thinking=kind is ThinkingDelta))
-        return self._read[kind]
+    def _begin(self, kind: type[Event]) -> "_Read":
+        self._read[kind] = read = _Read(self._detector.watch(self._asked, thinking=kind is ThinkingDelta))
+        return read
 
 
 class _Read:

@@ -46,8 +46,8 @@ async def drafted(client: ModelClient, request: ModelRequest, heard: Heard, role
 
 def paid(draft: Draft, heard: Heard) -> Draft:
     """The draft with what was heard of its cost; a model that tells nothing is taken at its word."""
-    draft = replace(draft, in_circles=heard.in_circles)
-    return replace(draft, usage=heard.own, calls=heard.calls) if heard.replies else draft
+    usage, calls = (heard.own, heard.calls) if heard.replies else (draft.usage, draft.calls)
+    return replace(draft, usage=usage, calls=calls, in_circles=heard.in_circles)
 
 
 def _estimated(request: ModelRequest, cut: CutShort) -> Usage:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 from ..core.borders import foreign_code
 from ..core.errors import ToolError
@@ -27,11 +27,14 @@ class Judges(Protocol):
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment: ...
 
 
-@runtime_checkable
 class Weighs(Protocol):
     """A detector that takes what others say of an answer into account."""
 
     def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Evidence) -> Assessment: ...
+
+
+def _weighs(detector: Judges) -> TypeGuard[Weighs]:
+    return hasattr(detector, "assess_with")
 
 
 def _is_stuck(judged: Assessment) -> bool:
@@ -50,7 +53,7 @@ async def examined(
     What fails a hard check is not looked at again, and nothing is for a detector that can't take it into account.
     """
     response = draft.response
-    if not isinstance(detector, Weighs):
+    if not _weighs(detector):
         return detector.assess_response(request, response)
     known: Evidence = {"guard_tripped": 1.0} if draft.in_circles else {}
     judged = detector.assess_with(request, response, known)

@@ -1,19 +1,20 @@
 """A listener that counts what one call costs, and holds its tool calls back."""
 
-from ..core.events import Emit, Event, ModelReplied, ToolCallDelta
+from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ToolCallDelta, as_role
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import DraftDropped
+from ..core.helping import DraftDropped, Role
 from ..core.tooling import LoopStopped
 
 
 class Heard:
-    """Passes on all but the tool calls of a draft: who streams an answer must not hear those of two.
+    """Passes on all but the tool calls of a draft: who streams an answer must not hear those of two. Text is a draft's.
 
+    What the models on the way cost is put down to `role` where it is nobody else's.
     `usage` is what the models came to that replied, `own` the share of it, and `calls` the replies, that stand for the
     answer itself. `in_circles`: its calls of tools got nowhere, and were ended.
     """
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, role: Role = "own") -> None:
         self.usage = NOTHING_USED
         self.replies = 0
         self.calls = 0
@@ -21,12 +22,16 @@ class Heard:
         self._own = NOTHING_USED
         self._dropped = NOTHING_USED
         self._emit = emit
+        self._tell = as_role(emit, role)
 
     @property
     def own(self) -> Usage:
         return self._own - self._dropped
 
     async def __call__(self, event: Event) -> None:
+        if type(event) is TextDelta:  # nearly all of them are
+            await self._emit(DraftDelta(event.text))
+            return
         match event:
             case ToolCallDelta():
                 return
@@ -40,4 +45,4 @@ class Heard:
                 self.calls -= event.calls
             case LoopStopped(in_circles=True):
                 self.in_circles = True
-        await self._emit(event)
+        await self._tell(event)

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import BadReply, BudgetExceeded, ConfigError, ProviderError, ToolError
-from ..core.events import Emit, TextDelta, ToolCallDelta, as_role, drafting
+from ..core.events import Emit, TextDelta, ToolCallDelta
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
 from ..signals.wording import refuses
@@ -115,7 +115,7 @@ class Turn:
 
     async def draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
         """What `client` answers; nobody hears it as the answer yet. Raises what `client` raises."""
-        heard = Heard(as_role(drafting(self.emit), role))
+        heard = Heard(self.emit, role)
         draft: Draft | None = None
         try:
             draft = await drafted(client, request, heard, role)

@@ -1,7 +1,7 @@
 """The attempts of the model that answers itself: judged, and the best one kept."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 from ..core.client import ModelClient
 from ..core.errors import EmptyAnswer, ProviderError, Refused
@@ -9,7 +9,7 @@ from ..core.events import Warned
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.messages import assistant
-from ._cutting import Watched, Watches
+from ._cutting import Watched, watches
 from ._drafts import Draft
 from ._examining import Judges, examined
 from ._fitting import misfits
@@ -37,21 +37,28 @@ class Tried:
         return not self.silence, not self.draft.cut, not self.judged.at_once, self.judged.quality
 
 
-@runtime_checkable
 class Paces(Protocol):
     """A detector that wants to know how often there is help."""
 
     def turned(self, *, stuck: bool) -> None: ...
 
 
+def _paces(detector: Judges) -> TypeGuard[Paces]:
+    return hasattr(detector, "turned")
+
+
 class Trying:
-    """The attempts of `primary` at one request. All are judged as answers to the request as it came."""
+    """The attempts of `primary` at one request. All are judged as answers to the request as it came.
+
+    What is known of it to judges are also the tools that the model has of its own.
+    """
 
     def __init__(self, primary: ModelClient, detector: Judges, turn: Turn, request: ModelRequest) -> None:
         self.turn = turn
         self.request = request
         self.attempts = 0
         self._tools = () if request.tool_choice == "none" else request.tools or primary.offered
+        self._known = request if self._tools == request.tools else replace(request, tools=self._tools)
         self._primary = primary
         self._detector = detector
         self._best: Tried | None = None
@@ -83,7 +90,7 @@ class Trying:
             await self.again(self._objecting())
         while self._worth_another:
             await self.again(self._objecting())
-        if isinstance(self._detector, Paces):
+        if _paces(self._detector):
             self._detector.turned(stuck=self.stuck)
 
     async def again(self, request: ModelRequest) -> None:
@@ -138,14 +145,9 @@ class Trying:
         return Tried(draft, await examined(self._detector, self.turn, self._known, draft))
 
     @property
-    def _known(self) -> ModelRequest:
-        """The request, with the tools that the model has of its own."""
-        return replace(self.request, tools=self._tools)
-
-    @property
     def _watched(self) -> ModelClient:
         """The model, cut short where its answer is hopeless and somebody can help."""
-        if isinstance(self._detector, Watches) and self.turn.may_ask:
+        if watches(self._detector) and self.turn.may_ask:
             return Watched(self._primary, self._detector, self._known)
         return self._primary
 

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, ProviderError
-from ..core.events import AttemptFailed, Emit, Event
+from ..core.events import AttemptFailed, DraftDelta, Emit, Event
 from ..core.exchange import ModelResponse
 from .apis.api import Api, Asked
 from .outbox import Outbox
@@ -115,6 +115,8 @@ class Stream:
         return self._rhythm.ping if self.begun or self._call.route.is_direct else self._rhythm.first_sign
 
     async def _hear(self, event: Event) -> None:
+        if type(event) is DraftDelta:  # no API has words for it
+            return
         if data := self._writer.feed(event):
             self._say(data)
             if self._outbox.is_full:

@@ -88,9 +88,10 @@ class Builder:
         _require_others(settings, self.around)
         planning = self._planning if settings.strategy == "boost" else _as_it_is
         recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, planning), self.around.base)
-        recipe.client()
+        make = recipe.maker()
+        make()
         names = (model.name, *(each.name for each in recipe.helpers.values()))
-        return Route(name, recipe.client, settings.strategy, tuple(map(str, names)))
+        return Route(name, make, settings.strategy, tuple(map(str, names)))
 
     def _helper(self, name: str, planning: Callable[[Model], Model], voice: str, settings: HelperSettings) -> Model:
         with about(voice.removeprefix(f"{name}.")):
@@ -114,8 +115,9 @@ class Builder:
             {"strategy": "boost", "helper_timeout": boost.timeout, "options": {"template": boost.template}}
         )
         recipe = assembly.Recipe(model, help_, {"secondary": planner})
-        recipe.client()
-        return Route(LISTED[tier], recipe.client, "boost", (str(model.name), str(planner.name)))
+        make = recipe.maker()
+        make()
+        return Route(LISTED[tier], make, "boost", (str(model.name), str(planner.name)))
 
     def _of_gateway(self, settings: HelperSettings) -> HelperSettings:
         """A bare name is a model of the OpenAI-compatible address, where there is one."""

@@ -18,7 +18,7 @@ USAGE = {"prompt_tokens": 20, "completion_tokens": 20, "total_tokens": 40}
 
 
 def _word(number: int) -> str:
-    return f"word{number % 90 + 10} "
+    return f"word{number + 100} "
 
 
 def _json(value: Any) -> bytes:
@@ -32,7 +32,7 @@ def _chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> byt
 
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-EVENTS = [_chunk({"content": _word(number)}) for number in range(90)]
+EVENTS = [_chunk({"content": _word(number)}) for number in range(900)]
 LAST = _chunk({}, "stop") + _chunk({}, choices=[], usage=USAGE) + b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
 
 

@@ -7,6 +7,8 @@ from typing import Any, Self
 from ...core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec
 from ...core.messages import Message
 
+NOTHING_BROUGHT: Mapping[str, float] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -25,7 +27,12 @@ class Context:
     evidence: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @classmethod
-    def of(cls, request: ModelRequest, response: ModelResponse | None = None) -> Self:
+    def of(
+        cls,
+        request: ModelRequest,
+        response: ModelResponse | None = None,
+        evidence: Mapping[str, float] = NOTHING_BROUGHT,
+    ) -> Self:
         """The context of an answer to `request`; without `response`, of an answer whose text alone is known."""
         steps = (*response.steps, response.message) if response else ()
         return cls(
@@ -34,6 +41,7 @@ class Context:
             response.stop if response else "end",
             history=request.messages[:-1],
             output_schema=request.output_schema,
+            evidence=evidence,
         )
 
 

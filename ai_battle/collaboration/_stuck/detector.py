@@ -1,7 +1,6 @@
 """Tells whether an answer needs help."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ModelResponse
@@ -79,8 +78,7 @@ class StuckDetector:
 
     def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Mapping[str, float]) -> Assessment:
         """`assess_response`, with signals that others have brought."""
-        context = replace(Context.of(request, response), evidence=evidence)
-        return self.assess(response.text, asked(request.messages), context)
+        return self.assess(response.text, asked(request.messages), Context.of(request, response, evidence))
 
     def turned(self, *, stuck: bool) -> None:
         """A turn has ended: where help comes more often than its rate, the next one takes more to get it."""

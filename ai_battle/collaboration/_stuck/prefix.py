@@ -9,7 +9,7 @@ from ...signals.wording import refuses
 LOOKS_EVERY = 400
 LOOP_FROM = 600
 LOOP_LEAST = 240
-REFUSAL_AT = (60, 240)
+OPENING = 240
 RAMBLES_FROM = 1_600
 RAMBLES_RUNS = 120
 RAMBLES_SHARE = 0.75
@@ -27,38 +27,32 @@ class Prefix:
     def __init__(self, *, offers_tools: bool = False) -> None:
         self.reason = ""
         self.length = 0
-        self._offers_tools = offers_tools
-        self._opening = ""
         self._opened = offers_tools
+        self._due = LOOKS_EVERY if offers_tools else OPENING
         self._recent: list[str] = []
-        self._held = 0
-        self._since = 0
 
     def feed(self, text: str) -> str:
         """Why the answer is not worth its end, now that this came; empty while it may be."""
         self.length += len(text)
-        if self.reason:
-            return self.reason
-        if not self._opened:
-            self.reason = self._open(text)
-        self._recent.append(text)
-        self._held += len(text)
-        self._since += len(text)
-        if self._since >= LOOKS_EVERY and not self.reason:
-            self._since = 0
-            self.reason = self._look()
+        if not self.reason:
+            self._recent.append(text)
+            if self.length >= self._due:
+                self.reason = self._open() or self._look()
         return self.reason
 
-    def _open(self, text: str) -> str:
-        self._opening += text[: REFUSAL_AT[1]]
-        if len(self._opening) < REFUSAL_AT[1]:
+    def _open(self) -> str:
+        if self._opened:
             return ""
         self._opened = True
-        return "the model refuses" if refuses(self._opening[: REFUSAL_AT[1]]) else ""
+        self._due = LOOKS_EVERY
+        return "the model refuses" if refuses("".join(self._recent)[:OPENING]) else ""
 
     def _look(self) -> str:
+        if self.length < self._due:
+            return ""
+        self._due = self.length + LOOKS_EVERY
         window = "".join(self._recent)[-_WINDOW:]
-        self._recent, self._held = [window], len(window)
+        self._recent = [window]
         if self.length >= LOOP_FROM and looping_tail(window, LOOP_LEAST):
             return "the answer goes round in circles"
         if self.length >= RAMBLES_FROM and _rambles(window):

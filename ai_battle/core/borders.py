@@ -1,8 +1,20 @@
 """The border to code that we did not write: whatever it raises comes out as an error of ours."""
 
+from asyncio import CancelledError
+from contextlib import suppress
 from types import TracebackType
 
 from .errors import AIBattleError
+
+# Ours, or meant for whoever runs the program; a panic of Rust or C++ code below a plug-in is neither.
+PASSED_ON = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
+
+
+def words(error: BaseException | None) -> str:
+    """What an exception says; nothing, where even that fails."""
+    with suppress(Exception):
+        return str(error)
+    return ""
 
 
 class foreign_code:  # noqa: N801 - used like contextlib.suppress
@@ -20,5 +32,5 @@ class foreign_code:  # noqa: N801 - used like contextlib.suppress
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception) and not isinstance(error, AIBattleError):
-            raise self._raises(f"{self._what}: {type(error).__name__}: {error}") from error
+        if error and not isinstance(error, PASSED_ON):
+            raise self._raises(f"{self._what}: {type(error).__name__}: {words(error)}") from error

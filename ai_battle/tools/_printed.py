@@ -25,6 +25,9 @@ class _Routed:
         for line in lines:
             self.write(line)
 
+    def close(self) -> None:
+        """A tool that closes them would leave the program without."""
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 

@@ -16,6 +16,10 @@ Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 
+# A future can't carry the first, and a person or a loop never sends a thread the others.
+NOT_OF_THREADS = (StopIteration, KeyboardInterrupt, GeneratorExit)
+
+
 class _Outcome:
     """What a piece of work came to: around it, whatever is raised is kept for whoever waits."""
 
@@ -39,8 +43,8 @@ class _Outcome:
             return
         if self.error is None:
             future.set_result(self.value)
-        elif isinstance(self.error, StopIteration):  # a future can't carry it
-            future.set_exception(RuntimeError("StopIteration"))
+        elif isinstance(self.error, NOT_OF_THREADS):
+            future.set_exception(RuntimeError(type(self.error).__name__))
         else:
             future.set_exception(self.error)
 

@@ -1,6 +1,7 @@
 """`@tool` makes a tool of a typed function: its schema from the annotations, its words from the docstring."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, overload
@@ -137,7 +138,11 @@ def _field(parameter: inspect.Parameter, annotation: Any, words: str) -> Any:
 
 def _is_json(default: Any) -> bool:
     """A default that is none is not shown; the function knows it all the same."""
-    return default in (None, [], {}) or type(default) in (str, int, float, bool)
+    return default in (None, [], {}) or type(default) in (str, int, bool) or _is_finite(default)
+
+
+def _is_finite(default: Any) -> bool:
+    return type(default) is float and math.isfinite(default)
 
 
 def _schema(name: str, arguments: TypeAdapter[dict[str, Any]], function: Function) -> dict[str, Any]:

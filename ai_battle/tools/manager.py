@@ -3,11 +3,12 @@
 import asyncio
 import inspect
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..core.borders import foreign_code
+from ..core.borders import foreign_code, words
 from ..core.errors import AIBattleError, ToolError
 from ..core.messages import Text, ToolCall, ToolResult
 from ..core.plugins import near
@@ -82,7 +83,9 @@ class ToolManager:
         assert tool is not None
         with collected(MAX_PRINTED) as printed:
             try:
-                output = bounded(await self._executed(tool, dict(call.arguments)), self.max_output)
+                returned = await self._executed(tool, deepcopy(dict(call.arguments)))
+                with foreign_code(tool.name, _RaisedError):
+                    output = bounded(returned, self.max_output)
             except _RaisedError as error:
                 output = Output.failed(f"Tool execution error: {_words(error.__cause__)}")
             except AIBattleError as error:
@@ -152,7 +155,7 @@ async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
 
 def _words(error: BaseException | None) -> str:
     """What an exception says; those that say nothing by themselves, with their name."""
-    text = str(error)
+    text = words(error)
     return text if text and not isinstance(error, LookupError) else f"{type(error).__name__}: {text}".rstrip(": ")
 
 

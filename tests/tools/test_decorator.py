@@ -1,6 +1,7 @@
 """A typed function is a tool: its schema from the annotations, its words from the docstring."""
 
 import asyncio
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -171,11 +172,11 @@ async def test_defaults_that_are_not_json_stay_the_functions_own(called: Call) -
     origin = Point(1)
 
     @tool
-    def move(to: Point = origin, how: tuple[int, ...] = (1, 2)) -> float:
+    def move(to: Point = origin, how: tuple[int, ...] = (1, 2), most: float = math.inf) -> float:
         """Moves."""
-        return to.x + sum(how)
+        return min(to.x + sum(how), most)
 
-    assert "default" not in properties(move)["to"]
+    assert not any("default" in described for described in properties(move).values())
     assert await called(move) == {"result": 4.0}
 
 

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from ai_battle.core.errors import ConfigError, ToolError
 from ai_battle.core.messages import ToolCall
 from ai_battle.tools.base import Tool
+from ai_battle.tools.decorator import tool
 from ai_battle.tools.manager import ToolManager
 
 from .conftest import call, manager_of
@@ -53,6 +54,25 @@ class Adds(Tool):
 
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         return {"sum": parameters["a"] + parameters["b"]}
+
+
+class Panic(BaseException):
+    """As extensions in Rust raise when they panic."""
+
+
+class Speechless(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class Hostile:
+    def __repr__(self) -> str:
+        raise ValueError("no picture either")
+
+
+class HostileFields(dict[str, Any]):
+    def items(self) -> Any:
+        raise ValueError("no fields either")
 
 
 async def answer(does: Callable[[], Any], timeout: float = 5.0, **options: Any) -> dict[str, Any]:
@@ -132,6 +152,8 @@ async def test_a_call_that_can_not_be_run_is_told_with_what_can(asked: ToolCall,
         (SystemExit(3), "it tried to end the program (3)"),
         (TimeoutError("too late"), "Tool execution error: too late"),
         (StopIteration(), "Tool execution error: coroutine raised StopIteration"),
+        (Panic("of another language"), "Tool execution error: of another language"),
+        (Speechless(), "Tool execution error: Speechless"),
         (ExceptionGroup("many", [ValueError("one")]), "Tool execution error: many (1 sub-exception)"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
@@ -262,6 +284,8 @@ itself.append(itself)
         (endless(), "not JSON: <generator"),
         (never(), "not JSON: <async_generator"),
         (Path, "not JSON"),
+        (Hostile(), "no picture either"),
+        ({"a": [HostileFields()]}, "no fields either"),
         ({(1, 2): 3}, "keys of JSON are texts"),
         (itself, "holds itself"),
     ],
@@ -310,6 +334,30 @@ async def test_what_a_tool_prints_is_part_of_its_result_and_not_of_our_output(
     assert capsys.readouterr() == ("ours\n", "")
 
 
+async def test_a_tool_that_closes_the_standard_streams_closes_nothing_of_ours(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def closes() -> dict[str, Any]:
+        sys.stdout.close()
+        sys.stderr.close()
+        return {}
+
+    assert await answer(closes) == {}
+    print("ours")
+    assert capsys.readouterr() == ("ours\n", "")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), StopIteration()])
+async def test_what_only_a_person_or_a_loop_sends_is_data_when_a_thread_raises_it(error: BaseException) -> None:
+    @tool
+    def it() -> None:
+        """Does it."""
+        raise error
+
+    result = await manager_of(it).run(call("it"))
+    assert json.loads(result.text) == {"error": f"Tool execution error: {type(error).__name__}"}
+
+
 async def test_a_tool_that_prints_without_end_costs_little_memory() -> None:
     def prints() -> dict[str, Any]:
         for _ in range(100):
@@ -342,3 +390,19 @@ async def test_arguments_of_the_model_are_not_shared_with_the_tool() -> None:
     asked = call("it", number=1)
     await ToolManager(manager_of(Changes(dict)).registry).run(asked)
     assert asked.arguments == {"number": 1}
+
+
+async def test_neither_lists_in_arguments_nor_defaults_are_shared_with_the_tool() -> None:
+    class Grows(Does):
+        parameters = {"given": {"type": "array"}, "more": {"type": "array", "default": []}}  # noqa: RUF012
+
+        async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
+            parameters["given"].append(1)
+            parameters["more"].append(1)
+            return {"more": list(parameters["more"])}
+
+    asked = call("it", given=[])
+    manager = manager_of(Grows(dict))
+    results = [json.loads((await manager.run(asked)).text) for _ in range(2)]
+    assert results == [{"more": [1]}, {"more": [1]}]
+    assert asked.arguments == {"given": []}

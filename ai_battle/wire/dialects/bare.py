@@ -3,13 +3,16 @@
 import re
 from typing import Any
 
+from ai_battle.core.messages import ToolCall
+
 from .announced import announced_call
 from .body import broken, broken_value, from_value, read_object_for
 from .fences import is_answer
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece, issue
-from .source import Source
+from .shapes import NotArguments, Unknown, calls_in
+from .source import Source, parse_object
 from .tolerant import Unreadable
 
 _OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“`\\]{0,2}[\w$.\-/ ]{1,80}[\"'”`\\]{0,2}\s{0,200}[:,}(]|\})")
@@ -26,9 +29,10 @@ _COMMENTING = ("#", "//")
 _LABELS = frozenset({"arguments", "args", "parameters", "params", "input"})
 _CELL_END = re.compile(r"`? {0,80}\|")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
-_LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z")
+_LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z|<!\[CDATA\Z")
 _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
 _ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
+_GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒)")
 _CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
 _WINDOW = 160
 _UNDECIDED = 120
@@ -81,8 +85,10 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
 
 
 def _goes_on(source: Source, piece: Piece, before: str) -> bool:
-    """Whether the sentence that was begun on the line goes on behind the call."""
-    return _SENTENCE.search(before) is not None and _ON.match(source.text, piece.end) is not None
+    """Whether the sentence that was begun on the line goes on behind the call, or what it returned follows."""
+    return _GIVES.match(source.text, piece.end) is not None or (
+        _SENTENCE.search(before) is not None and _ON.match(source.text, piece.end) is not None
+    )
 
 
 def _stands_alone(source: Source, start: int, end: int) -> bool:
@@ -184,10 +190,20 @@ def _strings(value: Any) -> list[str]:
     return found
 
 
+def _in_string(text: str, tools: Offered) -> list[ToolCall]:
+    """The calls of an object that was encoded twice."""
+    try:
+        return calls_in(parse_object(text), tools, explicit=False)
+    except (Unreadable, Unknown, NotArguments):
+        return []
+
+
 def _from_strings(source: Source, strings: list[str], place: tuple[int, int], tools: Offered) -> Piece:
     piece = Piece(*place)
     for text in strings:
         inner, at = Source(text), 0
+        if text.lstrip().startswith("{"):
+            piece.calls += _in_string(text, tools)
         while (at := text.find("(", at)) >= 0:
             found = read_parenthesis(inner, at, tools)
             piece.calls += found.calls if found else []

@@ -31,10 +31,9 @@ _ELEMENT = re.compile(
     r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
 )
 _SPELLED = re.compile(
-    r"<(?P<tag>name|tool_name|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
-    r"\s*<(?:arguments|parameters|args|input)>\s*(?=\{)"
+    r"<(?P<tag>name|tool|tool_name|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
+    r"\s*<(?P<given>arguments|parameters|args|input|tool_input)>\s*"
 )
-_SPELLED_END = re.compile(r"\s*</(?:arguments|parameters|args|input)>")
 _OLD = tagged(r"(?:</parameters>\s*)?</invoke>")
 _TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
 _ROLES = frozenset({"assistant", "user", "system", "tool"})
@@ -187,8 +186,18 @@ def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Of
 
 def _read_spelled(source: Source, spelled: re.Match[str], tools: Offered) -> Piece:
     """Name and arguments in elements of these names."""
-    piece = read_object_for(source, spelled["name"], (spelled.start(), spelled.end()), tools)
-    closed = _SPELLED_END.match(source.text, piece.end)
+    closing = f"</{spelled['given']}>"
+    if not source.text.startswith("{", at := spelled.end()):
+        notation = tagged(closing)
+        return attempt(
+            source,
+            spelled.start(),
+            spelled["name"],
+            tools,
+            lambda tool: read_elements(source, tool, at, notation, tools),
+        )
+    piece = read_object_for(source, spelled["name"], (spelled.start(), at), tools)
+    closed = re.compile(rf"\s*{closing}").match(source.text, piece.end)
     piece.end = closed.end() if closed else piece.end
     return piece
 

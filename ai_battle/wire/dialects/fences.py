@@ -106,9 +106,11 @@ def is_set_off(source: Source, at: int) -> bool:
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
-    """More marks than needed are there because the block quotes others."""
+    """More marks than needed are there because the block quotes others; JSON may need them for a string."""
     if len(fence.marks) < 4 or fence.language in CALLING:
         return False
+    if fence.language != "json":
+        return True
     close = source.find(fence.closing, fence.inside)
     return close is not None and _FENCED_LINE.search(source.text, fence.inside, close.start()) is not None
 

@@ -11,7 +11,9 @@ _HEADER = re.compile(
     r"(?:<\|start\|>\w*)?\s*(?:to=(?P<early>[\w.\-]+)\s*)?<\|channel\|>\s*(?P<channel>\w*)\s*(?:to=(?P<late>[\w.\-]+))?"
     r"\s*(?:<\|constrain\|>\s*\w*\s*|\w+\s*)?<\|message\|>\s*"
 )
-_PLAIN_HEADER = re.compile(r"<\|start\|>\w*\s*to=(?P<early>[\w.\-]+)\s*(?:<\|constrain\|>\s*\w*\s*)?<\|message\|>\s*")
+_PLAIN_HEADER = re.compile(
+    r"(?:<\|start\|>\w*\s*(?:to=(?P<early>[\w.\-]+)\s*)?)?(?:<\|constrain\|>\s*\w*\s*)?<\|message\|>\s*"
+)
 _BEFORE = re.compile(r"\bto=([\w.\-]+)\s*\Z")
 _END = re.compile(r"<\|(?:end|start|channel|return|call)\|>")
 _CALLED = re.compile(r"\s*<\|call\|>")

@@ -33,7 +33,7 @@ _OPENER = re.compile(
     r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|\](?=<)"
 )
 _MARKER = re.compile(
-    r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions)>"
+    r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions|tool)>"
     r"|<[|｜](?:DSML｜)?(?:tool|function|action|plugin)(?:[\w▁]*)[|｜]?>|<\|(?:python_tag|START_ACTION|tools_prefix)\|>"
 )
 _READ = CALLING | READABLE
@@ -259,7 +259,7 @@ _ANGLES: tuple[tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece |
     (_NOT_OURS, Scanner._not_ours),
     (_INDENTED, Scanner._indented),
     (ATTRIBUTES, Scanner._attributes),
-    (re.compile(r"<\|(?:channel|start)\|>"), Scanner._message),
+    (re.compile(r"<\|(?:channel|start|constrain|message)\|>"), Scanner._message),
     (_MARKER, Scanner._marked),
     (_ELEMENT, Scanner._element),
     (_TAG, Scanner._tag),

@@ -120,7 +120,17 @@ def _tool(named: str, tools: Offered, *, explicit: bool, certain: bool) -> str |
 
 def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
     """`{"id": ..., "type": "function", "function": {...}}` as one object."""
-    for key in ("function", "functionCall", "function_call", "tool", "tool_call", "toolCall", "call"):
+    for key in (
+        "function",
+        "functionCall",
+        "function_call",
+        "tool",
+        "tool_call",
+        "toolCall",
+        "call",
+        "command",
+        "action",
+    ):
         if isinstance(value.get(key), dict):
             outside = {name: value[name] for name in (*ARGUMENTS, *IDS) if name in value}
             return {**outside, **value[key]}

@@ -88,6 +88,10 @@ EXPLICIT = (
     Row("toolCalls", f'{{"toolCalls": [{_LOOK_JSON}], "content": "", "needsMoreWork": true}}', (LOOK,)),
     Row("tool_calls of an API", '{"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look_up", '
         '"arguments": "{\\"word\\": \\"żółw\\", \\"limit\\": 3}"}}]}', (LOOK,)),
+    Row("a message without a channel", 'to=functions.look_up <|constrain|>json<|message|>{"word": "żółw", "limit": 3}<|call|>', (LOOK,)),
+    Row("an argument for each element", "<tool_call>\n<name>look_up</name>\n<arguments>\n<word>żółw</word>\n<limit>3</limit>\n"
+        "</arguments>\n</tool_call>", (LOOK,)),
+    Row("tool and input in elements", '<tool>look_up</tool>\n<tool_input>{"word": "żółw", "limit": 3}</tool_input>', (LOOK,)),
     Row("functionary", '>>>look_up\n{"word": "żółw", "limit": 3}', (LOOK,)),
     Row("a call of llama's own tools", '<|python_tag|>look_up.call(word="żółw", limit=3)', (LOOK,)),
     Row("a call after reasoning", f"<think>\n<tool_call>{_SAVE_JSON}</tool_call>?\n</think>\n<tool_call>{_LOOK_JSON}</tool_call>", (LOOK,)),
@@ -120,6 +124,9 @@ BARE = (
     Row("attributes", '<tool name="look_up" word="żółw" limit="3"/>', (LOOK,)),
     Row("attributes of the tool's name", "<look_up word='żółw' limit='3' />", (LOOK,)),
     Row("capitals", '{"Name": "look_up", "Arguments": {"word": "żółw", "limit": 3}}', (LOOK,)),
+    Row("an object in strings", "['{\"name\": \"clock\", \"arguments\": {}}']", (CLOCK,)),
+    Row("character data", f"<xml><![CDATA[{_LOOK_JSON}]]></xml>", (LOOK,)),
+    Row("a command", '{"thoughts": "now", "command": {"name": "look_up", "args": {"word": "żółw", "limit": 3}}}', (LOOK,)),
     Row("actions", f'{{"thought": "both", "actions": [{_LOOK_JSON}, {_SAVE_JSON}]}}', (LOOK, SAVE)),
     Row("a pleasant list", f"tools call: [{_LOOK_JSON}]", (LOOK,)),
 )  # fmt: skip
@@ -131,6 +138,8 @@ ANNOUNCED = (
 """The line that names the tool is a sentence of its own, and stays one."""
 CALLS = EXPLICIT + tuple(Row(row.name, row.text, row.calls, explicit=False) for row in BARE + ANNOUNCED)
 QUOTED = {
+    "a fence of four marks": f"````text\n<tool_call>{_LOOK_JSON}</tool_call>\n````",
+    "a call and what it gave": 'As before:\nlook_up(word="x") -> {"found": 1}\nlook_up(word="y") => 2\n',
     "an outer fence": f"````markdown\n```tool\n{_LOOK_JSON}\n```\n````",
     "a fence in a plain fence": f"```\n```tool\n{_LOOK_JSON}\n```\n```",
     "a block quote": f"You wrote:\n> <tool_call>\n> {_LOOK_JSON}\n> </tool_call>\n",

@@ -2,8 +2,9 @@
 
 import re
 
-_TAIL = 300
+_TAIL, _END = 300, 6
 _OPEN_END = re.compile(r"(?:[,;(\[{=+*/<-]|\b(?:a|an|the|and|or|of|to|with|is|are|was|by|for|in|that|which))$")
+"""The longest word has five letters, and the sign before it says whether it is a word: together `_END`."""
 
 
 def cut_off(text: str) -> bool:
@@ -11,7 +12,7 @@ def cut_off(text: str) -> bool:
     tail = text[-_TAIL:].rstrip()
     if not tail:
         return False
-    return bool(_OPEN_END.search(tail)) or _is_open_json(text) or _is_open_block(text)
+    return bool(_OPEN_END.search(tail[-_END:])) or _is_open_json(text) or _is_open_block(text)
 
 
 def _is_open_block(text: str) -> bool:

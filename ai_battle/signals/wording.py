@@ -67,11 +67,12 @@ _REFUSES = _any(
     r"|\u62b1\u6b49\uff0c|\u7533\u3057\u8a33",
 )
 # "It is not that I don't know", "don't say you are unable": what is denied, asked or quoted admits nothing.
-_NEGATES = re.compile(
-    r"n't|not|un(?:sure|able|certain)|stuck|loss|confused|incapable|beyond|outside|no |give up|decline|refuse"
-    r"|sorry|nicht|keine"
-    r"|leid| ne | pas|n\u00e3o|non? |desculpe|[\u3040-\u9fff]"
+_NEGATING = (
+    *("n't", "not", "unsure", "unable", "uncertain", "stuck", "loss", "confused", "incapable", "beyond", "outside"),
+    *("no ", "give up", "decline", "refuse", "sorry", "nicht", "keine", "leid", " ne ", " pas", "n\u00e3o", "non "),
+    "desculpe",
 )
+_IDEOGRAPH = re.compile(r"[\u3040-\u9fff]")
 _DENIED = re.compile(
     r"(?:\bnot that|\bnever|\b(?:do not|don't|doesn't|didn't|cannot|can't) (?:say|think|believe|mean"
     r"|claim)(?: that)?|\bno longer"
@@ -109,12 +110,19 @@ def refuses(text: str) -> bool:
 
 
 def _says(pattern: re.Pattern[str], opening: str) -> bool:
-    if not _NEGATES.search(opening):
+    if not _negates(opening):
         return False
     found = (
         match for match in pattern.finditer(opening) if match.start() <= _OPENING or len(opening) != _OPENING + _BEYOND
     )
     return any(not _DENIED.search(opening[max(0, match.start() - 40) : match.start()]) for match in found)
+
+
+def _negates(opening: str) -> bool:
+    """Looking for words one by one takes a tenth of what a pattern of them takes."""
+    if any(word in opening for word in _NEGATING):
+        return True
+    return not opening.isascii() and _IDEOGRAPH.search(opening) is not None
 
 
 def _opening(text: str) -> str:

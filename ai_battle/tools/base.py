@@ -1,11 +1,13 @@
 """What a tool is: a name, a description, parameters, and something to do with them."""
 
+import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
+from ..core.borders import foreign_code
 from ..core.errors import ConfigError, ToolError
 from ..core.exchange import ToolSpec
 from ..wire.dialects.arguments import schema_problems
@@ -65,15 +67,15 @@ def telling_errors(execute: Execute[T]) -> Callable[[T, dict[str, Any]], Corouti
 def spec(tool: Tool) -> ToolSpec:
     """The tool as a model sees it; raises `ConfigError` for one that can't be offered."""
     what = f"The tool {type(tool).__qualname__}"
-    name, description = tool.name, tool.description
+    with foreign_code(what, ConfigError):
+        name, description, parameters = tool.name, tool.description, tool.parameters
     if not isinstance(name, str) or not name.strip():
         raise ConfigError(f"{what} has no name; give it one: name = 'dice'")
     if not isinstance(description, str):
         raise ConfigError(f"{what} ({name}) has no description: models choose tools by it.")
     if not isinstance(tool.timeout, int | float) or not 0 < tool.timeout < math.inf:
         raise ConfigError(f"{what} ({name}): timeout must be seconds above 0, not {tool.timeout!r}")
-    schema = json_schema(name, tool.parameters)
-    return ToolSpec(name, description, schema)
+    return ToolSpec(name, description, json_schema(name, parameters))
 
 
 def json_schema(name: str, parameters: Any) -> dict[str, Any]:
@@ -81,12 +83,19 @@ def json_schema(name: str, parameters: Any) -> dict[str, Any]:
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"The parameters of {name} must map names to JSON Schemas, not be {parameters!r:.80}")
     schema = dict(parameters) if _is_whole(parameters) else _composed(name, parameters)
-    problems = schema_problems(schema)
+    problems = [*schema_problems(schema), *_not_json(schema)]
     if schema.get("type") != "object":
         problems.append("type: the arguments of a tool are an object")
     if problems:
         raise ConfigError(f"The parameters of {name} are no JSON Schema: {'; '.join(problems)}")
     return {"properties": {}, **schema}
+
+
+def _not_json(schema: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        json.dumps(schema, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        yield f"it holds what JSON does not have ({error})"
 
 
 def _is_whole(parameters: Parameters) -> bool:

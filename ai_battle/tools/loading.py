@@ -17,6 +17,7 @@ from ..core import plugins
 from ..core.borders import foreign_code
 from ..core.errors import ConfigError
 from .base import Tool
+from .base import spec as described
 from .registry import ToolRegistry
 
 BUILTIN = "ai_battle.tools.builtin"
@@ -143,7 +144,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def _name_of(source: Source, place: Place) -> str:
-    return name if isinstance(name := source.name, str) else made(source, {}, place).name
+    if isinstance(name := source.name, str):
+        return name
+    return described(made(source, {}, place)).name
 
 
 def _is_own_tool(thing: Any, module: ModuleType) -> bool:

@@ -127,6 +127,7 @@ def test_a_tool_of_an_installed_package_is_found_by_its_entry_point(
             "Shout can't be made: ValueError: no mark",
         ),
         (TOOL.replace('mark: str = "!"', "mark: str"), "Shout can't be made: TypeError"),
+        (TOOL.replace('name = "shout"', "name = property(lambda self: 1 / 0)"), "Shout: ZeroDivisionError"),
         ("from ai_battle import Tool\nclass Half(Tool):\n    name = 'half'", "bad.py has no tools"),
     ],
 )

@@ -1,5 +1,6 @@
 """Tools as the specification writes them, and what is no tool."""
 
+import math
 from typing import Any
 
 import pytest
@@ -40,6 +41,10 @@ class Clock(Tool):
 
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         return {"time": "12:00"}
+
+
+def _broken(tool: Tool) -> Any:
+    raise ValueError("nothing to be had")
 
 
 def variant(**attributes: Any) -> Tool:
@@ -105,6 +110,10 @@ def test_the_same_tool_may_come_twice_but_not_two_of_one_name() -> None:
         ),
         ({"parameters": {"type": "array"}}, "the arguments of a tool are an object"),
         ({"parameters": {"type": "object", "properties": 3}}, "properties: must be an object"),
+        ({"parameters": {"most": {"type": "number", "default": math.inf}}}, "what JSON does not have"),
+        ({"parameters": {"zone": {"type": "array", "default": {1}}}}, "what JSON does not have"),
+        ({"parameters": property(_broken)}, "Variant: ValueError: nothing to be had"),
+        ({"name": property(_broken)}, "Variant: ValueError: nothing to be had"),
     ],
     ids=str,
 )

@@ -1,10 +1,6 @@
 """The report of a benchmark: one HTML file that needs nothing else; readable without its script, sharper with it."""
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
 
 from ..benchmark.cascade import BySignal
 from ..benchmark.statistics import conclusions
@@ -12,7 +8,8 @@ from ..benchmark.store import Store
 from ..benchmark.summary import Row, Summary
 from . import benchmark_charts as charts
 from ._figures import counted, dollars
-from ._markup import Html, tag, void
+from ._markup import Html, tag
+from ._page import END, file, head
 from .benchmark_items import explorer
 from .benchmark_tables import MOST_MATRIX, matrix, order_table, settings_table, signals_table, sweep_table
 
@@ -21,7 +18,8 @@ MOST_SAID = 6
 
 def render(summary: Summary, store: Store) -> Iterator[str]:
     """The page in pieces."""
-    yield _head(summary)
+    script = file("benchmark.js")
+    yield head(summary.name, file("report.css") + file("benchmark.css"), script=script)
     yield tag("header", tag("h1", summary.name), _facts(summary))
     yield tag("section", tag("h2", "What it comes to"), *_conclusions(summary), *_notes(summary))
     yield tag(
@@ -34,37 +32,7 @@ def render(summary: Summary, store: Store) -> Iterator[str]:
     yield "<main>\n"
     for piece in explorer(summary, store):
         yield f"{piece}\n"
-    yield f"</main>\n<script>{_file('benchmark.js')}</script>\n</body>\n</html>\n"
-
-
-@cache
-def _file(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
-
-
-@cache
-def _style() -> str:
-    return _file("report.css") + _file("benchmark.css")
-
-
-def _head(summary: Summary) -> str:
-    """The policy lets nothing in but this style and this script, whatever stands in the page."""
-    policy = (
-        f"default-src 'none'; style-src '{_digest(_style())}'; script-src '{_digest(_file('benchmark.js'))}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        "<!doctype html>\n"
-        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"{void('meta', http_equiv='Content-Security-Policy', content=policy)}\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"{tag('title', summary.name)}\n<style>{_style()}</style>\n</head>\n<body>\n"
-    )
-
-
-def _digest(said: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(said.encode()).digest()).decode()}"
+    yield f"</main>\n<script>{script}</script>\n{END}"
 
 
 def _facts(summary: Summary) -> Html:

@@ -7,6 +7,7 @@ from ..collaboration._stuck.calibrating import Report, Target
 from ..collaboration.measures import curve, mean
 from . import calibration_words as words
 from ._markup import Html, joined, tag
+from ._page import END, file, head
 
 SHARES = 20
 LETTERS = 14
@@ -53,13 +54,12 @@ def chart(report: Report) -> Html:
     return tag("svg", *parts, viewBox="0 0 720 370", role="img", aria_label=label)
 
 
-def page(report: Report, target: Target, answers: int, path: str | None = None) -> Html:
+def page(report: Report, target: Target, answers: int, path: str | None = None) -> str:
     """One self-contained page; `path` is that of the calibration, which a pair then names."""
-    head = tag("head", Html('<meta charset="utf-8">'), tag("title", "Calibration"), Html(f"<style>{STYLE}</style>"))
     said = (tag("p", sentence) for sentence in (words.data(report, answers), *words.recommended(report, target)))
     pair = joined(tag("p", "In a pair of discussion.collaboration.pairs:"), tag("pre", words.fragment(report, path)))
-    shown = joined(*said, pair if report.helps else "", _curve(report))
-    return Html(f"<!doctype html>\n{tag('html', head, tag('body', tag('h1', 'Calibration'), shown), lang='en')}\n")
+    shown = joined(tag("h1", "Calibration"), *said, pair if report.helps else "", _curve(report))
+    return f"{head('Calibration', file('calibration.css'))}{shown}\n{END}"
 
 
 def _curve(report: Report) -> Html:
@@ -129,18 +129,3 @@ def _level(name: str, quality: float) -> Line:
 def _sampled(reached: Sequence[float]) -> Iterator[float]:
     last = len(reached) - 1
     return (reached[round(share * last / SHARES)] for share in range(SHARES + 1))
-
-
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#222;"
-    "background:#fff}table{border-collapse:collapse}td,th{padding:.15rem .8rem;text-align:right;"
-    "border-bottom:1px solid #ddd}svg{width:100%;font-size:12px}.line{fill:none;stroke-width:2;stroke:#999}"
-    ".detector{stroke:#0a58ca}text.detector{fill:#0a58ca;stroke:none}.oracle{stroke:#198754}"
-    "text.oracle{fill:#198754;stroke:none}.length{stroke:#fd7e14}text.length{fill:#b35a00;stroke:none}"
-    ".random,.never,.always{stroke-dasharray:4 4}.band{fill:#0a58ca;opacity:.12}"
-    ".mark{stroke:#d00;stroke-dasharray:2 3}text.mark{fill:#d00;stroke:none}.grid{stroke:#ddd}.caption{color:#666}"
-    "pre{background:#f4f4f4;padding:.6rem;overflow-x:auto;font-size:13px}"
-    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#111}text{fill:#ccc}td,th{border-color:#333}"
-    ".grid{stroke:#333}.caption{color:#aaa}pre{background:#222}text.detector{fill:#6ea8fe}text.mark{fill:#f66}"
-    "text.oracle{fill:#4ec07f}text.length{fill:#fd9843}}"
-)

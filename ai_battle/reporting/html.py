@@ -1,9 +1,7 @@
 """The report: one HTML file that needs nothing else, runs nothing, and shows what models wrote as text."""
 
 import base64
-import hashlib
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
 from ..conversation.journal import read
@@ -14,6 +12,7 @@ from ..core.messages import Document, Image, Message, Part, Text, Thinking, Tool
 from . import _charts
 from ._figures import count, counted, dollars, duration, moment
 from ._markup import Html, tag, void
+from ._page import END, file, head
 from ._prose import prose
 from .account import Account, Voice, account
 from .decisions import NOTHING_DECIDED, Decisions, calls, with_decisions
@@ -27,7 +26,7 @@ def render(run_dir: Path) -> Iterator[str]:
     """The page in pieces, so that the length of a run does not matter."""
     found = account(run_dir)
     colours = {name: _charts.colour(n) for n, name in enumerate(found.voices)}
-    yield _head(found)
+    yield head(found.name, file("report.css"), pictures=True)
     yield tag("header", tag("h1", found.name), _facts(found))
     yield tag("section", _table(found))
     if found.help and found.help.rows:
@@ -37,26 +36,7 @@ def render(run_dir: Path) -> Iterator[str]:
     for event, decisions in with_decisions(without_repeats(read(run_dir))):
         if shown := _event(event, colours, decisions):
             yield f"{shown}\n"
-    yield "</main>\n</body>\n</html>\n"
-
-
-@cache
-def _style() -> str:
-    return (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
-
-
-def _head(found: Account) -> str:
-    """The policy lets nothing in but this style and embedded pictures, whatever stands in the page."""
-    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    return (
-        "<!doctype html>\n"
-        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"{void('meta', http_equiv='Content-Security-Policy', content=policy)}\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"{tag('title', found.name)}\n<style>{_style()}</style>\n</head>\n<body>\n"
-    )
+    yield f"</main>\n{END}"
 
 
 def _facts(found: Account) -> Html:

@@ -4,6 +4,7 @@
 import html
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ai_battle.core.messages import ToolCall
@@ -39,7 +40,12 @@ class Notation:
     trims: bool = True
 
     def stop_of(self, key: str) -> re.Pattern[str]:
-        return re.compile(self.stop.replace("KEY", re.escape(key)))
+        return _compiled(self.stop.replace("KEY", re.escape(key)) if "KEY" in self.stop else self.stop)
+
+
+@lru_cache(maxsize=200)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def _notation(key: str, stop: str, close: str) -> Notation:

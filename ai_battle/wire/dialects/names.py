@@ -74,7 +74,7 @@ def _named(tool: Offer) -> tuple[str, Mapping[str, Any]]:
         case ToolSpec():
             return tool.name, tool.schema
     schema = tool.get("parameters") or tool.get("schema") or tool.get("input_schema")
-    return str(tool.get("name", "")), schema if isinstance(schema, Mapping) else _NOTHING
+    return str(tool.get("name", "")), schema if isinstance(schema, dict | Mapping) else _NOTHING
 
 
 @lru_cache(maxsize=1_000)

@@ -9,7 +9,7 @@ _NUMBER = r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*)?\.?\d[\d_]*\.?(?:[eE][-+]?\d+
 _OPERATOR = r"\s*(?:\*\*|//|[-+*/%])\s*"
 _TERM = rf"(?:{_NUMBER}|\(\s*{_NUMBER}(?:{_OPERATOR}{_NUMBER})*\s*\))"
 _SUM = re.compile(rf"{_TERM}(?:{_OPERATOR}{_TERM})*")
-_PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,17})(?=[,)\]}])")
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,17})(\.\d{1,30})?(?=[,)\]}])")
 _END = re.compile(r"\s*(?:[,)\]};:<`]|//|#|/\*|\n|$)")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _OPERATIONS: dict[type[ast.operator], Any] = {
@@ -27,7 +27,7 @@ _LONGEST = 100
 def number_at(text: str, at: int) -> tuple[int | float, int] | None:
     """The number at `at` and where it ends; none where a date or a word begins with digits."""
     if plain := _PLAIN.match(text, at):
-        return int(plain.group()), plain.end()
+        return (float if plain[1] else int)(plain[0]), plain.end()
     found = _SUM.match(text, at)
     if not found or found.end() - at > _LONGEST or _DATE.match(text, at) or not _END.match(text, found.end()):
         return None

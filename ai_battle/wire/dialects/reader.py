@@ -19,18 +19,20 @@ def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
     return read_offered(text, Offered(tools))
 
 
-def read_offered(text: str, tools: Offered) -> Reading:
+def _pieces(text: str, tools: Offered) -> list[Piece]:
+    """Those with calls or issues; what turns out to have been reasoning takes back all before it."""
     scanner = Scanner(text, tools)
     pieces: list[Piece] = []
     while piece := scanner.next():
-        if piece.start == 0 and not piece.is_call:
-            pieces.clear()
         if piece.calls or piece.issues:
             pieces.append(piece)
-    return _reading(text, pieces)
+        elif piece.start == 0:
+            pieces.clear()
+    return pieces
 
 
-def _reading(text: str, pieces: list[Piece]) -> Reading:
+def read_offered(text: str, tools: Offered) -> Reading:
+    pieces = _pieces(text, tools)
     calls: list[ToolCall] = [call for piece in pieces for call in piece.calls]
     issues: list[Issue] = [issue for piece in pieces for issue in piece.issues]
     spans = tuple(
@@ -60,4 +62,4 @@ def _outside(text: str, spans: tuple[Span, ...]) -> str:
 
 def parse_tool_calls(text: str, tools: Iterable[Offer] = ()) -> tuple[ToolCall, ...]:
     """The tool calls in a model's text, in whatever dialect; see `read` for what could not be used."""
-    return read(text, tools).calls
+    return tuple(call for piece in _pieces(text, Offered(tools)) for call in piece.calls)

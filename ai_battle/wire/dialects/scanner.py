@@ -30,7 +30,7 @@ from .source import Source
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
 _OPENER = re.compile(
     r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“\\\w`}])|\((?:(?<=[\w`]\()|(?<=[\w`]\s\())"
-    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|\](?=<)"
+    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action"
 )
 _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions|tool)>"
@@ -87,9 +87,17 @@ class Scanner:
         self.at = len(text)
         return None
 
+    def _thinking(self, at: int) -> Piece | None:
+        text = self.source.text
+        if opened := thinking.OPEN.match(text, at):
+            return self._think(opened)
+        if closed := thinking.CLOSE.match(text, at):
+            return self._thought(closed)
+        return None
+
     def _angle(self, at: int) -> Piece | None:
         text = self.source.text
-        for pattern, reader in _ANGLES:
+        for pattern, reader in _ANGLES.get(text[at + 1], _TAGS):
             if (found := pattern.match(text, at)) and (piece := reader(self, found)):
                 return piece
         return None
@@ -157,10 +165,8 @@ class Scanner:
 
     def _square(self, at: int) -> Piece | None:
         text = self.source.text
-        if opened := thinking.OPEN.match(text, at):
-            return self._think(opened)
-        if closed := thinking.CLOSE.match(text, at):
-            return self._thought(closed)
+        if piece := self._thinking(at):
+            return piece
         if _SQUARE.match(text, at) or text.endswith("functools", 0, at):
             return self._bodies(at)
         return None if self._silent(at) else read_bracket(self.source, at, self.tools)
@@ -253,20 +259,30 @@ class Scanner:
         return read_action(self.source, at, self.tools)
 
 
-_ANGLES: tuple[tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None]], ...] = (
+_Angle = tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None]]
+_THINKING: tuple[_Angle, ...] = ((thinking.OPEN, Scanner._think), (thinking.CLOSE, Scanner._thought))
+_TAGS: tuple[_Angle, ...] = (
     (thinking.OPEN, Scanner._think),
-    (thinking.CLOSE, Scanner._thought),
     (_NOT_OURS, Scanner._not_ours),
     (_INDENTED, Scanner._indented),
-    (ATTRIBUTES, Scanner._attributes),
-    (re.compile(r"<\|(?:channel|start|constrain|message)\|>"), Scanner._message),
     (_MARKER, Scanner._marked),
+    (ATTRIBUTES, Scanner._attributes),
     (_ELEMENT, Scanner._element),
     (_TAG, Scanner._tag),
 )
+_TOKENS: tuple[_Angle, ...] = (
+    *_THINKING,
+    (_NOT_OURS, Scanner._not_ours),
+    (_INDENTED, Scanner._indented),
+    (re.compile(r"<\|(?:channel|start|constrain|message)\|>"), Scanner._message),
+    (_MARKER, Scanner._marked),
+    (_ELEMENT, Scanner._element),
+)
+# What can begin with an angle, by the character behind it; any other begins a tag.
+_ANGLES: dict[str, tuple[_Angle, ...]] = {"|": _TOKENS, "｜": _TOKENS, "/": _THINKING}
 _READERS: dict[str, Callable[[Scanner, int], Piece | None]] = {
     "<": Scanner._angle,
-    "◁": Scanner._angle,
+    "◁": Scanner._thinking,
     "[": Scanner._square,
     "{": Scanner._brace,
     "(": Scanner._parenthesis,
@@ -274,5 +290,4 @@ _READERS: dict[str, Callable[[Scanner, int], Piece | None]] = {
     "~": Scanner._marks,
     ">": Scanner._quotation,
     "A": Scanner._action,
-    "]": Scanner._angle,
 }

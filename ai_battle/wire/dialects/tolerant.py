@@ -24,7 +24,6 @@ _CONSTANTS = {
     "TRUE": True,
     "FALSE": False,
 }
-_NUMERAL = frozenset("+-.0123456789")
 CONSTANT = re.compile(rf"({'|'.join(_CONSTANTS)})(?![\w.$\-])")
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 # Where the block or the element around a value ends, the value has ended too, though a bracket may be missing.
@@ -58,7 +57,7 @@ def read_value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
     """The value at `at` and where it ends; raises Unreadable."""
     at = skip_space(text, at)
     char = text[at]
-    if char == "(" and (found := number_at(text, at)):
+    if char in "(+-.0123456789" and (found := number_at(text, at)):
         return found
     if char in _CLOSERS:
         if depth >= _DEEPEST:
@@ -66,8 +65,6 @@ def read_value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
         return _object(text, at + 1, depth + 1) if char == "{" else _array(text, at, depth + 1)
     if QUOTE.match(text, at):
         return _string(text, at)
-    if char in _NUMERAL and (found := number_at(text, at)):
-        return found
     return read_word(text, at)
 
 

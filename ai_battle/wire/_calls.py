@@ -39,7 +39,9 @@ def with_results_joined(
     calls: dict[str, ToolCall] = {}
     for body in bodies:
         message = decode(body, calls)
-        calls |= {call.id: call for call in message.tool_calls}
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                calls[part.id] = part
         if message.role == "tool" and messages and messages[-1].role == "tool":
             message = Message("tool", messages.pop().parts + message.parts)
         messages.append(message)

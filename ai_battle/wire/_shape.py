@@ -33,6 +33,13 @@ def present(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def is_plain(message: Any, roles: tuple[str, ...]) -> bool:
+    """Whether it is the usual message, a text of one of these roles and nothing else: nothing is wrong with that."""
+    if type(message) is not dict or len(message) != 2:
+        return False
+    return type(message.get("content")) is str and message.get("role") in roles
+
+
 def _checked(value: Any, field: str, kind: type[T]) -> T:
     if not isinstance(value, kind):
         raise TypeError(f"{field} is {type(value).__name__}, not {kind.__name__}")

@@ -19,6 +19,7 @@ from .._checks import (
     text_or,
 )
 from .._schema_shape import tool_schema
+from .._shape import is_plain
 
 _TEXT = fields({"type": text, "text": text}, "text")
 _FILE = by_field(
@@ -52,10 +53,13 @@ def _said(blocks: Mapping[str, Check]) -> Check:
 
 
 _SAID = {"user": _said({**_BLOCKS, "tool_use": _not_theirs}), "assistant": _said(_BLOCKS), "system": _said(_BLOCKS)}
+TALKING = (*_SAID,)
 _NOBODY = fields({"role": one_of(*_SAID)}, "role")
 
 
 def _message(value: object) -> None:
+    if is_plain(value, TALKING):
+        return
     role = value.get("role") if isinstance(value, dict) else None
     (_SAID.get(role, _NOBODY) if isinstance(role, str) else _NOBODY)(value)
 

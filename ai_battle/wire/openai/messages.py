@@ -8,14 +8,16 @@ from ...core.errors import ConfigError
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .._calls import call_id, with_results_joined
 from .._json import dumps, read_arguments
-from .._shape import given
+from .._shape import given, is_plain
 from .._texts import told_as_failure
 from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
 from .quirks import Quirks
+from .shape import TALKING
 
 NAME_LENGTH = 64
 NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+PLAIN: Mapping[Role, bytes] = {role: b'{"role":"%s","content":' % role.encode() for role in ROLES.values()}
 REASONING = ("reasoning_content", "reasoning")
 KNOWN = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "refusal", *REASONING))
 KNOWN_IN_CALLS = frozenset(("id", "type", "function", "index"))
@@ -66,6 +68,8 @@ def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
 
 def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None = None) -> Message:
     """`calls` are the earlier calls of tools by their ids."""
+    if is_plain(body, TALKING):
+        return Message(ROLES[body["role"]], decode_content(body["content"]))
     role = body.get("role") or "assistant"
     if role in ("tool", "function"):
         return Message("tool", (_decode_result(body, calls or {}),))
@@ -100,10 +104,10 @@ def wire_name(speaker: str) -> str:
 
 def _plain(message: Message, key: str) -> dict[str, bytes] | None:
     """The usual message, one text and nothing else, in a third of the time."""
-    match message.parts:
-        case (Text(text, extra=extra),) if not (extra or message.speaker or message.extra or message.role == "tool"):
-            return {key: dumps({"role": message.role, "content": text})}
-    return None
+    said = message.parts[0] if len(message.parts) == 1 else None
+    if type(said) is not Text or said.extra or message.speaker or message.extra or message.role == "tool":
+        return None
+    return {key: b"".join((PLAIN[message.role], dumps(said.text), b"}"))}
 
 
 def _encoded(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:

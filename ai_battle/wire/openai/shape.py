@@ -15,6 +15,7 @@ from .._checks import (
     text_or,
 )
 from .._schema_shape import tool_schema
+from .._shape import is_plain
 
 _TEXT = fields({"text": text}, "text")
 _OBJECT = fields({"url": address}, "url")
@@ -67,7 +68,9 @@ _MESSAGES = {
     "function": fields(_SAID),
 }
 _ROLES = one_of(*_MESSAGES)
+_HAS_ROLE = fields({"role": _ROLES}, "role")
 _BY_ROLE = by_field("role", _MESSAGES)
+TALKING = ("user", "assistant", "system", "developer")
 _TOOL = by_field(
     "type",
     {
@@ -86,8 +89,9 @@ _NAMED = by_field("type", {"function": _BY_NAME, "allowed_tools": fields({"allow
 
 
 def _message(value: object) -> None:
-    fields({"role": _ROLES}, "role")(value)
-    _BY_ROLE(value)
+    if not is_plain(value, TALKING):
+        _HAS_ROLE(value)
+        _BY_ROLE(value)
 
 
 def _choice(value: object) -> None:

@@ -99,7 +99,7 @@ class _Turn:
         return response
 
     def wishes(self, response: ModelResponse) -> Wishes:
-        return wishes(response, self._known, self._answering.results)
+        return wishes(response, self._known, self._answering.quotable)
 
     def is_answer(self, response: ModelResponse) -> bool:
         """Whether it says something; to have tools run and then say nothing is none."""

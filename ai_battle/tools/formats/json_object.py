@@ -8,10 +8,11 @@ from typing import Any
 from ...core.client import ModelClient
 from ...core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
-from ...core.messages import Message, ToolCall, assistant, user
+from ...core.messages import Message, ToolCall, ToolResult, assistant, user
 from ...wire.dialects.reader import read
 from ...wire.dialects.reading import Reading
 from ._content import ContentReader
+from ._quoting import is_quoted, results_in, stands_in
 from ._written import UNREAD, problems_in, with_calls
 from .describing import flattened, instruction
 from .text import must, without_tools
@@ -33,13 +34,14 @@ class JsonTools(ModelClient):
             return await self.client.complete(without_tools(request), emit)
         asked = _in_json(request)
         response = await self.client.complete(asked, _contents(emit))
-        said = _read(response, request.tools)
+        results = results_in(request.messages)
+        said = _read(response, request.tools, results)
         if said.needs_more and not said.calls:
             earlier = response
             asked = replace(asked, messages=(*asked.messages, assistant(response.text), user(GO_ON)))
             response = await self.client.complete(asked, _contents(emit))
             response = replace(response, usage=earlier.usage + response.usage)
-            said = _read(response, request.tools).after(said)
+            said = _read(response, request.tools, results).after(said)
         if said.content:
             await emit(TextDelta(said.content))
         return with_calls(response, request, said.content, said.calls, **{UNREAD: said.unread})
@@ -101,13 +103,16 @@ def _as_object(message: Message) -> str:
     return json.dumps(said, ensure_ascii=False, default=str)
 
 
-def _read(response: ModelResponse, tools: tuple[ToolSpec, ...]) -> _Said:
-    """A model that does not keep to the form is heard all the same."""
+def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[ToolResult, ...]) -> _Said:
+    """A model that does not keep to the form is heard all the same; what only repeats a result is no call."""
     said = _parsed(response.text)
     if response.tool_calls:
         return _Said("", response.tool_calls)
     if not isinstance(said, dict) or not said.keys() & {"toolCalls", "content"}:
-        return _heard(read(response.text, tools))
+        reading = read(response.text, tools)
+        return _Said(response.text) if is_quoted(reading, response.text, tools, results) else _heard(reading)
+    if said.get("toolCalls") and stands_in(response.text, results):
+        return _Said(response.text)
     heard = _heard(read(json.dumps({"toolCalls": said.get("toolCalls") or []}), tools))
     content = said.get("content") or ""
     words = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

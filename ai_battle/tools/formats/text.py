@@ -9,6 +9,7 @@ from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ...wire.dialects.reading import Reading, without_cut_call
 from ...wire.dialects.streaming import StreamingReader
 from . import fenced
+from ._quoting import is_quoted, quotations, results_in
 from ._written import BEHIND, UNREAD, behind, problems_in, with_calls
 from .describing import as_calls, as_prose, flattened
 from .dialects import Dialect
@@ -29,6 +30,8 @@ class TextTools(ModelClient):
         reading = await prose.end(response.text)
         if response.stop == "length":
             reading = without_cut_call(reading, response.text)
+        if is_quoted(reading, response.text, request.tools, results_in(request.messages)):
+            return await _quoting(response, request, reading, emit)
         noted = {UNREAD: problems_in(reading), BEHIND: behind(reading, response.text)}
         calls = (*response.tool_calls, *reading.calls)  # some servers read the text themselves
         return with_calls(response, request, reading.prose, calls, **noted)
@@ -45,6 +48,13 @@ class TextTools(ModelClient):
             tools=(),
             tool_choice="auto",
         )
+
+
+async def _quoting(response: ModelResponse, request: ModelRequest, reading: Reading, emit: Emit) -> ModelResponse:
+    """The answer without its calls; they were held back while it streamed, and now end it as words."""
+    text = "\n\n".join(filter(None, (reading.prose, *quotations(reading, response.text))))
+    await emit(TextDelta(text.removeprefix(reading.prose)))
+    return with_calls(response, request, text, response.tool_calls)
 
 
 def without_tools(request: ModelRequest) -> ModelRequest:

@@ -11,6 +11,7 @@ from pathlib import Path
 from ._fences import Fence, Inside, Site
 from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
 from ._protected import PROTECTED
+from ._repositories import is_programs_own
 
 NOBODY = "65534"
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -115,5 +116,6 @@ def _bound(folders: Sequence[str]) -> Iterator[str]:
 
 def _read_only(workspace: Path) -> Iterator[str]:
     for name in PROTECTED:
-        if (path := workspace / name).exists() and not path.is_symlink():
+        path = workspace / name
+        if path.exists() and not path.is_symlink() and not (name == ".git" and is_programs_own(path)):
             yield from ("--ro-bind", str(path), str(path))

@@ -3,6 +3,7 @@
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -28,19 +29,14 @@ def make_usable(folder: Path) -> None:
         folder.chmod(mode | stat.S_IRWXU)
 
 
-def found_below(folder: Path, name: str) -> list[Path]:
-    """Everything of that name in its folders, at any depth, but for what is in the folder itself."""
-    found: list[Path] = []
-    waiting = _folders(_entries(str(folder)), name)
+def walked(folder: Path, but: str) -> Iterator[tuple[Path, frozenset[str]]]:
+    """It and its folders at any depth, with the names in them; not those that are called `but`."""
+    waiting = [str(folder)]
     while waiting:
-        entries = _entries(waiting.pop())
-        found += (Path(entry.path) for entry in entries if entry.name == name)
-        waiting += _folders(entries, name)
-    return found
-
-
-def _folders(entries: list[os.DirEntry[str]], name: str) -> list[str]:
-    return [entry.path for entry in entries if entry.name != name and entry.is_dir(follow_symlinks=False)]
+        here = waiting.pop()
+        entries = _entries(here)
+        yield Path(here), frozenset(entry.name for entry in entries)
+        waiting += (entry.path for entry in entries if entry.name != but and entry.is_dir(follow_symlinks=False))
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -2,21 +2,15 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from ._folders import found_below, is_folder, listed, make_usable, remove
+from ._folders import is_folder, listed, make_usable, remove
+from ._gitconfig import harmless
+from ._repositories import dotted_and_bare, is_programs_own, repositories, settings, settings_of_bare
 
 PROTECTED = (".git", ".vscode", ".mcp.json", ".envrc")
-# What work in a repository changes and git never runs; all else in one is put back, hooks and settings above all.
-_HISTORY = frozenset((
-    "COMMIT_EDITMSG", "FETCH_HEAD", "HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "ORIG_HEAD", "annex", "index",
-    "lfs", "logs", "modules", "objects", "packed-refs", "refs",
-))  # fmt: skip
-_NEW_REPOSITORY = b"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
-
-_DEEPEST = 40  # folders below the first repository: what lies deeper is taken for one of the program's
 
 # Nothing, the target of a link, a file's bytes and mode, or a folder's content.
 Picture: TypeAlias = "str | tuple[bytes, int] | Mapping[str, Picture] | None"
@@ -28,25 +22,40 @@ class Protected:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._outer = workspace / ".git"
-        inner = found_below(workspace, ".git")
-        self._had_outer = is_folder(self._outer)
-        self._roots = [path for path in (self._outer, *inner) if is_folder(path)]
-        others = {*inner, *(workspace / name for name in PROTECTED)}.difference(self._roots)
+        inner, self._bare = dotted_and_bare(workspace)
+        folders = [path for path in (self._outer, *inner) if is_folder(path)]
+        self._roots = [path for path in folders if not is_programs_own(path)]
+        others = {*inner, *(workspace / name for name in PROTECTED)}.difference(folders)
         self._before = {path: _picture(path) for path in others}
-        self._repositories = [repository for root in self._roots for repository in _repositories(root)]
+        self._repositories = [repository for root in self._roots for repository in repositories(root)]
         for repository in self._repositories:
-            self._before |= {path: _picture(path) for path in _settings(repository)}
+            self._before |= {path: _picture(path) for path in settings(repository)}
+        for repository in self._bare:
+            self._before |= {path: _picture(path) for path in settings_of_bare(repository)}
 
     def restore(self) -> None:
         make_usable(self._workspace)
-        if self._had_outer:
+        if self._outer in self._roots:
             for repository in filter(self._is_outer, self._repositories):
-                _make_folder(repository)
-        for path in (self._outer, *found_below(self._workspace, ".git")):
+                self._make_way(repository)
+        inner, bare = dotted_and_bare(self._workspace)
+        for path in (self._outer, *inner):
             self._look_at(path)
+        for path in bare:
+            if path not in self._bare:
+                self._before |= dict.fromkeys(settings_of_bare(path)) | {path / "config": _new(path, bare=True)}
         for path, picture in self._before.items():
-            if is_folder(path.parent) and not _is_as_in(picture, path):
+            if all(map(is_folder, self._way(path.parent))) and not _is_as_in(picture, path):
                 _put(path, picture)
+
+    def _way(self, folder: Path) -> list[Path]:
+        """The folders that lead to it: if one has become a link, it leads elsewhere."""
+        upwards = [folder, *folder.parents]
+        return upwards[upwards.index(self._workspace) :: -1]
+
+    def _make_way(self, repository: Path) -> None:
+        for folder in self._way(repository):
+            _make_folder(folder)
 
     def _is_outer(self, repository: Path) -> bool:
         return repository.is_relative_to(self._outer)
@@ -58,35 +67,21 @@ class Protected:
             return
         if path not in self._roots and self._before.get(path) is None:
             self._allow_new(path)
-        for repository in _repositories(path):
+        for repository in repositories(path):
             if repository not in self._repositories:
                 remove(repository)
             else:
-                self._before |= dict.fromkeys(set(_settings(repository)) - set(self._before))
+                self._before |= dict.fromkeys(set(settings(repository)) - set(self._before))
 
     def _allow_new(self, repository: Path) -> None:
         """A program may well make a repository; its hooks and settings would run at the user's next git command."""
         self._before.pop(repository, None)
         self._repositories.append(repository)
-        self._before[repository / "config"] = _NEW_REPOSITORY, 0o644
+        self._before[repository / "config"] = _new(repository, bare=False)
 
 
-def _repositories(found: Path) -> list[Path]:
-    """It, and those of its submodules, which have theirs inside it."""
-    repositories, waiting = [], [found] if is_folder(found) else []
-    while waiting:
-        make_usable(folder := waiting.pop())
-        deep = len(folder.parts) - len(found.parts) > _DEEPEST
-        if os.path.lexists(folder / "HEAD") or folder.name == ".git" or deep:
-            repositories.append(folder)
-            waiting += filter(is_folder, listed(folder / "modules"))
-        else:
-            waiting += filter(is_folder, listed(folder))
-    return repositories
-
-
-def _settings(repository: Path) -> Iterator[Path]:
-    return (path for path in listed(repository) if path.name not in _HISTORY)
+def _new(repository: Path, *, bare: bool) -> tuple[bytes, int]:
+    return harmless(repository / "config", bare=bare), 0o644
 
 
 def _make_folder(path: Path) -> None:

@@ -1,7 +1,7 @@
 """The shape that a client's body must have; what has another is told by its place: `messages[3].content[0].text`."""
 
 from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
+from sys import float_info
 from typing import Any, NoReturn, TypeAlias
 
 from ..core.errors import ConfigError
@@ -49,7 +49,7 @@ list_ = of(list, "a list")
 
 
 def number(value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= float_info.max:
         raise Misshapen("must be a number")
 
 

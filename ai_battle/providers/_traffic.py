@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 
-from ..core.errors import ProviderError, RateLimited, Unreachable
+from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
 from . import _scope
 
-FAILURES = 5
+FAILURES = 8
 ENOUGH_CALLS = 20
 MINUTE = 60.0
 PROBE_AFTER = 30.0
@@ -18,7 +18,7 @@ PROBE_AFTER = 30.0
 class Traffic:
     """Entered by each attempt: `async with traffic: ...`, when `waiting()` is over.
 
-    After five failures in a row, or when half of a minute's calls failed (of `ENOUGH_CALLS` at least), the circuit is
+    After `FAILURES` in a row, or when half of a minute's calls failed (of `ENOUGH_CALLS` at least), the circuit is
     broken: nobody calls for 30 s, then one call probes and the others wait for its outcome. Failures of calls that
     overlapped count once, as one outage hits them all.
     """
@@ -134,7 +134,8 @@ def traffic_of(endpoint: str) -> Traffic:
 
 
 def _is_outage(error: ProviderError) -> bool:
-    """Faults that pass, of the kind that hits everyone: no connection, silence, 5xx."""
-    if error.again != "always" or isinstance(error, RateLimited):
+    """Faults that pass, of the kind that hits everyone: no connection, silence, 5xx; not an answer that breaks off."""
+    broke_off = error.partial and not isinstance(error, TimedOut)
+    if error.again != "always" or broke_off or isinstance(error, RateLimited):
         return False
     return isinstance(error, Unreachable) or (error.status or 0) >= 500

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..assembly.models import Model
 from ..core.client import ModelClient
-from ..core.errors import RateLimited, Unreachable
+from ..core.errors import ProviderError, RateLimited, Unreachable
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..providers._traffic import FAILURES, Traffic, traffic_of
@@ -21,7 +21,7 @@ class Breaker(ModelClient):
     """Before a client without retries, which would wait itself. All clients of one endpoint share what is known of it.
 
     A single 429 is passed on and nothing else happens, as clients have limits of their own upstream; `FAILURES` in a
-    row are a provider that wants to be left alone.
+    row are a model that is to be left alone. Limits are a model's own, so the others of its endpoint are asked.
     """
 
     def __init__(self, client: ModelClient, model: str, endpoint: str) -> None:
@@ -34,15 +34,24 @@ class Breaker(ModelClient):
     def traffic(self) -> Traffic:
         return traffic_of(self.endpoint)
 
+    @property
+    def limit(self) -> Traffic:
+        return _limit(self.endpoint, self.model)
+
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if wait := _waiting(self.traffic):
-            raise self._left_alone(wait)
+            raise Unreachable(self._left_alone(wait, self.traffic.reason), status=503, retry_after=ceil(wait))
+        if self._limited >= FAILURES and (wait := self.limit.waiting()):
+            raise RateLimited(self._left_alone(wait, self.limit.reason), status=429, retry_after=ceil(wait))
         try:
             response = await self.client.complete(request, emit)
         except RateLimited as error:
             self._limited += 1
             if error.retry_after and self._limited >= FAILURES:
-                self.traffic.close_for(min(error.retry_after, LONGEST))
+                self.limit.close_for(min(error.retry_after, LONGEST))
+            raise
+        except ProviderError:
+            self._limited = 0
             raise
         self._limited = 0
         return response
@@ -50,12 +59,8 @@ class Breaker(ModelClient):
     async def aclose(self) -> None:
         await self.client.aclose()
 
-    def _left_alone(self, wait: float) -> Unreachable | RateLimited:
-        reason = self.traffic.reason
-        text = f"{self.model} is not called for another {ceil(wait)} s: {reason.rstrip('.')}."
-        if self._limited >= FAILURES:
-            return RateLimited(text, status=429, retry_after=ceil(wait))
-        return Unreachable(text, status=503, retry_after=ceil(wait))
+    def _left_alone(self, wait: float, reason: str) -> str:
+        return f"{self.model} is not called for another {ceil(wait)} s: {reason.rstrip('.')}."
 
 
 def _waiting(traffic: Traffic) -> float:
@@ -63,14 +68,22 @@ def _waiting(traffic: Traffic) -> float:
     return PROBE if traffic.is_probed else traffic.waiting()
 
 
+def _limit(endpoint: str, model: str) -> Traffic:
+    return traffic_of(f"{endpoint} {model}")
+
+
 def endpoint_of(model: Model) -> str:
     """Under which its calls are counted."""
     return model.endpoint or model.name.provider
 
 
+def _rest(endpoint: str, model: str) -> float:
+    return max(_waiting(traffic_of(endpoint)), _limit(endpoint, model).waiting())
+
+
 def readiness(models: Iterable[Model]) -> tuple[bool, Mapping[str, Any]]:
     """Whether any upstream can be asked, and which can't, from what earlier calls came to; nobody is called."""
-    waits = {str(model.name): ceil(_waiting(traffic_of(endpoint_of(model)))) for model in models}
+    waits = {str(model.name): ceil(_rest(endpoint_of(model), str(model.name))) for model in models}
     upstreams = {name: {"up": not wait, **({"retry_after": wait} if wait else {})} for name, wait in waits.items()}
     ready = not waits or not all(waits.values())
     return ready, {"status": "ready" if ready else "no upstream answers", "upstreams": upstreams}

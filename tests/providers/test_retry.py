@@ -37,7 +37,11 @@ class Playing(ModelClient):
 
 
 def down() -> ProviderError:
-    return Unreachable("down", again="always", status=503, partial="half", raw="<raw>", request_id="r1")
+    return Unreachable("down", again="always", status=503, raw="<raw>", request_id="r1")
+
+
+def broken_off() -> ProviderError:
+    return Unreachable("broken", again="always", partial="half")
 
 
 def retrying(client: ModelClient, retries: int = 3, total: float = 5.0) -> Retrying:
@@ -50,7 +54,7 @@ async def test_each_failure_is_told_with_what_it_left_behind(asked: ModelRequest
     failed, again, _ = log.events
     assert isinstance(failed, AttemptFailed)
     assert (failed.model, failed.attempt, failed.reason) == ("fake/model", 1, "down")
-    assert (failed.status, failed.request_id, failed.partial, failed.raw) == (503, "r1", "half", "<raw>")
+    assert (failed.status, failed.request_id, failed.partial, failed.raw) == (503, "r1", "", "<raw>")
     assert isinstance(again, Again)
     assert (again.attempt, again.reason) == (2, "down")
     assert response.text == "fine"
@@ -164,16 +168,27 @@ async def test_a_listener_that_times_out_is_not_the_provider(asked: ModelRequest
         await retrying(Playing("fine")).complete(asked, emit)
 
 
-async def test_after_five_failures_in_a_row_nobody_calls_for_a_while(asked: ModelRequest) -> None:
+async def test_after_failures_in_a_row_nobody_calls_for_a_while(asked: ModelRequest) -> None:
     client = Playing(down)
     for _ in range(FAILURES):
         with pytest.raises(Unreachable):
             await retrying(client, retries=0).complete(asked)
 
-    with pytest.raises(ProviderError, match="5 failures in a row, the last: down"):
+    with pytest.raises(ProviderError, match=f"{FAILURES} failures in a row, the last: down"):
         await retrying(client).complete(asked)
 
     assert client.calls == FAILURES
+
+
+async def test_a_provider_whose_answers_break_off_is_not_down(asked: ModelRequest) -> None:
+    """They had begun; the next one may be whole."""
+    log = EventLog()
+    for _ in range(FAILURES):
+        with pytest.raises(Unreachable, match="broken"):
+            await retrying(Playing(broken_off), retries=0).complete(asked, log)
+
+    assert (await retrying(Playing("fine")).complete(asked)).text == "fine"
+    assert {event.partial for event in log.events if isinstance(event, AttemptFailed)} == {"half"}
 
 
 async def test_failures_do_not_outlive_the_event_loop() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import aiohttp
 
-from ai_battle.providers._traffic import traffic_of
+from ai_battle.providers._traffic import FAILURES, traffic_of
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, serving, until
@@ -33,56 +33,74 @@ async def test_one_request_is_one_call_and_retry_after_is_passed_on(fakes: FakeP
     assert len(fakes.openai.questions) == 3
 
 
-async def test_after_five_failures_an_upstream_is_left_alone_and_the_others_are_not(fakes: FakeProviders) -> None:
-    fakes.openai.says(fault(500, times=5))
+async def test_after_failures_in_a_row_an_upstream_is_left_alone_and_the_others_are_not(fakes: FakeProviders) -> None:
+    fakes.openai.says(fault(500, times=FAILURES))
     async with serving(fakes, **TIERS) as address:
-        statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(5)]
+        statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES)]
         status, wait = await answered(address, "/v1/messages", {**HELLO, "stream": True})
         _, answer = await asked(address, "/v1/messages", HELLO)
         other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "haiku"})
         async with aiohttp.ClientSession(address) as session, session.get("/readyz") as page:
             ready, told = page.status, await page.json()
 
-    assert statuses == [500] * 5
+    assert statuses == [500] * FAILURES
     assert (status, wait) == (503, "30")
-    assert "5 failures in a row" in answer["error"]["message"]
+    assert f"{FAILURES} failures in a row" in answer["error"]["message"]
     assert other == 200
-    assert len(fakes.openai.questions) == 5
+    assert len(fakes.openai.questions) == FAILURES
     assert ready == 200
     assert told["upstreams"]["openai/large"] == {"up": False, "retry_after": 30}
     assert told["upstreams"]["ollama/phi4"] == {"up": True}
 
 
 async def test_a_worker_without_any_upstream_is_not_ready(fakes: FakeProviders) -> None:
-    fakes.openai.says(fault(500, times=5))
+    fakes.openai.says(fault(500, times=FAILURES))
     async with serving(fakes, BIG_MODEL="openai/large") as address:
-        for _ in range(5):
+        for _ in range(FAILURES):
             await asked(address, "/v1/messages", HELLO)
         async with aiohttp.ClientSession(address) as session, session.get("/readyz") as page:
             assert page.status == 503
 
 
-async def test_five_429_in_a_row_are_a_wish_to_be_left_alone(fakes: FakeProviders) -> None:
-    """One alone may be a matter of one client's limit; an answer in between starts the count anew."""
-    four = fault("rate_limited_long", times=4)
-    fakes.openai.says(four, "Yes.", four, fault("rate_limited_long"))
-    async with serving(fakes, **TIERS) as address:
-        statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(10)]
+async def test_many_429_in_a_row_are_a_wish_to_be_left_alone(fakes: FakeProviders) -> None:
+    """One alone may be a matter of one client's limit; any other answer in between starts the count anew."""
+    few = fault("rate_limited_long", times=FAILURES - 1)
+    fakes.openai.says(few, "Yes.", few, fault(400), few, fault("rate_limited_long"), "Another model answers.")
+    async with serving(fakes, **TIERS, MIDDLE_MODEL="openai/other") as address:
+        statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(3 * FAILURES)]
         status, wait = await answered(address, "/v1/messages", HELLO)
+        other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "sonnet"})
+        async with aiohttp.ClientSession(address) as session, session.get("/readyz") as page:
+            told = (await page.json())["upstreams"]
 
-    assert statuses == [429] * 4 + [200] + [429] * 5
+    few_times = [429] * (FAILURES - 1)
+    assert statuses == [*few_times, 200, *few_times, 400, *few_times, 429]
     assert (status, wait) == (429, "60")
-    assert len(fakes.openai.questions) == 10
+    assert other == 200
+    assert len(fakes.openai.questions) == 3 * FAILURES + 1
+    assert told["openai/large"] == {"up": False, "retry_after": 60}
+    assert told["openai/other"] == {"up": True}
+
+
+async def test_an_upstream_whose_answers_break_off_is_not_down(fakes: FakeProviders) -> None:
+    """It has answered; only the client can tell whether to ask again."""
+    fakes.openai.says(fault("close_mid_stream", times=FAILURES + 1), "Whole.")
+    async with serving(fakes, **TIERS) as address:
+        statuses = [(await answered(address, "/v1/messages", {**HELLO, "stream": True}))[0] for _ in range(FAILURES + 1)]
+        status, answer = await asked(address, "/v1/messages", HELLO)
+
+    assert statuses == [200] * (FAILURES + 1)
+    assert (status, answer["content"][0]["text"]) == (200, "Whole.")
 
 
 async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait(fakes: FakeProviders) -> None:
-    fakes.openai.says(fault(500, times=5), reply("I am back.", delay=0.3))
+    fakes.openai.says(fault(500, times=FAILURES), reply("I am back.", delay=0.3))
     async with serving(fakes, BIG_MODEL="openai/large") as address:
-        for _ in range(5):
+        for _ in range(FAILURES):
             await asked(address, "/v1/messages", HELLO)
         traffic_of(f"{fakes.openai.url}/v1").clock = lambda: time.monotonic() + 31
         probe = asyncio.create_task(asked(address, "/v1/messages", HELLO))
-        await until(lambda: len(fakes.openai.questions) == 6)
+        await until(lambda: len(fakes.openai.questions) == FAILURES + 1)
         meanwhile = await answered(address, "/v1/messages", HELLO)
         status, answer = await probe
         after, _ = await asked(address, "/v1/messages", HELLO)

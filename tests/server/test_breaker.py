@@ -86,7 +86,9 @@ async def test_an_upstream_whose_answers_break_off_is_not_down(fakes: FakeProvid
     """It has answered; only the client can tell whether to ask again."""
     fakes.openai.says(fault("close_mid_stream", times=FAILURES + 1), "Whole.")
     async with serving(fakes, **TIERS) as address:
-        statuses = [(await answered(address, "/v1/messages", {**HELLO, "stream": True}))[0] for _ in range(FAILURES + 1)]
+        statuses = [
+            (await answered(address, "/v1/messages", {**HELLO, "stream": True}))[0] for _ in range(FAILURES + 1)
+        ]
         status, answer = await asked(address, "/v1/messages", HELLO)
 
     assert statuses == [200] * (FAILURES + 1)

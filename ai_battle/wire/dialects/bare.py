@@ -22,7 +22,7 @@ _CALLISH = re.compile(
 )
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
-_NESTED = re.compile(r"\([A-Za-z_][\w.]*[(\[{]")
+_NESTED = re.compile(r"\((?:\w{1,80}+\s?=\s?)?\[?[A-Za-z_][\w.]*+[(\[{]")
 _QUOTING = ("«", "»", "„", "“", "「", "『")
 _QUOTED = re.compile(r"[\s)\]]{0,5}[«»“”」』]")
 _COMMENTING = ("#", "//")
@@ -103,9 +103,9 @@ def read_brace(source: Source, at: int, tools: Offered, since: int) -> Piece | N
     """An object that is a call, or the arguments of the tool that is named before it, though behind `since`."""
     if not _OBJECT.match(source.text, at):
         return None
-    name, start, _ = _before(source.text, at, _NAME_BACKWARDS)
+    name, start, _ = _before(source.text, at, _NAME_BACKWARDS) if since < at else ("", at, False)
     name, start = name[max(0, since - start) :], max(start, since)
-    if tool := _glued(name, tools):
+    if name and (tool := _glued(name, tools)):
         return _named_object(source, tool, (start + len(name) - len(tool), at), tools)
     return _value(source, at, tools, below=since > at - 5 or name.lower() in _LABELS)
 
@@ -199,13 +199,13 @@ def _in_string(text: str, tools: Offered) -> list[ToolCall]:
 
 
 def _from_strings(source: Source, strings: list[str], place: tuple[int, int], tools: Offered) -> Piece:
-    piece = Piece(*place)
+    calls: list[ToolCall] = []
     for text in strings:
         inner, at = Source(text), 0
         if text.lstrip().startswith("{"):
-            piece.calls += _in_string(text, tools)
+            calls += _in_string(text, tools)
         while (at := text.find("(", at)) >= 0:
             found = read_parenthesis(inner, at, tools)
-            piece.calls += found.calls if found else []
+            calls += found.calls if found else ()
             at = max(found.end if found else 0, at + 1)
-    return _unless_mentioned(source, piece)
+    return _unless_mentioned(source, Piece(*place, calls))

@@ -3,13 +3,14 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from ai_battle.core.messages import ToolCall
 
 from .elements import ARGUMENT_PAIRS, CHANNELS, PARAMETERS, Notation, read_elements, tagged
 from .names import Offered
 from .pythonic import read_call
-from .reading import Piece, issue
+from .reading import Issue, Piece, issue
 from .shapes import NotArguments, Unknown, calls_in
 from .source import Source
 from .tolerant import Unreadable
@@ -43,25 +44,24 @@ Reader = Callable[[str], tuple[ToolCall, int]]
 
 def read_bodies(source: Source, start: int, tools: Offered) -> Piece:
     """All calls in a row behind the marker at `start`, fillers and further markers between them skipped."""
-    piece = Piece(start, start)
-    at = _skipped(source.text, start)
+    calls: list[ToolCall] = []
+    issues: list[Issue] = []
+    at, cut = _skipped(source.text, start), False
     while (found := read_body(source, at, tools)) is not None:
-        piece.calls += found.calls
-        piece.issues += found.issues
-        piece.cut |= found.cut
-        piece.end = at = _skipped(source.text, found.end)
+        calls += found.calls
+        issues += found.issues
+        cut |= found.cut
+        at = _skipped(source.text, found.end)
         if found.issues and not found.calls:
-            return _given_up(source, piece)
-    piece.end = max(piece.end, at)
-    return piece
+            at = _given_up(source, at) if found.issues[-1].kind == "malformed" else at
+            break
+    return Piece(start, at, calls, issues, cut)
 
 
-def _given_up(source: Source, piece: Piece) -> Piece:
+def _given_up(source: Source, at: int) -> int:
     """What is left of a broken call is no place to look for calls in."""
-    if piece.issues[-1].kind == "malformed":
-        beyond = source.find(_RESUME, piece.end)
-        piece.end = beyond.start() if beyond else len(source.text)
-    return piece
+    beyond = source.find(_RESUME, at)
+    return beyond.start() if beyond else len(source.text)
 
 
 def _skipped(text: str, at: int) -> int:
@@ -101,14 +101,15 @@ def broken_value(source: Source, at: int, error: Unreadable, tools: Offered) -> 
     """Of a list that breaks off, the calls before the break are whole."""
     piece = broken(source, at, error)
     inside = at + 1
+    calls: list[ToolCall] = []
     while error.cut and source.text[at] == "[":
         try:
             value, end = source.value(inside)
-            piece.calls += calls_in(value, tools, explicit=not tools.open)
+            calls += calls_in(value, tools, explicit=not tools.open)
         except (Unreadable, Unknown, NotArguments):
             break
         inside = end + 1
-    return piece
+    return replace(piece, calls=calls)
 
 
 def from_value(

@@ -84,7 +84,7 @@ def fence_at(source: Source, at: int) -> Fence | None:
     found = _opening(text, at, before)
     if not found:
         return None
-    shown = is_set_off(source, at)
+    shown = is_set_off(source, at, before)
     return Fence(found["marks"], (found["language"] or "").lower(), found.end(), len(before), shown)
 
 
@@ -96,18 +96,18 @@ def _opening(text: str, at: int, before: str) -> re.Match[str] | None:
     return found if announced and not before.endswith(('"', "'", "“", "(")) else None
 
 
-def is_set_off(source: Source, at: int) -> bool:
-    """Whether it is indented as code is, or announced as the answer of a tool."""
-    before = source.before(at, 60)
-    above = source.text[max(0, at - len(before) - 300) : at - len(before)]
-    line = above.rstrip().rsplit("\n", 1)[-1]
+def is_set_off(source: Source, at: int, before: str) -> bool:
+    """Whether it is indented as code is, or announced as the answer of a tool; `before` is its line up to there."""
+    start = at - len(before)
+    above = source.text[start - 300 if start > 300 else 0 : start]
+    line = above.rstrip().rpartition("\n")[2]
     indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
     return (indented and not _LISTED.match(line)) or _ANSWERED.search((before.strip() or line)[-60:]) is not None
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
     """More marks than needed are there because the block quotes others; JSON may need them for a string."""
-    if len(fence.marks) < 4 or fence.language in CALLING:
+    if fence.language in CALLING:
         return False
     if fence.language != "json":
         return True

@@ -1,6 +1,7 @@
 """What the reader found in a text: calls, where they stand, and what could not be used."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ai_battle.core.messages import ToolCall
@@ -59,8 +60,8 @@ class Piece:
 
     start: int
     end: int
-    calls: list[ToolCall] = field(default_factory=list)
-    issues: list[Issue] = field(default_factory=list)
+    calls: Sequence[ToolCall] = ()
+    issues: Sequence[Issue] = ()
     cut: bool = False
 
     @property

@@ -120,7 +120,11 @@ class Scanner:
 
     def _indented(self, found: re.Match[str]) -> Piece | None:
         """A tag in a block that is set off from the prose by its indentation, as examples are."""
-        if self._fence or self._thinks or not is_set_off(self.source, found.start()):
+        if (
+            self._fence
+            or self._thinks
+            or not is_set_off(self.source, found.start(), self.source.before(found.start(), 60))
+        ):
             return None
         end = self.source.find(_OUTDENTED, found.end())
         return self._passed(found.start(), end.start() if end else len(self.source.text), cut=end is None)
@@ -176,7 +180,7 @@ class Scanner:
 
     def _silent(self, at: int) -> bool:
         """In reasoning no value is a call, in a fenced block only one that begins its line."""
-        if self._thinks or self._fence is None:
+        if self._thinks or self._fence is None or at == self._fence.inside:
             return self._thinks
         start = max(self._fence.inside, at - len(self.source.before(at, 60)))
         return bool(self.source.text[start:at].strip())
@@ -214,7 +218,7 @@ class Scanner:
         return Piece(at, end)
 
     def _opened(self, at: int, fence: Fence) -> Piece:
-        if fence.shown or holds_fences(self.source, fence):
+        if fence.shown or (len(fence.marks) > 3 and holds_fences(self.source, fence)):
             return self._shown(at, fence)
         if fence.language not in _READ:
             return read_arguments(self.source, at, fence, self.tools) or self._shown(at, fence)

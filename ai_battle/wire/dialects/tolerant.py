@@ -9,6 +9,7 @@ from .quoting import QUOTE, read_string
 
 _SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}+\*/)*+")
 _SOLID = frozenset(map(chr, range(0x21, 0x7F))) - {"/", "#"}
+_QUOTING = frozenset("\"'`“\\<rRuUfFbB")
 _KEY = re.compile(r"[\w$][\w.$\-]*")
 _ENTRY = re.compile(r"(?:\"([^\"\\]*)\"|([A-Za-z_$][\w.$\-]*))\s*[:=]\s*")
 _WORDS = re.compile(r"[\w.\-/@%+$\\]+(?: [\w.\-/@%+$\\]+)*")
@@ -37,7 +38,6 @@ class Unreadable(ValueError):
     """No value: the text stops making sense at `at`, or simply ends (`cut`)."""
 
     def __init__(self, at: int, *, cut: bool = False) -> None:
-        super().__init__(at)
         self.at = at
         self.cut = cut
 
@@ -63,7 +63,7 @@ def read_value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
         if depth >= _DEEPEST:
             raise Unreadable(at)
         return _object(text, at + 1, depth + 1) if char == "{" else _array(text, at, depth + 1)
-    if QUOTE.match(text, at):
+    if char in _QUOTING and QUOTE.match(text, at):
         return _string(text, at)
     return read_word(text, at)
 

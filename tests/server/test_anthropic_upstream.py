@@ -22,18 +22,25 @@ async def test_beta_headers_of_a_client_reach_anthropic_alone(fakes: FakeProvide
 
 
 async def test_anthropic_is_spoken_to_in_the_version_of_the_client(fakes: FakeProviders) -> None:
-    """The older version takes sampling parameters, and keys under another name."""
-    older = {"anthropic-version": "2023-06-01"}
+    """The older version takes sampling parameters, and keys under another name; a client that names none loses none."""
+    warm = {"model": "opus", "temperature": 0.5, **HELLO}
+    older, current = ({"anthropic-version": version} for version in ("2023-06-01", "2026-10-21"))
+    cases: list[tuple[dict[str, Any], dict[str, str]]] = [
+        (warm, older),
+        (warm, {}),
+        (warm, current),
+        ({"model": "opus", **HELLO}, {}),
+    ]
     async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1", ANTHROPIC_API_KEY="sk-a") as address:
-        for headers in (older, {"anthropic-version": "2026-10-21"}, {}):
-            status, _ = await asked(address, "/v1/messages", {"model": "opus", "temperature": 0.5, **HELLO}, headers)
-            assert status == 200
+        for body, headers in cases:
+            assert (await asked(address, "/v1/messages", body, headers))[0] == 200
 
-    first, *others = fakes.anthropic.questions
-    assert (first.headers["anthropic-version"], first.body["temperature"]) == ("2023-06-01", 0.5)
-    assert (first.headers["x-api-key"], "authorization" in first.headers) == ("sk-a", False)
-    assert [q.headers["anthropic-version"] for q in others] == ["2026-10-21"] * 2
-    assert not any("temperature" in q.body or "x-api-key" in q.headers for q in others)
+    for question in fakes.anthropic.questions[:2]:
+        assert (question.headers["anthropic-version"], question.body["temperature"]) == ("2023-06-01", 0.5)
+        assert (question.headers["x-api-key"], "authorization" in question.headers) == ("sk-a", False)
+    for question in fakes.anthropic.questions[2:]:
+        assert question.headers["anthropic-version"] == "2026-10-21"
+        assert not ("temperature" in question.body or "x-api-key" in question.headers)
 
 
 async def test_a_version_that_the_file_settles_is_spoken_whatever_the_client_speaks(

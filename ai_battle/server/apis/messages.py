@@ -35,7 +35,14 @@ def writer(asked: Asked, tokens: int) -> StreamWriter:
 def told(request: ModelRequest, headers: Mapping[str, str]) -> ModelRequest:
     """An upstream of the same API is spoken to as the client speaks."""
     passed = {name: headers[name] for name in PASSED_ON if name in headers}
+    if VERSION not in passed and _needs_classic(request.options):
+        passed[VERSION] = anthropic.CLASSIC
     return replace(request, extra={**request.extra, HEADERS: passed})
+
+
+def _needs_classic(options: Mapping[str, Any]) -> bool:
+    """Whether something of what a client says that names no version is only heard in the older one."""
+    return anthropic.unsupported(options) != anthropic.unsupported(options, anthropic.CLASSIC)
 
 
 API = Api("messages", decode, encode, writer, encode_error, told)

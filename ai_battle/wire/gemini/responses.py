@@ -1,12 +1,13 @@
 """Answers of generateContent."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from secrets import token_hex
 from typing import Any
 
 from ...core.errors import BadReply, Refused
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
-from ...core.messages import Message
+from ...core.messages import Message, Part, Text, Thinking
 from .._calls import with_ids
 from .._errors import no_answer, readable_answer
 from .._extra import kept, own
@@ -95,7 +96,7 @@ def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
 
 def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelResponse:
     said = (candidate.get("content") or {}).get("parts") or ()
-    message = Message("assistant", with_ids(tuple(decode_part(part) for part in said)))
+    message = Message("assistant", with_ids(tuple(_joined(decode_part(part) for part in said))))
     stop = STOPS.get(candidate.get("finishReason"), "content_filter")
     about = own(WIRE, kept(WIRE, candidate, READ_IN_CANDIDATE))
     return ModelResponse(
@@ -105,6 +106,25 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
         model=given(body, "modelVersion", ""),
         extra=kept(WIRE, {**body, "candidate": about}, READ),
     )
+
+
+def _joined(parts: Iterable[Part]) -> Iterator[Part]:
+    """One text where it came in several parts, as it is in a stream."""
+    for kind, run in groupby(parts, _bare):
+        if kind is None:
+            yield from run
+        else:
+            yield kind("".join(part.text for part in run if isinstance(part, Text | Thinking)))
+
+
+def _bare(part: Part) -> type[Text] | type[Thinking] | None:
+    """The kind of a text that nothing else is said of: what is signed stays as it came."""
+    match part:
+        case Text(extra=extra) if not extra:
+            return Text
+        case Thinking(signature="", extra=extra) if not extra:
+            return Thinking
+    return None
 
 
 def _sentence(what: str, body: Mapping[str, Any], reason: str, message: str) -> str:

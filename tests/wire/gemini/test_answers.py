@@ -56,6 +56,20 @@ def test_what_the_model_said_goes_back_with_its_signatures() -> None:
     assert parts[2]["thoughtSignature"] == "c2ln"
 
 
+def test_a_text_in_several_parts_is_one_and_a_signed_one_stays_apart() -> None:
+    thoughts, words = (
+        ({"text": "H", "thought": True}, {"text": "m.", "thought": True}),
+        ({"text": "He"}, {"text": "llo"}),
+    )
+    response = gemini.decode_response(answers(*thoughts, *words, {"text": "!", **SIGNED}, CALL, {"text": "Bye"}))
+
+    thinking, text, signed, call, last = response.message.parts
+    assert (thinking, text, last) == (Thinking("Hm."), Text("Hello"), Text("Bye"))
+    assert isinstance(signed, Text)
+    assert signed.extra
+    assert call == response.tool_calls[0]
+
+
 @pytest.mark.parametrize(
     ("reason", "stop"),
     [

@@ -100,9 +100,7 @@ def heading(line: str) -> Heading | None:
     if not (meant := _meant(parts)):
         return None
     rest, shouted = _rest(parts), (parts["label"] or parts["format"]).isupper()
-    if not _is_set_off(parts, rest, strong=meant[1] > 0, shouted=shouted):
-        return None
-    if parts["bullet"] and not (shouted or _is_enclosed(parts)):
+    if _is_mere_item(parts, shouted=shouted) or not _is_set_off(parts, rest, strong=meant[1] > 0, shouted=shouted):
         return None
     number = 0 if parts["format"] else _number(parts["number"])
     tag = parts["label"] if parts["bracket"] == "<" else ""
@@ -117,8 +115,11 @@ def _dress(parts: Parts, *, shouted: bool) -> str:
 def _meant(parts: Parts) -> tuple[Kind, int] | None:
     if not _is_closed(parts):
         return None
-    if not parts["label"]:
-        return _meant_by_number(parts)
+    return _meant_by_label(parts) if parts["label"] else _meant_by_number(parts)
+
+
+def _meant_by_label(parts: Parts) -> tuple[Kind, int] | None:
+    """In a list or a tag only the format's own words are meant."""
     label = folded(parts["label"])
     if parts["format"] and label == "other":
         return "other", 2
@@ -166,22 +167,30 @@ def _rest(parts: Parts) -> str:
     return rest if after or not rest.strip() else opening + rest.lstrip()
 
 
+def _is_mere_item(parts: Parts, *, shouted: bool) -> bool:
+    """Whether it is an item of a list and nothing more."""
+    return bool(parts["bullet"]) and not (shouted or _is_enclosed(parts))
+
+
 def _is_set_off(parts: Parts, rest: str, *, strong: bool, shouted: bool) -> bool:
     """Whether it stands out from its text as a heading does."""
     if parts["mark"].startswith(_COLONS) or not parts["label"]:
         return True
-    enclosed, alone = _is_enclosed(parts), not rest.strip()
-    marked = enclosed or bool(parts["hashes"] + parts["rule"])
+    alone = not rest.strip()
     if parts["mark"]:
-        return marked or shouted or alone
+        return _is_marked(parts) or shouted or alone
     if alone:
-        return marked or strong
-    return enclosed and strong and _is_apart(parts, rest)
+        return _is_marked(parts) or strong
+    return _is_enclosed(parts) and strong and _is_apart(parts, rest)
 
 
 def _is_apart(parts: Parts, rest: str) -> bool:
     """Whether it is not the first word of the text behind it."""
     return rest[0].isspace() or parts["bracket"] in ("【", "<")
+
+
+def _is_marked(parts: Parts) -> bool:
+    return _is_enclosed(parts) or bool(parts["hashes"] + parts["rule"])
 
 
 def _is_enclosed(parts: Parts) -> bool:

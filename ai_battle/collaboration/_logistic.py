@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
-from ._stuck.regression import Problem, probability
+from ._stuck.regression import Problem, Term, probability
 from ._stuck.regression import fit as most_likely
 
 Row = Mapping[str, float]
 FAR = 4.0
+FREE = 1e-6
+"""How firmly the bias is expected at 0: hardly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,9 @@ def fit(rows: Sequence[Row], labels: Sequence[float], penalty: float = 3.0) -> W
     names = sorted({name for row in rows for name in row})
     columns = [[row.get(name, 0.0) for row in rows] for name in names]
     scales = [_scale(column) for column in columns]
-    plain = [
-        [(value - mean) / width for value in column] for column, (mean, width) in zip(columns, scales, strict=True)
-    ]
-    ones, counted = [1.0] * len(rows), [1.0] * len(rows)
-    strength = [1e-6, *[penalty] * len(names)]
-    bias, *found = most_likely(Problem([ones, *plain], labels, [0.0] * len(strength), strength, counted))
+    ones = [1.0] * len(rows)
+    terms = [Term(_scaled(column, scale), penalty) for column, scale in zip(columns, scales, strict=True)]
+    bias, *found = most_likely(Problem([Term(ones, FREE), *terms], labels, ones))
     features = {name: (*scale, weight) for name, scale, weight in zip(names, scales, found, strict=True)}
     return Weights(bias, features)
 
@@ -47,3 +46,8 @@ def fit(rows: Sequence[Row], labels: Sequence[float], penalty: float = 3.0) -> W
 def _scale(values: Sequence[float]) -> tuple[float, float]:
     mean = sum(values) / len(values)
     return mean, sqrt(sum((value - mean) ** 2 for value in values) / len(values)) or 1.0
+
+
+def _scaled(values: Sequence[float], scale: tuple[float, float]) -> list[float]:
+    mean, width = scale
+    return [(value - mean) / width for value in values]

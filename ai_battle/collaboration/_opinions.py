@@ -7,7 +7,7 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked
-from ._agreement import WORTH, ballot
+from ._agreement import WORTH, Ballot, ballot
 from ._drafts import Draft
 from ._helping import Found, Turn
 from ._polling import ANOTHER, COMPARED, NOTHING_YET, shown
@@ -30,22 +30,26 @@ class _Opinion:
 
     def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Mapping[str, float], ...]:
         mine = ballot(request, response)
-        if mine is None:
-            return ()
-        agrees, differs = WORTH[mine.kind]
-        return {AGREES: log(agrees)}, {DIFFERS: -log(differs)}
+        return _shifts(mine) if mine else ()
 
     async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
-        said = await self._answer(turn, request) if turn.may_ask else None
-        if said is None:
+        mine = ballot(request, response)
+        said = await self._answer(turn, request) if mine and turn.may_ask else None
+        if mine is None or said is None:
             return None
         theirs = ballot(request, said.response)
-        agrees, differs = self.outcomes(request, response)
-        signals = agrees if theirs == ballot(request, response) else differs
+        agrees, differs = _shifts(mine)
+        signals = agrees if theirs == mine else differs
         return Found(AnswerChecked(self.name, signals, f"it says {shown(theirs)}"))
 
     async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
         raise NotImplementedError
+
+
+def _shifts(mine: Ballot) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """The signals of another answer that agrees with this one, and of one that differs."""
+    agrees, differs = WORTH[mine.kind]
+    return {AGREES: log(agrees)}, {DIFFERS: -log(differs)}
 
 
 class PeerOpinion(_Opinion):

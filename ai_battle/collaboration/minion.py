@@ -121,7 +121,17 @@ class Minion(ModelClient):
         return with_note(asked, note)
 
     async def _search(self, session: Session, questions: Sequence[str]) -> None:
-        """Puts the questions to each piece; pieces that could not be read are told, and left out."""
+        """Puts the questions to each piece, and notes what it says."""
+        replies = await self._replies(session, questions)
+        read = [
+            (place, finding)
+            for place, (reply, piece) in enumerate(zip(replies, session.pieces, strict=True), 1)
+            for finding in found(reply, piece, questions)
+        ]
+        session.notes += [_of(question, number, read) for number, question in enumerate(questions)]
+
+    async def _replies(self, session: Session, questions: Sequence[str]) -> list[str]:
+        """That of each piece, empty for those that could not be read, which is told."""
         gate = asyncio.Semaphore(AT_ONCE)
         replies = await together(*(self._read(session, gate, piece, questions) for piece in session.pieces))
         errors = [reply for reply in replies if isinstance(reply, ProviderError)]
@@ -129,12 +139,7 @@ class Minion(ModelClient):
             raise errors[0]
         if errors:
             await session.turn.emit(Warned(f"{len(errors)} of {len(replies)} pieces were not read: {errors[0]}"))
-        read = [
-            (place, finding)
-            for place, (reply, piece) in enumerate(zip(replies, session.pieces, strict=True), 1)
-            for finding in found(reply if isinstance(reply, str) else "", piece, questions)
-        ]
-        session.notes += [_of(question, number, read) for number, question in enumerate(questions)]
+        return [reply if isinstance(reply, str) else "" for reply in replies]
 
     async def _read(
         self, session: Session, gate: asyncio.Semaphore, piece: str, questions: Sequence[str]

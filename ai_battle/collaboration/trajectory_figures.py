@@ -14,7 +14,7 @@ from importlib.resources import files
 from operator import and_
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from ..signals.trouble import Step, in_trouble, troubles
 from ._logistic import Weights, fit
@@ -42,20 +42,6 @@ class Trajectory:
         return {turn: troubles(self.steps[:turn], self.prompt) for turn in turns}
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """`auroc` at the third turn among those that go on; the rest with handing over: quality, small turns, share."""
-
-    auroc: float
-    rule_precision: float
-    rule_recall: float
-    quality: float
-    small_quality: float
-    large_quality: float
-    small_turns: float
-    handed_over: float
-
-
 def read(folder: Path) -> list[Trajectory]:
     found = sorted(folder.glob("intercode-sql.*.jsonl.gz"))
     if not found:
@@ -68,25 +54,6 @@ def learned(trajectories: Sequence[Trajectory]) -> Weights:
     """From every beginning of three turns or more that did not end there."""
     moments = [(measured, 1 - each.small) for each in trajectories for measured in each.moments.values()]
     return fit([features for features, _ in moments], [label for _, label in moments])
-
-
-def measure(trajectories: Sequence[Trajectory], above: float = HAND_OVER) -> Figures:
-    scored = list(_scored(trajectories))
-    going_on = [each for each in scored if each.scores]
-    wrong = [not each.of.small for each in going_on]
-    flagged = [bool(in_trouble(each.of.steps[:FIRST_TURN])) for each in going_on]
-    hits = sum(map(and_, flagged, wrong))
-    ends = [each.end(above) for each in scored]
-    return Figures(
-        auroc=auroc([each.scores[FIRST_TURN] for each in going_on], wrong),
-        rule_precision=hits / sum(flagged),
-        rule_recall=hits / sum(wrong),
-        quality=mean([end.quality for end in ends]),
-        small_quality=mean([each.small for each in trajectories]),
-        large_quality=mean([each.large for each in trajectories]),
-        small_turns=sum(end.turns for end in ends) / sum(len(each.steps) for each in trajectories),
-        handed_over=mean([float(end.handed_over) for end in ends]),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +79,47 @@ class Scored:
         return End(self.of.large, turn, handed_over=True)
 
 
-def _scored(trajectories: Sequence[Trajectory]) -> Iterator[Scored]:
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """How well it is told at the third turn who fails, of those that go on: by the weights, and by the rules alone."""
+
+    auroc: float
+    rule_precision: float
+    rule_recall: float
+
+    @classmethod
+    def of(cls, scored: Sequence[Scored]) -> Self:
+        going_on = [each for each in scored if each.scores]
+        fails = [not each.of.small for each in going_on]
+        flagged = [bool(in_trouble(each.of.steps[:FIRST_TURN])) for each in going_on]
+        hits = sum(map(and_, flagged, fails))
+        found = auroc([each.scores[FIRST_TURN] for each in going_on], fails)
+        return cls(found, hits / sum(flagged), hits / sum(fails))
+
+
+@dataclass(frozen=True, slots=True)
+class Relief:
+    """What handing over comes to: `small_turns` is the part of its turns that the small model still takes."""
+
+    quality: float
+    small_quality: float
+    large_quality: float
+    small_turns: float
+    handed_over: float
+
+    @classmethod
+    def of(cls, scored: Sequence[Scored], above: float = HAND_OVER) -> Self:
+        ends = [each.end(above) for each in scored]
+        return cls(
+            quality=mean([end.quality for end in ends]),
+            small_quality=mean([each.of.small for each in scored]),
+            large_quality=mean([each.of.large for each in scored]),
+            small_turns=sum(end.turns for end in ends) / sum(len(each.of.steps) for each in scored),
+            handed_over=mean([float(end.handed_over) for end in ends]),
+        )
+
+
+def unseen(trajectories: Sequence[Trajectory]) -> Iterator[Scored]:
     """Each by weights of the other folds."""
     fold = [Random(place).randrange(FOLDS) for place in range(len(trajectories))]  # noqa: S311
     for held in range(FOLDS):
@@ -140,7 +147,8 @@ def _write(weights: Weights) -> None:
 def main(arguments: Sequence[str]) -> None:
     folder = Path(next((each for each in arguments if not each.startswith("-")), "."))
     trajectories = read(folder)
-    for name, value in asdict(measure(trajectories)).items():
+    scored = list(unseen(trajectories))
+    for name, value in (asdict(Foresight.of(scored)) | asdict(Relief.of(scored))).items():
         print(f"{name:16} {value:.3f}")
     if "--write" in arguments:
         _write(learned(trajectories))

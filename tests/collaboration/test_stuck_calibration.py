@@ -9,7 +9,7 @@ import pytest
 from ai_battle import StuckDetector
 from ai_battle.collaboration._stuck.calibrating import Answer, Report, Target, calibrate
 from ai_battle.collaboration._stuck.calibration import Calibration
-from ai_battle.collaboration._stuck.regression import Problem, fit, probability
+from ai_battle.collaboration._stuck.regression import Problem, Term, fit, probability
 from ai_battle.core.errors import ConfigError
 
 
@@ -130,8 +130,8 @@ def test_the_prior_decides_where_there_are_no_data_and_the_data_where_there_are_
     labels = [float(dice.random() < probability(1.5 * value - 0.5)) for value in column]
 
     def found(rows: int) -> list[float]:
-        columns = [column[:rows], [1.0] * rows]
-        return fit(Problem(columns, labels[:rows], [-1.0, 0.0], [8.0, 0.01], [1.0] * rows))
+        terms = [Term(column[:rows], 8.0, prior=-1.0), Term([1.0] * rows, 0.01)]
+        return fit(Problem(terms, labels[:rows], [1.0] * rows))
 
     assert found(2)[0] == pytest.approx(-1.0, abs=0.2)
     assert found(2_000) == pytest.approx([1.5, -0.5], abs=0.2)
@@ -139,7 +139,7 @@ def test_the_prior_decides_where_there_are_no_data_and_the_data_where_there_are_
 
 def test_a_prior_far_from_the_data_does_not_lead_astray() -> None:
     """Newton's method alone runs away from here."""
-    columns = [[float(place % 2) for place in range(200)], [1.0] * 200]
+    terms = [Term([float(place % 2) for place in range(200)], 0.1, prior=9.0), Term([1.0] * 200, 0.01, prior=12.0)]
     labels = [float(place % 4 == 1) for place in range(200)]
-    weights = fit(Problem(columns, labels, [9.0, 12.0], [0.1, 0.01], [1.0] * 200))
+    weights = fit(Problem(terms, labels, [1.0] * 200))
     assert probability(sum(weights)) == pytest.approx(0.5, abs=0.05)

@@ -1,7 +1,7 @@
 """Calibrates a detector on answers of one's own: by a help rate without any label, by labels with a target."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,7 +12,7 @@ from .calibration import BESIDE, INTERCEPT, Calibration, Point
 from .case import Case
 from .family import Family
 from .profile import Head, Weights, shipped
-from .regression import Problem, fit
+from .regression import Problem, Term, fit
 from .scoring import Measured, Score, beside, measure, score
 
 LEAST, LEAST_LABELLED, REFITS = 20, 20, 50
@@ -98,11 +98,6 @@ def fitted(samples: Sequence[Sample], weights: Weights) -> dict[Family, dict[str
     return {family: _corrections(of, weights) for family, of in found.items() if len(of) >= REFITS}
 
 
-def scores(samples: Sequence[Sample], weights: Weights, corrections: Corrected) -> list[Score]:
-    own = Calibration(0.0, corrections=corrections).applied(weights)
-    return [score(sample.measured, sample.family, own) for sample in samples]
-
-
 def _corrections(samples: Sequence[Sample], weights: Weights) -> dict[str, dict[str, float]]:
     profile = weights.families[samples[0].family]
     wrong = [sample for sample in samples if sample.small <= 0.5]
@@ -115,58 +110,55 @@ def _correction(
     samples: Sequence[Sample], labels: Sequence[float], head: Head, name: str, weights: Weights
 ) -> dict[str, float]:
     """What adds to a head: the most likely coefficients with the head's own as the prior, less these."""
-    profile = weights.families[samples[0].family] if samples else None
-    if profile is None or not 0 < mean(labels) < 1:
+    if not samples or not 0 < mean(labels) < 1:
         return {}
+    terms = dict(_terms(samples, head, name, weights))
+    found = fit(Problem(list(terms.values()), labels, [1.0] * len(samples)))
+    return {each: _short(value - term.prior) for (each, term), value in zip(terms.items(), found, strict=True)}
+
+
+def _terms(samples: Sequence[Sample], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
+    """What can be corrected of a head: the weight of each signal, the intercept, and that of what counts everywhere."""
+    profile = weights.families[samples[0].family]
     standard = [profile.standard(sample.measured.signals) for sample in samples]
+    for each in profile.spread:
+        column = [values.get(each, 0.0) for values in standard]
+        yield each, Term(column, STRENGTH[name], head.weights.get(each, 0.0))
+    yield INTERCEPT, Term([1.0] * len(samples), INTERCEPT_STRENGTH, head.intercept)
     offsets = [beside(sample.measured, weights.everywhere) if name == "failure" else 0.0 for sample in samples]
-    names = list(profile.spread)
-    columns = [[values.get(each, 0.0) for values in standard] for each in names]
-    prior = [head.weights.get(each, 0.0) for each in names]
-    problem = Problem(
-        [*columns, [1.0] * len(samples), offsets],
-        labels,
-        [*prior, head.intercept, head.everywhere],
-        [*[STRENGTH[name]] * len(names), INTERCEPT_STRENGTH, BESIDE_STRENGTH],
-        [1.0] * len(samples),
-    )
-    found = fit(problem)
-    corrections = {each: _short(value - expected) for each, value, expected in zip(names, found, prior, strict=False)}
-    intercept, doubt = found[len(names) :]
-    return {**corrections, INTERCEPT: _short(intercept - head.intercept), BESIDE: _short(doubt - head.everywhere)}
+    yield BESIDE, Term(offsets, BESIDE_STRENGTH, head.everywhere)
 
 
 def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Report:
     if len(answers) < LEAST:
         raise ConfigError(f"{len(answers)} answers are too few to find a help rate with; at least {LEAST} are needed.")
     found = [_sample(answer) for answer in answers]
-    gains = [_gain(each) for each in scores(found, weights, {})]
+    gains = _gains(found, weights, {})
     return Report(cut_at(rate, gains, {}), 0, refit=False, scores=tuple(gains), lengths=lengths(answers))
 
 
 def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> Report:
     """The curve is drawn with scores of answers that the corrections have not seen."""
     samples = [_sample(answer) for answer in labelled]
-    small, large = tuple(s.small for s in samples), tuple(s.large for s in samples)
+    small, large = tuple(each.small for each in samples), tuple(each.large for each in samples)
     corrections = fitted(samples, weights)
-    gains = _unseen(samples, weights) if corrections else [_gain(each) for each in scores(samples, weights, {})]
-    helps = mean(large) > mean(small)
-    points = tuple(curve_points(gains, small, large))
-    rate = share_for(target, gains, small, large) if helps else 0.0
-    own = [_gain(each) for each in scores(samples, weights, corrections)]
-    calibration = cut_at(rate, own, corrections, target.kind) if helps else Calibration(NEVER, corrections=corrections)
-    note = "" if helps else no_use(mean(small), mean(large))
+    gains = _unseen(samples, weights) if corrections else _gains(samples, weights, {})
+    if helps := mean(large) > mean(small):
+        rate = share_for(target, gains, small, large)
+        calibration = cut_at(rate, _gains(samples, weights, corrections), corrections, target.kind)
+    else:
+        calibration = Calibration(NEVER, corrections=corrections)
     return Report(
         calibration,
         len(labelled),
-        bool(corrections),
-        helps,
-        note,
-        points,
-        tuple(gains),
-        small,
-        large,
-        lengths(labelled),
+        refit=bool(corrections),
+        helps=helps,
+        note="" if helps else no_use(mean(small), mean(large)),
+        curve=tuple(curve_points(gains, small, large)),
+        scores=tuple(gains),
+        small=small,
+        large=large,
+        lengths=lengths(labelled),
     )
 
 
@@ -174,8 +166,7 @@ def _unseen(samples: Sequence[Sample], weights: Weights) -> list[float]:
     gains = [0.0] * len(samples)
     for fold in range(FOLDS):
         others = [sample for place, sample in enumerate(samples) if place % FOLDS != fold]
-        own = scores(samples[fold::FOLDS], weights, fitted(others, weights))
-        gains[fold::FOLDS] = [_gain(each) for each in own]
+        gains[fold::FOLDS] = _gains(samples[fold::FOLDS], weights, fitted(others, weights))
     return gains
 
 
@@ -228,6 +219,11 @@ def curve_points(gains: Sequence[float], small: Sequence[float], large: Sequence
 
 def _at(reached: Sequence[float], share: float) -> float:
     return reached[round(share * (len(reached) - 1))]
+
+
+def _gains(samples: Sequence[Sample], weights: Weights, corrections: Corrected) -> list[float]:
+    own = Calibration(0.0, corrections=corrections).applied(weights)
+    return [_gain(score(sample.measured, sample.family, own)) for sample in samples]
 
 
 def _gain(found: Score) -> float:

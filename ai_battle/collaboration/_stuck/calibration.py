@@ -96,8 +96,9 @@ def _problem(data: Mapping[str, Any], corrections: Any) -> str:
     names = corrections if isinstance(corrections, Mapping) else ()
     if unknown := [name for name in names if name not in FAMILIES]:
         return f"a family {unknown[0]!r}"
+    numbers = {"help_rate": 0.0, "error": 0.0, **data}
     for name in ("cut", "help_rate", "error"):
-        if not _are_numbers(data.get(name, None if name == "cut" else 0.0), 0):
+        if not _are_numbers(numbers.get(name), 0):
             return f"no number as its {name}"
     if not _are_numbers(corrections, 3):
         return "corrections that are not numbers by family, head and name"

@@ -6,7 +6,7 @@ Only data whose licence allows it is learned on. What has none, or too little da
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from .family import FAMILIES, Family
 from .hand import ASSUMED, BY_HAND, CHANCE, EVERYWHERE
 from .profile import FILE, Head, Profile, standard
 from .records import Pair, read_pairs
-from .regression import Problem, fit
+from .regression import Problem, Term, fit
 
 STRENGTH, RESCUE_STRENGTH, OFFSET_STRENGTH = 30.0, 100.0, 0.01
 ROWS, QUANTILES = 800, 20
+Spread = Mapping[str, tuple[float, float]]
 LICENSED = ("gsm8k", "math-l5", "crux", "mmlu-pro")
 LEARNED: Mapping[Family, tuple[str, ...]] = {
     "math": (
@@ -47,15 +48,14 @@ def learned(pairs: Sequence[Pair], family: Family) -> Profile:
         return Profile.read(BY_HAND[family])
     names = LEARNED[family]
     spread = {name: _spread(name, pairs) for name in names}
-    failure = _head(pairs, spread, STRENGTH, rescue=False)
-    rescue = _head(pairs, spread, RESCUE_STRENGTH, rescue=True)
+    failure = _head(_failures(pairs), pairs, spread, STRENGTH)
+    rescue = _head(_rescues(pairs), pairs, spread, RESCUE_STRENGTH)
     good = [1 - large for pair in pairs for small, large in zip(pair.small, pair.large, strict=True) if small > 0.5]
     return Profile(spread, Head(ASSUMED[family], failure.weights), rescue, mean(good))
 
 
 def with_gains(profile: Profile, pairs: Sequence[Pair]) -> Profile:
-    """The profile with the quantiles of the gain in these pairs, each counted the same; those of chance"
-    " without any."""
+    """With the quantiles of the gain in these pairs, each counted the same; without any, those of chance."""
     standard = [profile.standard(signals) for pair in pairs for signals in _signals(pair)[:ROWS]]
     gains = sorted(profile.gain(values, profile.quality(values)) for values in standard) or CHANCE
     return replace(
@@ -69,20 +69,45 @@ def _spread(name: str, pairs: Sequence[Pair]) -> tuple[float, float]:
     return centre, max(1e-3, mean([(value - centre) ** 2 for value in values]) ** 0.5)
 
 
-def _head(pairs: Sequence[Pair], spread: Mapping[str, tuple[float, float]], strength: float, *, rescue: bool) -> Head:
-    """Failure of all answers; or, of the wrong ones, whether the large model was right."""
-    rows = [(pair, place) for pair in pairs for place in _chosen(pair, rescue=rescue)]
-    columns = [[_standard(pair.measured[p].signals, name, width) for pair, p in rows] for name, width in spread.items()]
-    offsets = [[float(other is pair) for pair, _ in rows] for other in pairs]
-    labels = [pair.large[p] for pair, p in rows] if rescue else [1 - pair.small[p] for pair, p in rows]
-    weights = [ROWS / len(pair.records) for pair, _ in rows]
-    firm = [strength] * len(columns) + [OFFSET_STRENGTH] * len(offsets)
-    found = fit(Problem([*columns, *offsets], labels, [0.0] * len(firm), firm, weights))
-    return Head(mean(found[len(columns) :]), dict(zip(spread, found, strict=False)))
+@dataclass(frozen=True, slots=True)
+class _Example:
+    """An answer of a pair to learn from."""
+
+    pair: Pair
+    signals: Mapping[str, float]
+    label: float
+
+    @property
+    def weight(self) -> float:
+        return ROWS / len(self.pair.records)
 
 
-def _chosen(pair: Pair, *, rescue: bool) -> list[int]:
-    return [place for place, small in enumerate(pair.small) if small <= 0.5 or not rescue]
+def _failures(pairs: Sequence[Pair]) -> list[_Example]:
+    """Is this answer wrong?"""
+    return [
+        _Example(pair, signals, 1 - small)
+        for pair in pairs
+        for signals, small in zip(_signals(pair), pair.small, strict=True)
+    ]
+
+
+def _rescues(pairs: Sequence[Pair]) -> list[_Example]:
+    """If it is wrong, was the large model right?"""
+    return [
+        _Example(pair, signals, large)
+        for pair in pairs
+        for signals, small, large in zip(_signals(pair), pair.small, pair.large, strict=True)
+        if small <= 0.5
+    ]
+
+
+def _head(examples: Sequence[_Example], pairs: Sequence[Pair], spread: Spread, strength: float) -> Head:
+    """The intercept is the mean of the offsets of all pairs."""
+    signals = [Term([_standard(e.signals, name, width) for e in examples], strength) for name, width in spread.items()]
+    offsets = [Term([float(each.pair is pair) for each in examples], OFFSET_STRENGTH) for pair in pairs]
+    labels, weights = [each.label for each in examples], [each.weight for each in examples]
+    found = fit(Problem([*signals, *offsets], labels, weights))
+    return Head(mean(found[len(signals) :]), dict(zip(spread, found, strict=False)))
 
 
 def _standard(signals: Mapping[str, float], name: str, width: tuple[float, float]) -> float:

@@ -16,22 +16,29 @@ def probability(logit: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """`columns` are the features, one list each, a column of ones among them where there is an intercept.
+class Term:
+    """A coefficient to find: what it is multiplied by in each row; that of an intercept are ones.
 
-    `prior` is where the coefficients are expected, `strength` how firmly (one over the variance).
+    `prior` is where it is expected, `strength` how firmly (one over the variance).
     """
 
-    columns: Sequence[Sequence[float]]
+    column: Sequence[float]
+    strength: float
+    prior: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`labels` are from 0 to 1, `weights` how much each row counts."""
+
+    terms: Sequence[Term]
     labels: Sequence[float]
-    prior: Sequence[float]
-    strength: Sequence[float]
     weights: Sequence[float]
 
 
 def fit(problem: Problem) -> list[float]:
-    """The coefficients that are most likely, by Newton's method; a step that leads nowhere is halved."""
-    found = list(problem.prior)
+    """The most likely coefficient of each term, by Newton's method; a step that leads nowhere is halved."""
+    found = [term.prior for term in problem.terms]
     now = _misfit(problem, found)
     for _ in range(STEPS):
         step = _step(problem, found)
@@ -51,40 +58,40 @@ def fit(problem: Problem) -> list[float]:
 
 def _misfit(problem: Problem, found: Sequence[float]) -> float:
     """What the fit makes as small as can be: surprise at the labels, and distance from the prior."""
-    rows = zip(problem.weights, problem.labels, linear(problem.columns, found), strict=True)
+    rows = zip(problem.weights, problem.labels, _linear(problem.terms, found), strict=True)
     surprise = sum(w * (_softplus(z) - y * z) for w, y, z in rows)
-    apart = zip(problem.strength, found, problem.prior, strict=True)
-    return surprise + sum(firm * (value - expected) ** 2 for firm, value, expected in apart) / 2
+    apart = zip(problem.terms, found, strict=True)
+    return surprise + sum(term.strength * (value - term.prior) ** 2 for term, value in apart) / 2
 
 
 def _softplus(logit: float) -> float:
     return max(logit, 0.0) + math.log1p(math.exp(-abs(logit)))
 
 
-def linear(columns: Sequence[Sequence[float]], coefficients: Sequence[float]) -> list[float]:
+def _linear(terms: Sequence[Term], coefficients: Sequence[float]) -> list[float]:
     """The logit of each row."""
-    total = [0.0] * len(columns[0])
-    for column, coefficient in zip(columns, coefficients, strict=True):
+    total = [0.0] * len(terms[0].column)
+    for term, coefficient in zip(terms, coefficients, strict=True):
         if coefficient:
-            total = [sum_ + coefficient * value for sum_, value in zip(total, column, strict=True)]
+            total = [sum_ + coefficient * value for sum_, value in zip(total, term.column, strict=True)]
     return total
 
 
 def _step(problem: Problem, found: list[float]) -> list[float]:
-    columns, strength = problem.columns, problem.strength
-    believed = list(map(probability, linear(columns, found)))
+    terms = problem.terms
+    believed = list(map(probability, _linear(terms, found)))
     surprise = [w * (p - y) for w, p, y in zip(problem.weights, believed, problem.labels, strict=True)]
     spread = [w * p * (1 - p) for w, p in zip(problem.weights, believed, strict=True)]
     gradient = [
-        sum(map(mul, column, surprise)) + firm * (value - expected)
-        for column, firm, value, expected in zip(columns, strength, found, problem.prior, strict=True)
+        sum(map(mul, term.column, surprise)) + term.strength * (value - term.prior)
+        for term, value in zip(terms, found, strict=True)
     ]
-    curvature = [[0.0] * len(columns) for _ in columns]
-    for row, column in enumerate(columns):
-        spread_column = list(map(mul, column, spread))
+    curvature = [[0.0] * len(terms) for _ in terms]
+    for row, term in enumerate(terms):
+        spread_column = list(map(mul, term.column, spread))
         for other in range(row + 1):
-            curvature[row][other] = curvature[other][row] = sum(map(mul, spread_column, columns[other]))
-        curvature[row][row] += strength[row] + 1e-9
+            curvature[row][other] = curvature[other][row] = sum(map(mul, spread_column, terms[other].column))
+        curvature[row][row] += term.strength + 1e-9
     return _solved(curvature, gradient)
 
 

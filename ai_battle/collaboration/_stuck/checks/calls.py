@@ -76,8 +76,7 @@ def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> No
     if tool is None or call.malformed:
         tally.unknown += 1
         return
-    properties = tool.schema.get("properties") or {}
-    required = tool.schema.get("required") or ()
+    properties, required = _properties(tool), tool.schema.get("required") or ()
     tally.missing += sum(name not in call.arguments for name in required)
     tally.explained |= name_stems(" ".join((tool.name, tool.description, *described(properties))))
     _take_arguments(call, tool, case, tally)
@@ -87,12 +86,16 @@ def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> No
 
 
 def _take_arguments(call: ToolCall, tool: ToolSpec, case: Case, tally: Tally) -> None:
-    properties = tool.schema.get("properties") or {}
+    properties = _properties(tool)
     for name, value in call.arguments.items():
         if name in properties:
             _take_value(value, properties[name] if isinstance(properties[name], Mapping) else {}, case, tally)
         elif not tool.schema.get("additionalProperties"):
             tally.unknown += 1
+
+
+def _properties(tool: ToolSpec) -> Mapping[str, Any]:
+    return tool.schema.get("properties") or {}
 
 
 def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: Tally) -> None:

@@ -16,7 +16,7 @@ from ._repositories import is_programs_own
 NOBODY = "65534"
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SEALED = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write to /proc/sys
-_MASKED = ("/proc/keys", "/proc/cmdline")
+_MASKED = ("/proc/keys", "/proc/cmdline", "/proc/timer_list", "/proc/sched_debug")
 _PROGRAM = "/run/program"
 _TRUST = ("ssl/certs", "pki")  # whom Debian's and Red Hat's libraries believe
 _TERMINALS = ("/dev/ptmx", "/dev/pts")
@@ -45,10 +45,10 @@ class Bubblewrap(Fence):
     def around(self, site: Site) -> Sequence[str]:
         return (
             self._binary, *self._namespaces, *self._root,
-            *_settings(), *(_trusted() if site.reaches else ()), *_bound(site.folders),
+            *_settings(), *(_trusted() if site.reaches else ()), *_passage("--tmpfs", site), *_bound(site.folders),
             "--ro-bind", str(site.scratch / site.program), f"{_PROGRAM}/{site.program}",
             "--bind", str(site.workspace), str(site.workspace), *_read_only(site.workspace),
-            *_SEALED, "--remount-ro", "/", "--chdir", "/", "--",
+            *_SEALED, *_passage("--remount-ro", site), "--remount-ro", "/", "--chdir", "/", "--",
         )  # fmt: skip
 
     def inside(self, site: Site) -> Inside:
@@ -107,6 +107,14 @@ def _system_folders() -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     if Path("/nix/store").is_dir():
         yield from ("--ro-bind", "/nix/store", "/nix/store")
+
+
+def _passage(option: str, site: Site) -> tuple[str, ...]:
+    """Folders that lead to a workspace in /tmp; nobody could find what a program writes into these private ones."""
+    for private in (_TEMPORARY, _SHARED_MEMORY):
+        if private in map(str, site.workspace.parents[1:]):
+            return option, str(Path(private, site.workspace.relative_to(private).parts[0]))
+    return ()
 
 
 def _bound(folders: Sequence[str]) -> Iterator[str]:

@@ -58,5 +58,6 @@ class Landlocked(Fence):
             readable=(*_SYSTEM, *_SETTINGS, *settings_of_git(), *_FACTS, *site.folders, program),
             writable=writable,
             measured=(*writable, str(shared_memory)),
+            devices=("/dev/ptmx",),
             shared_memory=str(shared_memory),
         )

@@ -9,8 +9,8 @@ from ._interpreters import FENCE
 from .fence.orders import Orders
 
 # Each after those that it imports.
-_MODULES = ("orders", "_output", "_system", "_tree", "_watchdog", "_landlock", "_favours", "_notices", "_enter",
-            "_way_out", "supervisor", "prelude")  # fmt: skip
+_MODULES = ("orders", "_output", "_system", "_tree", "_watchdog", "_landlock", "_terminals", "_favours", "_notices",
+            "_enter", "_way_out", "supervisor", "prelude")  # fmt: skip
 _FORMAT = 4  # that every Python from 3.4 on reads
 _OPEN = """
 import marshal, os, sys

@@ -50,7 +50,7 @@ _ATTRIBUTES_OF_FILES = {
     errno.ENODATA: ("getxattr", "lgetxattr", "getxattrat"),
     0: ("listxattr", "llistxattr", "listxattrat"),
 }
-# Of another process, its supervisor above all; 0 means oneself.
+# Of another process, which may be the program's own; the supervisor knows. 0 means oneself.
 _OF_OTHERS = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0,
               "sched_setattr": 0, "setpriority": 1, "ioprio_set": 1}  # fmt: skip
 
@@ -66,7 +66,7 @@ def supported(machine: str) -> bool:
 
 def program(machine: str, *, alone: bool) -> bytes:
     """BPF for the kernel. `alone` says that namespaces hide the machine's files, sockets and processes already."""
-    around = () if alone else (*_beside_others(), *_shared_memory(machine))
+    around = () if alone else (*_beside_others(), *_special_files(machine))
     named = [*(_own_network() if alone else ()), *_always(), *around]
     rules = [
         Rule(known, action, conditions)
@@ -94,7 +94,7 @@ def _always() -> Iterator[_Named]:
     yield "personality", _REFUSE, (is_not(0, 0), is_not(0, 0xFFFFFFFF))
     for request in (_INJECT_INPUT, _CONSOLE, _SET_FLAGS, _SET_EXTENDED_FLAGS):
         yield "ioctl", _REFUSE, (is_(1, request),)
-    yield from ((name, _REFUSE, (is_not(argument, 0),)) for name, argument in _OF_OTHERS.items())
+    yield from ((name, NOTIFY, (is_not(argument, 0),)) for name, argument in _OF_OTHERS.items())
     yield from ((name, _REFUSE, (is_(0, kind),)) for name, kind in _OF_THE_USER.items())
     yield from _privileged_files()
     yield from ((name, NOTIFY, ()) for name in _METADATA)
@@ -125,8 +125,8 @@ def _beside_others() -> Iterator[_Named]:
         yield name, _REFUSE, (is_(flags, _NEITHER, _NEITHER),)
 
 
-def _shared_memory(machine: str) -> Iterator[_Named]:
-    """As the C library opens semaphores and shared memory, and few others open files."""
-    marks, folder = (0o400200, 0o200000) if machine == "x86_64" else (0o100200, 0o40000)
+def _special_files(machine: str) -> Iterator[_Named]:
+    """As the C library opens semaphores, shared memory and terminals, and few others open files."""
+    marks, folder = (0o400600, 0o200000) if machine == "x86_64" else (0o100600, 0o40000)
     for name, flags in (("open", 1), ("openat", 2)):
         yield name, NOTIFY, (has_bits(flags, marks), is_(flags, 0, folder))

@@ -46,6 +46,13 @@ def test_bubblewrap_is_told_to_make_only_the_workspace_writable(site: Site) -> N
     assert {option[1] for option in options if option[0] == "--tmpfs"} == {"/tmp", "/dev/shm"}
 
 
+def test_bubblewrap_is_told_to_close_the_folders_that_lead_to_a_workspace_in_tmp() -> None:
+    site = Site(Path("/tmp/a/b/workspace"), Path("/tmp/c"), "main.py", ("/tmp/a/python",))
+    options = parsed(list(BUBBLEWRAP.around(site))[1:])
+    assert options.index(("--tmpfs", "/tmp/a")) < options.index(("--ro-bind", "/tmp/a/python", "/tmp/a/python"))
+    assert options.index(("--bind", *2 * (str(site.workspace),))) < options.index(("--remount-ro", "/tmp/a"))
+
+
 @given(SITES)
 def test_docker_is_told_to_make_only_the_workspace_writable(site: Site) -> None:
     arguments = list(DOCKER.around(site))

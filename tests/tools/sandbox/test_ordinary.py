@@ -25,6 +25,23 @@ async def test_what_a_program_leaves_in_the_workspace_is_there_for_the_next(run:
     assert os.listdir(workspace) == ["kept.txt"]
 
 
+async def test_a_repository_that_a_program_has_made_can_be_worked_in_by_the_next(run: Run, workspace: Path) -> None:
+    begun = await run("git init -q . && git config user.name A && git config user.email a@b && echo 1 > a", "bash")
+    assert begun.exit_code == 0, begun.stderr
+    for subject in ("first", "second"):
+        outcome = await run(f"git add a && git commit -q --allow-empty -m {subject} && git log --format=%s%an", "bash")
+        assert outcome.stdout.startswith(f"{subject}A\n"), outcome.stderr
+
+
+async def test_nothing_can_be_written_beside_a_workspace_in_tmp(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Behind bubblewrap /tmp is another one, where it would be lost."""
+    workspace = tmp_path / "run" / "workspace"
+    workspace.mkdir(parents=True)
+    code = "for up in .. ../.. ../../..; do touch $up/x && echo ESCAPED; done; touch x /tmp/x $TMPDIR/x; ls"
+    outcome = await sandbox.run(Program("bash", code), workspace)
+    assert outcome.stdout == "x\n"
+
+
 async def test_a_traceback_shows_the_program_and_nothing_of_ours(run: Run) -> None:
     outcome = await run("def f():\n    return 1 / 0\nf()")
     assert outcome.exit_code == 1

@@ -12,7 +12,7 @@ import struct
 import sys
 import time
 
-from . import _landlock, _system
+from . import _landlock, _system, _terminals, _tree
 from .orders import Orders
 
 _X86 = os.uname().machine == "x86_64"
@@ -23,6 +23,9 @@ _OPEN, _OPENAT = (2, 257) if _X86 else (-1, 56)
 _LINK, _LINKAT, _UNLINK, _UNLINKAT = (86, 265, 87, 263) if _X86 else (-1, 37, -1, 35)
 
 _WATCH = 254 if _X86 else 27
+_PRLIMIT, _SET_PRIORITY, _SET_IO_PRIORITY = (302, 141, 251) if _X86 else (261, 140, 30)
+_SCHEDULING = (142, 144, 203, 314) if _X86 else (118, 119, 122, 274)
+_ONE_PROCESS = {_SET_PRIORITY: 0, _SET_IO_PRIORITY: 1}  # rather than a group of them, or all of a user
 
 _HERE, _NO_FOLLOW, _DONT_FOLLOW = -100, 0x100, 0x02000000
 _NOW, _OMIT = 0x3FFFFFFF, 0x3FFFFFFE
@@ -212,6 +215,21 @@ def _watch(call: Call, orders: Orders) -> Favour:
         os.close(watcher)
 
 
+def _open(call: Call, orders: Orders) -> Favour:
+    path, flags = call.text(_NAMED[call.number][0]), call.small(_NAMED[call.number][0] + 1)
+    if not _terminals.is_named(path):
+        return _shared_memory(call, orders)
+    return Favour(descriptor=_terminals.opened(call.pid, path, flags), close_on_exec=bool(flags & os.O_CLOEXEC))
+
+
+def _of_a_process(call: Call, orders: Orders) -> Favour:
+    """Its limits, priority or processors, when the program has started it."""
+    kind, pid = (call.small(0), call.small(1)) if call.number in _ONE_PROCESS else (0, call.small(0))
+    if kind != _ONE_PROCESS.get(call.number, 0) or not _tree.is_descendant(pid):
+        raise OSError(errno.EPERM, "not a process of the program's own")
+    return Favour(go_on=True)
+
+
 def _shared_memory(call: Call, orders: Orders) -> Favour:
     """The names that sem_open and shm_open make; every other path is the kernel's and Landlock's affair."""
     named = [os.path.split(call.text(index)) for index in _NAMED[call.number]]
@@ -249,5 +267,6 @@ _ON_FILES = {
     _FCHOWNAT: (_change_owner, 0, 1, 4),
     _UTIMENSAT: (_change_times, 0, 1, 3),
 }
-_OTHERS = {_CONNECT: _connect, _BIND: _bind, _WATCH: _watch}
+_OTHERS = {_CONNECT: _connect, _BIND: _bind, _WATCH: _watch, _OPEN: _open, _OPENAT: _open}
+_OTHERS |= dict.fromkeys((_PRLIMIT, _SET_PRIORITY, _SET_IO_PRIORITY, *_SCHEDULING), _of_a_process)
 _NAMED = {_OPEN: (0,), _OPENAT: (1,), _LINK: (0, 1), _LINKAT: (1, 3), _UNLINK: (0,), _UNLINKAT: (1,)}

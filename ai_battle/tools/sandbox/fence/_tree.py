@@ -24,6 +24,21 @@ def descendants(most: int = 100_000) -> list[int]:
     return found if _LINUX else list({*found, *_kin.orphans()})
 
 
+def is_descendant(pid: int) -> bool:
+    """Also for the number of a thread; on Linux."""
+    while pid > 0 and (pid := _parent(pid)) != os.getpid():
+        pass
+    return pid > 0
+
+
+def _parent(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
 def threads(pid: int) -> int:
     if not _LINUX:
         return _kin.threads(pid)

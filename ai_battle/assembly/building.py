@@ -4,18 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..collaboration._helping import Spent
-from ..collaboration.ladder import Standing
+from .. import assembly, collaboration, tools
 from ..config import Loaded
 from ..core.events import Emit
 from ..providers._tape import Recorder
-from ..tools.approval import Ask
-from ..tools.outfit import Outfit
 from . import pairs
 from .equipping import outfit_of, with_tools
 from .models import Model, participant, require_local
 from .pairing import Workshop
-from .recipes import Recipe
 from .sections import require_known_options
 from .surroundings import NO_TAPES, Surroundings, Tapes
 
@@ -31,10 +27,10 @@ class Assembled:
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
     recorder: Recorder | None = None
-    outfit: Outfit | None = None
-    spent: Mapping[str, Spent] = field(default_factory=dict)
-    standings: Mapping[str, Sequence[Standing]] = field(default_factory=dict)
-    recipes: Mapping[str, Sequence[Recipe]] = field(default_factory=dict)
+    outfit: "tools.Outfit | None" = None
+    spent: "Mapping[str, collaboration.Spent]" = field(default_factory=dict)
+    standings: "Mapping[str, Sequence[collaboration.Standing]]" = field(default_factory=dict)
+    recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""
@@ -59,7 +55,7 @@ def build(
     tapes: Tapes = NO_TAPES,
     *,
     allow_unsandboxed: bool = False,
-    approve: Ask | None = None,
+    approve: "tools.Ask | None" = None,
 ) -> Assembled:
     """All models of a discussion; `starts` is how many entries of its script each scripted participant has used up.
 

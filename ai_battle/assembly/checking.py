@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
+from .. import tools as toolbox
 from ..config import Loaded, Problem
 from ..config.discussion import Discussion
 from ..core.errors import ConfigError
 from ..providers._names import parse
-from ..tools import loading as tool_files
-from ..tools import outfit as tool_outfit
 from . import pairs, sections, strategies
 from .helpers import helpers_of
 from .models import Model, Speaking, participant, require_local
@@ -29,7 +28,7 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
     named = (
         parse(spec.type, around.providers).provider for spec in loaded.file.discussion.models.values() if spec.type
     )
-    tools = tool_files.named_code(said.tools) if (said := loaded.file.discussion).tools else ()
+    tools = toolbox.named_code(said.tools) if (said := loaded.file.discussion).tools else ()
     section = loaded.file.discussion.collaboration
     used = (pair.strategy for pair in section.pairs) if section and section.enabled else ()
     modules = (name for name in (*named, *_helping(loaded, around), *used) if "." in name)
@@ -67,7 +66,7 @@ def _of_participants(said: Discussion, around: Surroundings, unsure: set[object]
 def _of_tools(loaded: Loaded) -> Iterator[Problem]:
     tools = loaded.file.discussion.tools
     if tools and tools.enabled:
-        for path, words in tool_outfit.problems(tools, loaded.base):
+        for path, words in toolbox.problems(tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
 
 

@@ -2,27 +2,25 @@
 
 from dataclasses import replace
 
+from .. import tools
 from ..config import Loaded
 from ..config.participants import ParticipantSettings
 from ..providers._capabilities import at_hand
 from ..providers._learned import Learned
-from ..tools.approval import Ask
-from ..tools.formats.auto import Forgetful
-from ..tools.outfit import Knows, Outfit, User
 from .models import Model
 
 
-def with_tools(name: str, model: Model, outfit: Outfit, spec: ParticipantSettings) -> Model:
+def with_tools(name: str, model: Model, outfit: "tools.Outfit", spec: ParticipantSettings) -> Model:
     """The model with tools; what the file says of its capabilities counts more than what it refused before."""
     stated = spec.capabilities.stated()
     known = at_hand(model.name, stated).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None
-    memory = Learned.load() if "tools" not in stated else Forgetful()
-    knows = Knows(native, memory, (model.endpoint or model.name.provider, model.name.model))
-    return replace(model, client=outfit.client(model.client, knows, User(name, spec.tools, spec.approval)))
+    memory = Learned.load() if "tools" not in stated else tools.Forgetful()
+    knows = tools.Knows(native, memory, (model.endpoint or model.name.provider, model.name.model))
+    return replace(model, client=outfit.client(model.client, knows, tools.User(name, spec.tools, spec.approval)))
 
 
-def outfit_of(loaded: Loaded, *, allow_unsandboxed: bool, approve: Ask | None = None) -> Outfit | None:
+def outfit_of(loaded: Loaded, *, allow_unsandboxed: bool, approve: "tools.Ask | None" = None) -> "tools.Outfit | None":
     said = loaded.file.discussion
     used = said.tools and said.tools.enabled
-    return Outfit(said, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve) if used else None
+    return tools.Outfit(said, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve) if used else None

@@ -17,7 +17,6 @@ from ..providers._prices import FREE, Price, context_window, price
 from ..providers._retry import Retrying
 from ..providers._stated import LEFT_OUT, Within
 from ..providers._tape import Tape
-from ..providers.openai import ENDPOINTS
 from ..providers.replay import Recording, ReplayClient
 from .surroundings import PATIENT, Patience, Surroundings
 
@@ -119,7 +118,7 @@ def _replayed(name: ModelName, tape: Tape) -> Model:
 def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:
     section = dict(around.providers.get(name.provider, {}))
     module, options = name.provider, {**section, **settings}
-    if name.provider in ENDPOINTS or ("base_url" in section and not is_plugin(name.provider)):
+    if not is_plugin(name.provider):
         module, options = "openai", {**options, "endpoint": name.provider}
     if _speaks_http(module):
         options |= {"deadlines": around.patience.deadlines}

@@ -3,18 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from ..collaboration._helping import Spent
-from ..collaboration.ladder import Standing
+from .. import assembly, collaboration, tools
 from ..config.collaboration import HelperSettings
 from ..config.discussion import Discussion
-from ..tools.offering import Offering
-from ..tools.outfit import Outfit, User
 from . import pairs
 from .equipping import with_tools
 from .helpers import helper
 from .models import Model, require_local
 from .pairs import Placed
-from .recipes import Recipe
 from .surroundings import Surroundings
 
 
@@ -28,10 +24,10 @@ class Workshop:
 
     said: Discussion
     around: Surroundings
-    outfit: Outfit | None = None
-    spent: dict[str, Spent] = field(default_factory=dict)
-    standings: dict[str, list[Standing]] = field(default_factory=dict)
-    recipes: dict[str, list[Recipe]] = field(default_factory=dict)
+    outfit: "tools.Outfit | None" = None
+    spent: "dict[str, collaboration.Spent]" = field(default_factory=dict)
+    standings: "dict[str, list[collaboration.Standing]]" = field(default_factory=dict)
+    recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def pair_up(self, name: str, model: Model, placed: Iterable[Placed]) -> Model:
@@ -40,26 +36,26 @@ class Workshop:
         for pair in placed:
             recipe = self._recipe(name, model, pair)
             self.recipes.setdefault(name, []).append(recipe)
-            client = recipe.client(self.spent.setdefault(name, Spent()), self._standing(name))
+            client = recipe.client(self.spent.setdefault(name, collaboration.Spent()), self._standing(name))
             model = replace(model, client=client, helper=recipe.large)
-        return model if model.client is alone else replace(model, client=Offering(model.client, alone))
+        return model if model.client is alone else replace(model, client=tools.Offering(model.client, alone))
 
-    def _standing(self, name: str) -> Standing:
+    def _standing(self, name: str) -> "collaboration.Standing":
         """Of one more pair of a participant: only ladders are several, and only they use it."""
         those = self.standings.setdefault(name, [])
-        those.append(Standing(ladder=len(those)))
+        those.append(collaboration.Standing(ladder=len(those)))
         return those[-1]
 
-    def _recipe(self, name: str, model: Model, placed: Placed) -> Recipe:
+    def _recipe(self, name: str, model: Model, placed: Placed) -> "assembly.Recipe":
         """Without an outfit, which belongs to a run, nothing checks the answers."""
         said, outfit = placed.pair, self.outfit
         check = None
         if said.check and outfit:
             spec = self.said.models[name]
-            check = outfit.check(said.check, User(name, approval=spec.approval))
+            check = outfit.check(said.check, tools.User(name, approval=spec.approval))
         elif said.check:
             said = said.model_copy(update={"check": None})
-        recipe = Recipe.of(f"{name}/{placed.path[-1]}", model, said, self._model, self.around.base)
+        recipe = assembly.Recipe.of(f"{name}/{placed.path[-1]}", model, said, self._model, self.around.base)
         return replace(recipe, check=check)
 
     def _model(self, voice: str, settings: HelperSettings) -> Model:

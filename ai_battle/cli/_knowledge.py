@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ai_battle.providers._capabilities import NAMES, Capabilities, capabilities
+from ai_battle.providers._capabilities import NAMES, Capabilities
+from ai_battle.providers._listing import capabilities
 from ai_battle.providers._names import ModelName, parse
 from ai_battle.providers._prices import FREE, Price, price
 

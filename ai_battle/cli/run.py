@@ -55,7 +55,6 @@ def command(
     from ai_battle.assembly import NO_TAPES, Tapes
     from ai_battle.conversation import checked
 
-    from ._forecasting import show_forecast
     from ._policy import with_approval
     from ._trust import require_trust
 
@@ -69,6 +68,8 @@ def command(
     runs = _planned(loaded, how) if several else ()
     require_trust(loaded, given=bool(how["trust"]))
     if how["dry_run"]:
+        from ._forecasting import show_forecast
+
         show_forecast(loaded, runs, as_json=bool(how["as_json"]))
         return 0
     return _run_series(runs, max_cost, how) if several else _run(loaded, tapes, how)

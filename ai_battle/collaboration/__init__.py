@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ._opinions import OwnOpinion, PeerOpinion
     from ._stuck.assessment import Assessment, Context
     from ._stuck.detector import StuckDetector
+    from .ladder import Standing
     from .rescue import ModelCollaborationProtocol
 
 _HOME = {
@@ -22,6 +23,7 @@ _HOME = {
     "_opinions": ("OwnOpinion", "PeerOpinion"),
     "_stuck.assessment": ("Assessment", "Context"),
     "_stuck.detector": ("StuckDetector",),
+    "ladder": ("Standing",),
     "rescue": ("ModelCollaborationProtocol",),
 }
 
@@ -35,6 +37,7 @@ __all__ = [
     "OwnOpinion",
     "PeerOpinion",
     "Spent",
+    "Standing",
     "StuckDetector",
     "Tested",
     "is_plan",

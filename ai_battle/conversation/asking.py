@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from .. import tools
 from ..core.errors import ConfigError
 from ..core.events import TurnFailed, TurnFinished
 from ..core.exchange import ModelRequest, ToolSpec
 from ..core.plugins import near
 from ..core.tooling import ToolsOffered
-from ..tools.client import offering
 from ._reading import read
 from .participant import Participant
 from .plan import Plan
@@ -64,14 +64,15 @@ def recorded(run_dir: Path, number: int) -> Turn:
 def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
     """What was sent first for a recorded turn, built again from what came before it, with the tools as they were."""
     state = State(plan)
-    tools: tuple[ToolSpec, ...] = ()
+    offered: tuple[ToolSpec, ...] = ()
     for _, event in read(run_dir):
         if event == turn:
             break
         if isinstance(event, ToolsOffered) and event.speaker == turn.speaker:
-            tools = event.tools
+            offered = event.tools
         state.apply(event)
-    return offering(request_for(plan, state, step_of(plan, state, turn)), tools)
+    request = request_for(plan, state, step_of(plan, state, turn))
+    return tools.asked_first(request, offered) if offered else request
 
 
 def _round_began(plan: Plan, state: State) -> int:

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from .. import assembly
+from .. import tools as toolbox
 from ..config import Loaded
 from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit
-from ..tools.approval import Ask, Consent, Person
-from ..tools.base import Tool
-from ..tools.client import ToolCapableClient
 from ..tools.limits import RunBudget
-from ..tools.offering import Offering
 from . import inputs
 from .helped import Cost
 from .journal import Durability
@@ -36,7 +33,7 @@ class Cast:
 
     plan: Plan
     warnings: tuple[str, ...] = ()
-    assembled: assembly.Assembled = field(default_factory=lambda: assembly.Assembled({}))
+    assembled: "assembly.Assembled" = field(default_factory=lambda: assembly.Assembled({}))
     budget: RunBudget = field(default_factory=RunBudget)
 
     async def begin(self, run_dir: Path, ledger: Ledger, emit: Emit) -> None:
@@ -56,7 +53,7 @@ class Casting(ABC):
     durability: Durability
     config: str = field(default="", kw_only=True, repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
-    approve: Ask | None = field(default=None, kw_only=True)
+    approve: "toolbox.Ask | None" = field(default=None, kw_only=True)
 
     @abstractmethod
     def cast(self, starts: Mapping[str, int]) -> Cast:
@@ -81,7 +78,7 @@ class Brought(Casting):
     """Live clients, which belong to the caller, and tools for all of them; where somebody can be asked, about each."""
 
     plan: Plan
-    tools: tuple[Tool, ...] = ()
+    tools: "tuple[toolbox.Tool, ...]" = ()
     pairs: tuple[Pairing, ...] = ()
 
     @property
@@ -93,7 +90,7 @@ class Brought(Casting):
         budget = RunBudget(limits.tool_calls, limits.seconds, limits.cost_usd)
         participants = self.plan.participants
         if self.tools:
-            person = Person(self.approve)
+            person = toolbox.Person(self.approve)
             participants = tuple(self._equipped(participant, budget, person) for participant in participants)
         return Cast(replace(self.plan, participants=tuple(map(self._helped, participants))), budget=budget)
 
@@ -130,12 +127,12 @@ class Brought(Casting):
         if not (pair := self._pair_of(participant)):
             return participant
         helper, _ = self.client(pair.secondary)
-        return replace(participant, client=Offering(pair.made(participant.client, helper), participant.client))
+        return replace(participant, client=toolbox.Offering(pair.made(participant.client, helper), participant.client))
 
-    def _equipped(self, participant: Participant, budget: RunBudget, person: Person) -> Participant:
+    def _equipped(self, participant: Participant, budget: RunBudget, person: "toolbox.Person") -> Participant:
         """Each with a registry of its own."""
-        consent = Consent(participant.name, (Approval(default="ask"),), person) if self.approve else None
-        client = ToolCapableClient(participant.client, self.tools, budget=budget, consent=consent)
+        consent = toolbox.Consent(participant.name, (Approval(default="ask"),), person) if self.approve else None
+        client = toolbox.ToolCapableClient(participant.client, self.tools, budget=budget, consent=consent)
         return replace(participant, client=client)
 
 
@@ -176,7 +173,7 @@ class FromFile(Casting):
     def client(self, named: str) -> tuple[ModelClient, bool]:
         return assembly.direct(self.loaded, named), True
 
-    def _participants(self, assembled: assembly.Assembled) -> Iterator[Participant]:
+    def _participants(self, assembled: "assembly.Assembled") -> Iterator[Participant]:
         for name, spec in self.loaded.file.discussion.models.items():
             if spec.role == "user":
                 yield Participant(name, AtKeyboard(name, self.ask), role="user", type="person")

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from .. import tools
 from ..assembly import Model
 from ..config import Loaded
 from ..config.mask import Mask
@@ -15,7 +16,6 @@ from ..core.exchange import ModelRequest, ToolSpec, Usage
 from ..core.messages import Message, Part, Text
 from ..core.texts import each_text
 from ..core.tokens import estimate_request
-from ..tools.client import offering
 from ..wire.genai import message_to_json, usage_to_json
 from ._records import specs_to_json
 from .casting import Cast, FromFile
@@ -102,8 +102,8 @@ def _expected(cast: Cast) -> Iterator[Expected]:
             continue
         messages = _first_messages(plan, participant.name)
         request = ModelRequest(messages, system_prompt(plan, participant), options=participant.parameters)
-        if outfit := cast.assembled.outfit:
-            request = offering(request, outfit.offered(participant.name))
+        if (outfit := cast.assembled.outfit) and (offered := outfit.offered(participant.name)):
+            request = tools.asked_first(request, offered)
         turns = plan.turns if participant in plan.regulars else 1
         usage = _usage(model, estimate_request(request), answers * len(plan.regulars), turns)
         recipes = cast.assembled.recipes.get(participant.name, ())

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..assembly import Model, Recipe
+from .. import assembly
+from ..assembly import Model
 from ..core.exchange import NOTHING_USED, Usage
 from ..wire.genai import usage_to_json
 
@@ -61,7 +62,7 @@ def usual_answer(model: Model) -> int:
     return min(int(model.options.get("max_tokens") or USUAL_ANSWER), USUAL_ANSWER)
 
 
-def helps(name: str, recipe: Recipe, turns: int, read: int) -> Iterator[Help]:
+def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterator[Help]:
     """Of all models of a pair of `name`, whose own requests have about `read` tokens."""
     own = usual_answer(recipe.model)
     for key, model in recipe.helpers.items():
@@ -77,14 +78,14 @@ def helps(name: str, recipe: Recipe, turns: int, read: int) -> Iterator[Help]:
         yield Help(str(recipe.model.name), "own", _EVERY_TURN, turns * more, _priced(recipe.model, read, own))
 
 
-def _written(kind: str, recipe: Recipe, model: Model) -> int:
+def _written(kind: str, recipe: "assembly.Recipe", model: Model) -> int:
     if kind == "judge":
         return VERDICT
     brief = kind == "secondary" and recipe.help.strategy == "draft_verify"
     return min(usual_answer(model), CORRECTION) if brief else usual_answer(model)
 
 
-def _asked(kind: str, recipe: Recipe, turns: int) -> tuple[str, str, float | None]:
+def _asked(kind: str, recipe: "assembly.Recipe", turns: int) -> tuple[str, str, float | None]:
     """The role of a model in the ledger, when it is asked, and how often."""
     match kind, recipe.help.strategy:
         case "peers", "peer" | "council":
@@ -102,7 +103,7 @@ def _asked(kind: str, recipe: Recipe, turns: int) -> tuple[str, str, float | Non
             return "helper", _WHEN.get(strategy, WHERE_STUCK), None if share is None else share * turns
 
 
-def _share(recipe: Recipe) -> float | None:
+def _share(recipe: "assembly.Recipe") -> float | None:
     """The share of turns that get help, where the file says it; of several models after the first nobody knows."""
     detector = recipe.detector
     if detector is None or recipe.help.models or (recipe.help.strategy in _WHEN and not detector.agreement):
@@ -110,7 +111,7 @@ def _share(recipe: Recipe) -> float | None:
     return detector.calibration.help_rate if detector.calibration else detector.help_rate
 
 
-def _within(calls: float | None, recipe: Recipe) -> float | None:
+def _within(calls: float | None, recipe: "assembly.Recipe") -> float | None:
     """No more than the limit of a run."""
     most = recipe.help.limits.calls if recipe.help.limits.per == "run" else None
     return calls if calls is None or most is None else min(calls, most)

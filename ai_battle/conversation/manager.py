@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
 from .. import assembly
+from .. import tools as toolbox
 from ..config import Loaded, Source
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -16,9 +17,6 @@ from ..core.exchange import Usage
 from ..core.helping import HelpSummed
 from ..core.messages import Message, Part, assistant
 from ..core.plugins import check_options
-from ..tools.approval import Ask
-from ..tools.base import Tool
-from ..tools.registry import ToolRegistry
 from . import journal, outcome, rundir
 from .audience import Audience
 from .casting import Brought, Cast, Casting, FromFile
@@ -88,14 +86,15 @@ class ConversationManager:
         out: str | os.PathLike[str] | None = None,
         durability: Durability = "every_second",
         limits: Limits | Mapping[str, Any] = NO_LIMITS,
-        tools: Iterable[Tool] = (),
-        approve: Ask | None = None,
+        tools: "Iterable[toolbox.Tool]" = (),
+        approve: "toolbox.Ask | None" = None,
         **settings: Unpack[Settings],
     ) -> None:
         check_options(Plan, type(self).__name__, settings)
         plan = Plan(tuple(participants), goal=goal, limits=Limits.of(limits), **settings)
-        registry = ToolRegistry(tools)
-        self._set_up(Brought(plan.name, durability, plan, tuple(registry), approve=approve), out)
+        given = tuple(tools)
+        checked_ = tuple(toolbox.ToolRegistry(given)) if given else ()
+        self._set_up(Brought(plan.name, durability, plan, checked_, approve=approve), out)
 
     @classmethod
     def from_config(
@@ -106,7 +105,7 @@ class ConversationManager:
         ask: Reader = keyboard,
         tapes: assembly.Tapes = assembly.NO_TAPES,
         allow_unsandboxed: bool = False,
-        approve: Ask | None = None,
+        approve: "toolbox.Ask | None" = None,
     ) -> Self:
         """From a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..collaboration import ModelCollaborationProtocol, StuckDetector
+from .. import collaboration
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from .participant import Participant
@@ -40,4 +40,5 @@ class Pairing:
 
     def made(self, primary: ModelClient, secondary: ModelClient) -> ModelClient:
         """The primary with help; raises `ConfigError` for settings that can't be."""
-        return ModelCollaborationProtocol(primary, secondary, StuckDetector(self.threshold, self.max_retries))
+        detector = collaboration.StuckDetector(self.threshold, self.max_retries)
+        return collaboration.ModelCollaborationProtocol(primary, secondary, detector)

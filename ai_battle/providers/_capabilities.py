@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..core.errors import AIBattleError
 from ._capability_table import KNOWN_ON, TABLE
 from ._learned import Learned
-from ._listing import ask
 from ._model_rows import Says
 from ._names import ModelName
 from ._prices import context_window
@@ -50,23 +48,11 @@ def trusted(sources: Iterable[tuple[str, Says]]) -> Mapping[str, Known]:
 
 def at_hand(name: ModelName, stated: Says | None = None) -> Capabilities:
     """What is known without asking anybody; `stated` is the participant's `capabilities:`."""
-    return _all(name, stated or {}, {})
+    return together(name, stated or {}, {})
 
 
-async def capabilities(
-    name: ModelName, stated: Says | None = None, settings: Mapping[str, Any] | None = None, endpoint: str = ""
-) -> Capabilities:
-    """Asks the provider too; when that can't be done, `note` says why and the rest still counts."""
-    asked: Says = {}
-    note = ""
-    try:
-        asked = await ask(name.provider, name.model, **(settings or {}))
-    except AIBattleError as error:
-        note = str(error)
-    return _all(name, stated or {}, asked, endpoint, note)
-
-
-def _all(name: ModelName, stated: Says, asked: Says, endpoint: str = "", note: str = "") -> Capabilities:
+def together(name: ModelName, stated: Says, asked: Says, endpoint: str = "", note: str = "") -> Capabilities:
+    """What each source says; `asked` is what the server answered."""
     refused = Learned.load().refuses(endpoint or name.provider, name.model)
     return Capabilities(
         trusted(

@@ -7,13 +7,14 @@ from urllib.parse import quote
 from pydantic_core import from_json, to_json
 
 from ..core import plugins
-from ..core.errors import BadReply, ConfigError, ProviderError
+from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from . import openai
+from ._capabilities import Capabilities, together
 from ._deadlines import Clocks, Deadlines
 from ._gguf_files import context_length, files, find, metadata
 from ._http import HttpClient
 from ._model_rows import LISTS, Listed, Says, listed, said
-from ._names import nearest_tag
+from ._names import ModelName, nearest_tag
 from .openai import ENDPOINTS
 
 _A_LOOK = Deadlines(connect=5.0, total=15.0)
@@ -30,6 +31,19 @@ async def list_models(provider: str, **settings: Any) -> tuple[Listed, ...]:
     client = connection(provider, "", **settings)
     models = listed(provider, await _read(client, LISTS.get(provider, "/models")))
     return tuple(sorted(models, key=lambda model: model.name))
+
+
+async def capabilities(
+    name: ModelName, stated: Says | None = None, settings: Mapping[str, Any] | None = None, endpoint: str = ""
+) -> Capabilities:
+    """Asks the provider too; when that can't be done, `note` says why and the rest still counts."""
+    asked: Says = {}
+    note = ""
+    try:
+        asked = await ask(name.provider, name.model, **(settings or {}))
+    except AIBattleError as error:
+        note = str(error)
+    return together(name, stated or {}, asked, endpoint, note)
 
 
 async def ask(provider: str, model: str, **settings: Any) -> Says:

@@ -1,1 +1,49 @@
-"""Tools: what they are, where they come from, and how a call of one is run."""
+"""Tools: what they are, where they come from, and how a call of one is run.
+
+What is named here is imported when it is asked for: most discussions have no tools.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..core.lazy import names_of
+
+if TYPE_CHECKING:
+    from .approval import Ask, Consent, Person
+    from .base import Tool
+    from .client import ToolCapableClient, asked_first
+    from .formats.auto import Auto, Forgetful
+    from .loading import named_code
+    from .offering import Offering
+    from .outfit import Knows, Outfit, User, problems
+    from .registry import ToolRegistry
+
+_HOME = {
+    "approval": ("Ask", "Consent", "Person"),
+    "base": ("Tool",),
+    "client": ("ToolCapableClient", "asked_first"),
+    "formats.auto": ("Auto", "Forgetful"),
+    "loading": ("named_code",),
+    "offering": ("Offering",),
+    "outfit": ("Knows", "Outfit", "User", "problems"),
+    "registry": ("ToolRegistry",),
+}
+
+__all__ = [
+    "Ask",
+    "Auto",
+    "Consent",
+    "Forgetful",
+    "Knows",
+    "Offering",
+    "Outfit",
+    "Person",
+    "Tool",
+    "ToolCapableClient",
+    "ToolRegistry",
+    "User",
+    "asked_first",
+    "named_code",
+    "problems",
+]
+
+__getattr__ = names_of(__name__, _HOME)

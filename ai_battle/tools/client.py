@@ -149,9 +149,9 @@ class _Turn:
         return sum(len(result.text) for result in results) > self._limits.summarize_threshold
 
 
-def offering(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+def asked_first(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
     """What a model with these tools is asked first."""
-    return Answering(request).offering(tools) if tools else request
+    return Answering(request).offering(tools)
 
 
 def _registry(tools: Iterable[Tool]) -> ToolRegistry:

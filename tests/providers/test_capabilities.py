@@ -2,8 +2,9 @@
 
 import pytest
 
-from ai_battle.providers._capabilities import Known, at_hand, capabilities, trusted
+from ai_battle.providers._capabilities import Known, at_hand, trusted
 from ai_battle.providers._learned import Learned
+from ai_battle.providers._listing import capabilities
 from ai_battle.providers._names import parse
 from ai_battle.testing import FakeProviders
 

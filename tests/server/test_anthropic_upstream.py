@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ai_battle.testing import FakeProviders
+from ai_battle.testing import FakeProviders, reply
 
 from .serving import asked, serving
 
@@ -40,7 +40,8 @@ async def test_anthropic_is_spoken_to_in_the_version_of_the_client(fakes: FakePr
         assert (question.headers["x-api-key"], "authorization" in question.headers) == ("sk-a", False)
     for question in fakes.anthropic.questions[2:]:
         assert question.headers["anthropic-version"] == "2026-10-21"
-        assert not ("temperature" in question.body or "x-api-key" in question.headers)
+        assert "temperature" not in question.body
+        assert "x-api-key" not in question.headers
 
 
 async def test_a_version_that_the_file_settles_is_spoken_whatever_the_client_speaks(
@@ -63,3 +64,18 @@ async def test_marks_for_a_cache_are_those_of_the_client(fakes: FakeProviders) -
             await asked(address, path, {"model": "opus", "max_tokens": 9, "messages": said})
 
     assert [b"cache_control" in question.raw for question in fakes.anthropic.questions] == [False, True]
+
+
+async def test_a_refusal_of_anthropic_ends_as_filtered_in_the_apis_of_openai(fakes: FakeProviders) -> None:
+    """What was said before it stays text; their own refusals are a text of another kind."""
+    fakes.anthropic.says(*[reply("I could", stop="refusal")] * 3)
+    asks = {"model": "opus", "max_tokens": 9, "messages": HELLO["messages"]}
+    async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1") as address:
+        _, own = await asked(address, "/v1/messages", asks)
+        _, chat = await asked(address, "/v1/chat/completions", asks)
+        _, responses = await asked(address, "/v1/responses", {"model": "opus", "input": "Hello?"})
+
+    [choice] = chat["choices"]
+    assert own["stop_reason"] == "refusal"
+    assert (choice["finish_reason"], choice["message"]["content"]) == ("content_filter", "I could")
+    assert (responses["status"], responses["incomplete_details"]) == ("incomplete", {"reason": "content_filter"})

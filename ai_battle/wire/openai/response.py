@@ -54,13 +54,14 @@ def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mappi
 
 def encode_response(response: ModelResponse, model: str) -> bytes:
     message = response.message
+    refuses = stop_of(response) == "refusal"
     body = assistant_body(message, Quirks(reasoning="reasoning_content"))
-    body["content"] = None if body["content"] is None or response.stop == "refusal" else message.text
+    body["content"] = None if body["content"] is None or refuses else message.text
     for call, encoded in zip(message.tool_calls, body.get("tool_calls", ()), strict=True):
         encoded["function"]["arguments"] = call.malformed or encoded["function"]["arguments"]
     extra = own(response.extra)
     choice = {"index": 0, "message": {**body, "refusal": None}, "finish_reason": reason_of(response), "logprobs": None}
-    if response.stop == "refusal":
+    if refuses:
         choice["message"] = {**body, "refusal": message.text}
     head = {"id": f"chatcmpl-{token_hex(16)}", "object": "chat.completion", "created": int(time.time()), "model": model}
     choices = [{**choice, **extra.get("choice", {})}]
@@ -69,8 +70,16 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
 
 
 def reason_of(response: ModelResponse) -> str:
-    reason = REASONS.get(response.stop, response.stop)
+    stop = stop_of(response)
+    reason = REASONS.get(stop, stop)
     return "tool_calls" if reason == "stop" and response.tool_calls else reason
+
+
+def stop_of(response: ModelResponse) -> Stop:
+    """A refusal that another API tells of is no text of its own: here it is an answer that a filter has ended."""
+    if response.stop == "refusal" and not any(map(is_refusal, response.message.parts)):
+        return "content_filter"
+    return response.stop
 
 
 def read_stop(reason: Any, message: Message) -> Stop:

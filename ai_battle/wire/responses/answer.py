@@ -10,6 +10,7 @@ from .._blocks import Block
 from .._extra import own
 from .._json import read_arguments
 from ..openai.parts import is_refusal
+from ..openai.response import stop_of
 from .items import SIGNED
 from .tools import WIRE, Told
 
@@ -47,13 +48,17 @@ def new_response(model: str, request: ModelRequest | None) -> dict[str, Any]:
 
 def ended(response: ModelResponse, output: list[dict[str, Any]]) -> dict[str, Any]:
     """The fields in which a response that has ended differs from a new one."""
-    reason = REASONS.get(response.stop)
+    reason = REASONS.get(stop_of(response))
     return {
-        "status": STATUS.get(response.stop, "completed"),
+        "status": status_of(response),
         "incomplete_details": {"reason": reason} if reason else None,
         "output": output,
         "usage": encode_usage(response.usage),
     }
+
+
+def status_of(response: ModelResponse) -> str:
+    return STATUS.get(stop_of(response), "completed")
 
 
 def item_of(block: Block, id_: str, status: str, told: Told | None) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from ...core.messages import Part
 from .._blocks import Block, Blocks
 from .._json import dumps
 from .._rest import finished
-from .answer import PREFIXES, STATUS, ended, item_of, new_response
+from .answer import PREFIXES, ended, item_of, new_response, status_of
 from .tools import known_to_client
 
 
 def encode_response(response: ModelResponse, model: str, request: ModelRequest | None = None) -> bytes:
     """The answer under the name `model` that the client asked for; `request` is what it answers."""
     body = new_response(model, request)
-    items = _Items(body["id"], request, STATUS.get(response.stop, "completed"))
+    items = _Items(body["id"], request, status_of(response))
     finished(Blocks(items), response.message)
     return dumps(body | ended(response, items.output))
 

@@ -12,7 +12,7 @@ from .._blocks import Block, Blocks
 from .._json import dumps
 from .._rest import finished
 from ..failures import Failed, failure
-from .answer import PREFIXES, STATUS, ended, item_of, new_response, says_no, started
+from .answer import PREFIXES, ended, item_of, new_response, says_no, started, status_of
 from .errors import error_in_response
 from .tools import Told, known_to_client
 
@@ -37,7 +37,7 @@ class StreamWriter:
         return self._blocks.feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:
-        self._form.status = status = STATUS.get(response.stop, "completed")
+        self._form.status = status = status_of(response)
         told = finished(self._blocks, response.message)
         return told + self._tell(f"response.{status}", ended(response, self._form.output))
 

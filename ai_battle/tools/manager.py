@@ -5,8 +5,7 @@ import inspect
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.borders import foreign_code, words
 from ..core.errors import AIBattleError, ToolError
@@ -23,6 +22,7 @@ from .registry import ToolRegistry
 MAX_OUTPUT = 32_000
 MAX_PRINTED = 4_000
 GRACE = 1.0
+Waiting: TypeAlias = "asyncio.Future[None]"
 
 
 class _RaisedError(ToolError):
@@ -83,7 +83,7 @@ class ToolManager:
         assert tool is not None
         with collected(MAX_PRINTED) as printed:
             try:
-                returned = await self._executed(tool, deepcopy(dict(call.arguments)))
+                returned = await self._executed(tool, _own(call.arguments))
                 with foreign_code(tool.name, _RaisedError):
                     output = bounded(returned, self.max_output)
             except _RaisedError as error:
@@ -96,12 +96,17 @@ class ToolManager:
 
     async def _executed(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """What the tool returns, if it does so in time; one that does not listen is left behind."""
-        task = asyncio.create_task(_guarded(tool, arguments))
+        loop = asyncio.get_running_loop()
+        ended: Waiting = loop.create_future()
+        task = loop.create_task(_guarded(tool, arguments, ended))
+        clock = loop.call_later(tool.timeout, _wake, ended)
         try:
-            await _ended(task, tool.timeout)
+            await ended
         except asyncio.CancelledError:
             await self._stop(task)
             raise
+        finally:
+            clock.cancel()
         if not task.done():
             await self._stop(task)
             raise ToolError(f"{tool.name} did not answer within {tool.timeout:g} s and was given up")
@@ -114,7 +119,7 @@ class ToolManager:
         task.add_done_callback(self._left_running.discard)
         task.add_done_callback(_heard)
         task.cancel()
-        await _ended(task, GRACE)
+        await asyncio.wait((task,), timeout=GRACE)
         if not task.done():
             _forget(task)
 
@@ -125,24 +130,18 @@ def _forget(task: asyncio.Task[Any]) -> None:
     task._log_destroy_pending = False  # type: ignore[attr-defined] # as asyncio does with what it leaves behind
 
 
-async def _ended(task: asyncio.Task[Any], seconds: float) -> None:
-    """Waits for the end of a task, but not longer than that; `asyncio.wait` takes twice as long to say so."""
-    loop = asyncio.get_running_loop()
-    ended = loop.create_future()
-    clock = loop.call_later(seconds, _wake, ended, task)
-    task.add_done_callback(partial(_wake, ended))
-    try:
-        await ended
-    finally:
-        clock.cancel()
-
-
-def _wake(waiting: "asyncio.Future[None]", _: object) -> None:
+def _wake(waiting: Waiting) -> None:
     if not waiting.done():
         waiting.set_result(None)
 
 
-async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
+def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool changes in its arguments is no longer what the model said."""
+    return {key: deepcopy(value) if isinstance(value, list | dict) else value for key, value in arguments.items()}
+
+
+async def _guarded(tool: Tool, arguments: dict[str, Any], ended: Waiting) -> Any:
+    """`ended` is told here, since a task says so only later."""
     try:
         with foreign_code(tool.name, _RaisedError):
             if inspect.iscoroutinefunction(tool.execute):
@@ -151,6 +150,8 @@ async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
             return await returned if inspect.isawaitable(returned) else returned
     except SystemExit as error:
         raise ToolError(f"{tool.name} tried to end the program ({error.code})") from error
+    finally:
+        _wake(ended)
 
 
 def _words(error: BaseException | None) -> str:

@@ -59,7 +59,7 @@ class Bubblewrap(Fence):
     def _namespaces(self) -> tuple[str, ...]:
         return (
             "--unshare-all", "--unshare-user", "--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox",
-            "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+            "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--as-pid-1",
         )  # fmt: skip
 
     @cached_property

@@ -63,7 +63,7 @@ READABLE = frozenset(
 _PROGRAMS = frozenset({"python", "py", "python3"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # made for every fence there is, and frozen ones take four times as long
 class Fence:
     marks: str
     language: str

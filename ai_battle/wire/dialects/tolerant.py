@@ -140,7 +140,6 @@ def _past(text: str, at: int, closer: str) -> int:
 
 def _next(text: str, at: int) -> int:
     """To the next entry or the closing bracket, past commas."""
-    at = skip_space(text, at)
-    while text[at] == ",":
-        at = skip_space(text, at + 1)
+    while text[at := skip_space(text, at)] == ",":
+        at += 1
     return at

@@ -1,5 +1,6 @@
 """Cuts an answer short while it streams, when its beginning shows that it comes to nothing."""
 
+from dataclasses import dataclass, field
 from typing import Protocol, TypeGuard
 
 from ..core.client import ModelClient
@@ -55,7 +56,10 @@ class _Scissors:
         await self._emit(event)
         if not isinstance(event, READ):
             self._read.clear()
-        elif reason := (self._read.get(type(event)) or self._begin(type(event))).feed(event.text):
+            return
+        read = self._read.get(type(event)) or self._begin(type(event))
+        read.said.append(event.text)
+        if reason := read.watcher.feed(event.text):
             said = {kind: read.text for kind, read in self._read.items()}
             thinking = said.pop(ThinkingDelta, "")
             raise CutShort(reason, said.get(type(event), ""), thinking)
@@ -65,17 +69,13 @@ class _Scissors:
         return read
 
 
+@dataclass(slots=True)
 class _Read:
     """What was read of one text."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-        self._said: list[str] = []
+    watcher: Watcher
+    said: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        return "".join(self._said)
-
-    def feed(self, text: str) -> str:
-        self._said.append(text)
-        return self._watcher.feed(text)
+        return "".join(self.said)

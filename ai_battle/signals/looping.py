@@ -14,9 +14,14 @@ _WORD = re.compile(r"\w+")
 def looping_tail(text: str, least: int = _LEAST) -> int:
     """The length of the block that a text ends in three times or more, `least` characters in all; 0: it does not."""
     tail = text[-_TAIL:].rstrip()
-    last = tail[-1:]
-    for period in range(1, min(_PERIODS, len(tail) // 3) + 1):
-        if tail[-1 - period] == last and tail.endswith(tail[-period:] * max(3, -(-least // period))):
+    if len(tail) < least:
+        return 0
+    end = tail[-(least * 2 // 3) :]  # of what is said three times, this much stands one period earlier too
+    place = first = len(tail) - len(end)
+    farthest = max(0, first - min(_PERIODS, len(tail) // 3))
+    while (place := tail.rfind(end, farthest, place + len(end) - 1)) >= 0:
+        period = first - place
+        if tail.endswith(tail[-period:] * max(3, -(-least // period))):
             return period if _says_something(tail[-period:]) else 0
     return 0
 

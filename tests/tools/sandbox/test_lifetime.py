@@ -3,18 +3,22 @@
 import asyncio
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ai_battle.core.errors import ToolError
 from ai_battle.tools.sandbox import Program, Sandbox
+from ai_battle.tools.sandbox._bwrap import Bubblewrap
+from ai_battle.tools.sandbox._fences import Inside, Site
 
-from .conftest import Run, survivors
+from .conftest import Run, no_bubblewrap, survivors
 
 _OWNER = """
 import asyncio, sys
@@ -66,6 +70,32 @@ async def test_a_supervisor_that_dies_is_an_error_that_says_so(run: Run, workspa
     with pytest.raises(ToolError, match="ended without"):
         await task
     await _gone(workspace)
+
+
+_SPEAKS_FOR_ITS_SUPERVISOR = """
+import os, signal
+for pid in {1, os.getppid()}:
+    for number in (0, 1, 2):
+        try:
+            print("ESCAPED", os.open(f"/proc/{pid}/fd/{number}", os.O_WRONLY))
+        except OSError:
+            pass
+os.kill(os.getppid(), signal.SIGKILL)
+print("done")
+"""
+
+
+class _WithoutLandlock(Bubblewrap):
+    def inside(self, site: Site) -> Inside:
+        return replace(super().inside(site), writable=())
+
+
+@pytest.mark.skipif(bool(no_bubblewrap()), reason=no_bubblewrap())
+async def test_namespaces_alone_keep_a_program_from_its_supervisor(workspace: Path) -> None:
+    """Who could write to its descriptors could answer in its place, and who could kill it would not be watched."""
+    sandbox = Sandbox(_WithoutLandlock(shutil.which("bwrap") or ""))
+    outcome = await sandbox.run(Program("python", _SPEAKS_FOR_ITS_SUPERVISOR), workspace)
+    assert (outcome.stdout, outcome.exit_code) == ("done\n", 0)
 
 
 _WEARS_OUT = """

@@ -25,6 +25,11 @@ async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox)
     assert await found_wrong(cases("resources.txt", language), ends) == []
 
 
+async def test_threads_may_use_all_processors_for_the_whole_time(run: Run) -> None:
+    outcome = await run("import resource; print(resource.getrlimit(resource.RLIMIT_CPU)[0])", timeout=7)
+    assert int(outcome.stdout) >= 7 * (os.cpu_count() or 1)
+
+
 async def test_what_is_kept_of_endless_output_is_its_head_and_tail(run: Run) -> None:
     outcome = await run("for n in range(100_000): print(n)\nimport sys\nprint('x' * 200_000, file=sys.stderr)")
     assert outcome.exit_code == 0

@@ -56,7 +56,8 @@ def _detach(streams: tuple[int, int]) -> None:
 
 def _limit(orders: Orders) -> None:
     limits = {
-        resource.RLIMIT_CPU: int(min(orders.seconds, _LONGEST)) + 2,
+        # Of all its threads together; the supervisor looks at the clock.
+        resource.RLIMIT_CPU: (int(min(orders.seconds, _LONGEST)) + 2) * (os.cpu_count() or 1),
         resource.RLIMIT_FSIZE: orders.file_size,
         resource.RLIMIT_NOFILE: orders.open_files,
         # On Linux 0 still wakes a collector of crashes, which writes elsewhere; 1 byte is too little for anybody.

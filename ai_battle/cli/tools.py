@@ -50,7 +50,13 @@ def list_(paths: tuple[str, ...], as_json: bool) -> None:
 @command.command("call")
 @click.argument("name", metavar="NAME")
 @click.argument("arguments", metavar="JSON", default="{}")
-@click.option("--workspace", metavar="DIR", default=".", help="The folder that file and code tools may touch.")
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    default=".",
+    type=click.Path(exists=True, file_okay=False),
+    help="The folder that file and code tools may touch.",
+)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the tool, as in a YAML.")
 @click.option("--allow-unsandboxed", is_flag=True, help="With --set sandbox=none: run code without a fence.")
 @drop_ins
@@ -99,7 +105,7 @@ def _registry(paths: Sequence[str], named: Mapping[str, Any], place: "Place") ->
 def _object(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f'The arguments are no JSON ({error}); write them as \'{{"name": "value"}}\'.') from error
     if not isinstance(given, dict):
         raise ConfigError('The arguments must be a JSON object, as in \'{"expression": "1 + 1"}\'.')

@@ -8,7 +8,6 @@ from importlib.resources import files
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec, Usage
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, user
 from ._leaks import Wishes
-from .formats._quoting import results_in
 
 
 @cache
@@ -28,12 +27,17 @@ class Answering:
         self._request = request
         self._ids = {call.id for message in request.messages for call in message.tool_calls}
 
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What was said before, and the calls and results since."""
+        return (*self._request.messages, *self.steps)
+
     def offering(self, specs: tuple[ToolSpec, ...]) -> ModelRequest:
         """The next request with tools; which one has to be called is settled by the first answer."""
         asides, self.asides = self.asides, ()
         return replace(
             self._request,
-            messages=(*self._request.messages, *self.steps, *asides),
+            messages=(*self.messages, *asides),
             system=_joined(self._request.system, prompt("data") if specs or self.steps else ""),
             tools=specs,
             tool_choice="auto" if self.steps or asides or not specs else self._request.tool_choice,
@@ -43,16 +47,11 @@ class Answering:
         """The last request: no tools are in sight, and nothing asks for any."""
         return replace(
             self._request,
-            messages=(*self._request.messages, *self.steps, user(prompt("continue"))),
+            messages=(*self.messages, user(prompt("continue"))),
             system=_joined(self._request.system, prompt("summarise")),
             tools=(),
             tool_choice="auto",
         )
-
-    @property
-    def quotable(self) -> tuple[ToolResult, ...]:
-        """What tools returned, in this answer or before it."""
-        return (*results_in(self._request.messages), *self.results)
 
     def count(self, response: ModelResponse) -> None:
         self.usage += response.usage

@@ -99,15 +99,14 @@ class _Turn:
         return response
 
     def wishes(self, response: ModelResponse) -> Wishes:
-        return wishes(response, self._known, self._answering.quotable)
+        return wishes(response, self._known, self._answering.results)
 
     def is_answer(self, response: ModelResponse) -> bool:
         """Whether it says something; to have tools run and then say nothing is none."""
         return bool(response.text.strip()) or not self._answering.results
 
     async def accept(self, response: ModelResponse) -> ModelResponse:
-        if not self._answering.results:
-            await self._suspect(claimed(response.text))
+        await self._suspect(claimed(response.text, self._known, self._answering.messages))
         if response.text:
             await self._emit(TextDelta(response.text))
         return self._answering.finished(response)
@@ -149,9 +148,9 @@ class _Turn:
         return sum(len(result.text) for result in results) > self._limits.summarize_threshold
 
 
-def asked_first(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+def offering(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
     """What a model with these tools is asked first."""
-    return Answering(request).offering(tools)
+    return Answering(request).offering(tools) if tools else request
 
 
 def _registry(tools: Iterable[Tool]) -> ToolRegistry:

@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -94,7 +95,7 @@ def from_file(path: Path) -> list[Source]:
     assert spec.loader
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
-        with foreign_code(f"The tools of {path} do not load", ConfigError):
+        with foreign_code(f"The tools of {path} do not load", ConfigError), redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except SystemExit as error:
         raise ConfigError(f"The tools of {path} do not load: the file ends the program ({error.code})") from error

@@ -49,12 +49,21 @@ def test_a_drop_in_file_brings_its_tools_and_its_prints_stay_in_the_result(ai_ba
     assert "throw" in json.loads(ai_battle("tools", "list", "--json", "--path", ".").out)
 
 
+def test_what_a_drop_in_file_prints_when_it_is_loaded_is_not_among_the_json(ai_battle: Run, folder: Path) -> None:
+    (folder / "dice.py").write_text("print('hello')\n" + DICE, encoding="utf-8")
+    listed = ai_battle("tools", "list", "--json", "--path", "dice.py")
+    assert "throw" in json.loads(listed.out)
+    assert "hello" in listed.err
+
+
 def test_wrong_calls_say_what_is_wrong_and_exit_with_2(ai_battle: Run) -> None:
     for arguments, said in (
         (("tools", "call", "calculater", "{}"), "did you mean 'calculator'"),
         (("tools", "call", "", "{}"), "NAME is empty"),
         (("tools", "call", "calculator", "{expression"), "are no JSON"),
         (("tools", "call", "calculator", "[1]"), "must be a JSON object"),
+        (("tools", "call", "calculator", "[" * 100_000), "are no JSON"),
+        (("tools", "call", "file_manipulation", "{}", "--workspace", "nowhere"), "'nowhere' does not exist"),
         (("tools", "call", "calculator", "{}", "--set", "x"), "must be key=value"),
         (
             ("tools", "call", "code_execution", "{}", "--set", "sandbox=strickt"),

@@ -15,6 +15,11 @@ class Token(NamedTuple):
     value: float = 0.0
     decimals: int = 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether something has to follow: it is a sign, or opens a bracket."""
+        return self.kind in ("operator", "bracket") and self.text != ")"
+
 
 def value_of(tokens: Sequence[Token]) -> float | None:
     """None for what is no sum, and for what has no value or one too large to be meant."""

@@ -35,6 +35,7 @@ _TOKEN = re.compile(
 _OPERATORS = {"x": "*", "X": "*", "**": "^"}
 _WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
 _UNITS = 3
+_VALUES = ("number", "percent")
 _MORE, _PERCENT = Token("other", ""), Token("percent", "%")
 _SIGNED = {sign: Token("operator", sign) for sign in "-+*/^"}
 
@@ -164,15 +165,17 @@ def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
     true, value = value_of(left), value_of(right)
     if true is None or value is None:
         return None
-    numbers = [token for token in right if token.kind == "number"]
-    operands = tuple([token.value for token in left if token.kind == "number"])
-    decimals = numbers[0].decimals + 2 * (_PERCENT in right)
-    whole = Claim(operands, value, true, decimals if len(numbers) == 1 else 2, loose)
-    if len(numbers) == 1:
-        return whole
+    operands = tuple([token.value for token in _numbers(left)])
+    result, *others = _numbers(right)
+    if not others:
+        return Claim(operands, value, true, result.decimals + 2 * (_PERCENT in right), loose)
     # "8 * 12 = 96 + 4 = 100" goes on with its result.
-    first = Claim(operands, numbers[0].value, true, numbers[0].decimals, loose)
-    return first if first.holds and right[0].kind == "number" else whole
+    first = Claim(operands, result.value, true, result.decimals, loose)
+    return first if first.holds and right[0] is result else Claim(operands, value, true, 2, loose)
+
+
+def _numbers(side: Sequence[Token]) -> list[Token]:
+    return [token for token in side if token.kind == "number"]
 
 
 def _first_sum(side: Sequence[Token]) -> list[Token]:
@@ -183,20 +186,22 @@ def _first_sum(side: Sequence[Token]) -> list[Token]:
         if token.kind == "word":
             words += token.text.count(" ") + 1
             continue
-        follows = kept and kept[-1].kind in ("number", "percent")
-        if token.kind == "other" or (token.kind == "number" and follows):
-            if words <= 1:
-                return []
-            break
-        if words and kept and kept[-1].kind in ("operator", "bracket") and kept[-1].text != ")":
+        if _begins_anew(token, kept):
+            return _without_open_end(kept) if words > 1 else []
+        if words and kept and kept[-1].is_open:
             break
         kept.append(token)
         words = 0
     return _without_open_end(kept)
 
 
+def _begins_anew(token: Token, kept: Sequence[Token]) -> bool:
+    """Whether a token can't go on with the sum before it."""
+    return token.kind == "other" or (token.kind == "number" and bool(kept) and kept[-1].kind in _VALUES)
+
+
 def _without_open_end(kept: list[Token]) -> list[Token]:
-    while kept and kept[-1].kind in ("operator", "bracket") and kept[-1].text != ")":
+    while kept and kept[-1].is_open:
         kept.pop()
     return kept
 
@@ -209,23 +214,21 @@ def _last_sum(side: Sequence[Token]) -> list[Token]:
         if token.kind == "word":
             words += token.text.count(" ") + 1
             continue
-        if ending := _ends(token, kept, words):
-            return _whole(kept) if ending == "before" else []
-        words = 0
+        if _is_apart(token, kept, words):
+            return _whole(kept) if words > (token.kind == "other") else []
         kept.append(token)
+        words = 0
     hanging = words and kept and kept[-1].kind == "operator"
     return [] if hanging else _whole(kept)
 
 
-def _ends(token: Token, kept: Sequence[Token], words: int) -> str:
-    """Whether a sum ends before what was kept, or there is none; empty while it goes on."""
-    if token.kind == "other":
-        return "none" if words <= 1 else "before"
-    if not kept:
-        return ""
-    if words > _UNITS or (token.kind in ("number", "percent") and kept[-1].kind == "number"):
-        return "before" if words else "none"
-    return "before" if words and (token.kind == "operator" or kept[-1].text == "(" or token.text == ")") else ""
+def _is_apart(token: Token, kept: Sequence[Token], words: int) -> bool:
+    """Whether a token is no part of the sum that was kept, of which so many words keep it apart."""
+    if token.kind == "other" or not kept:
+        return token.kind == "other"
+    if words > _UNITS or (token.kind in _VALUES and kept[-1].kind == "number"):
+        return True
+    return words > 0 and (token.kind == "operator" or kept[-1].text == "(" or token.text == ")")
 
 
 def _whole(kept: list[Token]) -> list[Token]:

@@ -40,10 +40,18 @@ def plain(value: Fraction) -> str:
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
+    value = _written(match)
+    if match["over"]:
+        below = int(match["over"].strip(" /"))
+        if not below:
+            return None
+        value = value + Fraction(int(match["mixed"]), below) if match["mixed"] else value / below
+    if match["thousand"]:
+        value *= _WORTH
+    return -value if match["sign"] else value
+
+
+def _written(match: re.Match[str]) -> Fraction:
+    """Without its sign, and what it is a part of."""
     whole = (match["whole"] or "0").replace(",", "")
-    value = Fraction(f"{whole}{match['decimals'] or ''}{match['exponent'] or ''}")
-    below = int(match["over"].strip(" /")) if match["over"] else 1
-    if not below:
-        return None
-    value = value + Fraction(int(match["mixed"]), below) if match["mixed"] else value / below
-    return value * (_WORTH if match["thousand"] else 1) * (-1 if match["sign"] else 1)
+    return Fraction(f"{whole}{match['decimals'] or ''}{match['exponent'] or ''}")

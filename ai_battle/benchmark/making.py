@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .. import assembly
 from ..assembly.models import Model, participant
-from ..assembly.recipes import Recipe
 from ..assembly.surroundings import Surroundings
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
@@ -33,7 +33,7 @@ class Made:
 
     client: ModelClient
     options: Mapping[str, Any]
-    recipe: Recipe | None = None
+    recipe: "assembly.Recipe | None" = None
 
     async def aclose(self) -> None:
         await (self.recipe.aclose() if self.recipe else self.client.aclose())
@@ -93,5 +93,5 @@ def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> M
         client = around(found.client, found, settings, part)
         return replace(found, client=Voice(client, voice, found.options))
 
-    recipe = Recipe.of(setting.name, replace(model, client=client), setting.help, make, shelf.base)
+    recipe = assembly.Recipe.of(setting.name, replace(model, client=client), setting.help, make, shelf.base)
     return Made(recipe.client(), model.options, recipe)

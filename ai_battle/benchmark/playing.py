@@ -7,10 +7,10 @@ from inspect import signature
 from time import perf_counter
 from typing import Any
 
+from .. import collaboration
 from ..assembly import strategies
 from ..assembly.models import Model
 from ..assembly.surroundings import Surroundings
-from ..collaboration._stuck.detector import StuckDetector
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
 from ..core.borders import foreign_code
@@ -125,7 +125,9 @@ class Player:
     def _judge(self, setting: Setting, task: Task, heard: Heard) -> None:
         """What the detector thinks of the small model's answer, where nobody has said so because it was not stuck."""
         if heard.quality is None and heard.small and _uses_detector(setting):
-            found = StuckDetector().assess(heard.small.text, task.prompt, ModelRequest((), tools=task.tools))
+            found = collaboration.StuckDetector().assess(
+                heard.small.text, task.prompt, ModelRequest((), tools=task.tools)
+            )
             heard.quality, heard.signals = found.quality, found.signals
 
     async def _scored(self, key: Key, task: Task, answer: Answer, heard: Heard) -> Sample:

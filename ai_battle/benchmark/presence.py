@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 
+from .. import providers
 from ..config import Problem
 from ..config.collaboration import HelperSettings
 from ..config.problems import Path
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
-from ..providers._listing import list_models
 from ..providers._names import ModelName, nearest_tag, parse
 from .checking import models_of, provider_of
 from .drawing import is_code
@@ -59,7 +59,7 @@ async def _listed(provider: str, suite: Suite) -> list[str]:
     """Nothing where a list may not be whole; raises `ProviderError` for what calls will fail of, too."""
     settings = dict(suite.around.providers.get(provider, {}))
     try:
-        rows = await list_models(provider, **settings, environment=suite.around.environment)
+        rows = await providers.list_models(provider, **settings, environment=suite.around.environment)
     except ConfigError:
         return []
     except ProviderError as error:

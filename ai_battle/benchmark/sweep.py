@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal, NamedTuple
 
-from ..collaboration._stuck.detector import StuckDetector
+from .. import collaboration
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
 from .statistics import Interval, wilson
@@ -113,7 +113,7 @@ def replayed(task: Task, small: Given, large: Given) -> Replayed:
 
 def _judged(task: Task, given: Given) -> Judged:
     request = ModelRequest((user(task.prompt),), tools=task.tools)
-    found = StuckDetector().assess_response(request, ModelResponse(assistant(given.text)))
+    found = collaboration.StuckDetector().assess_response(request, ModelResponse(assistant(given.text)))
     return Judged(given, found.quality, found.gain, found.at_once)
 
 

@@ -42,15 +42,17 @@ def _report(config: str) -> dict[str, Any]:
 
 def _notes(config: str) -> list[str]:
     """What is to be known of a file that is right; raises `ConfigError`."""
-    from ai_battle.benchmark.loading import load
-    from ai_battle.config.server import load_server
-    from ai_battle.conversation import checked
-
     match _kind(Path(config)):
         case "benchmark":
+            from ai_battle.benchmark.loading import load
+
             return list(load(config).document.notes)
         case "server":
+            from ai_battle.config.server import load_server
+
             return [*load_server(config, os.environ).notes, "the models of its routes are made when it is served"]
+    from ai_battle.conversation import checked
+
     return list(checked(config).notes)
 
 

@@ -1,0 +1,27 @@
+"""The reports that are kept beside a journal."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..conversation.rundir import REPORT, TRANSCRIPT
+from ..core.errors import JournalError
+from . import html, markdown
+
+
+def write_reports(run_dir: Path) -> tuple[Path, Path]:
+    """Writes transcript.md and report.html into the run directory, each whole or not at all."""
+    return _write(run_dir / TRANSCRIPT, markdown.render(run_dir)), _write(run_dir / REPORT, html.render(run_dir))
+
+
+def _write(path: Path, pieces: Iterator[str]) -> Path:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with open(partial, "w", encoding="utf-8") as file:
+            file.writelines(pieces)
+        os.replace(partial, path)
+    except OSError as error:
+        raise JournalError(f"{path} can't be written: {error.strerror}. The journal has all of it.") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

@@ -1,12 +1,27 @@
 """Results that no tool returned: where an answer speaks of them all the same."""
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 
-from ._claims import CLAIM, CONDITION, HEDGED
+from ..core.exchange import ToolSpec
+from ..core.messages import Message
+from ._claims import LONGEST, claim_in
+from ._past import ANY_TOOL, Past
+from ._phrases import HEDGE
+from ._result_marks import mark_in
+from ._tool_words import toolbox
 from .words import sentences
 
-LONGEST = 300
-
+_FENCED = re.compile(r"```[\s\S]*?(?:```|\Z)")
+_QUOTED = re.compile(r"\"[^\"\n]{3,300}\"|[“„][^”“\n]{3,300}[”“]|«[^»\n]{3,300}»|「[^」\n]{1,300}」")
+# What is asked for is made up.
+_FICTION = re.compile(
+    r"\b(?:stor(?:y|ies)|poem|tale|scene|dialogue|sketch|novel|hypothetical\w*|fiction\w*|made[- ]up"
+    r"|make (?:\w+ ){1,3}up|pretend|role-?play|invent(?:ed)?|geschichte|histoire|historia|cuento)\b|故事"
+    r"|\b(?:show|give|write|draft|make|create|zeig\w*|gib|montre\w*|donne\w*|muéstra\w*|dame)\b[^.?!\n]{0,40}"
+    r"\b(?:examples?|sample|mock|template|transcript|beispiel|exemple|ejemplo)\b|例子|示例",
+    re.IGNORECASE,
+)
 # A model that plays the other roles too: the tool's, or its own after the tool's.
 _ROLE = re.compile(
     r"<\|(?:im_start|start_header_id)\|>\s*(?:assistant|tool)|assistant<\|end_header_id\|>|^assistant\b"
@@ -30,7 +45,7 @@ _EXPLAINS = re.compile(
     r"|\b(?:functions?|calls?|called|calling|parameters?|arguments?|code|tools?|provided|python|json|api|object)\b"
     r"|\b(?:request(?:ed)?|question|default\w*|optional|specif\w+|given|list of|array|using|set to|returns?)\b"
     r"|\b(?:schema|in this case|explanation)\b"
-    r"|\b(?:print|line|def|import|required|placeholder)\b|\w+\(|_|'\w+':|[{}=]|\$X|\[[A-Z]|^(?:to|for) |:$",
+    r"|\b(?:print|line|def|import|required|placeholder)\b|\w\(|_|'\w+':|[{}=]|\$X|\[[A-Z]|^(?:to|for) |:$",
     re.IGNORECASE,
 )
 
@@ -46,20 +61,45 @@ _EXPLAINS_ELSEWHERE = re.compile(
 )
 
 
-def claimed(text: str) -> str:
-    """The sentence in which an answer without any call says what a tool returned; empty when there is none."""
-    return next((said[:LONGEST] for said in sentences(text) if _claims(said)), "")
+def claimed(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Message] = ()) -> str:
+    """Where an answer says what a tool returned and no call stands behind it; empty when it says nothing such.
+
+    `messages` are what the speaker has seen and done up to the answer: calls of this turn back what is said of tools of
+    their kind, earlier ones what repeats their results, and what others have told may be told again.
+    """
+    box, past = toolbox(tools), Past(messages)
+    if _FICTION.search(past.asked):
+        return ""
+    for said, blanked in _prose(text):
+        if (claim := claim_in(blanked, box)) and not past.backs(claim, said):
+            return said[:LONGEST]
+    if (mark := mark_in(text, box)) and not past.backs(ANY_TOOL, mark):
+        return mark[:LONGEST]
+    return ""
 
 
-def _claims(said: str) -> bool:
-    """What stands before the claim, or in it, may take it back; a condition does so from anywhere."""
-    found = CLAIM.search(said, 0, 4 * LONGEST)
-    return found is not None and not HEDGED.search(said, 0, found.end()) and not CONDITION.search(said)
+def _prose(text: str) -> Iterator[tuple[str, str]]:
+    """The sentences outside of code, each as it stands and without what it quotes."""
+    plain = _QUOTED.sub(_blank, _FENCED.sub(_blank_lines, text))
+    at = 0
+    for blanked in sentences(plain):
+        at = plain.index(blanked, at)
+        yield text[at : at + len(blanked)], blanked
+        at += len(blanked)
+
+
+def _blank(quoted: re.Match[str]) -> str:
+    return " " * len(quoted.group())
+
+
+def _blank_lines(fenced: re.Match[str]) -> str:
+    return "\n" * len(fenced.group())
 
 
 def invented(after: str) -> str:
     """What stands behind a call in the same text and only its result could tell; empty when there is nothing such."""
-    if (role := _ROLE.search(after)) and (said := _words(after[role.end() :])) and not HEDGED.search(said):
+    role = _ROLE.search(after)
+    if role and (said := _words(after[role.end() :])) and not HEDGE.search(sentences(said)[0].lower()):
         return said
     plain = sentences(_MARKS.sub("\n", after))
     return claimed(after) or next((said[:LONGEST] for said in plain if _asserts(said)), "")
@@ -68,7 +108,7 @@ def invented(after: str) -> str:
 def _asserts(said: str) -> bool:
     if _LABELLED.match(said):
         return True
-    if _DONE.search(said) and not HEDGED.search(said):
+    if _DONE.search(said) and not HEDGE.search(said.lower()):
         return True
     if _EXPLAINS.search(said):
         return False

@@ -8,6 +8,7 @@ from importlib.resources import files
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec, Usage
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, user
 from ._leaks import Wishes
+from .formats._quoting import results_in
 
 
 @cache
@@ -52,6 +53,11 @@ class Answering:
             tools=(),
             tool_choice="auto",
         )
+
+    @property
+    def quotable(self) -> tuple[ToolResult, ...]:
+        """What tools returned, in this answer or before it."""
+        return (*results_in(self._request.messages), *self.results)
 
     def count(self, response: ModelResponse) -> None:
         self.usage += response.usage

@@ -99,7 +99,7 @@ class _Turn:
         return response
 
     def wishes(self, response: ModelResponse) -> Wishes:
-        return wishes(response, self._known, self._answering.results)
+        return wishes(response, self._known, self._answering.quotable)
 
     def is_answer(self, response: ModelResponse) -> bool:
         """Whether it says something; to have tools run and then say nothing is none."""
@@ -148,9 +148,9 @@ class _Turn:
         return sum(len(result.text) for result in results) > self._limits.summarize_threshold
 
 
-def offering(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+def asked_first(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
     """What a model with these tools is asked first."""
-    return Answering(request).offering(tools) if tools else request
+    return Answering(request).offering(tools)
 
 
 def _registry(tools: Iterable[Tool]) -> ToolRegistry:

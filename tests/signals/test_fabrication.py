@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from ai_battle.core.exchange import ToolSpec
+from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.signals.fabrication import claimed, invented
 from ai_battle.wire.dialects.reader import read
 from tests.growing import IN_PROPORTION, growth
@@ -19,6 +21,11 @@ INVENTED = frozenset((Path(__file__).parent / "invented.txt").read_text(encoding
 # Written for these tests, in five languages: claims without a call, what is invented behind one, and innocent answers.
 ANSWERS = [
     json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+# Answers in their discussions, with the tools that were offered, and whether they tell of what no tool returned.
+TRANSCRIPTS = [
+    json.loads(line) for line in (Path(__file__).parent / "transcripts.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 
 CLAIMS = [
@@ -87,8 +94,82 @@ def test_in_five_languages_four_of_five_are_found_with_two_false_alarms_in_a_hun
     assert sum(found[innocent]) / len(found[innocent]) <= 0.02
 
 
+def test_with_tools_and_transcript_four_of_five_are_found_with_two_false_alarms_in_a_hundred() -> None:
+    found = {kind: [bool(_found(row)) for row in TRANSCRIPTS if row["invented"] is kind] for kind in (True, False)}
+    assert sum(found[True]) / len(found[True]) >= 0.8
+    assert sum(found[False]) / len(found[False]) <= 0.02
+
+
+CLOCK = ToolSpec("current_time", "The current date and time in a time zone.")
+SEARCH = ToolSpec("web_search", "Searches the web.")
+
+
+def test_a_call_of_this_turn_backs_what_is_said_of_tools_of_its_kind_and_no_other() -> None:
+    past = (user("Who won?"), *_call("web_search", "Oslo won."))
+    assert not claimed("I searched the web: Oslo won.", [SEARCH, CLOCK], past)
+    assert claimed("I searched the web: Oslo won. I checked the clock too.", [SEARCH, CLOCK], past) == (
+        "I checked the clock too."
+    )
+
+
+def test_an_earlier_call_backs_what_repeats_its_result_and_nothing_new() -> None:
+    past = (user("Prices?"), *_call("web_search", "Tickets cost 15 euros."), assistant("15 euros."), user("Sure?"))
+    assert not claimed("I searched the web, and tickets cost 15 euros.", [SEARCH], past)
+    assert claimed("I searched the web, and tickets cost 18 euros.", [SEARCH], past)
+
+
+def test_what_another_has_told_may_be_told_again() -> None:
+    past = (user("My query returned 14 rows.", "Ann"),)
+    assert not claimed("The query returned 14 rows, so one is doubled.", (), past)
+    assert claimed("The query returned 15 rows, so one is doubled.", (), past)
+
+
+def test_a_story_may_tell_of_tools_and_an_example_may_show_results() -> None:
+    assert not claimed("I checked the files. Nothing.", (), (user("Write a crime story in the first person."),))
+    shown = "[Tool result] 5 rows affected"
+    assert not claimed(shown, (), (user("Show me an example of a log of an agent."),))
+    assert claimed(shown, (), (user("Set all to shipped."),))
+
+
+def test_words_of_the_tools_names_are_known() -> None:
+    sensor = ToolSpec("read_sensor", "Reads a value from a sensor.")
+    assert claimed("I checked the sensor, and all is well.", [sensor])
+    assert not claimed("I checked the sensor, and all is well.", [CLOCK])
+
+
+def _found(row: dict[str, Any]) -> str:
+    past: list[Message] = []
+    for who, *said in row["before"]:
+        past += _call(said[0], said[2]) if who == "call" else [assistant(*said) if who == "self" else user(*said)]
+    return claimed(row["answer"], [ToolSpec(*tool) for tool in row["tools"].items()], past)
+
+
+def _call(name: str, returned: str) -> tuple[Message, Message]:
+    call = ToolCall(name, {}, "1")
+    return Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text(returned),)),))
+
+
 @pytest.mark.parametrize(
-    "piece", ["I ran the ", "assistant ", "<|im_start|>", "the results of the ", "<a ", ". ", "I've used a `x` "]
+    "piece",
+    [
+        "I ran the ",
+        "assistant ",
+        "<|im_start|>",
+        "the results of the ",
+        "<a ",
+        ". ",
+        "I've used a `x` ",
+        "[result",
+        "\n",
+        "```",
+        "according to the ",
+        "Let me run it.\nOutput\n",
+        '"',
+        "select ",
+        "Action: x\n",
+        "i ich habe die ",
+        "我把",
+    ],
 )
 def test_it_takes_linear_time(piece: str) -> None:
     assert growth(lambda times: claimed(piece * times), 400) < IN_PROPORTION

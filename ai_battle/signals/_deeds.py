@@ -1,0 +1,128 @@
+"""What a speaker says to have done with a tool: I ran the tests, your meeting has been added."""
+
+from collections.abc import Iterator, Sequence
+
+from ._claim import Claim, Found, clause, things_in
+from ._phrases import CARRIES_I, DONE, DONE_TO, GERUNDS, GOT
+from ._tool_words import ANY, DEED, EFFECT, KINDS, NONE, SMALL, Toolbox
+
+_SPEAKER, _OTHERS, _MAY, _BETWEEN, _AGAIN = (SMALL[name] for name in ("speaker", "others", "may", "between", "again"))
+_ROMANCE = ("ado", "ido", "ito", "rto", "cho")
+# Whatever one has done with it, one has used it.
+_UNMISTAKABLE = frozenset({"calculator"})
+
+
+def deeds(words: Sequence[str], box: Toolbox) -> Iterator[Found]:
+    for place, rest in _done(words):
+        for found in (
+            *_with_a_tool(words, DEED.get(words[place], NONE), rest, box),
+            *_changed(words, place, rest, box),
+        ):
+            yield Found(max(found.end, place + 1), found.claim)
+    for place, word in enumerate(words):
+        if word in GERUNDS:
+            yield from _by_doing(words, place, box)
+        if word in EFFECT and words[place - 1 : place] == ["been"]:
+            yield from _changed(words, place, clause(words, place + 2), box)
+        if things := things_in(word, box):
+            yield from _happened(words, place, things, box)
+
+
+def _done(words: Sequence[str]) -> Iterator[tuple[int, range]]:
+    """Places of what the speaker did, and those where one reads to what; at the start the subject may be left out."""
+    mine = fresh = elided = True
+    for place, word in enumerate(words):
+        if word in _SPEAKER or word in _OTHERS or word in _MAY:
+            mine = fresh = word in _SPEAKER and (word != "he" or _is_romance(words, place + 1))
+            elided = False
+        elif word == "habe" and "ich" in words[max(0, place - 1) : place + 2]:
+            yield from _german(words, place)
+        elif CARRIES_I.fullmatch(word) or (fresh and _is_deed(words, place, elided=elided)):
+            fresh = False
+            yield place, clause(words, place + 1)
+        elif not (fresh and (word in _BETWEEN or word.endswith("ly"))):
+            fresh = mine and word in _AGAIN
+
+
+def _is_deed(words: Sequence[str], place: int, *, elided: bool) -> bool:
+    word = words[place]
+    if elided:
+        return word in SMALL["bare"] or (word in ("read", "run") and words[place - 1 : place] == ["just"])
+    return word in DEED or word in EFFECT or (word.endswith("ed") and word not in SMALL["of_the_mind"])
+
+
+def _is_romance(words: Sequence[str], place: int) -> bool:
+    """Whether `he` is the Spanish one, that of a deed."""
+    return any(word.endswith(_ROMANCE) for word in words[place : place + 1])
+
+
+def _german(words: Sequence[str], place: int) -> Iterator[tuple[int, range]]:
+    """There the deed closes the sentence."""
+    rest = clause(words, place + 1)
+    yield from ((at, rest) for at in rest if words[at] in DEED or words[at] in EFFECT)
+
+
+def _with_a_tool(words: Sequence[str], deed: frozenset[str], rest: range, box: Toolbox) -> Iterator[Found]:
+    if (
+        "run" in deed
+        and "code" in box.kinds
+        and words[rest.start : rest.start + 1]
+        and words[rest.start] in SMALL["it"]
+    ):
+        yield Found(rest.start + 1, Claim(frozenset({"code"})))
+    helped = False
+    for place in rest:
+        if _leads_away(words, place, searching="search" in deed):
+            return
+        helped = helped or bool(SMALL["with"] & {words[place], words[place - 1]})
+        if kinds := _fitting(deed, things_in(words[place], box), helped=helped):
+            yield Found(place + 1, Claim(kinds))
+
+
+def _fitting(deed: frozenset[str], things: frozenset[str], *, helped: bool) -> frozenset[str]:
+    """The kinds of tools that do this to that. To look at code, or at a request, is not to run it."""
+    if not deed:
+        return things & _UNMISTAKABLE or things - KINDS
+    if ANY in things or not things <= KINDS:
+        return things
+    if ANY in deed:
+        return things - ({"act"} if helped else {"act", "code", "run"})
+    return deed & things
+
+
+def _changed(words: Sequence[str], place: int, rest: range, box: Toolbox) -> Iterator[Found]:
+    """What a tool would have to be there for: a thing written, sent or booked."""
+    deed = EFFECT.get(words[place], NONE)
+    is_named = box.does(words[place])
+    for at in rest if deed else ():
+        if _leads_away(words, at, searching=False):
+            return
+        things = things_in(words[at], box)
+        done = deed & things or (things - KINDS if is_named else NONE)
+        if done and box.may(done):
+            yield Found(at + 1, Claim(done))
+
+
+def _leads_away(words: Sequence[str], place: int, *, searching: bool) -> bool:
+    if words[place] in SMALL["whose"]:
+        return words[place - 1] in ("in", "from", "of", "on", "dans", "en", "aus")
+    return words[place] in SMALL["through"] and not searching
+
+
+def _by_doing(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Found]:
+    """After searching the web, I found ...; using the calculator, I get ..."""
+    rest = clause(words, place + 1)
+    if GOT.match(" ".join(words[rest.stop : rest.stop + 5])):
+        for found in _with_a_tool(words, GERUNDS[words[place]], rest, box):
+            yield Found(min(rest.stop + 4, len(words)), found.claim)
+
+
+def _happened(words: Sequence[str], place: int, things: frozenset[str], box: Toolbox) -> Iterator[Found]:
+    """Your meeting has been added; the code was executed successfully; file saved."""
+    behind = " ".join(words[place + 1 : place + 6])
+    if not (done := DONE.match(behind) or (DONE_TO.match(behind) if place == 0 else None)):
+        return
+    kinds = things & (EFFECT.get(done[1], NONE) | (DEED.get(done[1], NONE) - {ANY}))
+    kinds = kinds or (things - KINDS if box.does(done[1]) else NONE)
+    if kinds and box.may(kinds):
+        yield Found(place + 1, Claim(kinds))

@@ -1,0 +1,55 @@
+"""What was done and told before an answer, and whether that backs what the answer says."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ..core.messages import Document, Image, Message, ToolResult
+from ._claim import Claim
+from ._tool_words import ANY, kinds_of, words_of
+
+ANY_TOOL = Claim(frozenset({ANY}), own=False)
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*|`[^`\n]{2,60}`|\"[^\"\n]{2,60}\"")
+_MOST = 12
+
+
+class Past:
+    """The messages up to an answer, the speaker's own calls and their results among them."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        told = [place for place, message in enumerate(messages) if message.role == "user"]
+        self._turn = _results(messages[told[-1] :] if told else messages)
+        self._messages = messages
+        self.asked = messages[told[-1]].text if told else ""
+
+    def backs(self, claim: Claim, said: str) -> bool:
+        """By a call of this turn, by an earlier one with the same figures, or by what others have told."""
+        if any(_is_of(claim, result) for result in self._turn):
+            return True
+        figures = [figure.strip('`"') for figure in _FIGURE.findall(said)[:_MOST]]
+        earlier = [result.text for result in _results(self._messages) if _is_of(claim, result)]
+        if earlier and _all_in(figures, earlier):
+            return True
+        others = [message for message in self._messages if message.role == "user"]
+        if claim.kinds == {"files"} and any(_shows(message) for message in others):
+            return True
+        return not claim.own and bool(figures) and _all_in(figures, (message.text for message in others))
+
+
+def _is_of(claim: Claim, result: ToolResult) -> bool:
+    """Whether such a call can be meant; code can do what any tool does, and of an unknown tool nobody knows."""
+    name = result.call.name
+    kinds = kinds_of(name)
+    return ANY in claim.kinds or not kinds or "code" in kinds or bool((kinds | words_of(name)) & claim.kinds)
+
+
+def _results(messages: Iterable[Message]) -> list[ToolResult]:
+    return [result for message in messages for result in message.tool_results]
+
+
+def _all_in(figures: Iterable[str], texts: Iterable[str]) -> bool:
+    known = "\n".join(texts)
+    return all(figure in known for figure in figures)
+
+
+def _shows(message: Message) -> bool:
+    return any(isinstance(part, Document | Image) for part in message.parts)

@@ -1,0 +1,89 @@
+"""What a tool is said to have told: the search found ..., according to the calculator ..."""
+
+from collections.abc import Iterator, Sequence
+
+from ._claim import Claim, Found, clause, things_in
+from ._tool_words import ANY, NONE, SMALL, SOURCE, Toolbox, stem_of
+
+# The last word of each phrase, with the one before it.
+_ACCORDING = {
+    "to": "according", "on": "based", "auf": "basierend", "après": "de", "com": "acordo",
+    "per": "", "laut": "", "gemäß": "", "selon": "", "según": "", "segundo": "",
+}  # fmt: skip
+_STARTS = SMALL["stops"] | SMALL["again"] | {"so"}
+_FAR = 9
+
+
+def tellings(words: Sequence[str], box: Toolbox) -> Iterator[Found]:
+    for place, word in enumerate(words):
+        if word in SOURCE or word in box.names or stem_of(word) in box.own:
+            yield from _told(words, place, box)
+        if word in _ACCORDING:
+            yield from _attributed(words, place, box)
+
+
+def _told(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Found]:
+    """The search found ..., the tool's output confirms ..."""
+    at = _telling(words, place, box)
+    if not at or words[at + 1 : at + 2] in (["to"], ["by"]):
+        return
+    is_source = words[place] in SOURCE or words[place] in box.names
+    if not (is_source or any(word[:1].isdigit() for word in words[at + 1 : at + 4])):
+        return
+    kinds = _kinds_before(words, place, box)
+    if box.may(kinds) and _is_set(words, place, has_results=words[at - 1] in SMALL["results"]):
+        yield Found(at + 1, Claim(kinds, own=False))
+
+
+def _telling(words: Sequence[str], place: int, box: Toolbox) -> int:
+    """Where it says that the source told; 0 where it doesn't."""
+    tells = SMALL["told_in_the_past" if words[place] in SMALL["past_only"] else "tells"]
+    behind = words[place + 1 : place + _FAR]
+    if behind and behind[0] in ("of", "on", "in", "through") and any(things_in(word, box) for word in behind[1:4]):
+        return next((at for at, word in enumerate(behind, place + 1) if word in tells), 0)
+    for at, word in enumerate(behind[:4], place + 1):
+        if word in tells:
+            return at
+        if word not in SMALL["helping"] and word not in SMALL["results"]:
+            break
+    return 0
+
+
+def _is_set(words: Sequence[str], place: int, *, has_results: bool) -> bool:
+    """Whether it is this one that was just used: not yours, nor any."""
+    kinds = SOURCE.get(words[place], frozenset({ANY}))
+    for word in reversed(words[max(0, place - 3) : place]):
+        if word in SMALL["stops"] or word in SMALL["whose"] or word in SMALL["others"] or word.endswith("'s"):
+            return False
+        if word in SMALL["set"]:
+            return word not in SMALL["vague"] or "search" in kinds
+    return has_results and place < 2 and bool({"search", "database", ANY} & kinds)
+
+
+def _attributed(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Found]:
+    """According to the search results, ..."""
+    first = _ACCORDING[words[place]]
+    start = place - 1 if first else place
+    if (first and words[max(0, start)] != first) or (start > 0 and words[start - 1] not in _STARTS):
+        return
+    for at in clause(words, place + 1)[:5]:
+        if words[at] in SMALL["whose"] or words[at] in SMALL["others"]:
+            return
+        kinds = _kinds_before(words, at, box)
+        if kinds and _is_witness(words, at, box) and box.may(kinds):
+            yield Found(at + 1, Claim(kinds, own=False))
+
+
+def _is_witness(words: Sequence[str], place: int, box: Toolbox) -> bool:
+    word = words[place]
+    if SMALL["no_witness"] & {*words[place + 1 : place + 2]}:
+        return False
+    if word in box.names or word in ("results", "output", "reading", "service"):
+        return True
+    return word in SOURCE and word not in SMALL["past_only"]
+
+
+def _kinds_before(words: Sequence[str], place: int, box: Toolbox) -> frozenset[str]:
+    """The kinds of a source together with the words that specify it: the weather service."""
+    near = words[max(0, place - 2) : place + 1]
+    return SOURCE.get(words[place], NONE).union(*(things_in(word, box) for word in near))

@@ -1,0 +1,89 @@
+"""The words for what tools do, by their kind, and what of it the tools at hand can do."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from ..core.exchange import ToolSpec
+
+ANY = "any"
+NONE: frozenset[str] = frozenset()
+
+
+def _of(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+def _by_word(table: dict[str, str]) -> dict[str, frozenset[str]]:
+    words = {word for line in table.values() for word in line.split()}
+    return {word: frozenset(kind for kind, line in table.items() if word in line.split()) for word in words}
+
+
+_TABLES = tomllib.loads(files(__package__).joinpath("claims.toml").read_text(encoding="utf-8"))
+DEED = _by_word(_TABLES["deeds"])
+EFFECT = _by_word(_TABLES["effects"])
+THING = _by_word(_TABLES["things"])
+SOURCE = _by_word(_TABLES["sources"])
+KINDS = frozenset(_TABLES["things"])
+SMALL = {name: _of(words) for name, words in _TABLES["small"].items()}
+_NAME = _by_word(_TABLES["names"])
+_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_STEM = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """What the offered tools can do: their `kinds` and `names`, `pieces` of these, and what only they deal with."""
+
+    kinds: frozenset[str] = NONE
+    names: frozenset[str] = NONE
+    own: frozenset[str] = NONE
+    pieces: frozenset[str] = NONE
+
+    def may(self, kinds: frozenset[str]) -> bool:
+        """Whether one of the kinds is offered; where nothing is known of the tools, each may be."""
+        return not self.names or ANY in kinds or bool(kinds & self.kinds) or not kinds <= KINDS
+
+    def things(self, word: str) -> frozenset[str]:
+        """The kinds of tools that deal with it; a word of a tool's name stands for itself."""
+        kinds = THING.get(word, NONE)
+        if word in self.names:
+            return kinds | {ANY, word}
+        return kinds | {stem} if (stem := stem_of(word)) in self.own else kinds
+
+    def does(self, deed: str) -> bool:
+        """Whether the name of a tool says just that: created, of `create_issue`."""
+        return any(piece[:4] == deed[:4] or piece[:3] == deed[:3] in ("sen", "sav", "add") for piece in self.pieces)
+
+
+def toolbox(specs: Iterable[ToolSpec]) -> Toolbox:
+    return _toolbox(tuple((spec.name, spec.description[:400]) for spec in specs))
+
+
+@lru_cache(maxsize=64)
+def _toolbox(specs: tuple[tuple[str, str], ...]) -> Toolbox:
+    pieces = NONE.union(*(words_of(name) for name, _ in specs))
+    own = frozenset(stem_of(word) for word in pieces - SMALL["common"] if len(word) > 2)
+    kinds = NONE.union(*(kinds_of(name, told) for name, told in specs))
+    return Toolbox(kinds, frozenset(name.lower() for name, _ in specs), own, pieces)
+
+
+def kinds_of(name: str, description: str = "") -> frozenset[str]:
+    """The kinds that the name tells; where it tells none, those of the description."""
+    return _kinds_in(words_of(name)) or _kinds_in(words_of(description))
+
+
+def stem_of(word: str) -> str:
+    return word.rstrip("s")[:_STEM]
+
+
+def words_of(text: str) -> set[str]:
+    """Those of a name in snake case or camel case too."""
+    return {piece.lower() for piece in _PIECE.findall(text)}
+
+
+def _kinds_in(words: Iterable[str]) -> frozenset[str]:
+    return NONE.union(*(_NAME.get(word, NONE) for word in words))

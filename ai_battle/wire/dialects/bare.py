@@ -81,6 +81,10 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
         or _goes_on(source, piece, before)
     ):
         return piece
+    return _quoted(source, piece)
+
+
+def _quoted(source: Source, piece: Piece) -> Piece:
     return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)])
 
 
@@ -127,7 +131,11 @@ def _named_object(source: Source, tool: str, place: tuple[int, int], tools: Offe
     except Unreadable as error:
         return broken(source, place[0], error) if error.cut else _prose(source, *place, error)
     whole = from_value(source, value, (place[1], end), tools, explicit=False) if _looks_like_call(value) else None
-    return _unless_mentioned(source, whole if whole and whole.calls else read_object_for(source, tool, place, tools))
+    if whole and whole.calls:
+        return _unless_mentioned(source, whole)
+    piece = read_object_for(source, tool, place, tools)
+    mentioned = piece.calls and _ON.match(source.text, piece.end)
+    return _quoted(source, piece) if mentioned else _unless_mentioned(source, piece)
 
 
 def _looks_like_call(value: Any) -> bool:

@@ -21,6 +21,7 @@ _ANSWERED = re.compile(
     r"|^\s*File \"[^\"\n]*\", line \d",
     re.IGNORECASE,
 )
+_QUOTATION = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」"}
 _ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)++")
 CALLING = frozenset(
     {
@@ -130,6 +131,12 @@ def is_answer(source: Source, at: int) -> bool:
     before = source.before(at, 60)
     label = before.rstrip(" \t`[\"'(*") or source.text[max(0, at - 180) : at - len(before)].rstrip().rsplit("\n", 1)[-1]
     return _ANSWERED.search(label) is not None
+
+
+def is_quotation(text: str, start: int, end: int) -> bool:
+    """Whether it stands between quotation marks, in a text that says more than that."""
+    closing = _QUOTATION.get(text[start - 1 : start])
+    return closing is not None and text.startswith(closing, end) and bool(text[max(0, start - 200) : start - 1].strip())
 
 
 def run_end(text: str, at: int) -> int:

@@ -17,6 +17,7 @@ from .fences import (
     fence_at,
     holds_fences,
     inline_code_end,
+    is_quotation,
     is_set_off,
     is_within_code,
     run_end,
@@ -24,7 +25,7 @@ from .fences import (
 from .harmony import read_message
 from .names import Offered
 from .react import read_action
-from .reading import Piece
+from .reading import Piece, issue
 from .source import Source
 
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
@@ -140,6 +141,8 @@ class Scanner:
     def _bodies(self, at: int) -> Piece:
         """Behind a marker; as long as no call stands there, one may still come."""
         piece = read_bodies(self.source, at, self.tools)
+        if piece.calls and is_quotation(self.source.text, at, piece.end):
+            return Piece(at, piece.end, issues=[issue("quoted", self.source.text, at)])
         return Piece(at, piece.end, piece.calls, piece.issues, piece.cut or not piece.calls)
 
     def _element(self, found: re.Match[str]) -> Piece | None:

@@ -151,6 +151,8 @@ QUOTED = {
     "an object in a sentence": f"The server answers {_LOOK_JSON} to that.",
     "an indented block": f"Never this:\n\n    ```tool\n    {_LOOK_JSON}\n    ```\n\nIt harms.",
     "an indented tag": f"As the manual says:\n\n    <tool_call>\n    {_LOOK_JSON}\n    </tool_call>\n\nThat is all.",
+    "a tag between quotation marks": f'It said:\n"<tool_call>{_LOOK_JSON}</tool_call>"\nand stopped.',
+    "a list of what tools do": '- look_up: {"word": "x"} finds a word\n- clock: {} tells the time\n',
     "a comment": "# look_up(word='x')\n// look_up(word='y')\n",
     "an object below a sentence about the tool": 'The tool look_up takes these:\n```json\n{"word": "x"}\n```',
     "an object that is not what the tool above it needs": 'look_up\n```json\n{"limit": 3}\n```',

@@ -112,10 +112,15 @@ def _of_strategy(setting: Setting) -> Iterator[Problem]:
     except ConfigError as error:
         yield Problem((*setting.place, "strategy"), str(error))
     except strategies.Misused as misused:
-        if not (misused.key == "max_retries" and setting.is_recorded and "max_retries" not in (setting.written or {})):
+        if not (misused.key == "max_retries" and _retries_by_default(setting)):
             yield Problem((*setting.place, misused.key), misused.words, key=misused.is_key)
     if setting.is_recorded and setting.help.max_retries > 1:
         yield Problem((*setting.place, "max_retries"), "a recorded model has one answer to each task: it can only be 1")
+
+
+def _retries_by_default(setting: Setting) -> bool:
+    """A recorded model does not retry: nobody said that it should."""
+    return setting.is_recorded and "max_retries" not in (setting.written or {})
 
 
 def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
@@ -150,12 +155,16 @@ def priced(suite: Suite) -> Iterator[Model]:
             if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
                 yield participant("", settings, suite.around)
     for talk in _discussions(suite):
-        around = Surroundings.of(talk)
-        for name, spec in talk.file.discussion.models.items():
-            if spec.role != "user":
-                yield participant(name, spec, around)
+        yield from _speaking(talk)
     for scorers in suite.scorers.values():
         yield from judges(scorers, suite.around)
+
+
+def _speaking(talk: Loaded) -> Iterator[Model]:
+    around = Surroundings.of(talk)
+    for name, spec in talk.file.discussion.models.items():
+        if spec.role != "user":
+            yield participant(name, spec, around)
 
 
 def _of_scorers(suite: Suite, means: Means) -> Iterator[Problem]:

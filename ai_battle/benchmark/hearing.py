@@ -52,9 +52,7 @@ class Heard:
     def _note(self, event: Event) -> None:
         match event:
             case ModelReplied():
-                self._usage += event.usage
-                if not event.model.startswith(RECORDED):
-                    self.paid += event.usage.cost_usd or 0.0
+                self._pay(event)
             case DraftDropped():
                 self._wasted += event.usage
             case StuckFound() if self.quality is None:
@@ -66,6 +64,11 @@ class Heard:
             case HelpAsked() if event.is_help:
                 self._helped = True
                 self._reason = self._reason or event.reason
+
+    def _pay(self, event: ModelReplied) -> None:
+        self._usage += event.usage
+        if not event.model.startswith(RECORDED):
+            self.paid += event.usage.cost_usd or 0.0
 
     def lane(self, client: InLane) -> InLane:
         self._lanes.append(client)

@@ -1,7 +1,7 @@
 """BFCL (Berkeley Function-Calling Leaderboard): questions with functions, and the calls that are right."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,17 +48,25 @@ def _task(row: Row) -> Task:
 
 
 def _asked(row: Row) -> tuple[str, str]:
-    """Of several turns the first: the others need its results."""
-    said = row.values.get("question")
-    while isinstance(said, list) and said and isinstance(said[0], list):
-        said = said[0]
+    """Instructions and prompt."""
+    said = _first_turn(row.values.get("question"))
     if isinstance(said, str) and said:
         return "", said
     if not isinstance(said, list) or not all(isinstance(each, dict) for each in said):
         raise ConfigError(f"{row.place}: the field 'question' is missing, or no list of messages")
-    by_role = [(each.get("role"), str(each.get("content", ""))) for each in said]
-    texts = ["\n\n".join(text for role, text in by_role if (role == "system") is wanted) for wanted in (True, False)]
-    return texts[0], texts[1]
+    system = [each for each in said if each.get("role") == "system"]
+    return _text(system), _text([each for each in said if each.get("role") != "system"])
+
+
+def _first_turn(said: Any) -> Any:
+    """The others need its results."""
+    while isinstance(said, list) and said and isinstance(said[0], list):
+        said = said[0]
+    return said
+
+
+def _text(messages: Sequence[Mapping[str, Any]]) -> str:
+    return "\n\n".join(str(each.get("content", "")) for each in messages)
 
 
 def create() -> Bfcl:

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...core.errors import ConfigError
 from ..sample import Score
@@ -27,20 +27,22 @@ class Regex:
         if self._pattern:
             return "a reference" if self._pattern.groups and not task.reference else ""
         wanted = [(key, text) for key in (PATTERN, FORBIDDEN) for text in _texts(task, key)]
-        if not wanted:
-            return f"a field {PATTERN!r}, and the scorer has no pattern of its own"
-        try:
-            for key, text in wanted:
-                _compiled(text, key)
-        except ConfigError as error:
-            return f"a readable one: {error}"
-        return ""
+        return _unreadable(wanted) if wanted else f"a field {PATTERN!r}, and the scorer has no pattern of its own"
 
     async def score(self, task: Task, answer: Answer) -> Score:
         text = answer.text[-LONGEST:]
         if not text.strip():
             return EMPTY
         return _compared(self._pattern, text, task) if self._pattern else _followed(text, task)
+
+
+def _unreadable(wanted: Iterable[tuple[str, str]]) -> str:
+    try:
+        for key, text in wanted:
+            _compiled(text, key)
+    except ConfigError as error:
+        return f"a readable one: {error}"
+    return ""
 
 
 def _compared(pattern: re.Pattern[str], text: str, task: Task) -> Score:

@@ -89,12 +89,13 @@ def _possible(given: Mapping[str, Any], possible: Mapping[str, Iterable[Any]]) -
 
 def _same(given: Any, right: Any) -> bool:
     """As BFCL compares: texts without regard to case, space and punctuation."""
-    if isinstance(given, str) and isinstance(right, str):
-        return _loose(given) == _loose(right)
-    if isinstance(given, list) and isinstance(right, list):
-        return len(given) == len(right) and all(map(_same, given, right))
-    if isinstance(given, dict) and isinstance(right, dict):
-        return given.keys() == right.keys() and all(_same(given[key], right[key]) for key in given)
+    match given, right:
+        case str(), str():
+            return _loose(given) == _loose(right)
+        case list(), list():
+            return len(given) == len(right) and all(map(_same, given, right))
+        case dict(), dict():
+            return given.keys() == right.keys() and all(_same(given[key], right[key]) for key in given)
     return canonical(given) == canonical(right)
 
 

@@ -54,10 +54,14 @@ class Entry:
 
 
 class Rooted:
-    """Files below `root`, by paths that start there; `root` itself is made when something is first written."""
+    """Files below `root`, by paths that start there, but for the folder `closed`.
 
-    def __init__(self, root: Path) -> None:
+    `root` itself is made when something is first written.
+    """
+
+    def __init__(self, root: Path, closed: Path | None = None) -> None:
         self.root = root.expanduser().absolute()
+        self._closed = closed and (closed.stat().st_dev, closed.stat().st_ino)
 
     def read(self, path: str, limit: int) -> tuple[bytes, int]:
         """At most `limit` bytes from the beginning of a file, and the size of it all."""
@@ -108,11 +112,18 @@ class Rooted:
                     self.root.mkdir(parents=True, exist_ok=True)
                 here = os.open(self.root, ROOT)
             opened.callback(os.close, here)
+            self._must_be_open(here, str(self.root))
             for number, step in enumerate(steps):
                 with _named("/".join(steps[: number + 1])):
                     here = _step(step, here, make)
                 opened.callback(os.close, here)
+                self._must_be_open(here, step)
             yield here
+
+    def _must_be_open(self, folder: int, name: str) -> None:
+        status = os.fstat(folder)
+        if self._closed == (status.st_dev, status.st_ino):
+            raise ToolError(f"{name} is where this run is recorded; it is not opened.")
 
 
 def parts(path: str, *, folder: bool = False) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ Source = Tool | type[Tool]
 class Place:
     """What tools are given when their constructor asks for it by name; a YAML can't set `allow_unsandboxed`.
 
-    `base` is the folder that paths in the YAML start from.
+    `base` is the folder that paths in the YAML start from, `run_dir` the one that the run is recorded in.
     """
 
     workspace: Path
@@ -38,6 +38,7 @@ class Place:
     sandbox: str = "auto"
     allow_unsandboxed: bool = False
     allow_hosts: tuple[str, ...] = ()
+    run_dir: Path | None = None
 
 
 def builtin_names() -> list[str]:

@@ -108,7 +108,9 @@ class Outfit:
 
         Without a workspace of the file, theirs is in the run directory. `emit` hears what the user should know.
         """
-        own = self._place if self._settings.workspace else replace(self._place, workspace=run_dir / WORKSPACE)
+        own = replace(self._place, run_dir=run_dir)
+        if not self._settings.workspace:
+            own = replace(own, workspace=run_dir / WORKSPACE)
         for tool in loading.build(self._settings, own):
             self.register_tool(tool)
         if servers := self._settings.mcp.servers:

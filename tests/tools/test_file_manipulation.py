@@ -91,6 +91,21 @@ async def test_a_workspace_is_made_by_writing_and_not_by_looking(tmp_path: Path,
     assert os.listdir(tmp_path / "new" / "work") == ["a.txt"]
 
 
+async def test_the_record_of_the_run_is_closed_even_inside_of_the_workspace(workspace: Path, called: Call) -> None:
+    (record := workspace / "runs" / "one").mkdir(parents=True)
+    (record / "journal.jsonl").write_text(SECRET, encoding="utf-8")
+    (record / "workspace").mkdir()
+    files = FileManipulationTool(workspace, run_dir=record)
+    for path in ("runs/one/journal.jsonl", "runs/one/new.txt", "runs/one/workspace/a.txt"):
+        for asked in ({"action": "read"}, {"action": "write", "content": ""}, {"action": "search", "query": "s"}):
+            output = await called(files, path=path, **asked)
+            assert "where this run is recorded" in output["error"]
+    assert await called(files, action="search", query="secret") == {"matches": []}
+    assert "error" in await called(FileManipulationTool(record, run_dir=record), action="list")
+    assert "error" not in await called(FileManipulationTool(record / "workspace", run_dir=record), action="list")
+    assert sorted(os.listdir(record)) == ["journal.jsonl", "workspace"]
+
+
 async def test_a_read_only_file_stays_as_it_is(files: FileManipulationTool, workspace: Path, called: Call) -> None:
     (workspace / "main.py").chmod(0o444)
     assert "read-only" in (await called(files, action="write", path="main.py", content=""))["error"]

@@ -37,8 +37,9 @@ class FileManipulationTool(Tool):
         "line_count": {"type": "integer", "minimum": 1, "description": "read: how many lines; all by default"},
     }
 
-    def __init__(self, workspace: Path = Path(), read_only: bool = False) -> None:
-        self.files = Rooted(Path(workspace))
+    def __init__(self, workspace: Path = Path(), read_only: bool = False, run_dir: Path | None = None) -> None:
+        """`run_dir` is where the run is recorded: even inside of the workspace it is not opened."""
+        self.files = Rooted(Path(workspace), run_dir)
         self.read_only = read_only
         self.writes = not read_only
 

@@ -88,7 +88,7 @@ def _second(at: int) -> str:
 
 def _level(tally: Tally) -> str:
     if tally.status == LEFT or tally.status < 400:
-        return "info"
+        return "warning" if tally.help_failed else "info"
     return "warning" if tally.status < 500 else "error"
 
 
@@ -111,6 +111,8 @@ def _fields(tally: Tally, level: str) -> Mapping[str, Any]:
         "cost_usd": tally.usage.cost_usd,
         "helped": tally.helped,
         "loops": len(tally.outcomes),
+        "boost": ", ".join(tally.outcomes),
+        "help_failed": ", ".join(tally.help_failed),
         "error": tally.error,
         "reason": tally.reason,
         **tally.content,

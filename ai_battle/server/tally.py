@@ -8,20 +8,23 @@ from traceback import walk_tb
 from ..core.errors import AIBattleError, Unreachable
 from ..core.events import AttemptFailed, Event, ModelReplied
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import BoostStep, HelpAsked
+from ..core.helping import BoostStep, HelpAsked, HelpFailed
 from .auth import ANYBODY, Holder
 from .refusing import BrokenOff, Crashed, Denied, said
 from .routes import Route
 
 LEFT = 499
 """What the log and the metrics say of a client that did not wait for its answer."""
+NOTHING = "nothing_usable"
+"""What a helper came to that was heard, or not waited for, and brought no error of an upstream."""
 
 
 @dataclass(slots=True)
 class Tally:
     """A listener. `first_token` is in seconds after the start; `dollars` is the known part of what the usage cost.
 
-    `error` is the kind of what went wrong, `reason` its words where they can't hold any of the conversation.
+    `error` is the kind of what went wrong, `reason` its words where they can't hold any of the conversation;
+    `help_failed` is the kind of what went wrong with each helper that brought nothing.
     """
 
     api: str
@@ -36,12 +39,15 @@ class Tally:
     first_token: float | None = None
     usage: Usage = NOTHING_USED
     dollars: float = 0.0
-    helped: bool = False
     outcomes: list[str] = field(default_factory=list)
     upstream_errors: list[str] = field(default_factory=list)
+    help_failed: list[str] = field(default_factory=list)
     error: str = ""
     reason: str = ""
     content: dict[str, str] = field(default_factory=dict)
+    _helps: bool = False
+    _has_helped: bool = False
+    _errors_before: int = 0
 
     async def __call__(self, event: Event) -> None:
         match event:
@@ -49,11 +55,21 @@ class Tally:
                 self.usage = usage if self.usage is NOTHING_USED else self.usage + usage
                 self.dollars += usage.cost_usd or 0.0
             case HelpAsked():
-                self.helped = self.helped or event.is_help
+                self._has_helped, self._helps = self.helped, event.is_help
+                self._errors_before = len(self.upstream_errors)
+            case HelpFailed():
+                self._helps = False
+                self.help_failed.append((self.upstream_errors[self._errors_before :] or [NOTHING])[-1])
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
+                self._helps = self._helps and outcome != "other"
             case AttemptFailed():
                 self.upstream_errors.append(_kind(event))
+
+    @property
+    def helped(self) -> bool:
+        """Whether a helper brought something; one that is being asked counts until it fails."""
+        return self._has_helped or self._helps
 
     def heard(self) -> None:
         """The first of the answer is on its way to the client."""

@@ -4,6 +4,7 @@ What each model is sent is also tested at the level of the loop, in tests/collab
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from ai_battle.testing import FakeProviders, call, fault, reply
 
 from ..collaboration.boosting import GUIDANCE, OTHER, READ, SUMMARY, WRITE, TwoModels, text_of
 from .protocol.speaking import Speaker, speaking
-from .serving import serving
+from .serving import serving_to
 from .ways import WAYS, Asked, Heard, Way
 
 SAID = "The answer to your question is 42. No tools needed for this query."
@@ -33,6 +34,7 @@ class Stage(TwoModels):
     way: Way
     environment: dict[str, str] = field(default_factory=dict)
     model: str = "claude-opus-4"
+    log: list[bytes] = field(default_factory=list)
     _running: AsyncExitStack = field(default_factory=AsyncExitStack)
     _client: Speaker | None = None
 
@@ -48,7 +50,8 @@ class Stage(TwoModels):
 
     async def client(self) -> Speaker:
         if self._client is None:
-            address = await self._running.enter_async_context(serving(self.fakes, **self.environment))
+            running = serving_to(self.fakes, self.log.append, **self.environment)
+            _, address = await self._running.enter_async_context(running)
             self._client = await self._running.enter_async_context(speaking(address, self.model))
         return self._client
 
@@ -70,6 +73,12 @@ async def stage(request: pytest.FixtureRequest, fakes: FakeProviders) -> AsyncIt
     stage = Stage(fakes, request.param)
     yield stage
     await stage.aclose()
+
+
+def logged(stage: Stage) -> tuple[str, str, str]:
+    """Of the last request: how loud, what the rounds of the loop came to, and how the boost model failed."""
+    line = json.loads(stage.log[-1])
+    return line["level"], line["boost"], line.get("help_failed", "")
 
 
 def called(heard: Heard) -> list[tuple[str, Any]]:
@@ -268,6 +277,7 @@ async def test_s6_1_an_error_of_the_boost_model_leads_to_direct_execution(stage:
 
     assert (heard.status, called(heard), stage.calls) == (200, CALLED, (1, 1))
     assert "plan" not in text_of(stage.executed()["messages"])
+    assert logged(stage) == ("warning", "fallback", "http_500")
 
 
 async def test_s6_2_replies_without_sections_lead_to_direct_execution(stage: Stage) -> None:
@@ -276,6 +286,7 @@ async def test_s6_2_replies_without_sections_lead_to_direct_execution(stage: Sta
 
     assert (heard.text, stage.calls) == ("I looked at it directly.", (3, 1))
     assert OTHER not in text_of(stage.executed())
+    assert logged(stage) == ("warning", "other, other, other", "nothing_usable")
 
 
 async def test_s6_3_a_boost_model_that_takes_too_long_is_left(stage: Stage) -> None:
@@ -285,6 +296,7 @@ async def test_s6_3_a_boost_model_that_takes_too_long_is_left(stage: Stage) -> N
 
     assert called(heard) == CALLED
     assert stage.boost.questions[0].disconnected
+    assert logged(stage) == ("warning", "fallback", "nothing_usable")
 
 
 async def test_s7_1_a_reply_without_a_format_is_asked_for_again_and_goes_along(stage: Stage) -> None:

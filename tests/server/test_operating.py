@@ -118,6 +118,19 @@ async def test_boost_loops_are_counted_by_their_outcome_and_told_in_headers(fake
     assert 'ai_battle_helped_total{route="claude-opus"} 1' in text
 
 
+async def test_a_helper_that_failed_is_no_help(fakes: FakeProviders) -> None:
+    fakes.openai.says(fault(500), "It is seven.")
+    async with (
+        serving(fakes, **boosting(fakes)) as address,
+        aiohttp.ClientSession(address) as session,
+        session.post("/v1/messages", json={"model": "opus", **HELLO, "tools": TOOLS}) as answer,
+    ):
+        _, text = await fetched(address, "/metrics")
+
+    assert (answer.status, answer.headers["x-ai-battle-helped"]) == (200, "false")
+    assert "ai_battle_helped_total{" not in text
+
+
 async def test_peers_that_agree_are_no_help(fakes: FakeProviders, tmp_path: Path) -> None:
     file = tmp_path / "council.yaml"
     route = "{model: ollama/phi4, strategy: council, peers: [ollama/gemma3, ollama/llama3.2], secondary: openai/gpt-4o}"

@@ -85,7 +85,9 @@ def _read_tags(source: Source, at: int, tools: Offered) -> Piece | None:
     if element := _ELEMENT.match(source.text, at):
         return read_element(source, element, tools)
     spelled = _SPELLED.match(source.text, at)
-    return _read_spelled(source, spelled, tools) if spelled else None
+    if spelled is None:
+        return None
+    return read_enclosed(source, spelled["name"], spelled.span(), f"</{spelled['given']}>", tools)
 
 
 def read_json(source: Source, at: int, tools: Offered, *, explicit: bool) -> Piece | None:
@@ -185,22 +187,15 @@ def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Of
     return attempt(source, start, name, tools, read)
 
 
-def _read_spelled(source: Source, spelled: re.Match[str], tools: Offered) -> Piece:
-    """Name and arguments in elements of these names."""
-    closing = f"</{spelled['given']}>"
-    if not source.text.startswith("{", at := spelled.end()):
-        notation = tagged(closing)
-        return attempt(
-            source,
-            spelled.start(),
-            spelled["name"],
-            tools,
-            lambda tool: read_elements(source, tool, at, notation, tools),
-        )
-    piece = read_object_for(source, spelled["name"], (spelled.start(), at), tools)
-    closed = re.compile(rf"\s*{closing}").match(source.text, piece.end)
-    piece.end = closed.end() if closed else piece.end
-    return piece
+def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: str, tools: Offered) -> Piece:
+    """The call of `name` from the first place on; from the second to the closing tag, one object or an element each."""
+    start, at = place
+    if source.text.startswith("{", at):
+        piece = read_object_for(source, name, place, tools)
+        closed = re.compile(rf"\s*{closing}").match(source.text, piece.end)
+        return replace(piece, end=closed.end()) if closed else piece
+    notation = tagged(closing)
+    return attempt(source, start, name, tools, lambda tool: read_elements(source, tool, at, notation, tools))
 
 
 def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece | None:

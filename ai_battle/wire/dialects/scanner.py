@@ -8,8 +8,8 @@ from dataclasses import replace
 from . import thinking
 from .bare import read_brace, read_bracket, read_parenthesis
 from .block import read_arguments, read_block
-from .body import attempt, read_bodies, read_object_for
-from .elements import ATTRIBUTES, read_attributes, read_elements, tagged
+from .body import read_bodies, read_enclosed
+from .elements import ATTRIBUTES, read_attributes
 from .fences import (
     CALLING,
     READABLE,
@@ -49,10 +49,9 @@ _NOT_OURS = re.compile(
 )
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
 _FUNCTIONARY = re.compile(r">>>(?=[\w.\-]+\n)")
-_OBJECT = re.compile(r"\s*(?=\{)")
 _INDENTED = re.compile(r"(?<=[ \t])<(?=[|｜\w])")
 _OUTDENTED = re.compile(r"\n(?= {0,3}\S)")
-_TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>")
+_TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>\s*")
 _NEXT = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")
 _CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
 
@@ -157,18 +156,7 @@ class Scanner:
         if tool is None:
             return None
         closing = f"</{re.escape(found.group(1))}>"
-        if given := _OBJECT.match(self.source.text, found.end()):
-            piece = read_object_for(self.source, tool, (found.start(), given.end()), self.tools)
-            closed = re.compile(rf"\s*{closing}").match(self.source.text, piece.end)
-            return replace(piece, end=closed.end()) if closed else piece
-        notation = tagged(closing)
-        return attempt(
-            self.source,
-            found.start(),
-            tool,
-            self.tools,
-            lambda name: read_elements(self.source, name, found.end(), notation, self.tools),
-        )
+        return read_enclosed(self.source, tool, found.span(), closing, self.tools)
 
     def _square(self, at: int) -> Piece | None:
         text = self.source.text

@@ -1,7 +1,7 @@
 """What an answer says about itself: that it errs, that it does not know, that it won't."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 LONGEST = 20_000
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
@@ -66,6 +66,18 @@ _REFUSES = _any(
     r"\bmi dispiace,?(?: ma)? non posso\b|\bdesculpe,?(?: mas)? n\u00e3o posso\b|\u5f88\u62b1\u6b49"
     r"|\u62b1\u6b49\uff0c|\u7533\u3057\u8a33",
 )
+# As above, one of these stands in whatever the pattern finds.
+_ADMITTING = (
+    *("i'm ", "i am ", "we are ", "we're ", "know", "understand", "remember", "i can", "i could", "beyond", "outside"),
+    *("i have no", "i give up", "not within my", "be determined", "be answered", "ich ", "keine ahnung", "je ne "),
+    *("no s\u00e9", "no lo s\u00e9", "no puedo", "no estoy", "non so", "non lo so", "non posso", "n\u00e3o "),
+    *("\u6211\u4e0d", "\u6211\u65e0\u6cd5", "\u308f\u304b\u308a", "\u5206\u304b\u308a"),
+)
+_REFUSING = (
+    *("sorry", "afraid", "decline", "refuse", "i won't", "i will not", "i can't", "i cannot", "unable to"),
+    *("as a ai", "as an ai", "artificial intelligence", "language model"),
+    *("tut mir leid", "d\u00e9sol", "lo siento", "dispiace", "desculpe", "\u62b1\u6b49", "\u7533\u3057\u8a33"),
+)
 # "It is not that I don't know", "don't say you are unable": what is denied, asked or quoted admits nothing.
 _NEGATING = (
     *("n't", "not", "unsure", "unable", "uncertain", "stuck", "loss", "confused", "incapable", "beyond", "outside"),
@@ -101,16 +113,16 @@ def _near(mark: str, plain: str) -> Iterator[int]:
 
 def admits(text: str) -> bool:
     """It says that it does not know or can't, where an answer would stand: at its start, or in a few words."""
-    return _says(_ADMITS, _opening(text))
+    return _says(_ADMITS, _ADMITTING, _opening(text))
 
 
 def refuses(text: str) -> bool:
     """It says that it won't, where an answer would stand."""
-    return _says(_REFUSES, _opening(text))
+    return _says(_REFUSES, _REFUSING, _opening(text))
 
 
-def _says(pattern: re.Pattern[str], opening: str) -> bool:
-    if not _negates(opening):
+def _says(pattern: re.Pattern[str], marks: Iterable[str], opening: str) -> bool:
+    if not (_negates(opening) and any(mark in opening for mark in marks)):
         return False
     found = (
         match for match in pattern.finditer(opening) if match.start() <= _OPENING or len(opening) != _OPENING + _BEYOND

@@ -9,7 +9,7 @@ from types import TracebackType
 from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
 from . import _scope
 
-FAILURES = 8
+FAILURES = 5
 ENOUGH_CALLS = 20
 MINUTE = 60.0
 PROBE_AFTER = 30.0

@@ -6,7 +6,7 @@ from ..core.plugins import near
 from .discussion import Discussion
 from .participants import ParticipantSettings
 from .problems import Path, Problem
-from .tools import Approval, Tools
+from .tools import Approval, McpServer, Tools
 
 DECIDING = ("threshold", "help_rate", "max_cost", "calibration")
 SAYING = {"say", "think", "call", "fail"}
@@ -92,8 +92,13 @@ def _mcp_servers(tools: Tools) -> Iterator[Problem]:
             yield Problem(path, "its tools are named server:tool, so the name of a server has no colon")
         if bool(server.command) == bool(server.url):
             yield Problem(path, "an MCP server has either a command or a url")
-            continue
-        for key in sorted(server.model_fields_set & (OF_ADDRESSES if server.command else OF_PROGRAMS)):
-            yield Problem((*path, key), f"does not go with {'a command' if server.command else 'a url'}")
-        if server.url and not server.url.startswith(("http://", "https://")):
-            yield Problem((*path, "url"), "an MCP server is reached by http:// or https://")
+        else:
+            yield from _mcp_server(path, server)
+
+
+def _mcp_server(path: Path, server: McpServer) -> Iterator[Problem]:
+    kind, others = ("a command", OF_ADDRESSES) if server.command else ("a url", OF_PROGRAMS)
+    for key in sorted(server.model_fields_set & others):
+        yield Problem((*path, key), f"does not go with {kind}")
+    if server.url and not server.url.startswith(("http://", "https://")):
+        yield Problem((*path, "url"), "an MCP server is reached by http:// or https://")

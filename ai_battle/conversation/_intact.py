@@ -7,6 +7,10 @@ from zlib import crc32
 PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 """Bits per sample, by colour type (PNG specification, table 11.1)."""
 
+JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""Markers of segments that tell the size (ITU-T T.81, table B.1)."""
+JPEG_SCAN = 0xDA
+
 CUT = "it is cut off"
 
 
@@ -18,12 +22,9 @@ def damage(data: bytes, media_type: str) -> str:
 def _png(data: bytes) -> str:
     kinds: list[bytes] = []
     for kind, body, checksum in _chunks(data):
-        if not kinds and (fault := _png_header(kind, body)):
+        header = "" if kinds else _png_header(kind, body)
+        if fault := header or _chunk_fault(kind, body, checksum):
             return fault
-        if len(checksum) < 4:
-            return f"{CUT} in its chunk {_shown(kind)}"
-        if kind[:1].isupper() and crc32(kind + body) != int.from_bytes(checksum):
-            return f"the checksum of its chunk {_shown(kind)} is wrong"
         kinds.append(kind)
     if kinds[-1:] != [b"IEND"]:
         return CUT
@@ -49,13 +50,23 @@ def _png_header(kind: bytes, body: bytes) -> str:
     return _no_size(width, height)
 
 
+def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
+    """What can be left out, as its name begins with a small letter, may be damaged."""
+    if len(checksum) < 4:
+        return f"{CUT} in its chunk {_shown(kind)}"
+    if kind[:1].isupper() and crc32(kind + body) != int.from_bytes(checksum):
+        return f"the checksum of its chunk {_shown(kind)} is wrong"
+    return ""
+
+
 def _jpeg(data: bytes) -> str:
     place, found = 2, "it has no header that tells its size"
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
-        if marker == 0xDA:
-            return found or ("" if data.rfind(b"\xff\xd9") > place else CUT)
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+        if marker == JPEG_SCAN:
+            ended = data.rfind(b"\xff\xd9") > place
+            return found or ("" if ended else CUT)
+        if marker in JPEG_FRAMES:
             height, width = struct.unpack(">HH", data[place + 5 : place + 9].ljust(4, b"\0"))
             found = _no_size(width, height)
         place += 1 if marker == 0xFF else 2 + length

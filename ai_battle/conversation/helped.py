@@ -110,7 +110,7 @@ class Help:
         others = (row.usage for (_, role), row in self._rows.items() if role != "own")
         cost = sum(others, NOTHING_USED).cost_usd if any(row.calls for row in self._rows.values()) else None
         all_large = self._all_large if self.large else None
-        return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, tuple(self._told()))
+        return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, (*self._kept(), *self._wasted()))
 
     def _begin_turn(self, speaker: str) -> None:
         """What came before it belongs to no turn: choosing a speaker, a summary, a turn that was interrupted."""
@@ -130,10 +130,12 @@ class Help:
             answered = _answered_by(mine)
             self._all_large = _plus(self._all_large, cost(answered) if answered else None)
 
-    def _told(self) -> Iterator[Mapping[str, Any]]:
+    def _kept(self) -> Iterator[Mapping[str, Any]]:
         for (speaker, role), row in self._rows.items():
             if row.kept_calls > 0:
                 yield _said(speaker, role, row.kept_calls, row.kept, row.seconds)
+
+    def _wasted(self) -> Iterator[Mapping[str, Any]]:
         for speaker in dict.fromkeys(speaker for speaker, _ in self._rows):
             dropped = [row for (name, _), row in self._rows.items() if name == speaker and row.dropped]
             if dropped:

@@ -88,9 +88,8 @@ class Account:
 
     def take(self, event: Event) -> None:
         match event:
-            case RunStarted(name=name, participants=participants):
-                self.name = name
-                self.voices |= {each: Voice(each, type_) for each, type_ in participants.items()}
+            case RunStarted():
+                self._begin(event)
             case TurnFinished():
                 self.turns += 1
                 self.voice(event.speaker).finish(event)
@@ -105,6 +104,10 @@ class Account:
                 self.help = event
             case RunFinished() | RunResumed():
                 self._end(event)
+
+    def _begin(self, event: RunStarted) -> None:
+        self.name = event.name
+        self.voices |= {each: Voice(each, type_) for each, type_ in event.participants.items()}
 
     def voice(self, name: str) -> Voice:
         return self.voices.setdefault(name, Voice(name))

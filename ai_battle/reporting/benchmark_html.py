@@ -21,7 +21,7 @@ def render(summary: Summary, store: Store) -> Iterator[str]:
     script = file("benchmark.js")
     yield head(summary.name, file("report.css") + file("benchmark.css"), script=script)
     yield tag("header", tag("h1", summary.name), _facts(summary))
-    yield tag("section", tag("h2", "What it comes to"), *_conclusions(summary), *_notes(summary))
+    yield tag("section", tag("h2", "What it comes to"), *_front(summary), *_compared(summary), *_notes(summary))
     yield tag(
         "section", tag("h2", "Settings"), charts.front(summary), tag("div", settings_table(summary), class_="wide")
     )
@@ -54,7 +54,8 @@ def _expected(summary: Summary) -> str:
     return f" (forecast: {dollars(low)} to {dollars(high)})" if low or high else ""
 
 
-def _conclusions(summary: Summary) -> Iterator[Html]:
+def _front(summary: Summary) -> Iterator[Html]:
+    """Which settings are worth their price, and which are not."""
     front = summary.front
     if front and len(summary.settings) > 1:
         shown = " → ".join(f"{row.name} ({charts.percent(row.quality)})" for row in front)
@@ -63,6 +64,9 @@ def _conclusions(summary: Summary) -> Iterator[Html]:
     if beaten:
         who = ", ".join(beaten) if len(beaten) <= MOST_SAID else counted(len(beaten), "other setting")
         yield tag("p", f"{who}: beaten by another setting in quality and cost, as measured.")
+
+
+def _compared(summary: Summary) -> Iterator[Html]:
     yield tag("ul", *(tag("li", said) for said in conclusions(summary.pairs, MOST_SAID)))
     if summary.smallest is not None:
         seen = f"With {counted(summary.tasks, 'task')}, half of the comparisons can show differences from "

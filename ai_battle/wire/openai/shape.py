@@ -3,6 +3,7 @@
 from .._checks import (
     Misshapen,
     address,
+    base64,
     by_field,
     fields,
     flag,
@@ -25,12 +26,14 @@ def _url(value: object) -> None:
     (address if isinstance(value, str) else _OBJECT)(value)
 
 
+AUDIO = fields({"input_audio": fields({"data": base64, "format": text}, "data", "format")}, "input_audio")
 _PART = by_field(
     "type",
     {
         "text": _TEXT,
         "refusal": fields({"refusal": text}, "refusal"),
         "image_url": fields({"image_url": _url}, "image_url"),
+        "input_audio": AUDIO,
         "file": fields({"file": fields({"file_data": address, "filename": text, "file_id": text})}, "file"),
     },
 )

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .._extra import kept
 from .._json import read_arguments
-from ..openai.parts import read_data_url
+from ..openai.parts import audio, read_data_url
 from .tools import WIRE, flat_name
 
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
@@ -88,7 +88,7 @@ def _decode_part(part: Item) -> Part | None:
         case "input_file" if part.get("file_data") or part.get("file_url"):
             return _document(part)
         case "input_audio":
-            return Text("", extra={"openai": dict(part)})
+            return audio(part)
     return None
 
 

@@ -20,6 +20,7 @@ from .._checks import (
     text_or,
 )
 from .._schema_shape import tool_schema
+from ..openai.shape import AUDIO
 
 _TEXT = fields({"type": text, "text": text}, "text")
 
@@ -45,6 +46,7 @@ _CONTENT = text_or(
                 "output_text": _TEXT,
                 "text": _TEXT,
                 "refusal": fields({"refusal": text}, "refusal"),
+                "input_audio": AUDIO,
                 "input_image": _file({"image_url": address}),
                 "input_file": _file({"file_data": address, "file_url": text}),
             },

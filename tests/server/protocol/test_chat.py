@@ -228,3 +228,24 @@ async def test_json_without_a_schema(stage: Stage) -> None:
     await stage.client.post("responses", {"input": "Hello?", "text": {"format": {"type": "json_object"}}})
 
     assert [JSON_MODES[stage.wire](question.body) for question in stage.upstream.questions] == [True, True]
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_recording_reaches_who_can_hear_it_and_is_refused_by_whom_it_would_be_lost(
+    stage: Stage, api: str
+) -> None:
+    """OpenAI gets it as it came, Gemini and Anthropic as a file; Ollama has no place for any, which is told."""
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    words = {"type": "input_text" if api == "responses" else "text", "text": "What is said?"}
+    asks = {"input" if api == "responses" else "messages": [{"role": "user", "content": [words, sound]}]}
+    stage.says("A word.")
+    answered = await stage.client.post(api, asks)
+
+    if stage.wire == "ollama":
+        assert answered.status == 400
+        assert "audio/wav" in answered.body["error"]["message"]
+    else:
+        assert answered.status == 200
+        assert b"UklGRg==" in stage.upstream.questions[-1].raw
+    if stage.wire == "openai":
+        assert stage.upstream.questions[-1].body["messages"][0]["content"][1] == sound

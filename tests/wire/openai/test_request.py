@@ -89,7 +89,7 @@ EXAMPLES = {
     "what only this API knows": ModelRequest(
         (
             Message("user", (Text("Hi", extra={"openai": {"cache_control": {"type": "ephemeral"}}}),)),
-            Message("user", (Text("", extra={"openai": {"type": "input_audio", "input_audio": {"data": "x"}}}),)),
+            Message("user", (Text("", extra={"openai": {"type": "video_url", "video_url": {"url": "x"}}}),)),
             Message("assistant", (Text("No.", extra={"openai": {"type": "refusal", "refusal": "No."}}),)),
             Message(
                 "assistant",

@@ -9,9 +9,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ._fences import Fence, Inside, Site
-from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
-from ._protected import PROTECTED
-from ._repositories import is_programs_own
+from ._layers import ALWAYS, SETTINGS, TERMINALS, calls, landlock_layer
+from ._protected import closed_to_programs
 
 NOBODY = "65534"
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -19,7 +18,6 @@ _SEALED = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write 
 _MASKED = ("/proc/keys", "/proc/cmdline", "/proc/timer_list", "/proc/sched_debug")
 _PROGRAM = "/run/program"
 _TRUST = ("ssl/certs", "pki")  # whom Debian's and Red Hat's libraries believe
-_TERMINALS = ("/dev/ptmx", "/dev/pts")
 _TEMPORARY = "/tmp"  # noqa: S108 - a private one
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a private one
 
@@ -53,7 +51,7 @@ class Bubblewrap(Fence):
 
     def inside(self, site: Site) -> Inside:
         writable = (str(site.workspace), _TEMPORARY, _SHARED_MEMORY)
-        return Inside(f"{_PROGRAM}/{site.program}", _TEMPORARY, ("/",), writable, writable, devices=_TERMINALS)
+        return Inside(f"{_PROGRAM}/{site.program}", _TEMPORARY, ("/",), writable, writable, devices=TERMINALS)
 
     @property
     def _namespaces(self) -> tuple[str, ...]:
@@ -123,7 +121,5 @@ def _bound(folders: Sequence[str]) -> Iterator[str]:
 
 
 def _read_only(workspace: Path) -> Iterator[str]:
-    for name in PROTECTED:
-        path = workspace / name
-        if path.exists() and not path.is_symlink() and not (name == ".git" and is_programs_own(path)):
-            yield from ("--ro-bind", str(path), str(path))
+    for path in map(str, closed_to_programs(workspace)):
+        yield from ("--ro-bind", path, path)

@@ -1,13 +1,18 @@
 """Docker: a container of a Python image, with the supervisor inside. Not tried on a machine of ours yet."""
 
-import json
+import csv
+import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ._fences import Fence, Inside, Site
-from ._layers import ALWAYS, calls
+from ._layers import ALWAYS, TERMINALS, calls
+from ._protected import closed_to_programs
+from .limits import Language
 
 IMAGE = "python:3.12-slim"
+_CLIENTS = ("HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH",
+            "DOCKER_TLS_VERIFY")  # fmt: skip
 _TEMPORARY, _SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - the container's own
 
 
@@ -17,11 +22,13 @@ class Docker(Fence):
     name = "docker"
     alone = False  # processes are counted over all containers of a user
     python = "python3"
+    commands: Mapping[Language, tuple[str, ...]] = {"bash": ("/bin/bash",), "javascript": ("/usr/bin/env", "node")}
 
     def __init__(self, binary: str, image: str = IMAGE, private_bytes: int = 64 << 20) -> None:
         self._binary = binary
         self._image = image
         self._size = private_bytes
+        self.environment = {name: os.environ[name] for name in _CLIENTS if name in os.environ}
         self.calls = calls(alone=True)
         self.layers = (*ALWAYS, f"docker: a container of {image} without network, read-only but for the workspace")
 
@@ -30,17 +37,23 @@ class Docker(Fence):
             self._binary, "run", "--rm", "--interactive", "--pull", "never", "--network", "none", "--read-only",
             "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc", "private",
             "--user", f"{os.getuid()}:{os.getgid()}",
-            "--tmpfs", f"{_TEMPORARY}:size={self._size},mode=1777", "--shm-size", str(self._size), "--workdir", "/",
+            "--tmpfs", f"{_TEMPORARY}:size={self._size},mode=1777,exec", "--shm-size", str(self._size),
+            "--workdir", "/",
             "--mount", _mount(str(site.scratch / site.program), f"/run/program/{site.program}", read_only=True),
             "--mount", _mount(str(site.workspace), str(site.workspace), read_only=False),
+            *(part for path in map(str, closed_to_programs(site.workspace))
+              for part in ("--mount", _mount(path, path, read_only=True))),
             self._image,
         )  # fmt: skip
 
     def inside(self, site: Site) -> Inside:
         writable = (str(site.workspace), _TEMPORARY, _SHARED_MEMORY)
-        return Inside(f"/run/program/{site.program}", _TEMPORARY, ("/",), writable, writable)
+        return Inside(f"/run/program/{site.program}", _TEMPORARY, ("/",), writable, writable, devices=TERMINALS)
 
 
 def _mount(source: str, target: str, *, read_only: bool) -> str:
-    parts = ["type=bind", f"source={json.dumps(source)}", f"target={json.dumps(target)}"]
-    return ",".join([*parts, "readonly"] if read_only else parts)
+    """A line of comma-separated values: who has a comma or a quote in it is quoted as a whole."""
+    parts = ["type=bind", f"source={source}", f"target={target}", *(["readonly"] if read_only else [])]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(parts)
+    return line.getvalue()

@@ -2,9 +2,11 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from .limits import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Inside:
     writable: Sequence[str]
     measured: Sequence[str]
     devices: Sequence[str] = ()
+    profile: str = ""  # of macOS' own sandbox
     shared_memory: str = ""  # a folder that stands for /dev/shm, where that is everybody's
 
 
@@ -39,14 +42,16 @@ class Fence(ABC):
 
     name: str
     python = sys.executable
+    commands: Mapping[Language, tuple[str, ...]] = {}  # instead of this machine's
+    environment: Mapping[str, str] = {}  # of what stands around; never the program's
     alone: bool
     own_network = False
     layers: tuple[str, ...]
     calls: bytes = b""
 
-    @abstractmethod
     def around(self, site: Site) -> Sequence[str]:
-        """The command that stands before the supervisor's."""
+        """The command that stands before the supervisor's, if any."""
+        return ()
 
     @abstractmethod
     def inside(self, site: Site) -> Inside:

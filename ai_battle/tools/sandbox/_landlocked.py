@@ -1,7 +1,6 @@
 """Landlock, seccomp and the supervisor alone: for machines that refuse namespaces, or have no bubblewrap."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from ._fences import Fence, Inside, Site
@@ -42,9 +41,6 @@ class Landlocked(Fence):
     def __init__(self) -> None:
         self.calls = calls(alone=False)
         self.layers = (*ALWAYS, *landlock_layer(), "seccomp", "supervisor")
-
-    def around(self, site: Site) -> Sequence[str]:
-        return ()
 
     def inside(self, site: Site) -> Inside:
         temporary, shared_memory = site.scratch / "tmp", site.scratch / "shm"

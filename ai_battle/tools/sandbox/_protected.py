@@ -16,6 +16,12 @@ PROTECTED = (".git", ".vscode", ".mcp.json", ".envrc")
 Picture: TypeAlias = "str | tuple[bytes, int] | Mapping[str, Picture] | None"
 
 
+def closed_to_programs(workspace: Path) -> list[Path]:
+    """What is there of it, for fences that can keep a program from writing in a part of the workspace."""
+    there = (path for name in PROTECTED if (path := workspace / name).exists() and not path.is_symlink())
+    return [path for path in there if not (path.name == ".git" and is_programs_own(path))]
+
+
 class Protected:
     """Looks at the workspace when it is made; `restore` is for when no process of the program is left."""
 

@@ -18,7 +18,7 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME
 async def supervise(fence: Fence, site: Site, orders: Orders) -> Mapping[str, Any]:
     """The supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
     command = (*fence.around(site), fence.python, *opening(orders))
-    process = await _started(command, (orders.gate,) if orders.gate >= 0 else ())
+    process = await _started(command, fence.environment, (orders.gate,) if orders.gate >= 0 else ())
     try:
         answer, trouble = await asyncio.wait_for(
             _exchange(process, parcel(orders, fence.python)), orders.seconds + _PATIENCE
@@ -32,14 +32,16 @@ async def supervise(fence: Fence, site: Site, orders: Orders) -> Mapping[str, An
     return _understood(answer)
 
 
-async def _started(command: Sequence[str], handed_over: Sequence[int]) -> asyncio.subprocess.Process:
+async def _started(
+    command: Sequence[str], environment: Mapping[str, str], handed_over: Sequence[int]
+) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=_ENVIRONMENT,
+            env={**_ENVIRONMENT, **environment},
             cwd="/",
             start_new_session=True,
             pass_fds=handed_over,

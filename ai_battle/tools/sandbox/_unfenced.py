@@ -1,7 +1,5 @@
 """No fence: what is always in force, and nothing else. For those who asked for it twice."""
 
-from collections.abc import Sequence
-
 from ._fences import Fence, Inside, Site
 from ._layers import ALWAYS
 
@@ -12,9 +10,6 @@ class Unfenced(Fence):
     name = "none"
     alone = False
     layers = ALWAYS
-
-    def around(self, site: Site) -> Sequence[str]:
-        return ()
 
     def inside(self, site: Site) -> Inside:
         temporary = site.scratch / "tmp"

@@ -1,6 +1,5 @@
 """Which fence is used: the strongest that works here, found by running one."""
 
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,7 @@ from ._fences import Fence
 from ._hosts import Hosts
 from ._landlocked import Landlocked
 from ._layers import landlock_abi
-from ._seatbelt import BINARY, Seatbelt
+from ._seatbelt import Seatbelt
 from ._unfenced import Unfenced
 from .errors import NoFence
 from .sandbox import Sandbox
@@ -29,7 +28,7 @@ _FIXES = {
     abi <abi/4.0>,
     profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }
 - use Linux 6.12 or newer with Landlock (`lsm=...,landlock` on the kernel's command line).""",
-    "darwin": "To fix it, see that /usr/bin/sandbox-exec is there and works.",
+    "darwin": "To fix it, start ai-battle outside of any other sandbox: macOS allows none inside of another.",
 }
 _NO_GATE = "can't keep a program to some hosts (allow_hosts), only bubblewrap can"
 _NO_FIX = "There is no fence for this system; run ai-battle on Linux or macOS, or in WSL 2."
@@ -78,8 +77,8 @@ def _candidates() -> Iterator[tuple[Fence, str]]:
             yield Bubblewrap(binary), binary
         if landlock_abi():
             yield Landlocked(), ""
-    elif sys.platform == "darwin" and os.path.exists(BINARY):
-        yield Seatbelt(), BINARY
+    elif sys.platform == "darwin":
+        yield Seatbelt(), ""
 
 
 def _unfit(fence: Fence, *, strict: bool, reaches: bool) -> str:

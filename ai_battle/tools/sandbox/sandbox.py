@@ -52,7 +52,7 @@ class Sandbox:
             name = f"main{SUFFIX[program.language]}"
             site = Site(workspace, Path(scratch), name, runner.folders, reaches=bool(self._hosts))
             _write(site, program.code)
-            orders = _orders(self._fence, self._fence.inside(site), runner, limits)
+            orders = _orders(self._fence, self._fence.inside(site), program, runner, limits)
             orders.folder, orders.seconds = str(workspace), program.timeout
             orders.environment["HOME"] = str(workspace)
             protected = Protected(workspace)
@@ -94,9 +94,9 @@ def _write(site: Site, code: str) -> None:
     (site.scratch / site.program).write_text(code, encoding="utf-8", errors="surrogatepass", newline="")
 
 
-def _orders(fence: Fence, inside: Inside, runner: Interpreter, limits: SandboxLimits) -> Orders:
+def _orders(fence: Fence, inside: Inside, program: Program, runner: Interpreter, limits: SandboxLimits) -> Orders:
     return Orders(
-        argv=[*runner.command, inside.program],
+        argv=[*fence.commands.get(program.language, runner.command), inside.program],
         here=not runner.command,
         environment={"PATH": runner.search_path, "LANG": "C.UTF-8", "TMPDIR": inside.temporary},
         readable=list(inside.readable),
@@ -105,6 +105,7 @@ def _orders(fence: Fence, inside: Inside, runner: Interpreter, limits: SandboxLi
         shared_memory=inside.shared_memory,
         gate=-1,
         measured=list(inside.measured),
+        profile=inside.profile,
         calls=fence.calls,
         alone=fence.alone,
         memory=limits.memory,

@@ -1,8 +1,11 @@
 """Whatever folders are called, the only writable mount of the machine's is the workspace."""
 
+import csv
+import io
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +13,7 @@ from ai_battle.tools.sandbox._bwrap import Bubblewrap
 from ai_battle.tools.sandbox._docker import Docker
 from ai_battle.tools.sandbox._fences import Site
 from ai_battle.tools.sandbox._landlocked import Landlocked
+from ai_battle.tools.sandbox._seatbelt import Seatbelt
 
 BUBBLEWRAP, DOCKER = Bubblewrap("bwrap"), Docker("docker")
 NAMES = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=12)
@@ -56,10 +60,37 @@ def test_bubblewrap_is_told_to_close_the_folders_that_lead_to_a_workspace_in_tmp
 @given(SITES)
 def test_docker_is_told_to_make_only_the_workspace_writable(site: Site) -> None:
     arguments = list(DOCKER.around(site))
-    mounts = [value for option, value in pairwise(arguments) if option == "--mount"]
-    assert len([mount for mount in mounts if not mount.endswith(",readonly")]) == 1
+    mounts = [next(csv.reader(io.StringIO(value, newline=""))) for option, value in pairwise(arguments) if option == "--mount"]
+    writable = [mount for mount in mounts if "readonly" not in mount]
+    assert writable == [["type=bind", f"source={site.workspace}", f"target={site.workspace}"]]
     assert "--read-only" in arguments
     assert arguments[arguments.index("--network") + 1] == "none"
+
+
+def test_docker_is_told_to_close_what_is_the_users_and_is_led_to_its_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its client needs to know where that is; programs do not."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("DOCKER_HOST", "unix:///run/user/1000/docker.sock")
+    monkeypatch.setenv("API_KEY", "SECRET")
+    docker = Docker("docker")
+    arguments = docker.around(Site(tmp_path, tmp_path, "main.py", ()))
+    assert f"type=bind,source={tmp_path}/.git,target={tmp_path}/.git,readonly" in arguments
+    assert docker.environment["DOCKER_HOST"] == "unix:///run/user/1000/docker.sock"
+    assert "API_KEY" not in docker.environment
+
+
+def test_macos_puts_the_program_behind_its_fence_and_not_the_supervisor(tmp_path: Path) -> None:
+    """Who could signal it would not be watched."""
+    (tmp_path / "ö").mkdir()
+    (tmp_path / "ö" / ".envrc").touch()
+    site = Site(tmp_path / "ö", tmp_path, "main.py", ("/opt/python",))
+    assert Seatbelt().around(site) == ()
+    rules = Seatbelt().inside(site).profile
+    assert f'(allow file-read* file-write* (subpath "{tmp_path}/ö") (subpath "{tmp_path}/tmp"))' in rules
+    assert f'(deny file-write* (subpath "{tmp_path}/ö/.envrc"))' in rules
+    assert ".git" not in rules
 
 
 def test_landlock_is_told_to_make_only_the_workspace_and_the_scratch_folder_writable(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ import sys
 from . import _landlock, _system
 from .orders import Orders
 
+if not _system.LINUX:
+    from . import _kin
+
 _LONGEST = 10.0**6
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -74,6 +77,8 @@ def _limit(orders: Orders) -> None:
 
 
 def _restrict(orders: Orders, post: _socket.socket) -> None:
+    if orders.profile:
+        _kin.restrict(orders.profile)
     _system.drop_capabilities()
     if orders.writable and _landlock.abi():
         _landlock.restrict(orders.readable, orders.writable, orders.devices, tcp=not orders.alone)

@@ -1,4 +1,4 @@
-"""Children, threads and memory of processes on macOS, by its libproc. Not tried on a machine of ours yet."""
+"""What macOS has calls of its own for: its sandbox, and who descends from whom. Not tried on a machine of ours yet."""
 
 import ctypes
 import struct
@@ -15,8 +15,16 @@ _known: set[int] = set()
 def children(pid: int) -> list[int]:
     found = (ctypes.c_int * _MOST)()
     count = _LIBC.proc_listchildpids(pid, found, ctypes.sizeof(found))
-    _known.update(found[: max(0, count)])
-    return list(found[: max(0, count)])
+    pids = [pid for pid in found[: max(0, count)] if pid > 0]
+    _known.update(pids)
+    return pids
+
+
+def restrict(profile: str) -> None:
+    """For good, for this process and all that it starts; refused to who is in such a sandbox already."""
+    trouble, parameters = ctypes.c_char_p(), (ctypes.c_char_p * 1)()
+    if _LIBC.sandbox_init_with_parameters(profile.encode(), ctypes.c_uint64(0), parameters, ctypes.byref(trouble)):
+        raise OSError((trouble.value or b"macOS refused the sandbox").decode(errors="replace"))
 
 
 def orphans() -> list[int]:

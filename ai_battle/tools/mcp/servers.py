@@ -10,7 +10,9 @@ from typing import Any, Protocol
 from ...config.tools import McpServer
 from ...core.errors import AIBattleError, ConfigError, ToolError
 from ...core.events import Emit, Warned, ignore
+from ...core.plugins import optional
 from .._lengths import cut
+from .._threads import in_thread
 from .._waiting import together
 from ..base import Parameters, Tool
 from ._links import link
@@ -154,6 +156,7 @@ class _Server:
     async def _opened(self) -> tuple[Session, list[McpTool]]:
         what = f"The MCP server {self.name!r} ({self._link.shown})"
         try:
+            await in_thread(optional, "mcp", "mcp")  # seconds on a slow machine, and no fault of the server's
             async with asyncio.timeout(self._patience):
                 return await self._started()
         except TimeoutError as error:

@@ -64,13 +64,16 @@ def _jpeg(data: bytes) -> str:
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
         if marker == JPEG_SCAN:
-            ended = data.rfind(b"\xff\xd9") > place
-            return found or ("" if ended else CUT)
+            return found or _unended(data, place)
         if marker in JPEG_FRAMES:
             height, width = struct.unpack(">HH", data[place + 5 : place + 9].ljust(4, b"\0"))
             found = _no_size(width, height)
         place += 1 if marker == 0xFF else 2 + length
     return CUT if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
+
+
+def _unended(data: bytes, scan: int) -> str:
+    return "" if data.rfind(b"\xff\xd9") > scan else CUT
 
 
 def _gif(data: bytes) -> str:

@@ -20,6 +20,7 @@ from ..wire.genai import message_to_json, usage_to_json
 from ._records import specs_to_json
 from .casting import Cast, FromFile
 from .forecast_help import Help, helps, usual_answer
+from .participant import Participant
 from .person import keyboard
 from .plan import Plan
 from .prompting import opening, system_prompt
@@ -94,22 +95,31 @@ def _masked_part(part: Part, mask: Mask) -> Part:
 
 
 def _expected(cast: Cast) -> Iterator[Expected]:
-    plan = cast.plan
-    answers = sum(usual_answer(model) for model in cast.assembled.models.values()) / len(plan.participants)
-    for participant in plan.participants:
-        model = cast.assembled.models.get(participant.name)
-        if model is None:
-            continue
-        messages = _first_messages(plan, participant.name)
-        request = ModelRequest(messages, system_prompt(plan, participant), options=participant.parameters)
-        if (outfit := cast.assembled.outfit) and (offered := outfit.offered(participant.name)):
-            request = tools.asked_first(request, offered)
-        turns = plan.turns if participant in plan.regulars else 1
-        usage = _usage(model, estimate_request(request), answers * len(plan.regulars), turns)
-        recipes = cast.assembled.recipes.get(participant.name, ())
-        read = usage.input_tokens // max(1, turns)
-        others = tuple(one for recipe in recipes for one in helps(participant.name, recipe, turns, read))
-        yield Expected(participant.name, str(model.name), request, turns, usage, others)
+    models = cast.assembled.models
+    answer = sum(map(usual_answer, models.values())) / len(cast.plan.participants)
+    for participant in cast.plan.participants:
+        if model := models.get(participant.name):
+            yield _of(participant, model, cast, answer)
+
+
+def _of(participant: Participant, model: Model, cast: Cast, answer: float) -> Expected:
+    """`answer` is the mean length of one, in tokens."""
+    plan, name = cast.plan, participant.name
+    request = _first_request(participant, cast)
+    turns = plan.turns if participant in plan.regulars else 1
+    usage = _usage(model, estimate_request(request), answer * len(plan.regulars), turns)
+    read = usage.input_tokens // max(1, turns)
+    recipes = cast.assembled.recipes.get(name, ())
+    others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
+    return Expected(name, str(model.name), request, turns, usage, others)
+
+
+def _first_request(participant: Participant, cast: Cast) -> ModelRequest:
+    messages = _first_messages(cast.plan, participant.name)
+    request = ModelRequest(messages, system_prompt(cast.plan, participant), options=participant.parameters)
+    outfit = cast.assembled.outfit
+    offered = outfit.offered(participant.name) if outfit else ()
+    return tools.asked_first(request, offered) if offered else request
 
 
 def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ._claim import Claim
 from ._deeds import deeds
 from ._phrases import CONDITION, HEDGE, PHRASE, TAKEN_BACK
+from ._states import state_in
 from ._tellings import tellings
 from ._tool_words import ANY, EFFECT, NONE, SOURCE, Toolbox
 
@@ -32,6 +33,8 @@ def _candidates(said: str, box: Toolbox) -> Iterator[tuple[int, Claim]]:
     words = [_base(token.group()) for token in tokens]
     if len(words) in (1, 2) and (kinds := EFFECT.get(words[0], NONE)) and box.names and box.may(kinds):
         yield len(said), Claim(kinds)
+    if state := state_in(said, words, box):
+        yield state, Claim(frozenset({ANY}), own=False)
     for found in (*deeds(words, box), *tellings(words, box)):
         yield tokens[found.end - 1].end(), found.claim
 

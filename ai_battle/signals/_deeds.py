@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from ._claim import Claim, Found, clause, things_in
-from ._phrases import CARRIES_I, DONE, DONE_TO, GERUNDS, GOT
-from ._tool_words import ANY, DEED, EFFECT, KINDS, NONE, SMALL, Toolbox
+from ._phrases import CARRIES_I, DONE, DONE_TO, GERUNDS, GOT, OVER
+from ._tool_words import ANY, DEED, EFFECT, KINDS, NONE, SMALL, Toolbox, stem_of
 
-_SPEAKER, _OTHERS, _MAY, _BETWEEN, _AGAIN = (SMALL[name] for name in ("speaker", "others", "may", "between", "again"))
+_SUBJECTS = SMALL["speaker"] | SMALL["others"] | SMALL["may"]
+_BETWEEN, _AGAIN = SMALL["between"], SMALL["again"]
 _ROMANCE = ("ado", "ido", "ito", "rto", "cho")
 # Whatever one has done with it, one has used it.
 _UNMISTAKABLE = frozenset({"calculator"})
@@ -32,16 +33,27 @@ def _done(words: Sequence[str]) -> Iterator[tuple[int, range]]:
     """Places of what the speaker did, and those where one reads to what; at the start the subject may be left out."""
     mine = fresh = elided = True
     for place, word in enumerate(words):
-        if word in _SPEAKER or word in _OTHERS or word in _MAY:
-            mine = fresh = word in _SPEAKER and (word != "he" or _is_romance(words, place + 1))
+        if word in _SUBJECTS:
+            mine = fresh = _is_speaker(words, place)
             elided = False
-        elif word == "habe" and "ich" in words[max(0, place - 1) : place + 2]:
+        elif word == "habe":
             yield from _german(words, place)
         elif CARRIES_I.fullmatch(word) or (fresh and _is_deed(words, place, elided=elided)):
             fresh = False
             yield place, clause(words, place + 1)
-        elif not (fresh and (word in _BETWEEN or word.endswith("ly"))):
+        elif not (fresh and _may_stand_before_a_deed(word)):
             fresh = mine and word in _AGAIN
+
+
+def _may_stand_before_a_deed(word: str) -> bool:
+    return word in _BETWEEN or word.endswith("ly")
+
+
+def _is_speaker(words: Sequence[str], place: int) -> bool:
+    """`he` is, where it is the Spanish one: that of a deed."""
+    if words[place] == "he":
+        return any(word.endswith(_ROMANCE) for word in words[place + 1 : place + 2])
+    return words[place] in SMALL["speaker"]
 
 
 def _is_deed(words: Sequence[str], place: int, *, elided: bool) -> bool:
@@ -51,13 +63,10 @@ def _is_deed(words: Sequence[str], place: int, *, elided: bool) -> bool:
     return word in DEED or word in EFFECT or (word.endswith("ed") and word not in SMALL["of_the_mind"])
 
 
-def _is_romance(words: Sequence[str], place: int) -> bool:
-    """Whether `he` is the Spanish one, that of a deed."""
-    return any(word.endswith(_ROMANCE) for word in words[place : place + 1])
-
-
 def _german(words: Sequence[str], place: int) -> Iterator[tuple[int, range]]:
-    """There the deed closes the sentence."""
+    """Ich habe ...: there the deed closes the sentence."""
+    if "ich" not in words[max(0, place - 1) : place + 2]:
+        return
     rest = clause(words, place + 1)
     yield from ((at, rest) for at in rest if words[at] in DEED or words[at] in EFFECT)
 
@@ -77,6 +86,8 @@ def _with_a_tool(words: Sequence[str], deed: frozenset[str], rest: range, box: T
         helped = helped or bool(SMALL["with"] & {words[place], words[place - 1]})
         if kinds := _fitting(deed, things_in(words[place], box), helped=helped):
             yield Found(place + 1, Claim(kinds))
+        elif ANY in deed and stem_of(words[place]) in box.about and words[place - 1] not in SMALL["whose"]:
+            yield Found(place + 1, Claim(frozenset({ANY})))
 
 
 def _fitting(deed: frozenset[str], things: frozenset[str], *, helped: bool) -> frozenset[str]:
@@ -95,7 +106,7 @@ def _changed(words: Sequence[str], place: int, rest: range, box: Toolbox) -> Ite
     deed = EFFECT.get(words[place], NONE)
     is_named = box.does(words[place])
     for at in rest if deed else ():
-        if _leads_away(words, at, searching=False):
+        if words[at] in ("of", "about", "like", "because", "for", "over"):
             return
         things = things_in(words[at], box)
         done = deed & things or (things - KINDS if is_named else NONE)
@@ -120,6 +131,8 @@ def _by_doing(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Found]
 def _happened(words: Sequence[str], place: int, things: frozenset[str], box: Toolbox) -> Iterator[Found]:
     """Your meeting has been added; the code was executed successfully; file saved."""
     behind = " ".join(words[place + 1 : place + 6])
+    if place < 2 and OVER.match(behind) and box.may(things - {"act"}):
+        yield Found(place + 1, Claim(things))
     if not (done := DONE.match(behind) or (DONE_TO.match(behind) if place == 0 else None)):
         return
     kinds = things & (EFFECT.get(done[1], NONE) | (DEED.get(done[1], NONE) - {ANY}))

@@ -10,6 +10,9 @@ from ._tool_words import ANY, kinds_of, words_of
 ANY_TOOL = Claim(frozenset({ANY}), own=False)
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*|`[^`\n]{2,60}`|\"[^\"\n]{2,60}\"")
 _MOST = 12
+_EARLIER = re.compile(
+    r"\b(?:earlier|before|previous(?:ly)?|already|last (?:round|time|turn)|vorhin|zuvor)\b", re.IGNORECASE
+)
 
 
 class Past:
@@ -23,16 +26,18 @@ class Past:
 
     def backs(self, claim: Claim, said: str) -> bool:
         """By a call of this turn, by an earlier one with the same figures, or by what others have told."""
-        if any(_is_of(claim, result) for result in self._turn):
-            return True
         figures = [figure.strip('`"') for figure in _FIGURE.findall(said)[:_MOST]]
-        earlier = [result.text for result in _results(self._messages) if _is_of(claim, result)]
-        if earlier and _all_in(figures, earlier):
-            return True
         others = [message for message in self._messages if message.role == "user"]
+        if any(_is_of(claim, result) for result in self._turn) or self._repeats(claim, said, figures):
+            return True
         if claim.kinds == {"files"} and any(_shows(message) for message in others):
             return True
         return not claim.own and bool(figures) and _all_in(figures, (message.text for message in others))
+
+    def _repeats(self, claim: Claim, said: str, figures: list[str]) -> bool:
+        earlier = [result.text for result in _results(self._messages) if _is_of(claim, result)]
+        known = (*earlier, *(message.text for message in self._messages))
+        return bool(earlier) and (_EARLIER.search(said) is not None or _all_in(figures, known))
 
 
 def _is_of(claim: Claim, result: ToolResult) -> bool:

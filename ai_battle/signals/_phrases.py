@@ -19,6 +19,9 @@ DONE = re.compile(
     r"|(?:ha|han|foi) sido |foi |(?:was|were) successfully "
     r"|(?:was|were) (?=\w+ (?:successfully|without)\b))(\w+)"
 )
+OVER = re.compile(
+    r"(?:(?:run|query|execution|request|call) )?(?:is |are |now )*(?:complete|completed|finished|successful|succeeded)\b(?! (?:by|in \d{4}))"
+)
 DONE_TO = re.compile(
     r"(?:successfully )?(saved|sent|created|written|updated|deleted|booked|scheduled|executed)\b(?! (?:by|in|for)\b)"
 )
@@ -61,7 +64,7 @@ _PHRASES = (
 )
 _ON_THE_WAY = r"我(?:已经|已|刚刚|刚)?(?:在[\u4e00-\u9fff]{1,6}上)?(?:用[\w]{1,10})?"
 _CHINESE = (
-    rf"{_ON_THE_WAY}(?:搜索|查询|运行|执行|打开|检查|调用|读取|查找|查|保存|写入|发送)(?:过)?了(?!(?:一下)?[你您])"
+    rf"{_ON_THE_WAY}(?:搜索|查询|运行|执行|打开|检查|查看|浏览|调用|读取|查找|查|保存|写入|发送)(?:过)?了(?!(?:一下)?[你您])"
     r"|(?:搜索|查询|工具|脚本|代码|程序|数据库|接口)(?:的)?(?:运行)?(?:结果|返回|输出)(?:的结果)?(?:显示|返回|表明|是|指出|了|为)"
     r"|(?:工具|脚本|搜索|查询|数据库)(?:显示|表明|指出)|根据(?:我的)?(?:搜索|查询|工具|计算器|运行)(?:的)?结果|以下是(?:我的)?(?:搜索|查询|运行)(?:的)?结果"
 )
@@ -69,6 +72,9 @@ _OF_ONES_OWN = (
     r"\b(?:results?|findings|hits|matches) (?:from|of) my (?:\w+ )?(?:search|query|lookup|test|run)\b"
     r"|\b(?:search|query|command|script|code|tests?|simulation|check|benchmark)s? (?:that )?i (?:have )?(?:just )?(?:ran|run|executed|performed|did|made)\b"
     r"|\b(?:documents?|pages?|files?|results?|data|rows|records) (?:that )?i (?:have )?(?:just )?(?:retrieved|fetched|pulled|queried)\b"
+    r"|\bhere(?:'s| is) what(?:'s| is) (?:in|inside) the\b|\bthe (?:output|response|traceback|error) (?:that )?i (?:get|got|see|received?)\b"
+    r"|\bsource: (?:the |my )?(?:web|internet|database|online|tool|search|api|query)\b|\b\d+ passed, \d+ (?:failed|skipped)|\b\d+ failed, \d+ passed"
+    r"|\bwhen i (?:run|execute|test|try|query) [^.]{1,60}\bi (?:get|see|obtain|find)\b"
     r"|\b\d+ rows? (?:were )?(?:returned|affected|updated)\b(?! by)|\b\d+ tests (?:have |all )?passed\b"
     r"|我(?:已经|已|刚刚|刚)?把[^。]{1,40}?(?:保存|写入|发送|删除|创建|更新)"
 )

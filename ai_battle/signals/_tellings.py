@@ -8,9 +8,10 @@ from ._tool_words import ANY, NONE, SMALL, SOURCE, Toolbox, stem_of
 # The last word of each phrase, with the one before it.
 _ACCORDING = {
     "to": "according", "on": "based", "auf": "basierend", "après": "de", "com": "acordo",
-    "per": "", "laut": "", "gemäß": "", "selon": "", "según": "", "segundo": "",
+    "by": "", "per": "", "laut": "", "gemäß": "", "selon": "", "según": "", "segundo": "",
 }  # fmt: skip
 _STARTS = SMALL["stops"] | SMALL["again"] | {"so"}
+_TOLD_BY = frozenset({"shown", "returned", "reported", "confirmed", "given", "found", "indicated"})
 _FAR = 9
 
 
@@ -27,12 +28,17 @@ def _told(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Found]:
     at = _telling(words, place, box)
     if not at or words[at + 1 : at + 2] in (["to"], ["by"]):
         return
-    is_source = words[place] in SOURCE or words[place] in box.names
+    is_source = words[place] in SOURCE or words[place] in box.names or _is_full_name(words, place, box)
     if not (is_source or any(word[:1].isdigit() for word in words[at + 1 : at + 4])):
         return
     kinds = _kinds_before(words, place, box)
     if box.may(kinds) and _is_set(words, place, has_results=words[at - 1] in SMALL["results"]):
         yield Found(at + 1, Claim(kinds, own=False))
+
+
+def _is_full_name(words: Sequence[str], place: int, box: Toolbox) -> bool:
+    """Whether two words of a tool's name stand together: the knowledge base."""
+    return place > 0 and stem_of(words[place]) in box.own and stem_of(words[place - 1]) in box.own
 
 
 def _telling(words: Sequence[str], place: int, box: Toolbox) -> int:
@@ -62,9 +68,7 @@ def _is_set(words: Sequence[str], place: int, *, has_results: bool) -> bool:
 
 def _attributed(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Found]:
     """According to the search results, ..."""
-    first = _ACCORDING[words[place]]
-    start = place - 1 if first else place
-    if (first and words[max(0, start)] != first) or (start > 0 and words[start - 1] not in _STARTS):
+    if not _attributes(words, place):
         return
     for at in clause(words, place + 1)[:5]:
         if words[at] in SMALL["whose"] or words[at] in SMALL["others"]:
@@ -74,11 +78,21 @@ def _attributed(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Foun
             yield Found(at + 1, Claim(kinds, own=False))
 
 
+def _attributes(words: Sequence[str], place: int) -> bool:
+    """Whether it is said by whom something is told, and not on what somebody relies."""
+    before = words[place - 1] if place else ""
+    if words[place] == "by":
+        return before in _TOLD_BY
+    first = _ACCORDING[words[place]]
+    start = place - 1 if first else place
+    return first in ("", before) and (start == 0 or words[start - 1] in _STARTS)
+
+
 def _is_witness(words: Sequence[str], place: int, box: Toolbox) -> bool:
     word = words[place]
     if SMALL["no_witness"] & {*words[place + 1 : place + 2]}:
         return False
-    if word in box.names or word in ("results", "output", "reading", "service"):
+    if word in box.names or word in ("results", "output", "reading", "service", "clock", "lookup", "database", "web"):
         return True
     return word in SOURCE and word not in SMALL["past_only"]
 

@@ -36,12 +36,17 @@ _STEM = 6
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """What the offered tools can do: their `kinds` and `names`, `pieces` of these, and what only they deal with."""
+    """What the offered tools can do: their `kinds` and `names`, and by stems what they deal with.
+
+    `own` is from their names, `about` from their descriptions, `live` from names of those that say how things stand.
+    """
 
     kinds: frozenset[str] = NONE
     names: frozenset[str] = NONE
     own: frozenset[str] = NONE
     pieces: frozenset[str] = NONE
+    about: frozenset[str] = NONE
+    live: frozenset[str] = NONE
 
     def may(self, kinds: frozenset[str]) -> bool:
         """Whether one of the kinds is offered; where nothing is known of the tools, each may be."""
@@ -65,10 +70,25 @@ def toolbox(specs: Iterable[ToolSpec]) -> Toolbox:
 
 @lru_cache(maxsize=64)
 def _toolbox(specs: tuple[tuple[str, str], ...]) -> Toolbox:
-    pieces = NONE.union(*(words_of(name) for name, _ in specs))
-    own = frozenset(stem_of(word) for word in pieces - SMALL["common"] if len(word) > 2)
-    kinds = NONE.union(*(kinds_of(name, told) for name, told in specs))
-    return Toolbox(kinds, frozenset(name.lower() for name, _ in specs), own, pieces)
+    names = frozenset(name for name, _ in specs)
+    return Toolbox(
+        kinds=NONE.union(*(kinds_of(name, told) for name, told in specs)),
+        names=frozenset(map(str.lower, names)),
+        own=_stems(names),
+        pieces=NONE.union(*map(words_of, names)),
+        about=_stems(told.partition(".")[0] for _, told in specs),
+        live=_stems(name for name, told in specs if _is_live(name, told)),
+    )
+
+
+def _stems(texts: Iterable[str]) -> frozenset[str]:
+    words = {word for text in texts for word in words_of(text)} - SMALL["common"]
+    return frozenset(stem_of(word) for word in words if len(word) > 2)
+
+
+def _is_live(name: str, told: str) -> bool:
+    kinds = kinds_of(name, told)
+    return not kinds - {"weather", "time"} and bool(words_of(name) & SMALL["asks"])
 
 
 def kinds_of(name: str, description: str = "") -> frozenset[str]:

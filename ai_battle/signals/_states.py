@@ -1,0 +1,29 @@
+"""What stands at this moment, and only a tool that is there could have told: the flight is 40 minutes late."""
+
+import re
+from collections.abc import Sequence
+
+from ._tool_words import Toolbox, stem_of
+
+_DATUM = re.compile(
+    r"\d+[.:,]\d+|[$€£] ?\d|#\d+|\b[a-z]{1,2}\d{2,}\b"
+    r"|\d ?(?:°|%|k?m\b|kg\b|ms\b|h\b|min|hours?\b|seconds?\b|degrees\b|grad\b|euros?\b|dollars?\b|usd\b|eur\b)"
+)
+_IS = re.compile(
+    r"\b(?:is|are|has|have|reads|costs|stands|trades|departs|arrives|ist|sind|beträgt|est|es|son)\b|'s\b|="
+)
+_NOW = re.compile(
+    r"\b(?:now|currently|at the moment|at present|derzeit|aktuell|im moment|actuellement|actualmente|ahora)\b|目前|现在"
+)
+_IN_GENERAL = re.compile(
+    r"\b(?:about|around|roughly|approximately|usually|typical\w*|average|generally|often|most|each|every|any|per|maximum"
+    r"|between|rough|guess|memory|examples?|1[89]\d\d|20\d\d|you|your|i|we|if|when|would|since|not|cannot|probability|hypothesis|equation|formula|say|says|said)\b"
+)
+
+
+def state_in(said: str, words: Sequence[str], box: Toolbox) -> int:
+    """Where it is told; 0 where what is told may be known without a tool."""
+    if not box.live or not (datum := _DATUM.search(said)) or not _IS.search(said) or _IN_GENERAL.search(said):
+        return 0
+    of_a_tool = any(stem_of(word) in box.live for word in words)
+    return datum.end() if of_a_tool or _NOW.search(said) else 0

@@ -27,8 +27,9 @@ def announced_call(text: str, at: int, value: object, tools: Offered) -> ToolCal
 
 def _announced(above: str, tools: Offered) -> str | None:
     """The tool that the last line names, labels of the arguments and the marks of their block aside."""
-    lines = [plain for line in above.splitlines() if (plain := line.strip().lstrip("*_"))]
-    while lines and (_FENCE.fullmatch(lines[-1]) or _LABEL.fullmatch(lines[-1])):
-        lines.pop()
-    named = _NAMING.fullmatch(lines[-1]) if lines else None
-    return tools.known(named["name"]) if named else None
+    for line in reversed(above.splitlines()):
+        plain = line.strip().lstrip("*_")
+        if plain and not _FENCE.fullmatch(plain) and not _LABEL.fullmatch(plain):
+            named = _NAMING.fullmatch(plain)
+            return tools.known(named["name"]) if named else None
+    return None

@@ -49,7 +49,7 @@ _NOT_OURS = re.compile(
 )
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
 _FUNCTIONARY = re.compile(r">>>(?=[\w.\-]+\n)")
-_INDENTED = re.compile(r"(?<=[ \t])<(?=[|｜\w])")
+_INDENTED = re.compile(r"(?:(?<= {4})|(?<=\t))<(?=[|｜\w])")
 _OUTDENTED = re.compile(r"\n(?= {0,3}\S)")
 _TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>\s*")
 _NEXT = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")

@@ -18,7 +18,9 @@ _HOSTILE = (
     '<tool_call>{"name": "clock", "arguments": {}}</tool_call>\n', '["', '[["', '{"name":', "~~~\n", "> x\n", "Action: ",
     "Action: clock\nAction Input: {", "<|channel|>analysis<|message|>", "<｜tool▁call▁begin｜>look_up<｜tool▁sep｜>", "[TOOL_CALLS]",
     "<tool_call>look_up\n<arg_key>word</arg_key><arg_value>", "<look_up><word>", "```tool\nTOOL_NAME: look_up\nBEGIN_ARG: word\n",
-    "`a` ", "a`b``c```", "look_up('", "look_up{word:", "<tool_response>", "/*", '{"name": /*', "look_up(limit=(5+", "\n", " ", "clock() ",
+    "`a` ", "a`b``c```", "look_up('", "look_up{word:", "<tool_response>", "/*", '{"name": /*',
+    '<tool a="', "<tool name='clock' a='x' ", ">>>clock\n", "Arguments: {}\n", 'clock\n```json\n{"a": 1}\n```\n', '"<tool_call>{}', "\n\n    <a>",
+    "<tool>clock</tool><args>", "['{", "<![CDATA[{}", "<|message|>", "clock: {} is ", "look_up(limit=(5+", "\n", " ", "clock() ",
 )  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """Docker: a container of a Python image, with the supervisor inside. Not tried on a machine of ours yet."""
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
 
@@ -52,8 +50,6 @@ class Docker(Fence):
 
 
 def _mount(source: str, target: str, *, read_only: bool) -> str:
-    """A line of comma-separated values: who has a comma or a quote in it is quoted as a whole."""
+    """A line of comma-separated values, each in quotes: a path may have anything in it."""
     parts = ["type=bind", f"source={source}", f"target={target}", *(["readonly"] if read_only else [])]
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(parts)
-    return line.getvalue()
+    return ",".join('"' + part.replace('"', '""') + '"' for part in parts)

@@ -25,6 +25,12 @@ except OSError:
     print("refused")
 """
 _EXPECTED = "1\nrefused\n"
+_RULES = (
+    "/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "/sys/kernel/security/lsm",
+)  # fmt: skip
+_RIGHTS = ("CapBnd", "NoNewPrivs", "Seccomp")
+_PLACE = "/proc/self/ns/mnt"
 
 
 def why_not(fence: Fence, binary: str = "") -> str:
@@ -60,11 +66,25 @@ def _trial(outside: Path) -> tuple[Path, Program]:
 
 
 def _key(name: str, binary: str) -> str:
-    """Another kernel, binary, user, Python or version of the fence is tried anew."""
+    """Another kernel, binary, user, container, Python or fence is tried anew, and so is who has other rights."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     stamps = [os.stat(path).st_mtime_ns for path in (*sources, *([Path(binary)] if binary else []))]
-    facts = (name, binary, platform.release(), platform.version(), os.geteuid(), sys.executable, stamps)
+    facts = (name, binary, platform.release(), platform.version(), os.geteuid(), sys.executable, stamps, _allowed())
     return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _allowed() -> list[str]:
+    """What a process may do here, as far as it can be read; on Linux."""
+    found = [_text(path) for path in _RULES]
+    found += [line for line in _text("/proc/self/status").splitlines() if line.startswith(_RIGHTS)]
+    return [*found, os.readlink(_PLACE) if os.path.lexists(_PLACE) else ""]
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _remembered() -> str:

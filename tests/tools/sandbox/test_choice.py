@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,6 +83,18 @@ def test_what_worked_is_remembered_until_something_changes(tmp_path: Path) -> No
     assert why_not(Bubblewrap("/nowhere"), binary) == "", "not tried again"
     assert why_not(Bubblewrap("/nowhere")) != ""
     assert (tmp_path / "cache" / "ai-battle" / "sandbox.json").read_text() == remembered
+
+
+@needs_bubblewrap
+def test_what_worked_is_tried_anew_where_a_process_may_do_less(tmp_path: Path) -> None:
+    """As in a container that shares the home directory, and refuses user namespaces."""
+    if "--disable-userns" not in subprocess.run(["bwrap", "--help"], capture_output=True, text=True).stdout:
+        pytest.skip("this bubblewrap can't refuse user namespaces")
+    show = "from ai_battle.tools.sandbox import choose; print(choose().name)"
+    around = ["bwrap", "--dev-bind", "/", "/", "--unshare-user", "--disable-userns", "--"]
+    for command, expected in (([], "bubblewrap"), (around, "landlock"), ([], "bubblewrap")):
+        run = subprocess.run([*command, sys.executable, "-c", show], capture_output=True, text=True)
+        assert run.stdout.strip() == expected, run.stderr
 
 
 def test_none_needs_both_keys() -> None:

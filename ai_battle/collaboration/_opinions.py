@@ -10,7 +10,7 @@ from ..core.helping import AnswerChecked
 from ._agreement import WORTH, Ballot, ballot
 from ._drafts import Draft
 from ._helping import Found, Turn
-from ._polling import ANOTHER, COMPARED, NOTHING_YET, shown
+from ._polling import ANOTHER, COMPARED, shown
 from ._seeing import Case
 from ._together import Quiet
 from .takeover import in_its_place
@@ -58,7 +58,7 @@ class PeerOpinion(_Opinion):
     name = "a peer"
 
     async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
-        asked = in_its_place(Case(request, NOTHING_YET, ""), turn.helping.sees)
+        asked = in_its_place(Case(request), turn.helping.sees)
         return await turn.consult(COMPARED, self.client, asked, "peer")
 
 

@@ -9,7 +9,7 @@ from ..core.client import ModelClient
 from ..core.errors import EmptyAnswer, ProviderError, Refused
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
-from ..core.messages import Message, assistant
+from ..core.messages import assistant
 from ._agreement import Ballot, Tally, ballot, features, weighed
 from ._drafts import Draft
 from ._examining import Judges, examined
@@ -22,7 +22,6 @@ from ._together import together
 from ._trying import hopeless
 from .takeover import in_its_place
 
-NOTHING_YET = ModelResponse(Message("assistant", ()))
 COMPARED = "a second opinion to compare with"
 ANOTHER = "another answer was served"
 LEARNED = "by its calibration, answers that agree like this are to be doubted"
@@ -110,7 +109,7 @@ class Poll:
 
     async def peer(self, client: ModelClient) -> Draft | None:
         """What a peer says, without having seen any attempt."""
-        asked = in_its_place(Case(self.request, NOTHING_YET, ""), self.turn.helping.sees)
+        asked = in_its_place(Case(self.request), self.turn.helping.sees)
         return await self.turn.ask(client, asked, COMPARED, role="peer")
 
     async def decide(self, helper: ModelClient | None) -> ModelResponse:

@@ -17,18 +17,19 @@ ATTEMPT_TOKENS = 4_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
 UNSEEN = "a check has found it poor."
+NOTHING_YET = ModelResponse(Message("assistant", ()))
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A request, what was answered to it, and why that is not good enough.
+    """A request, what was answered to it so far, and why that is not good enough.
 
     `tools` are those that the one who answered has beside the tools of the request, `report` is what a check said.
     """
 
     request: ModelRequest
-    attempt: ModelResponse
-    reason: str
+    attempt: ModelResponse = NOTHING_YET
+    reason: str = ""
     tools: tuple[ToolSpec, ...] = ()
     report: str = ""
 

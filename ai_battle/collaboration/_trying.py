@@ -48,9 +48,9 @@ def _paces(detector: Judges) -> TypeGuard[Paces]:
 
 
 class Trying:
-    """The attempts of `primary` at one request. All are judged as answers to the request as it came.
+    """The attempts of `primary` at one request.
 
-    What is known of it to judges are also the tools that the model has of its own.
+    All are judged as answers to the request as it came, with the tools that the model has of its own.
     """
 
     def __init__(self, primary: ModelClient, detector: Judges, turn: Turn, request: ModelRequest) -> None:

@@ -13,9 +13,9 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..signals.trouble import Step, troubles
 from ._helping import Helping, Turn
-from ._polling import NOTHING_YET
 from ._seeing import Case
 from ._trajectory import FIRST_TURN, HAND_OVER, lost, steps_of, why_hand_over
+from .takeover import with_its_own_options
 
 MEASURED = (
     "InterCode's SQL tasks, GPT-3.5 with GPT-4, 620 recorded trajectories: 77.6 % get there with 53 % of the small "
@@ -47,7 +47,7 @@ class Handover(ModelClient):
         self.helping = helping or Helping()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        place = Case(request, NOTHING_YET, "").place
+        place = Case(request).place
         prompt = "".join(message.text for message in request.messages[place : place + 1])
         steps = steps_of(request.messages[place + 1 :])
         if not (reason := self._why(steps, prompt)):
@@ -69,10 +69,9 @@ class Handover(ModelClient):
         return next(filter(None, (why_hand_over(steps[:turn], prompt, self.above) for turn in turns)), "")
 
     def _seen(self, request: ModelRequest, place: int) -> ModelRequest:
-        options = {name: value for name, value in request.options.items() if name == "stop"}
-        if self.helping.sees == "history":
-            return replace(request, options=options)
-        return replace(request, messages=request.messages[place:], system="", options=options, extra={})
+        if self.helping.sees != "history":
+            request = replace(request, messages=request.messages[place:], system="", extra={})
+        return with_its_own_options(request)
 
 
 def create(

@@ -6,7 +6,6 @@ from ..core.client import ModelClient
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.helping import LadderStood
-from ..core.messages import assistant
 from ._drafts import Draft
 from ._examining import Judges
 from ._helping import Helping, Turn
@@ -99,7 +98,7 @@ class Ladder(ModelClient):
     async def _hand_over(self, turn: Turn, request: ModelRequest) -> Draft | None:
         """The helper's answer to a request that its primary does not even see."""
         turn.strategy = _named(HANDOVER)
-        asked = in_its_place(Case(request, ModelResponse(assistant("")), ""), turn.helping.sees)
+        asked = in_its_place(Case(request), turn.helping.sees)
         return await turn.ask(self.pair.secondary, asked, "the small model was stuck in the turns before")
 
     async def _climb(self, own: Trying) -> ModelResponse:

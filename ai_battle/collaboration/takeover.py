@@ -34,17 +34,18 @@ async def answer_in_place(own: Trying, helper: ModelClient) -> Draft | None:
 
 
 def in_its_place(case: Case, sees: Sees) -> ModelRequest:
-    """The request as the helper gets it: what it may see, with the tools, and with what was done with them so far.
-
-    The options stay behind, as they were chosen for the small model, but for what ends an answer.
-    """
+    """The request as the helper gets it: what it may see, with the tools, and with what was done with them so far."""
     request = case.request
     if sees != "history":
         request = replace(request, messages=request.messages[case.place : case.place + 1], system="", extra={})
     if sees != "prompt" and (steps := done(case)):
         request = with_note(request, filled("done", steps=steps))
-    options = {name: value for name, value in request.options.items() if name == "stop"}
-    return replace(request, options=options)
+    return with_its_own_options(request)
+
+
+def with_its_own_options(request: ModelRequest) -> ModelRequest:
+    """Without those that were chosen for the small model; what ends an answer ends this one too."""
+    return replace(request, options={name: value for name, value in request.options.items() if name == "stop"})
 
 
 def create(

@@ -29,6 +29,7 @@ from .summary import Memory
 from .turn import Ear, Fault, Kind, Step, answered, failed, fault, finished
 
 FATAL = (401, 403, 404)
+"""HTTP statuses of a provider that no later turn mends: a wrong key, a model that there is not."""
 
 Status = Literal["done", "limit", "failed"]
 

@@ -152,13 +152,7 @@ class ConversationManager:
                 return _result(progress.ended, run_dir, progress.help)
             settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
             async with _cast(casting, progress.positions) as cast:
-                state = State(cast.plan)
-                for _, event in journal.read(run_dir):
-                    state.apply(event)
-                for name, spent in cast.assembled.spent.items():
-                    spent.calls, used = state.help.spent(name)
-                    spent.add(used)
-                state.standings.restore(cast.assembled.standings)
+                state = _restored(cast, run_dir)
                 go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(cast.plan))
                 return await _run(cast, kept, Audience(kept, state, emit), go_on)
 
@@ -210,6 +204,18 @@ async def _closing(kept: Journal) -> AsyncIterator[Journal]:
         yield kept
     finally:
         await kept.close()
+
+
+def _restored(cast: Cast, run_dir: Path) -> State:
+    """The state that the journal tells of; what helpers had used and where ladders stood is put back too."""
+    state = State(cast.plan)
+    for _, event in journal.read(run_dir):
+        state.apply(event)
+    for name, spent in cast.assembled.spent.items():
+        spent.calls, used = state.help.spent(name)
+        spent.add(used)
+    state.standings.restore(cast.assembled.standings)
+    return state
 
 
 async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted | RunResumed) -> RunResult:

@@ -11,6 +11,8 @@ from .messages import Image, Message, Part, Role, Text
 
 
 class ModelClient(ABC):
+    """A provider, or whatever wraps clients and answers like one: tools, helpers, a recording."""
+
     @abstractmethod
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         """The answer to `request`; `emit` hears what happens on the way. Raises `ProviderError`."""

@@ -45,8 +45,8 @@ class ProviderError(AIBattleError):
     """A model that did not answer.
 
     `again` says how often the same request may be sent anew, `retry_after` when (seconds), `partial` is the text that
-    came before the fault, `raw` the head of the body that could not be read. `response` is set where there is an
-    answer, which says nothing; `heard` are events that came with the fault, in the same piece, and nobody has heard.
+    came before the fault, `raw` the head of the body that could not be read. `response` is the answer, where there is
+    one and it is empty. `heard` are events that came in one piece with the fault, so that nobody has heard them yet.
     """
 
     response: ModelResponse | None = None

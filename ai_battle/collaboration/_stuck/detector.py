@@ -14,7 +14,7 @@ from .reasons import reason
 from .scoring import Score, measure, score, weights_of
 
 STEP, FARTHEST = 0.1, 1.0
-"""How far a turn moves the cut of a help rate, times how far it is from the rate; and the most that it is moved."""
+"""A turn moves the cut of a help rate by `STEP` times its distance from the rate; `FARTHEST` is the most in all."""
 
 
 class StuckDetector:

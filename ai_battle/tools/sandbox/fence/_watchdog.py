@@ -8,6 +8,7 @@ from . import _tree
 from .orders import Orders
 
 _BLOCK = 512
+_OFTEN, _VERY_OFTEN = 0.04, 0.01  # seconds
 _RARELY = 1.0  # seconds
 _SHARE = 10  # of the time is for looking at files: one part in so many
 _COARSE_CLOCK = 0.02  # files are stamped by a clock that lags this much at the most
@@ -15,7 +16,12 @@ _File = tuple[int, int]
 
 
 class Watchdog:
-    """Limits of the kernel hold for one process; these hold for all processes of the program together."""
+    """Limits of the kernel hold for one process; these hold for all processes of the program together.
+
+    `pause` is how long it need not be asked again, in seconds.
+    """
+
+    pause = _OFTEN
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -27,8 +33,10 @@ class Watchdog:
     def verdict(self) -> str:
         """What there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
         pids = _tree.descendants(most=self._orders.tasks)
-        if sum(map(_tree.threads, pids)) > self._orders.tasks:
+        tasks = sum(map(_tree.threads, pids))
+        if tasks > self._orders.tasks:
             return "tasks"
+        self.pause = _VERY_OFTEN if 2 * tasks > self._orders.tasks else _OFTEN
         # The exact figure costs more, so it is asked for only when the rough one, which is never lower, is too high.
         for use in (_tree.resident, _tree.proportional):
             if sum(map(use, pids)) <= self._orders.memory:

@@ -13,7 +13,6 @@ from ._watchdog import Watchdog
 from .orders import Orders
 
 _LIFELINE, _ANSWER = 0, 1
-_POLL = 0.04
 _LINGER = 0.3  # how long output is still read when the program has ended but somebody holds its pipe
 _CHUNK = 65536
 
@@ -82,10 +81,10 @@ class _Run:
         looked, until = started, started + self._orders.seconds
         while self._goes_on(until):
             was_running = self.status is None
-            self._listen(min(_POLL, max(0.0, until - time.monotonic())))
+            self._listen(min(self._watchdog.pause, max(0.0, until - time.monotonic())))
             if was_running and self.status is not None:
                 until = min(until, time.monotonic() + _LINGER)
-            if time.monotonic() - looked >= _POLL:
+            if time.monotonic() - looked >= self._watchdog.pause:
                 self._bury()  # the dead count for nothing
                 self.verdict = self.verdict or self._watchdog.verdict()
                 looked = time.monotonic()

@@ -9,8 +9,10 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError, RateLimited, Unreachable
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ..providers._traffic import FAILURES, Traffic, traffic_of
+from ..providers._traffic import Traffic, traffic_of
 
+LIMITED = 10
+"""So many 429 in a row, and no other answer between them, are no matter of one client."""
 LONGEST = 60.0
 """Seconds for which an upstream is left alone at most, whatever it says: its clients share its limit unevenly."""
 PROBE = 5.0
@@ -20,7 +22,7 @@ PROBE = 5.0
 class Breaker(ModelClient):
     """Before a client without retries, which would wait itself. All clients of one endpoint share what is known of it.
 
-    A single 429 is passed on and nothing else happens, as clients have limits of their own upstream; `FAILURES` in a
+    A single 429 is passed on and nothing else happens, as clients have limits of their own upstream; `LIMITED` in a
     row are a model that is to be left alone. Limits are a model's own, so the others of its endpoint are asked.
     """
 
@@ -41,13 +43,13 @@ class Breaker(ModelClient):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if wait := _waiting(self.traffic):
             raise Unreachable(self._left_alone(wait, self.traffic.reason), status=503, retry_after=ceil(wait))
-        if self._limited >= FAILURES and (wait := self.limit.waiting()):
+        if self._limited >= LIMITED and (wait := self.limit.waiting()):
             raise RateLimited(self._left_alone(wait, self.limit.reason), status=429, retry_after=ceil(wait))
         try:
             response = await self.client.complete(request, emit)
         except RateLimited as error:
             self._limited += 1
-            if error.retry_after and self._limited >= FAILURES:
+            if error.retry_after and self._limited >= LIMITED:
                 self.limit.close_for(min(error.retry_after, LONGEST))
             raise
         except ProviderError:

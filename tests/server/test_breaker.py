@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 
 from ai_battle.providers._traffic import FAILURES, traffic_of
+from ai_battle.server.breaker import LIMITED
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, serving, until
@@ -64,20 +65,20 @@ async def test_a_worker_without_any_upstream_is_not_ready(fakes: FakeProviders) 
 
 async def test_many_429_in_a_row_are_a_wish_to_be_left_alone(fakes: FakeProviders) -> None:
     """One alone may be a matter of one client's limit; any other answer in between starts the count anew."""
-    few = fault("rate_limited_long", times=FAILURES - 1)
+    few = fault("rate_limited_long", times=LIMITED - 1)
     fakes.openai.says(few, "Yes.", few, fault(400), few, fault("rate_limited_long"), "Another model answers.")
     async with serving(fakes, **TIERS, MIDDLE_MODEL="openai/other") as address:
-        statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(3 * FAILURES)]
+        statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(3 * LIMITED)]
         status, wait = await answered(address, "/v1/messages", HELLO)
         other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "sonnet"})
         async with aiohttp.ClientSession(address) as session, session.get("/readyz") as page:
             told = (await page.json())["upstreams"]
 
-    few_times = [429] * (FAILURES - 1)
+    few_times = [429] * (LIMITED - 1)
     assert statuses == [*few_times, 200, *few_times, 400, *few_times, 429]
     assert (status, wait) == (429, "60")
     assert other == 200
-    assert len(fakes.openai.questions) == 3 * FAILURES + 1
+    assert len(fakes.openai.questions) == 3 * LIMITED + 1
     assert told["openai/large"] == {"up": False, "retry_after": 60}
     assert told["openai/other"] == {"up": True}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ._claim import Claim
 from ._deeds import deeds
-from ._phrases import CONDITION, HEDGE, PHRASE, TAKEN_BACK
+from ._phrases import CONDITION, HANDED, HEDGE, PHRASE, TAKEN_BACK
 from ._states import state_in
 from ._tellings import tellings
 from ._tool_words import ANY, EFFECT, NONE, SOURCE, Toolbox
@@ -41,6 +41,9 @@ def _candidates(said: str, box: Toolbox) -> Iterator[tuple[int, Claim]]:
 
 def _stands(said: str, end: int, claim: Claim) -> bool:
     if said.endswith(("?", "\uff1f")) or TAKEN_BACK.search(said) or HEDGE.search(said, 0, end):
+        return False
+    beside = min((at for sign in ",;:." if (at := said.find(sign, end)) >= 0), default=len(said))
+    if HANDED.search(said, 0, beside):
         return False
     return claim.own or not CONDITION.search(said)
 

@@ -79,6 +79,8 @@ def _with_a_tool(words: Sequence[str], deed: frozenset[str], rest: range, box: T
         and words[rest.start] in SMALL["it"]
     ):
         yield Found(rest.start + 1, Claim(frozenset({"code"})))
+    if "looked" in words[rest.start - 1 : rest.start] and words[rest.start + 1 : rest.start + 2] == ["up"]:
+        yield Found(rest.start + 2, Claim(frozenset({"search"})))
     helped = False
     for place in rest:
         if _leads_away(words, place, searching="search" in deed):
@@ -104,6 +106,8 @@ def _fitting(deed: frozenset[str], things: frozenset[str], *, helped: bool) -> f
 def _changed(words: Sequence[str], place: int, rest: range, box: Toolbox) -> Iterator[Found]:
     """What a tool would have to be there for: a thing written, sent or booked."""
     deed = EFFECT.get(words[place], NONE)
+    if words[place] in SMALL["passed_on"] and box.names and box.may(deed):
+        yield Found(place + 1, Claim(deed))
     is_named = box.does(words[place])
     for at in rest if deed else ():
         if words[at] in ("of", "about", "like", "because", "for", "over"):
@@ -131,7 +135,7 @@ def _by_doing(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Found]
 def _happened(words: Sequence[str], place: int, things: frozenset[str], box: Toolbox) -> Iterator[Found]:
     """Your meeting has been added; the code was executed successfully; file saved."""
     behind = " ".join(words[place + 1 : place + 6])
-    if place < 2 and OVER.match(behind) and box.may(things - {"act"}):
+    if (place < 2 or words[place - 1] in SMALL["set"]) and OVER.match(behind) and box.may(things - {"act"}):
         yield Found(place + 1, Claim(things))
     if not (done := DONE.match(behind) or (DONE_TO.match(behind) if place == 0 else None)):
         return

@@ -20,7 +20,7 @@ DONE = re.compile(
     r"|(?:was|were) (?=\w+ (?:successfully|without)\b))(\w+)"
 )
 OVER = re.compile(
-    r"(?:(?:run|query|execution|request|call) )?(?:is |are |now )*(?:complete|completed|finished|successful|succeeded)\b(?! (?:by|in \d{4}))"
+    r"(?:(?:run|query|execution|request|call) )?(?:is |are |now )*(?:complete|completed|finished|successful|succeeded|(?<=now )(?:in|on|saved|live|stored|available))\b(?! (?:by|in \d{4}))"
 )
 DONE_TO = re.compile(
     r"(?:successfully )?(saved|sent|created|written|updated|deleted|booked|scheduled|executed)\b(?! (?:by|in|for)\b)"
@@ -42,9 +42,10 @@ HEDGE = re.compile(
     r"|没有|无法|如果|不能|可以|将|例如|会|请"
 )
 CONDITION = re.compile(r"\b(?:if|wenn|falls|cuando|quand|lorsque)\b")
-TAKEN_BACK = re.compile(
-    r"\b(?:years ago|you(?: have)? (?:write|wrote|say|said|mention(?:ed)?|attached|pasted|shared|sent|uploaded|quoted|provided"
-    r"|gave|posted)|you've \w+)\b"
+TAKEN_BACK = re.compile(r"\b(?:years ago|you(?: have)? (?:write|wrote|say|said|mention(?:ed)?)|you've \w+)\b")
+# Of these the tool is one that was handed over, where they stand beside it.
+HANDED = re.compile(
+    r"\byou(?: have)? (?:just )?(?:attached|pasted|shared|sent|uploaded|quoted|provided|gave|posted|ran|wrote)\b"
 )
 FILE = re.compile(
     r"[\w./@-]*\w\.(?:py|[jt]sx?|md|txt|csv|json|ya?ml|toml|html?|css|sql|log|pdf|xml|ini|cfg|sh|rs|go|java|c|cpp|h|rb|ipynb)"
@@ -73,6 +74,10 @@ _OF_ONES_OWN = (
     r"|\b(?:search|query|command|script|code|tests?|simulation|check|benchmark)s? (?:that )?i (?:have )?(?:just )?(?:ran|run|executed|performed|did|made)\b"
     r"|\b(?:documents?|pages?|files?|results?|data|rows|records) (?:that )?i (?:have )?(?:just )?(?:retrieved|fetched|pulled|queried)\b"
     r"|\bhere(?:'s| is) what(?:'s| is) (?:in|inside) the\b|\bthe (?:output|response|traceback|error) (?:that )?i (?:get|got|see|received?)\b"
+    r"|\bi (?:have )?(?:just )?(?:got|received) back\b|\bacabo de (?:busc|consult|ejecut|comprob|revis|le)\w+"
+    r"|\bje viens de (?:chercher|consulter|exécuter|vérifier|lancer|lire)\b"
+    r"|\b(?:found|consulted|confirmed|verified|obtained|checked) (?:via|through|with) (?:an? |my )?(?:quick )?(?:web|online|internet) search\b"
+    r"|\b(?:running|executing) (?:the|this|your|it)\b[^.,]{0,30}\b(?:throws|threw|raises|raised) an?\b"
     r"|\bsource: (?:the |my )?(?:web|internet|database|online|tool|search|api|query)\b|\b\d+ passed, \d+ (?:failed|skipped)|\b\d+ failed, \d+ passed"
     r"|\bwhen i (?:run|execute|test|try|query) [^.]{1,60}\bi (?:get|see|obtain|find)\b"
     r"|\b\d+ rows? (?:were )?(?:returned|affected|updated)\b(?! by)|\b\d+ tests (?:have |all )?passed\b"

@@ -12,18 +12,22 @@ _DATUM = re.compile(
 _IS = re.compile(
     r"\b(?:is|are|has|have|reads|costs|stands|trades|departs|arrives|ist|sind|beträgt|est|es|son)\b|'s\b|="
 )
-_NOW = re.compile(
-    r"\b(?:now|currently|at the moment|at present|derzeit|aktuell|im moment|actuellement|actualmente|ahora)\b|目前|现在"
-)
 _IN_GENERAL = re.compile(
     r"\b(?:about|around|roughly|approximately|usually|typical\w*|average|generally|often|most|each|every|any|per|maximum"
-    r"|between|rough|guess|memory|examples?|1[89]\d\d|20\d\d|you|your|i|we|if|when|would|since|not|cannot|probability|hypothesis|equation|formula|say|says|said)\b"
+    r"|between|rough|guess|memory|examples?|1[89]\d\d|20\d\d|you|your|i|we|if|when|would|since|not|cannot|probability"
+    r"|hypothesis|equation|formula|say|says|said|times|total)\b"
+    r"|[*+^\\/\xd7\xf7]| - \d|\w\("
 )
+_CLOSE = re.compile(r"[,;:] ")
 
 
 def state_in(said: str, words: Sequence[str], box: Toolbox) -> int:
     """Where it is told; 0 where what is told may be known without a tool."""
-    if not box.live or not (datum := _DATUM.search(said)) or not _IS.search(said) or _IN_GENERAL.search(said):
+    datum = _DATUM.search(said) if box.live else None
+    if not datum or not _IS.search(said):
         return 0
-    of_a_tool = any(stem_of(word) in box.live for word in words)
-    return datum.end() if of_a_tool or _NOW.search(said) else 0
+    close = _CLOSE.search(said, datum.end())
+    if _IN_GENERAL.search(said, 0, close.end() if close else len(said)):
+        return 0
+    stems = {stem_of(word) for word in words}
+    return datum.end() if any(name <= stems for name in box.live) else 0

@@ -47,10 +47,14 @@ def _telling(words: Sequence[str], place: int, box: Toolbox) -> int:
     behind = words[place + 1 : place + _FAR]
     if behind and behind[0] in ("of", "on", "in", "through") and any(things_in(word, box) for word in behind[1:4]):
         return next((at for at, word in enumerate(behind, place + 1) if word in tells), 0)
+    if "search" in SOURCE.get(words[place], NONE) and behind[:1] == ["for"]:
+        return next((at for at, word in enumerate(behind, place + 1) if word in SMALL["shows"]), 0)
+    if behind and behind[0].endswith(("er", "or")) and words[place] not in SOURCE:
+        behind = ["", *behind[1:]]
     for at, word in enumerate(behind[:4], place + 1):
         if word in tells:
             return at
-        if word not in SMALL["helping"] and word not in SMALL["results"]:
+        if word and word not in SMALL["helping"] and word not in SMALL["results"]:
             break
     return 0
 

@@ -46,7 +46,7 @@ class Toolbox:
     own: frozenset[str] = NONE
     pieces: frozenset[str] = NONE
     about: frozenset[str] = NONE
-    live: frozenset[str] = NONE
+    live: frozenset[frozenset[str]] = frozenset()
 
     def may(self, kinds: frozenset[str]) -> bool:
         """Whether one of the kinds is offered; where nothing is known of the tools, each may be."""
@@ -77,7 +77,7 @@ def _toolbox(specs: tuple[tuple[str, str], ...]) -> Toolbox:
         own=_stems(names),
         pieces=NONE.union(*map(words_of, names)),
         about=_stems(told.partition(".")[0] for _, told in specs),
-        live=_stems(name for name, told in specs if _is_live(name, told)),
+        live=frozenset(_stems([name]) for name, told in specs if _is_live(name, told)) - {NONE},
     )
 
 
@@ -88,7 +88,7 @@ def _stems(texts: Iterable[str]) -> frozenset[str]:
 
 def _is_live(name: str, told: str) -> bool:
     kinds = kinds_of(name, told)
-    return not kinds - {"weather", "time"} and bool(words_of(name) & SMALL["asks"])
+    return not kinds - {"weather"} and bool(words_of(name) & SMALL["asks"])
 
 
 def kinds_of(name: str, description: str = "") -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -9,6 +10,7 @@ from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ._examining import Judges
 from ._helping import Helping, Turn
+from ._stuck.detector import StuckDetector
 from ._trying import Trying
 
 Help = Callable[[Trying, ModelClient], Awaitable[ModelResponse]]
@@ -27,6 +29,21 @@ class Pair:
     def __post_init__(self) -> None:
         if self.primary is self.secondary:
             raise ConfigError("A model can't help itself: primary and secondary are one client; give two.")
+
+    @classmethod
+    def of(
+        cls,
+        primary: ModelClient,
+        secondary: ModelClient,
+        detector: Judges | None = None,
+        helping: Helping | None = None,
+    ) -> Self:
+        """What is not given is as usual: the shipped detector, no limits."""
+        return cls(primary, secondary, detector or StuckDetector(), helping or Helping())
+
+    async def aclose(self) -> None:
+        await self.primary.aclose()
+        await self.secondary.aclose()
 
 
 class Paired(ModelClient):
@@ -48,5 +65,4 @@ class Paired(ModelClient):
         return await self._help(own, self.pair.secondary) if own.stuck else await own.accept()
 
     async def aclose(self) -> None:
-        await self.pair.primary.aclose()
-        await self.pair.secondary.aclose()
+        await self.pair.aclose()

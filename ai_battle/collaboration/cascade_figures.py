@@ -7,16 +7,15 @@ detector's weights are learned without any answer of the model that they judge.
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from operator import mul
+from operator import and_
 from pathlib import Path
 
 from ..core.errors import ConfigError
-from ._stuck.figures import by_weights, left_out
+from ._stuck.figures import THRESHOLD, by_weights, left_out, stuck
 from ._stuck.records import Pair, read_pairs
 from .measures import mean
 
 CHAIN = ("qwen2-7b", "llama3.1-8b")
-THRESHOLD = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,8 @@ def cascaded(folder: Path, chain: tuple[str, str] = CHAIN, threshold: float = TH
     first, second = (_of(pairs, name) for name in chain)
     if [each.prompt for each in first.records] != [each.prompt for each in second.records]:
         raise ConfigError(f"{first.name} and {second.name} answer different questions.")
-    asked, asked_on = _stuck(first, pairs, threshold), _stuck(second, pairs, threshold)
-    last = list(map(mul, asked, asked_on))
+    asked, asked_on = (stuck(by_weights(each, left_out(each, pairs)), threshold) for each in (first, second))
+    last = list(map(and_, asked, asked_on))
     answers = zip(asked, last, first.small, second.small, first.large, strict=True)
     return Cascaded(
         quality=mean([_served(*each) for each in answers]),
@@ -50,7 +49,7 @@ def cascaded(folder: Path, chain: tuple[str, str] = CHAIN, threshold: float = TH
     )
 
 
-def _served(asked_second: float, asked_last: float, first: float, second: float, last: float) -> float:
+def _served(asked_second: bool, asked_last: bool, first: float, second: float, last: float) -> float:
     if asked_last:
         return last
     return second if asked_second else first
@@ -61,11 +60,6 @@ def _of(pairs: Sequence[Pair], small: str) -> Pair:
     if found is None:
         raise ConfigError(f"There are no answers of {small} to gsm8k.")
     return found
-
-
-def _stuck(pair: Pair, pairs: Sequence[Pair], threshold: float) -> list[float]:
-    scores = by_weights(pair, left_out(pair, pairs))
-    return [float(bool(score.failed) or score.quality < threshold) for score in scores]
 
 
 def main(arguments: Sequence[str]) -> None:

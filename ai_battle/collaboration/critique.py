@@ -7,7 +7,6 @@ from ._helping import Helping
 from ._paired import Pair, Paired
 from ._prompts import filled, marked
 from ._seeing import advising, told, with_note
-from ._stuck.detector import StuckDetector
 from ._trying import Trying
 
 MEASURED = ""
@@ -29,5 +28,4 @@ def create(
     stuck_detector: Judges | None = None,
     helping: Helping | None = None,
 ) -> ModelClient:
-    pair = Pair(primary, secondary, stuck_detector or StuckDetector(), helping or Helping())
-    return Paired(pair, "critique", criticise)
+    return Paired(Pair.of(primary, secondary, stuck_detector, helping), "critique", criticise)

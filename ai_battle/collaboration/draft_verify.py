@@ -11,7 +11,6 @@ from ._helping import Helping
 from ._paired import Pair, Paired
 from ._prompts import filled, marked
 from ._seeing import advising, told, with_note
-from ._stuck.detector import StuckDetector
 from ._trying import Trying
 
 MEASURED = ""
@@ -61,5 +60,6 @@ def create(
     """`max_tokens` is the most that the helper may write."""
     if max_tokens < 1:
         raise ConfigError(f"max_tokens of draft_verify is 1 or more, not {max_tokens!r}.", "max_tokens")
-    pair = Pair(primary, secondary, stuck_detector or StuckDetector(), helping or Helping())
-    return Paired(pair, "draft_verify", partial(verify, max_tokens=max_tokens))
+    return Paired(
+        Pair.of(primary, secondary, stuck_detector, helping), "draft_verify", partial(verify, max_tokens=max_tokens)
+    )

@@ -11,7 +11,6 @@ from ._examining import Judges
 from ._helping import Helping, Turn
 from ._paired import Pair
 from ._seeing import Case
-from ._stuck.detector import StuckDetector
 from ._trying import Trying
 from .rescue import try_advised
 from .takeover import answer_in_place, in_its_place
@@ -92,8 +91,7 @@ class Ladder(ModelClient):
         return await own.accept()
 
     async def aclose(self) -> None:
-        await self.pair.primary.aclose()
-        await self.pair.secondary.aclose()
+        await self.pair.aclose()
 
     async def _hand_over(self, turn: Turn, request: ModelRequest) -> Draft | None:
         """The helper's answer to a request that its primary does not even see."""
@@ -127,8 +125,7 @@ def create(
     standing: Standing | None = None,
 ) -> ModelClient:
     """`standing` is where a run that is resumed stood; without it, help begins with a hint."""
-    pair = Pair(primary, secondary, stuck_detector or StuckDetector(), helping or Helping())
-    return Ladder(pair, standing or Standing())
+    return Ladder(Pair.of(primary, secondary, stuck_detector, helping), standing or Standing())
 
 
 def _named(rung: int) -> str:

@@ -28,9 +28,7 @@ class ModelCollaborationProtocol(ModelClient):
         stuck_detector: Judges,
         helping: Helping | None = None,
     ) -> None:
-        self._paired = Paired(
-            Pair(primary_model, secondary_model, stuck_detector, helping or Helping()), "rescue", advise
-        )
+        self._paired = Paired(Pair.of(primary_model, secondary_model, stuck_detector, helping), "rescue", advise)
 
     @property
     def primary_model(self) -> ModelClient:

@@ -10,7 +10,6 @@ from ._helping import Helping, Sees
 from ._paired import Pair, Paired
 from ._prompts import filled
 from ._seeing import Case, done, with_note
-from ._stuck.detector import StuckDetector
 from ._trying import Trying
 
 MEASURED = (
@@ -55,5 +54,4 @@ def create(
     stuck_detector: Judges | None = None,
     helping: Helping | None = None,
 ) -> ModelClient:
-    pair = Pair(primary, secondary, stuck_detector or StuckDetector(), helping or Helping())
-    return Paired(pair, "takeover", take_over)
+    return Paired(Pair.of(primary, secondary, stuck_detector, helping), "takeover", take_over)

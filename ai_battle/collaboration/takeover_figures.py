@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._stuck.figures import THRESHOLD, by_weights, left_out
+from ._stuck.figures import by_weights, left_out, stuck
 from ._stuck.records import Pair, pairs_named
 from .measures import mean
 
@@ -38,9 +38,9 @@ class Row:
 
 def row(pair: Pair, pairs: Sequence[Pair]) -> Row:
     scores = by_weights(pair, left_out(pair, pairs))
-    stuck = [bool(score.failed) or score.quality < THRESHOLD for score in scores]
-    served = [large if helped else small for helped, small, large in zip(stuck, pair.small, pair.large, strict=True)]
-    return Row(pair.name, mean(pair.small), mean(pair.large), mean([float(each) for each in stuck]), mean(served))
+    helped = stuck(scores)
+    served = [large if each else small for each, small, large in zip(helped, pair.small, pair.large, strict=True)]
+    return Row(pair.name, mean(pair.small), mean(pair.large), mean(helped), mean(served))
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -51,9 +51,13 @@ def row(name: str, pair: Pair, scores: Sequence[Score]) -> Row:
         apgr(gains, pair.small, pair.large),
         cpt(gains, pair.small, pair.large, 0.5),
         cpt(gains, pair.small, pair.large, 0.8),
-        mean([float(bool(found.failed) or found.quality < THRESHOLD) for found in scores]),
+        mean(stuck(scores)),
         calibration_error(qualities, pair.small),
     )
+
+
+def stuck(scores: Sequence[Score], threshold: float = THRESHOLD) -> list[bool]:
+    return [bool(found.failed) or found.quality < threshold for found in scores]
 
 
 def by_weights(pair: Pair, weights: Weights) -> list[Score]:

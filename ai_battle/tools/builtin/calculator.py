@@ -43,6 +43,8 @@ def evaluate(expression: str) -> Any:
         tree = ast.parse(expression.translate(SIGNS).strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise ToolError(f"{expression[:200]!r} is no expression: {_reason(error)}") from error
+    if isinstance(tree.body, ast.Tuple):
+        raise ToolError(f"{expression[:200]!r} is more than one value; thousands are written without commas: 1000.")
     try:
         return _value(tree.body, 0)
     except (ArithmeticError, ValueError, TypeError) as error:
@@ -117,6 +119,8 @@ def _whole(function: Callable[..., int]) -> Callable[..., int]:
 
 
 def _round(value: Number, digits: Number = 0) -> Number:
+    if abs(digits) > MOST:
+        raise ToolError(f"round takes up to {MOST:,} digits.")
     return round(value, int(digits)) if digits else round(value)
 
 

@@ -8,7 +8,11 @@ from ._layers import ALWAYS, SETTINGS, calls, landlock_layer
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _MORE_SETTINGS = ("alternatives", "ssl/certs", "ssl/openssl.cnf", "nsswitch.conf", "hosts", "protocols", "timezone")
-_SETTINGS = tuple(f"/etc/{name}" for name in (*SETTINGS, *_MORE_SETTINGS))
+# Who asks for these takes it that they are not there, but not that they are refused.
+_DISTRIBUTIONS = tuple(
+    f"{name}-release" for name in ("alpine", "arch", "centos", "fedora", "lsb", "oracle", "redhat", "rocky", "system")
+)
+_SETTINGS = tuple(f"/etc/{name}" for name in (*SETTINGS, *_MORE_SETTINGS, *_DISTRIBUTIONS))
 # Facts about the machine; of processes only the program's own first one, without its view of mounts and networks.
 _ITSELF = ("fd", "status", "stat", "statm", "maps", "cmdline", "comm", "environ", "limits", "io")
 _FACTS = (

@@ -11,7 +11,7 @@ ALWAYS = (
     "limits of time, memory, tasks, disk, files and output, with a watchdog over all processes",
 )
 # Of /etc, what programs look at and nobody hides.
-SETTINGS = ("ld.so.cache", "localtime", "mime.types", "services")
+SETTINGS = ("debian_version", "ld.so.cache", "localtime", "mime.types", "os-release", "services")
 TERMINALS = ("/dev/ptmx", "/dev/pts")  # where nobody else's are
 _MISSING_BEFORE = {2: "moving files between folders", 3: "truncation", 4: "TCP", 6: "signals and abstract sockets"}
 

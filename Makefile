@@ -29,8 +29,9 @@ lint: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/pytest -m "not slow" --numprocesses $(WORKERS) --dist loadfile
 
+# What holds of anything is tried on three times as many examples.
 slow: $(VENV)/.dev
-	$(BIN)/pytest -m slow --timeout 1200 --numprocesses auto --dist worksteal
+	$(BIN)/pytest -m "slow or hypothesis" --hypothesis-profile thorough --timeout 1200 --numprocesses auto --dist worksteal
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m tests.performance

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes depends on what else the machine does; how much work it is, other tests count.
-settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("ours")
+settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=30)
+settings.load_profile("quick")  # the slow run has the other one, for the same tests
 
 
 KEYS = (

@@ -1,6 +1,7 @@
 """The examples are programs that run offline, leave nothing behind, and print what they say that they print."""
 
 import ast
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,17 @@ def test_there_are_eight_and_more() -> None:
 
 
 @every_example
-def test_it_prints_what_it_says(example: Path, tmp_path: Path) -> None:
+def test_it_prints_what_it_says(example: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(example), run_name="__main__")
+
+    shown = capsys.readouterr()
+    assert (shown.out.strip(), shown.err) == (announced(example), "")
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.slow
+@every_example
+def test_it_does_so_as_a_program_of_its_own(example: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", str(example)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
 

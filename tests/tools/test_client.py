@@ -323,6 +323,22 @@ async def test_an_answer_from_results_is_not_suspected() -> None:
     assert not any(isinstance(event, FabricationSuspected) for event in log.events)
 
 
+@pytest.mark.parametrize("wrapped", [lambda model: model, TextTools], ids=["native", "text"])
+async def test_what_is_said_of_another_tool_than_the_one_that_was_called_is_told(
+    wrapped: Callable[[ModelClient], ModelClient],
+) -> None:
+    """Each way of calling, and the summary of long results too."""
+    said = '<tool_call>{"name": "database_query", "arguments": {}}</tool_call>'
+    sums_up = "The database returned 14 rows. I also searched the web for their names."
+    tools = [Recording("database_query", "14 rows"), Recording("web_search")]
+    for limits in (QUICK, RunnerLimits(summarize_threshold=5, backoff_seconds=0)):
+        client = ToolCapableClient(wrapped(ScriptedClient(said, sums_up)), tools, limits)
+        await client.complete(asked(), log := EventLog())
+        assert [event.claim for event in log.events if isinstance(event, FabricationSuspected)] == [
+            "I also searched the web for their names."
+        ]
+
+
 async def test_a_model_that_says_nothing_after_its_tools_is_asked_for_an_answer() -> None:
     response, model = await answer(call("look"), "", "It is there.", tools=[Recording()])
     assert response.text == "It is there."

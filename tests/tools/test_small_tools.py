@@ -59,7 +59,8 @@ async def test_expressions_have_their_value(called: Call, expression: str, resul
         "1; 2", "import os", "a.b", "a[0]", "sum(1, 2, 3, 4)", "round()", "min()", "max([])", "not 1", "1 < 2 < 3",
         "pow(2, 2, 2)", "sqrt(x=4)", "True + 'a'", "1 << 100000", "mean([])", "(" * 500 + "1" + ")" * 500,
         "-" * 1500 + "1", "1+" * 900 + "1", "9" * 5000, "\0", "1" * 1900 + "**2", "sum([[1]])",
-        "round(10 ** 300, -10 ** 9)", "round(1.5, 10 ** 9)", "1,000 + 1", "(1, 2)",
+        "round(10 ** 300, -10 ** 9)", "round(1.5, 10 ** 9)", "1,000 + 1", "(1, 2)", "factorial([1])",
+        "stdev([1e308, -1e308], 1.5)",
     ],
     ids=lambda expression: repr(expression)[:40],
 )  # fmt: skip

@@ -47,7 +47,7 @@ def evaluate(expression: str) -> Any:
         raise ToolError(f"{expression[:200]!r} is more than one value; thousands are written without commas: 1000.")
     try:
         return _value(tree.body, 0)
-    except (ArithmeticError, ValueError, TypeError) as error:
+    except (ArithmeticError, ValueError, TypeError, AttributeError) as error:
         raise ToolError(f"{expression[:200]!r} has no value: {error}") from error
 
 
@@ -111,7 +111,7 @@ def _whole(function: Callable[..., int]) -> Callable[..., int]:
     """A function of whole numbers that grows fast."""
 
     def bounded(*given: Number) -> int:
-        if any(not isinstance(one, int) and not one.is_integer() for one in given) or max(map(abs, given)) > MOST:
+        if any(_number(one) % 1 for one in given) or max(map(abs, given)) > MOST:
             raise ToolError(f"{function.__name__} takes whole numbers up to {MOST:,}.")
         return function(*map(int, given))
 

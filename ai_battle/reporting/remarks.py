@@ -18,6 +18,7 @@ from ..core.events import (
 )
 from ..core.exchange import Stop
 from ..core.messages import Document, Image, ToolCall
+from ..core.tooling import FabricationSuspected
 from ._figures import counted
 from .helping import HELPING, told
 
@@ -68,6 +69,11 @@ def _(event: Summarised) -> str:
 @remark.register
 def _(event: Concluded) -> str:
     return f"{event.speaker} gave the outcome: {file_name(event.text)}" if event.text else ""
+
+
+@remark.register
+def _(event: FabricationSuspected) -> str:
+    return f"The next answer seems to tell of a result that no tool returned: {event.claim}"
 
 
 @remark.register

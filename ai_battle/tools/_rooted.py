@@ -32,8 +32,12 @@ ANY_MAY_WRITE = 0o222
 OUTSIDE = re.compile(r"/|~|.:")  # absolute, of a home directory, with a drive
 # What other programs run code from, without being asked, when the user next opens the folder with them.
 RUN_BY_OTHERS = frozenset(
-    (".git", ".hg", ".svn", ".vscode", ".idea", ".devcontainer", ".husky", ".mcp.json", ".envrc", ".cursor", ".claude")
-)
+    (
+        ".git", ".hg", ".svn", ".vscode", ".idea", ".zed", ".devcontainer", ".husky", ".mcp.json", ".envrc", ".direnv",
+        ".cursor", ".claude", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el",
+    )
+)  # fmt: skip
+TASKS = ".code-workspace"
 KINDS: Mapping[int, "Kind"] = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "folder",
@@ -165,7 +169,7 @@ def _must_not_hold_home(root: Path) -> None:
 
 def _must_be_writable(steps: tuple[str, ...]) -> None:
     for step in steps:
-        if _plain(step) in RUN_BY_OTHERS:
+        if (plain := _plain(step)) in RUN_BY_OTHERS or plain.endswith(TASKS):
             raise ToolError(f"{'/'.join(steps)}: {step} is not written to, since other programs run what stands there.")
 
 

@@ -357,7 +357,8 @@ async def test_devices_are_not_opened(files: FileManipulationTool, workspace: Pa
 @pytest.mark.parametrize(
     "path",
     [".git/hooks/post-commit", "sub/.git/config", ".GIT/config", ".g\u200cit/config", "\uff0egit/config", ".git./x",
-     ".vscode/tasks.json", ".idea/workspace.xml", ".mcp.json", ".envrc", ".devcontainer/devcontainer.json", ".git"],
+     ".vscode/tasks.json", ".idea/workspace.xml", ".mcp.json", ".envrc", ".devcontainer/devcontainer.json", ".git",
+     ".zed/tasks.json", ".nvim.lua", ".dir-locals.el", "Shop.code-workspace"],
 )  # fmt: skip
 async def test_files_that_other_programs_run_are_not_written(
     files: FileManipulationTool, workspace: Path, called: Call, path: str

@@ -31,6 +31,8 @@ _HERE, _NO_FOLLOW, _DONT_FOLLOW = -100, 0x100, 0x02000000
 _NOW, _OMIT = 0x3FFFFFFF, 0x3FFFFFFE
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - only as it is named
 _PATH_MAX = 4096
+# Where a program finds what it has open; the supervisor would find its own there.
+_OF_ONESELF = {"/proc/self/": "/proc/{}/", "/proc/thread-self/": "/proc/{}/", "/dev/fd/": "/proc/{}/fd/"}
 
 
 class Call:
@@ -100,7 +102,8 @@ def _is_nameless(call: Call, path: int) -> bool:
 
 def _place(call: Call, at: int | None, name: str) -> str:
     if name.startswith("/"):
-        return name
+        own = next((own for own in _OF_ONESELF if name.startswith(own)), "")
+        return _OF_ONESELF[own].format(call.pid) + name.removeprefix(own) if own else name
     folder = call.small(at) if at is not None else _HERE
     start = f"/proc/{call.pid}/cwd" if folder == _HERE else f"/proc/{call.pid}/fd/{folder}"
     return f"{start}/{name}" if name else start

@@ -21,6 +21,7 @@ from .breaker import Breaker, endpoint_of
 from .calling import called
 from .plans import Planned, Plans
 from .routes import Route, Routes
+from .signing import PROVIDER, Signatures, Signed
 from .tracing import Tracing
 
 WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
@@ -51,6 +52,7 @@ class Builder:
     models: list[Model] = field(default_factory=list)
     plans: Plans = field(default_factory=Plans)
     tracing: Tracing | None = None
+    signatures: Signatures = field(default_factory=Signatures)
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
@@ -157,6 +159,8 @@ class Builder:
 
     def _guarded(self, model: Model) -> Model:
         client: ModelClient = Breaker(model.client, str(model.name), endpoint_of(model))
+        if model.name.provider == PROVIDER:
+            client = Signed(client, self.signatures)
         return replace(model, client=self.tracing.traced(client, model.name) if self.tracing else client)
 
     def _other(self, name: str) -> Route | None:

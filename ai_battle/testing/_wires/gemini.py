@@ -146,7 +146,8 @@ def _text_events(model: str, text: str, chunks: int, thought: bool = False) -> t
 
 def _call(call: ToolCall) -> dict[str, Any]:
     arguments: Any = json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed
-    return {"functionCall": {**({"id": call.id} if call.id else {}), "name": call.name, "args": arguments}}
+    named = {**({"id": call.id} if call.id else {}), "name": call.name, "args": arguments}
+    return {"functionCall": named, **call.extra.get("gemini", {})}
 
 
 def _finish(reply: Reply) -> str:

@@ -1,0 +1,68 @@
+"""Calls that Gemini has signed, and that come back by APIs which have no field for a signature."""
+
+from typing import Any
+
+import pytest
+
+from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ai_battle.core.messages import Message, ToolCall
+from ai_battle.server.signing import LONGEST, Signatures
+from ai_battle.testing import FakeProviders, reply
+
+from .protocol.speaking import speaking
+from .serving import serving
+from .ways import WAYS, Asked, Way
+
+LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
+MARK = "skip_thought_signature_validator"
+
+
+def signed(signature: str, id_: str = "", **arguments: Any) -> ToolCall:
+    return ToolCall("look", arguments, id_, extra={"gemini": {"thoughtSignature": signature}})
+
+
+def sent_back(fakes: FakeProviders) -> list[str | None]:
+    """The signature of each call in the latest request."""
+    parts = [part for turn in fakes.gemini.questions[-1].body["contents"] for part in turn["parts"]]
+    return [part.get("thoughtSignature") for part in parts if "functionCall" in part]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+async def test_a_signature_goes_back_with_its_call_whatever_api_the_client_speaks(
+    fakes: FakeProviders, way: Way
+) -> None:
+    fakes.gemini.says(
+        reply(calls=[signed("c2lnMQ==", at="a"), ToolCall("look", {"at": "b"})]),
+        reply(calls=[signed("c2lnMg==", at="c")]),
+        "I have seen it all.",
+    )
+    async with serving(fakes, BIG_MODEL="gemini/gemini-3-flash-preview") as address, speaking(address) as client:
+        turns: list[Any] = []
+        for said in ("Look around.", "Go on."):
+            heard = await way.ask(client, Asked([*turns, said], [LOOK]))
+            turns += [said, heard.calls, [(id_, "grass") for id_, _, _ in heard.calls]]
+        last = await way.ask(client, Asked(turns, [LOOK]))
+
+    assert last.text == "I have seen it all."
+    assert sent_back(fakes) == ["c2lnMQ==", None, "c2lnMg=="]
+
+
+async def test_what_is_not_known_any_more_goes_back_with_the_mark_for_calls_of_others(fakes: FakeProviders) -> None:
+    """Another worker has heard it, or this one began anew."""
+    way = WAYS[0]
+    turns = ["Look around.", [("call_1", "look", {"at": "a"})], [("call_1", "grass")]]
+    async with serving(fakes, BIG_MODEL="gemini/gemini-3-flash-preview") as address, speaking(address) as client:
+        await way.ask(client, Asked(turns, [LOOK]))
+
+    assert sent_back(fakes) == [MARK]
+
+
+def test_only_the_latest_are_kept_and_none_beyond_measure() -> None:
+    signatures = Signatures(size=2)
+    for number in range(4):
+        signatures.keep(ModelResponse(Message("assistant", (signed(f"s{number}", f"c{number}"),))))
+    signatures.keep(ModelResponse(Message("assistant", (signed("s" * LONGEST, "long"),))))
+    asks = ModelRequest(tuple(Message("assistant", (ToolCall("look", {}, id_),)) for id_ in ("c0", "c2", "c3", "long")))
+    known = [message.tool_calls[0].extra for message in signatures.restored(asks).messages]
+
+    assert known == [{}, {"gemini": {"thoughtSignature": "s2"}}, {"gemini": {"thoughtSignature": "s3"}}, {}]

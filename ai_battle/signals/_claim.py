@@ -35,7 +35,7 @@ def things_in(word: str, box: Toolbox) -> frozenset[str]:
     """The kinds of tools that deal with it."""
     if not box.names and "_" in word:
         return frozenset({ANY})
-    return box.things(word) | ({"files"} if FILE.fullmatch(word) else NONE)
+    return box.things(word) | ({"files"} if "." in word and FILE.fullmatch(word) else NONE)
 
 
 def _closes(words: Sequence[str], place: int) -> bool:

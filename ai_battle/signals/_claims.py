@@ -8,7 +8,7 @@ from ._deeds import deeds
 from ._phrases import CONDITION, HANDED, HEDGE, PHRASE, TAKEN_BACK
 from ._states import state_in
 from ._tellings import tellings
-from ._tool_words import ANY, EFFECT, NONE, SOURCE, Toolbox
+from ._tool_words import ANY, EFFECT, NONE, SMALL, SOURCE, Toolbox
 
 LONGEST = 300
 """Characters of a claim that are quoted; four times as many are read of a sentence."""
@@ -27,10 +27,11 @@ def claim_in(sentence: str, box: Toolbox) -> Claim | None:
 
 def _candidates(said: str, box: Toolbox) -> Iterator[tuple[int, Claim]]:
     """What may be claims, each with its end."""
-    if phrase := PHRASE.search(said):
-        yield phrase.end(), Claim(frozenset({ANY}))
     tokens = list(_TOKEN.finditer(said))
     words = [_base(token.group()) for token in tokens]
+    is_likely = not said.isascii() or not SMALL["in_phrases"].isdisjoint(words)
+    if is_likely and (phrase := PHRASE.search(said)):
+        yield phrase.end(), Claim(frozenset({ANY}))
     if len(words) in (1, 2) and (kinds := EFFECT.get(words[0], NONE)) and box.names and box.may(kinds):
         yield len(said), Claim(kinds)
     if state := state_in(said, words, box):

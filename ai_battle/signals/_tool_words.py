@@ -18,8 +18,11 @@ def _of(words: str) -> frozenset[str]:
 
 
 def _by_word(table: dict[str, str]) -> dict[str, frozenset[str]]:
-    words = {word for line in table.values() for word in line.split()}
-    return {word: frozenset(kind for kind, line in table.items() if word in line.split()) for word in words}
+    found: dict[str, frozenset[str]] = {}
+    for kind, words in table.items():
+        for word in words.split():
+            found[word] = found.get(word, NONE) | {kind}
+    return found
 
 
 _TABLES = tomllib.loads(files(__package__).joinpath("claims.toml").read_text(encoding="utf-8"))

@@ -22,6 +22,7 @@ class Heard:
         self._own = NOTHING_USED
         self._dropped = NOTHING_USED
         self._emit = emit
+        self._drafts: bool = getattr(emit, "hears_drafts", True)
         self._tell = as_role(emit, role)
 
     @property
@@ -30,7 +31,8 @@ class Heard:
 
     async def __call__(self, event: Event) -> None:
         if type(event) is TextDelta:  # nearly all of them are
-            await self._emit(DraftDelta(event.text))
+            if self._drafts:
+                await self._emit(DraftDelta(event.text))
             return
         match event:
             case ToolCallDelta():

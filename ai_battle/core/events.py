@@ -244,6 +244,7 @@ Event = (
 )  # fmt: skip
 
 Emit = Callable[[Event], Awaitable[None]]
+"""One with `hears_drafts` that is false is spared the deltas of drafts, where who drafts asks for it."""
 
 
 async def ignore(event: Event) -> None:
@@ -261,6 +262,8 @@ def drafting(emit: Emit) -> Emit:
 
 def as_role(emit: Emit, role: Role) -> Emit:
     """Passes every event on; what the models on the way cost is put down to `role` where it is nobody else's."""
+    if role == "own":
+        return emit
 
     async def relabelled(event: Event) -> None:
         if isinstance(event, ModelReplied | DraftDropped) and event.role == "own":

@@ -3,12 +3,13 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import ClassVar
 
 from aiohttp import web
 
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, ProviderError
-from ..core.events import AttemptFailed, DraftDelta, Emit, Event
+from ..core.events import AttemptFailed, Emit, Event
 from ..core.exchange import ModelResponse
 from .apis.api import Api, Asked
 from .outbox import Outbox
@@ -70,8 +71,10 @@ class Stream:
     """An answer that is sent while it comes.
 
     Nothing is sent before there is something to say: until then an error still has its own status. A route that has
-    to think first gives a sign of life early, and pings fill every silence.
+    to think first gives a sign of life early, and pings fill every silence. It is a listener.
     """
+
+    hears_drafts: ClassVar[bool] = False
 
     def __init__(self, http: web.Request, call: Call, rhythm: Rhythm = USUAL) -> None:
         self._http = http
@@ -91,7 +94,7 @@ class Stream:
 
     async def answer(self, client: ModelClient) -> ModelResponse:
         """Raises what the client raises, `BrokenOff` and `Left`; what was sent until then stands."""
-        response = await _completed(self._call, client, self._hear)
+        response = await _completed(self._call, client, self)
         self._say(self._writer.finish(response))
         return response
 
@@ -114,9 +117,7 @@ class Stream:
     def _patience(self) -> float:
         return self._rhythm.ping if self.begun or self._call.route.is_direct else self._rhythm.first_sign
 
-    async def _hear(self, event: Event) -> None:
-        if type(event) is DraftDelta:  # no API has words for it
-            return
+    async def __call__(self, event: Event) -> None:
         if data := self._writer.feed(event):
             self._say(data)
             if self._outbox.is_full:

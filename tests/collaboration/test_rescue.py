@@ -155,6 +155,19 @@ async def test_no_draft_is_heard_as_an_answer_and_the_answer_is_heard_once() -> 
     assert [event.text for event in heard.of(TextDelta)] == [GOOD]
 
 
+async def test_a_listener_that_wants_no_drafts_hears_the_same_without_them() -> None:
+    class Terse(Heard):
+        hears_drafts = False
+
+    _, heard = await rescued(model(POOR, GOOD), large(ADVICE))
+    client = ModelCollaborationProtocol(model(POOR, GOOD).client, large(ADVICE).client, Judge(1))
+    await client.complete(asked(), terse := Terse())
+
+    kinds = [type(event) for event in heard.events]
+    assert [type(event) for event in terse.events] == [kind for kind in kinds if kind is not DraftDelta]
+    assert terse.text == heard.text == GOOD
+
+
 async def test_tool_calls_of_a_dropped_draft_are_not_heard() -> None:
     """Where tools run at the caller's, it must not see the calls of two answers."""
     small = model({"say": POOR, "call": call("guess")}, {"say": GOOD, "call": ToolCall("add", {"a": 2}, "c1")})

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import quantiles
@@ -172,18 +172,11 @@ def start(make: Callable[[str], AbstractContextManager[Running]], url: str) -> f
         return server.seconds * 1e3
 
 
-def added_by(server: Running, strategy: str, words: int, *, stream: bool, rounds: int = 12) -> list[float]:
-    """Milliseconds that a route with this strategy takes beyond one without, sorted; both call the one model once.
+def added_by(server: Running, helped: Work, direct: Work, rounds: int = 12) -> list[float]:
+    """Milliseconds that one request takes beyond the other, sorted.
 
     Each round asks the one, twice the other and the one again: a machine that changes its pace does so for both.
     """
-    number = 2_400 // words
-    helped, direct = (
-        Work(
-            Work.of("it", number, stream=stream).body.replace(b"openai/it", f"{name}-{words}".encode()), number // 2, 32
-        )
-        for name in (strategy, "direct")
-    )
     taken = [[server.milliseconds(work) for work in (direct, helped, helped, direct)] for _ in range(rounds + 1)]
     return sorted((second + third - first - fourth) / 2 for first, second, third, fourth in taken[1:])
 
@@ -204,14 +197,31 @@ def serving() -> None:
             print(f"{'memory after 5,000 requests':44} {server.megabytes:8.1f} MiB", flush=True)
 
 
+ASKED = {
+    "20 words": (20, True, True),
+    "200 words": (200, True, True),
+    "20 words in one piece": (20, False, True),
+    "the same, to none streamed": (20, False, False),
+}
+"""How many words are answered, whether to the client they are streamed, and whether to the one of the direct route."""
+
+
 def strategies(server: Running) -> None:
-    """The judging of the answer included; `rescue` and `draft_verify` let it pass."""
+    """What is judged is let pass, so each route calls the same model once; what judging takes is in it.
+
+    A strategy listens to the model, so its call is a streamed one; that of a direct route is as its client asks.
+    """
     for strategy in ("rescue", "draft_verify"):
-        for words, stream in ((20, True), (20, False), (200, True)):
-            added = added_by(server, strategy, words, stream=stream)
-            low, middle, high = quantiles(added, n=4)
-            name = f"cpu that {strategy} adds, {words} words{'' if stream else ', no stream'}"
-            print(f"{name:44} {middle:9.2f} ms ({low:.2f} to {high:.2f})", flush=True)
+        for kind, (words, *streams) in ASKED.items():
+            names = (f"{strategy}-{words}", f"direct-{words}")
+            helped, direct = map(_asking, names, (1_200 // words,) * 2, streams)
+            low, middle, high = quantiles(added_by(server, helped, direct), n=4)
+            print(f"{f'cpu that {strategy} adds, {kind}':50} {middle:6.2f} ms ({low:.2f} to {high:.2f})", flush=True)
+
+
+def _asking(route: str, requests: int, stream: bool) -> Work:
+    work = Work.of("it", requests, stream=stream, at_once=32)
+    return replace(work, body=work.body.replace(b"openai/it", route.encode()))
 
 
 async def _drive(url: str, work: Work) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+gc.disable()  # until all tests are there: it took a seventh of the time of collecting them
+
 # How long an example takes depends on what else the machine does; how much work it is, other tests count.
 settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", settings.get_profile("thorough"), max_examples=30)
@@ -40,5 +42,5 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def pytest_collection_finish() -> None:
     """Thousands of tests and the libraries of vendors stay: the garbage collector need not look at them again."""
-    gc.collect()
     gc.freeze()
+    gc.enable()

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from .._rooted import RUN_BY_OTHERS
 from ._folders import is_folder, listed, make_usable, remove
 from ._gitconfig import harmless
 from ._repositories import dotted_and_bare, is_programs_own, repositories, settings, settings_of_bare
 
-PROTECTED = (".git", ".vscode", ".mcp.json", ".envrc")
+_HISTORIES = {".git", ".hg", ".svn"}  # too large to be kept in memory; of git's only the settings are
+PROTECTED = (".git", *sorted(RUN_BY_OTHERS - _HISTORIES))
 
 # Nothing, the target of a link, a file's bytes and mode, or a folder's content.
 Picture: TypeAlias = "str | tuple[bytes, int] | Mapping[str, Picture] | None"

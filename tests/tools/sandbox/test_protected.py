@@ -41,7 +41,10 @@ def test_what_was_not_there_is_taken_away(workspace: Path) -> None:
     protected = Protected(workspace)
     (workspace / ".vscode").mkdir()
     (workspace / ".vscode" / "tasks.json").write_text("trap")
-    (workspace / ".mcp.json").write_text("trap")
+    for name in (".mcp.json", ".exrc", ".nvim.lua", ".dir-locals.el"):
+        (workspace / name).write_text("trap")
+    for name in (".claude", ".cursor", ".idea", ".zed", ".devcontainer", ".husky"):
+        (workspace / name).mkdir()
     protected.restore()
     assert sorted(path.name for path in workspace.iterdir()) == [".envrc", ".git"]
 

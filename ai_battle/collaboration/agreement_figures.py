@@ -103,7 +103,7 @@ def calibrated(
     return session.council(each for fold in every for each in fold.escalated(share))
 
 
-def councils(table: Table, reserve: int = 0) -> Iterator[Council]:
+def councils(table: Table, reserve: int) -> Iterator[Council]:
     """Of all local models, three of different families, and so many others in reserve."""
     for members in combinations(LOCAL, 3):
         families = {family(each) for each in members}

@@ -11,7 +11,7 @@ from operator import and_
 from pathlib import Path
 
 from ..core.errors import ConfigError
-from ._stuck.figures import THRESHOLD, by_weights, left_out, stuck
+from ._stuck.figures import by_weights, left_out, stuck
 from ._stuck.records import Pair, read_pairs
 from .measures import mean
 
@@ -30,13 +30,13 @@ class Cascaded:
     last_calls: float
 
 
-def cascaded(folder: Path, chain: tuple[str, str] = CHAIN, threshold: float = THRESHOLD) -> Cascaded:
+def cascaded(folder: Path) -> Cascaded:
     """The first model's answer where it will do, else the second's, else that of the first one's large model."""
     pairs = read_pairs(folder, "gsm8k", "math-l5")
-    first, second = (_of(pairs, name) for name in chain)
+    first, second = (_of(pairs, name) for name in CHAIN)
     if [each.prompt for each in first.records] != [each.prompt for each in second.records]:
         raise ConfigError(f"{first.name} and {second.name} answer different questions.")
-    asked, asked_on = (stuck(by_weights(each, left_out(each, pairs)), threshold) for each in (first, second))
+    asked, asked_on = (stuck(by_weights(each, left_out(each, pairs))) for each in (first, second))
     last = list(map(and_, asked, asked_on))
     answers = zip(asked, last, first.small, second.small, first.large, strict=True)
     return Cascaded(

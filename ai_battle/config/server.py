@@ -1,14 +1,13 @@
 """The schema of a server file: `server`, and how its models are reached."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from ._values import AS_NUMBER, LARGE, TEXT, Amount, Count, Name, Positive, Seconds, Section, Short
 from .collaboration import Help, Helper
-from .documents import Document, Kind, Reading, Source, nothing
-from .problems import Problem
+from .documents import Document, Kind, Reading, Source
 from .reaching import ContextWindows, Prices, Providers
 
 Port = Annotated[int, Field(ge=0, le=65535), AS_NUMBER]
@@ -96,10 +95,6 @@ class LoadedServer(Document[ServerFile]):
     """A checked server file."""
 
 
-def load_server(
-    source: Source,
-    environment: Mapping[str, str] | None = None,
-    also: Callable[[LoadedServer], Iterable[Problem]] = nothing,
-) -> LoadedServer:
-    """`also` finds what is wrong with its models. Raises `ConfigError` with all that is wrong."""
-    return Reading(Kind("server", ServerFile), LoadedServer, also).read(source, environment)
+def load_server(source: Source, environment: Mapping[str, str]) -> LoadedServer:
+    """Raises `ConfigError` with all that is wrong."""
+    return Reading(Kind("server", ServerFile), LoadedServer).read(source, environment)

@@ -65,17 +65,17 @@ def widened(level: float, count: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def drawn_means(values: tuple[float, ...], draws: int = DRAWS, seed: int = SEED) -> list[float]:
+def drawn_means(values: tuple[float, ...]) -> list[float]:
     """Means of as many values drawn with replacement: from the same places for all values of the same number."""
     if len(values) < 2:
-        return [fmean(values)] * draws
-    return [sum(drawn(values)) / len(values) for drawn in _places(len(values), draws, seed)]
+        return [fmean(values)] * DRAWS
+    return [sum(drawn(values)) / len(values) for drawn in _places(len(values))]
 
 
 @lru_cache(maxsize=2)
-def _places(count: int, draws: int, seed: int) -> tuple[Callable[[Numbers], Numbers], ...]:
-    draw, places = random.Random(seed).choices, range(count)  # noqa: S311 - statistics
-    return tuple(itemgetter(*draw(places, k=count)) for _ in range(draws))
+def _places(count: int) -> tuple[Callable[[Numbers], Numbers], ...]:
+    draw, places = random.Random(SEED).choices, range(count)  # noqa: S311 - statistics
+    return tuple(itemgetter(*draw(places, k=count)) for _ in range(DRAWS))
 
 
 def bca(values: Numbers, distribution: Numbers, level: float = LEVEL) -> Interval:

@@ -56,8 +56,9 @@ def row(name: str, pair: Pair, scores: Sequence[Score]) -> Row:
     )
 
 
-def stuck(scores: Sequence[Score], threshold: float = THRESHOLD) -> list[bool]:
-    return [bool(found.failed) or found.quality < threshold for found in scores]
+def stuck(scores: Sequence[Score]) -> list[bool]:
+    """At the defaults."""
+    return [bool(found.failed) or found.quality < THRESHOLD for found in scores]
 
 
 def by_weights(pair: Pair, weights: Weights) -> list[Score]:

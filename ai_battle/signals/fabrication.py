@@ -12,6 +12,8 @@ from ._result_marks import mark_in
 from ._tool_words import toolbox
 from .words import sentences
 
+READ = 40_000
+"""Characters of an answer that are read; of a longer one as much of its beginning as of its end."""
 _FENCED = re.compile(r"```[\s\S]*?(?:```|\Z)")
 _QUOTED = re.compile(r"\"[^\"\n]{3,300}\"|[“„][^”“\n]{3,300}[”“]|«[^»\n]{3,300}»|「[^」\n]{1,300}」")
 # What is asked for is made up.
@@ -67,7 +69,7 @@ def claimed(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Messag
     `messages` are what the speaker has seen and done up to the answer: calls of this turn back what is said of tools of
     their kind, earlier ones what repeats their results, and what others have told may be told again.
     """
-    box, past = toolbox(tools), Past(messages)
+    box, past, text = toolbox(tools), Past(messages), _ends_of(text)
     if _FICTION.search(past.asked):
         return ""
     for said, blanked in _prose(text):
@@ -76,6 +78,11 @@ def claimed(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Messag
     if (mark := mark_in(text, box)) and not past.backs(ANY_TOOL, mark):
         return mark[:LONGEST]
     return ""
+
+
+def _ends_of(text: str) -> str:
+    half = READ // 2
+    return text if len(text) <= READ else f"{text[:half]}\n{text[-half:]}"
 
 
 def _prose(text: str) -> Iterator[tuple[str, str]]:
@@ -98,6 +105,7 @@ def _blank_lines(fenced: re.Match[str]) -> str:
 
 def invented(after: str) -> str:
     """What stands behind a call in the same text and only its result could tell; empty when there is nothing such."""
+    after = _ends_of(after)
     role = _ROLE.search(after)
     if role and (said := _words(after[role.end() :])) and not HEDGE.search(sentences(said)[0].lower()):
         return said

@@ -1,8 +1,10 @@
 """Results that no tool returned are found, and ordinary answers are left alone."""
 
+import gzip
 import json
 import os
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from ai_battle.signals.fabrication import claimed, invented
 from ai_battle.wire.dialects.reader import read
 from tests.growing import IN_PROPORTION, growth
 
-CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "toolcalls" / "dev.jsonl"
+CORPORA = Path(os.environ.get("AI_BATTLE_CORPORA", ""))
+CORPUS = CORPORA / "toolcalls" / "dev.jsonl"
+PLAIN = sorted(CORPORA.glob("cascade/*.*.*.jsonl.gz"))
 # Answers of models whose readers hold that they state the result of a call that nobody had run, by their row.
 INVENTED = frozenset((Path(__file__).parent / "invented.txt").read_text(encoding="utf-8").split())
 
@@ -131,6 +135,12 @@ def test_a_story_may_tell_of_tools_and_an_example_may_show_results() -> None:
     assert claimed(shown, (), (user("Set all to shipped."),))
 
 
+def test_of_a_very_long_answer_both_ends_are_read() -> None:
+    long = "The question remains who pays. " * 10_000
+    assert claimed(f"{long}I searched the web and found three articles.").startswith("I searched the web")
+    assert claimed(f"I searched the web and found three articles. {long}").startswith("I searched the web")
+
+
 def test_words_of_the_tools_names_are_known() -> None:
     sensor = ToolSpec("read_sensor", "Reads a value from a sensor.")
     assert claimed("I checked the sensor, and all is well.", [sensor])
@@ -172,8 +182,8 @@ def _call(name: str, returned: str) -> tuple[Message, Message]:
     ],
 )
 def test_it_takes_linear_time(piece: str) -> None:
-    assert growth(lambda times: claimed(piece * times), 400) < IN_PROPORTION
-    assert growth(lambda times: invented(piece * times), 400) < IN_PROPORTION
+    assert growth(lambda times: claimed(piece * times), 200) < IN_PROPORTION
+    assert growth(lambda times: invented(piece * times), 200) < IN_PROPORTION
 
 
 @pytest.mark.skipif(not CORPUS.is_file(), reason="AI_BATTLE_CORPORA names no folder with toolcalls/dev.jsonl")
@@ -186,6 +196,22 @@ def test_four_of_five_invented_results_are_found_with_two_false_alarms_in_a_hund
     assert len(found & INVENTED) / len(INVENTED) >= 0.8
     assert len(found - INVENTED) / len(behind.keys() - INVENTED) <= 0.02
     assert sum(bool(claimed(text)) for text in plain) / len(plain) <= 0.02
+
+
+@pytest.mark.skipif(not PLAIN, reason="AI_BATTLE_CORPORA names no folder with cascade/*.jsonl.gz")
+def test_sums_and_reasoning_are_left_alone_whatever_tools_there_are() -> None:
+    """As an answer that needs no tool is, with ten in reach."""
+    names = "web_search code_execution file_manipulation database_query calculator current_time get_weather"
+    tools = [ToolSpec(name) for name in f"{names} get_exchange_rate get_stock_price list_issues".split()]
+    answers = [text for path in PLAIN for text in _answers(path)]
+    assert sum(bool(claimed(text, tools)) for text in answers) / len(answers) <= 0.005
+
+
+def _answers(path: Path) -> list[str]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in islice(lines, 60)]
+    found = (row.get(key) for row in rows for key in ("small_response", "large_response"))
+    return [text for text in found if isinstance(text, str)]
 
 
 def behind_calls(row: dict[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """`code_execution`: runs code that a model wrote, behind the fence of this machine."""
 
-import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from typing import Any, get_args
 from ...core.errors import ConfigError
 from .._threads import in_thread
 from ..base import Tool, telling_errors
-from ..sandbox import Hosts, Level, Outcome, Program, Sandbox, SandboxLimits, choose
+from ..sandbox import Hosts, Level, Outcome, Program, Sandbox, SandboxLimits, choose, discard
 
 LANGUAGES = ("python", "javascript", "bash")
 USUAL, MOST, LONGEST, SURROUNDINGS = 10.0, 60.0, 600.0, 15.0
@@ -85,7 +84,7 @@ class CodeExecutionTool(Tool):
 
     def _temporary(self) -> Path:
         folder = tempfile.mkdtemp(prefix="ai-battle-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(self, discard, folder)
         return Path(folder)
 
 

@@ -4,6 +4,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -47,6 +48,12 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
             return list(entries)
     except OSError:
         return []
+
+
+def discard(folder: str | Path) -> None:
+    """With all that is in it, as far as that can be."""
+    with suppress(OSError):
+        remove(Path(folder))
 
 
 def remove(path: Path) -> None:

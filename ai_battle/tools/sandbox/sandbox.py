@@ -2,12 +2,14 @@
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import ToolError
 from ._fences import Fence, Inside, Site
+from ._folders import discard
 from ._gate import Gate
 from ._hosts import Hosts
 from ._interpreters import SUFFIX, Interpreter, interpreter
@@ -48,9 +50,9 @@ class Sandbox:
         """In `workspace`, which is all that stays of the program. A program that fails is an outcome, not an error."""
         runner = interpreter(program.language)
         workspace = _checked(workspace)
-        with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as scratch:
+        with _scratch() as scratch:
             name = f"main{SUFFIX[program.language]}"
-            site = Site(workspace, Path(scratch), name, runner.folders, reaches=bool(self._hosts))
+            site = Site(workspace, scratch, name, runner.folders, reaches=bool(self._hosts))
             _write(site, program.code)
             orders = _orders(self._fence, self._fence.inside(site), program, runner, limits)
             orders.folder, orders.seconds = str(workspace), program.timeout
@@ -71,6 +73,16 @@ class Sandbox:
             orders.environment |= _way_out(self._hosts)
             answer = await supervise(self._fence, site, orders)
         return answer, tuple(map(str, gate.visits))
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A program may leave folders in it that are too deep, or locked, for the usual ways to remove them."""
+    folder = tempfile.mkdtemp(prefix="ai-battle-")
+    try:
+        yield Path(folder)
+    finally:
+        discard(folder)
 
 
 def _way_out(hosts: Hosts) -> dict[str, str]:

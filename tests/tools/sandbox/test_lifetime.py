@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.core.errors import ToolError
+from ai_battle.tools.builtin.code_execution import CodeExecutionTool
 from ai_battle.tools.sandbox import Program, Sandbox
 from ai_battle.tools.sandbox._bwrap import Bubblewrap
 from ai_battle.tools.sandbox._fences import Inside, Site
@@ -70,6 +71,38 @@ async def test_a_supervisor_that_dies_is_an_error_that_says_so(run: Run, workspa
     with pytest.raises(ToolError, match="ended without"):
         await task
     await _gone(workspace)
+
+
+_HARD_TO_REMOVE = """
+import os
+for top in (os.environ["TMPDIR"], os.getcwd()):
+    os.chdir(top)
+    for _ in range(1_200):
+        os.mkdir("d")
+        os.chdir("d")
+    open("file", "w").close()
+    os.chmod(f"{top}/d/d", 0)
+    os.chmod(f"{top}/d", 0)
+print("done")
+"""
+
+
+def _left(folder: Path) -> list[str]:
+    """But for what the fence keeps as long as this process lives."""
+    return [name for name in os.listdir(folder) if not name.startswith("ai-battle-etc-")]
+
+
+async def test_nothing_is_left_of_what_is_hard_to_remove(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    tool = CodeExecutionTool()
+    before = _left(tmp_path)
+    outcome = await sandbox.run(Program("python", _HARD_TO_REMOVE), tool.workspace)
+    assert outcome.stdout == "done\n", outcome.stderr
+    assert _left(tmp_path) == before
+    del tool
+    assert (len(before), _left(tmp_path)) == (1, [])
 
 
 _SPEAKS_FOR_ITS_SUPERVISOR = """

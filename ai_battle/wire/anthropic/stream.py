@@ -23,6 +23,7 @@ class _Growing:
 
     block: Block
     fragments: list[str] = field(default_factory=list)
+    untold: list[Any] = field(default_factory=list)  # sources that came before the text that they belong to
 
     @property
     def grows(self) -> str:
@@ -118,7 +119,7 @@ class StreamReader:
     def _stop(self, growing: _Growing) -> Event | None:
         """Blocks that only this API knows are heard whole, so that they keep their place between the others."""
         if growing.block["type"] in ("text", "thinking", "tool_use"):
-            return None
+            return _cited(growing.untold) if growing.untold else None
         return ThinkingDelta("", extra={WIRE: {"block": growing.whole()}})
 
     def _start_call(self, block: Block) -> Event:
@@ -140,8 +141,14 @@ class StreamReader:
                 growing.block["signature"] = delta["signature"]
                 return ThinkingDelta("", delta["signature"])
             case "citations_delta":
-                growing.block["citations"] = [*(growing.block.get("citations") or ()), delta["citation"]]
-                return ThinkingDelta("", extra={WIRE: {"citation": delta["citation"]}})
+                return self._cite(growing, delta["citation"])
+        return None
+
+    def _cite(self, growing: _Growing, citation: Any) -> Event | None:
+        growing.block["citations"] = [*(growing.block.get("citations") or ()), citation]
+        if any(growing.fragments):
+            return _cited([citation])
+        growing.untold.append(citation)
         return None
 
     def _add_text(self, growing: _Growing, text: str) -> Event | None:
@@ -171,3 +178,7 @@ class StreamReader:
         if self._message:
             return cut(self.text, tokenizer.unread)
         return no_answer(tokenizer.unread or tokenizer.head)
+
+
+def _cited(citations: list[Any]) -> Event:
+    return ThinkingDelta("", extra={WIRE: {"citations": citations}})

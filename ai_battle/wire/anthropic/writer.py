@@ -75,13 +75,12 @@ class StreamWriter:
         return PING
 
     def _cited(self, extra: Mapping[str, Any]) -> bytes:
-        """A source of the text that is being said."""
-        citation, block = own(WIRE, extra).get("citation"), self._blocks.last
-        if not citation or block is None or block.kind != "text" or block.index == WAITING:
+        """Sources of the text that is being said."""
+        citations, block = own(WIRE, extra).get("citations", ()), self._blocks.last
+        if block is None or block.kind != "text" or block.index == WAITING:
             return b""
-        return _event(
-            "content_block_delta", {"index": block.index, "delta": {"type": "citations_delta", "citation": citation}}
-        )
+        deltas = ({"type": "citations_delta", "citation": citation} for citation in citations)
+        return b"".join(_event("content_block_delta", {"index": block.index, "delta": delta}) for delta in deltas)
 
 
 class _Form:

@@ -120,6 +120,18 @@ def test_a_stream_of_text_is_the_text() -> None:
     assert response.usage == Usage(30, 15, 7, 3)
 
 
+def test_sources_that_come_before_their_text_are_told_after_it() -> None:
+    """As those of a web search do; a client could not tell yet what they belong to."""
+    cited = (START, opens(0, type="text", text="", citations=[]), grows(0, "citations_delta", citation=CITATION))
+    events, response = read([body(*cited, grows(0, "text_delta", text="Rain."), closes(0), ends("end_turn"), STOP)])
+    told = anthropic.StreamWriter("claude-x")
+    written = b"".join([told.begin(), *map(told.feed, events), told.finish(response)])
+
+    assert events == [TextDelta("Rain."), ThinkingDelta("", extra={"anthropic": {"citations": [CITATION]}})]
+    assert written.index(b"text_delta") < written.index(b"citations_delta") < written.index(b"content_block_stop")
+    assert read([written])[1].message == response.message
+
+
 def whole(**block: Any) -> ThinkingDelta:
     return ThinkingDelta("", extra={"anthropic": {"block": block}})
 
@@ -133,7 +145,7 @@ def test_a_stream_of_everything_is_put_together() -> None:
         ThinkingDelta("", "EqQBCgIYAhIM1gbcDa9GJwZA2b3h"),
         whole(type="redacted_thinking", data="xyz"),
         TextDelta("Okay."),
-        ThinkingDelta("", extra={"anthropic": {"citation": CITATION}}),
+        ThinkingDelta("", extra={"anthropic": {"citations": [CITATION]}}),
         whole(type="server_tool_use", id="srvtoolu_1", name="web_search", input={"query": "x"}),
         ToolCallDelta(0, "toolu_1", "get_weather"),
         ToolCallDelta(0, arguments='{"location": "San'),

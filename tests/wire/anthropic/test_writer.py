@@ -338,7 +338,7 @@ def test_thoughts_of_a_helper_are_not_taken_for_the_beginning_of_the_answers_own
 def test_sources_come_with_the_text_that_they_belong_to() -> None:
     """What an upstream of this API tells in mid-text; other APIs have no words for it."""
     citation = {"type": "char_location", "cited_text": "Rain.", "document_index": 0}
-    source = ThinkingDelta("", extra={"anthropic": {"citation": citation}})
+    source = ThinkingDelta("", extra={"anthropic": {"citations": [citation]}})
     deltas: list[Event] = [TextDelta("It rains."), source, TextDelta(" Much.")]
     raw = written(StreamWriter("claude-x"), deltas, answer(Text("It rains. Much.")))
     told_ = [event["delta"] for event in events(raw) if event["type"] == "content_block_delta"]
@@ -349,6 +349,6 @@ def test_sources_come_with_the_text_that_they_belong_to() -> None:
 
 
 def test_a_source_of_nothing_that_is_said_is_left_out() -> None:
-    source = ThinkingDelta("", extra={"anthropic": {"citation": {"type": "char_location"}}})
+    source = ThinkingDelta("", extra={"anthropic": {"citations": [{"type": "char_location"}]}})
 
     assert b"citation" not in written(StreamWriter("claude-x"), [source], answer(Text("Hi.")))

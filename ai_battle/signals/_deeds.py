@@ -72,15 +72,7 @@ def _german(words: Sequence[str], place: int) -> Iterator[tuple[int, range]]:
 
 
 def _with_a_tool(words: Sequence[str], deed: frozenset[str], rest: range, box: Toolbox) -> Iterator[Found]:
-    if (
-        "run" in deed
-        and "code" in box.kinds
-        and words[rest.start : rest.start + 1]
-        and words[rest.start] in SMALL["it"]
-    ):
-        yield Found(rest.start + 1, Claim(frozenset({"code"})))
-    if "looked" in words[rest.start - 1 : rest.start] and words[rest.start + 1 : rest.start + 2] == ["up"]:
-        yield Found(rest.start + 2, Claim(frozenset({"search"})))
+    yield from _with_it(words, deed, rest.start, box)
     helped = False
     for place in rest:
         if _leads_away(words, place, searching="search" in deed):
@@ -90,6 +82,14 @@ def _with_a_tool(words: Sequence[str], deed: frozenset[str], rest: range, box: T
             yield Found(place + 1, Claim(kinds))
         elif ANY in deed and stem_of(words[place]) in box.about and words[place - 1] not in SMALL["whose"]:
             yield Found(place + 1, Claim(frozenset({ANY})))
+
+
+def _with_it(words: Sequence[str], deed: frozenset[str], place: int, box: Toolbox) -> Iterator[Found]:
+    """I ran it; I looked it up."""
+    if "run" in deed and "code" in box.kinds and SMALL["it"] & {*words[place : place + 1]}:
+        yield Found(place + 1, Claim(frozenset({"code"})))
+    if words[place - 1] == "looked" and words[place + 1 : place + 2] == ["up"]:
+        yield Found(place + 2, Claim(frozenset({"search"})))
 
 
 def _fitting(deed: frozenset[str], things: frozenset[str], *, helped: bool) -> frozenset[str]:
@@ -133,13 +133,17 @@ def _by_doing(words: Sequence[str], place: int, box: Toolbox) -> Iterator[Found]
 
 
 def _happened(words: Sequence[str], place: int, things: frozenset[str], box: Toolbox) -> Iterator[Found]:
-    """Your meeting has been added; the code was executed successfully; file saved."""
+    """Your meeting has been added; the code was executed successfully; file saved; test run complete."""
     behind = " ".join(words[place + 1 : place + 6])
-    if (place < 2 or words[place - 1] in SMALL["set"]) and OVER.match(behind) and box.may(things - {"act"}):
+    is_set = place < 2 or words[place - 1] in SMALL["set"]
+    if is_set and OVER.match(behind) and box.may(things - {"act"}):
         yield Found(place + 1, Claim(things))
-    if not (done := DONE.match(behind) or (DONE_TO.match(behind) if place == 0 else None)):
-        return
-    kinds = things & (EFFECT.get(done[1], NONE) | (DEED.get(done[1], NONE) - {ANY}))
-    kinds = kinds or (things - KINDS if box.does(done[1]) else NONE)
-    if kinds and box.may(kinds):
+    done = DONE.match(behind) or (None if place else DONE_TO.match(behind))
+    if done and (kinds := _doing(done[1], things, box)) and box.may(kinds):
         yield Found(place + 1, Claim(kinds))
+
+
+def _doing(deed: str, things: frozenset[str], box: Toolbox) -> frozenset[str]:
+    """The kinds of tools that do that to one of the things."""
+    kinds = things & (EFFECT.get(deed, NONE) | (DEED.get(deed, NONE) - {ANY}))
+    return kinds or (things - KINDS if box.does(deed) else NONE)

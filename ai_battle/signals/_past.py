@@ -19,17 +19,20 @@ class Past:
     """The messages up to an answer, the speaker's own calls and their results among them."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        told = [place for place, message in enumerate(messages) if message.role == "user"]
-        self._turn = _results(messages[told[-1] :] if told else messages)
+        last = next((place for place in reversed(range(len(messages))) if messages[place].role == "user"), 0)
+        self._turn = _results(messages[last:])
         self._messages = messages
-        self.asked = messages[told[-1]].text if told else ""
+        self.asked = messages[last].text if messages else ""
 
     def backs(self, claim: Claim, said: str) -> bool:
         """By a call of this turn, by an earlier one with the same figures, or by what others have told."""
-        figures = [figure.strip('`"') for figure in _FIGURE.findall(said)[:_MOST]]
-        others = [message for message in self._messages if message.role == "user"]
-        if any(_is_of(claim, result) for result in self._turn) or self._repeats(claim, said, figures):
+        if any(_is_of(claim, result) for result in self._turn):
             return True
+        figures = [figure.strip('`"') for figure in _FIGURE.findall(said)[:_MOST]]
+        return self._repeats(claim, said, figures) or self._retells(claim, figures)
+
+    def _retells(self, claim: Claim, figures: list[str]) -> bool:
+        others = [message for message in self._messages if message.role == "user"]
         if claim.kinds == {"files"} and any(_shows(message) for message in others):
             return True
         return not claim.own and bool(figures) and _all_in(figures, (message.text for message in others))

@@ -44,19 +44,28 @@ def _is_full_name(words: Sequence[str], place: int, box: Toolbox) -> bool:
 def _telling(words: Sequence[str], place: int, box: Toolbox) -> int:
     """Where it says that the source told; 0 where it doesn't."""
     tells = SMALL["told_in_the_past" if words[place] in SMALL["past_only"] else "tells"]
-    behind = words[place + 1 : place + _FAR]
-    if behind and behind[0] in ("of", "on", "in", "through") and any(things_in(word, box) for word in behind[1:4]):
-        return next((at for at, word in enumerate(behind, place + 1) if word in tells), 0)
-    if "search" in SOURCE.get(words[place], NONE) and behind[:1] == ["for"]:
-        return next((at for at, word in enumerate(behind, place + 1) if word in SMALL["shows"]), 0)
-    if behind and behind[0].endswith(("er", "or")) and words[place] not in SOURCE:
-        behind = ["", *behind[1:]]
-    for at, word in enumerate(behind[:4], place + 1):
-        if word in tells:
-            return at
-        if word and word not in SMALL["helping"] and word not in SMALL["results"]:
-            break
-    return 0
+    first, behind = place + 1, words[place + 1 : place + _FAR]
+    if behind[:1] == ["for"] and "search" in SOURCE.get(words[place], NONE):
+        return _first(behind, SMALL["shows"], first)
+    if _is_specified(behind, box):
+        return _first(behind, tells, first)
+    if words[place] not in SOURCE and behind[:1] and behind[0].endswith(("er", "or")):
+        first, behind = first + 1, behind[1:]
+    between = next((n for n, word in enumerate(behind[:4]) if word in tells or not _may_stand_between(word)), 0)
+    return _first(behind[: between + 1], tells, first)
+
+
+def _first(words: Sequence[str], wanted: frozenset[str], start: int) -> int:
+    return next((place for place, word in enumerate(words, start) if word in wanted), 0)
+
+
+def _is_specified(behind: Sequence[str], box: Toolbox) -> bool:
+    """A scan of the logs, a look in the database."""
+    return bool({"of", "on", "in", "through"} & {*behind[:1]}) and any(things_in(word, box) for word in behind[1:4])
+
+
+def _may_stand_between(word: str) -> bool:
+    return word in SMALL["helping"] or word in SMALL["results"]
 
 
 def _is_set(words: Sequence[str], place: int, *, has_results: bool) -> bool:

@@ -5,11 +5,10 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from ..core.client import ModelClient
-from ..core.events import DraftDelta, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
+from ..core.events import Emit, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse
 
 T = TypeVar("T")
-WORDS = (TextDelta, DraftDelta, ThinkingDelta, ToolCallDelta)
 
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
@@ -30,11 +29,7 @@ class Quiet(ModelClient):
         self.client = client
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        async def wordless(event: Event) -> None:
-            if not isinstance(event, WORDS):
-                await emit(event)
-
-        return await self.client.complete(request, wordless)
+        return await self.client.complete(request, quiet(emit))
 
     async def aclose(self) -> None:
         await self.client.aclose()

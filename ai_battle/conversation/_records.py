@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from ..core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ..core.events import DELTAS, Event
 from ..core.exchange import ToolSpec, Usage
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.texts import each_text
@@ -18,8 +18,6 @@ from ..wire.genai import (
     usage_from_json,
     usage_to_json,
 )
-
-DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
 
 Record = dict[str, Any]
 

@@ -2,10 +2,8 @@
 
 from ..core.borders import foreign_code
 from ..core.errors import AIBattleError
-from ..core.events import DraftDelta, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, Warned, ignore
+from ..core.events import DELTAS, Emit, Event, Warned, ignore
 from .state import State
-
-_DELTAS = frozenset({TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta})
 
 
 class Audience:
@@ -19,7 +17,7 @@ class Audience:
         self._complained = False
 
     async def __call__(self, event: Event) -> None:
-        if type(event) not in _DELTAS:
+        if not isinstance(event, DELTAS):
             await self._journal(event)
             self.state.apply(event)
         if self._listener is None:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from ..core.errors import AIBattleError, JournalError
-from ..core.events import Emit, SpeakerSelected
+from ..core.events import Emit, SpeakerSelected, quiet
 from .participant import Participant
 from .plan import Plan
 from .recognising import recognised
 from .selection import choice_request, drawn, round_robin
 from .state import State
-from .turn import Ear, answered, quiet
+from .turn import Ear, answered
 
 RAW = 500
 

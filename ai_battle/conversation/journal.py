@@ -11,7 +11,7 @@ from typing import Literal
 
 from ..config.mask import Mask
 from ..core.errors import JournalError
-from ..core.events import Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
+from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
 from ..core.locking import RunLock
 from ..core.tooling import ToolCalled
 from . import _records
@@ -81,7 +81,7 @@ class Journal:
         return self._synced_end < self._end
 
     async def __call__(self, event: Event) -> None:
-        if isinstance(event, _records.DELTAS):
+        if isinstance(event, DELTAS):
             return
         self._raise_if_broken()
         self._write(self._line(event))

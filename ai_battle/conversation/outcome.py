@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from ..core.errors import AIBattleError, JournalError
-from ..core.events import Concluded, Emit, Warned
+from ..core.events import Concluded, Emit, Warned, quiet
 from ..core.exchange import ModelRequest
 from . import rundir
 from .participant import Participant
 from .prompting import prompt, with_note
-from .turn import Ear, answered, quiet
+from .turn import Ear, answered
 
 Wanted: TypeAlias = str | Mapping[str, Any]
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from ..core.errors import AIBattleError, JournalError
-from ..core.events import Emit, Summarised, TurnFinished, Warned
+from ..core.events import Emit, Summarised, TurnFinished, Warned, quiet
 from ..core.exchange import NOTHING_USED, ModelRequest
 from ..core.messages import user
 from ..signals.decisions import decisions
@@ -12,14 +12,15 @@ from .participant import Participant
 from .plan import Plan
 from .prompting import prompt
 from .state import State, tokens_of
-from .turn import Ear, answered, quiet
+from .turn import Ear, answered
 
 ANSWER_ROOM = 4096
-LONGEST_SUMMARY = 2048
-SHORTEST_SUMMARY = 128
-SUMMARY_SHARE = 0.2
-KEPT = 0.5
+"""Tokens that an answer may take where no `max_tokens` says it."""
+LONGEST_SUMMARY, SHORTEST_SUMMARY = 2048, 128
+SUMMARY_SHARE, KEPT = 0.2, 0.5
+"""Of the context: what a summary may take, and what is left after folding, so that the next turns have room."""
 CHARACTERS = 3
+"""To a token, at the least."""
 
 
 class Memory:

@@ -9,14 +9,11 @@ from ..core.borders import foreign_code
 from ..core.errors import AIBattleError, BadReply, ProviderError, Refused
 from ..core.events import (
     AttemptFailed,
-    DraftDelta,
     Emit,
     Event,
     ModelReplied,
     ScriptAdvanced,
     TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
     TurnFailed,
     TurnFinished,
     Warned,
@@ -29,7 +26,6 @@ from .participant import Participant
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 
-_ALOUD = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
 _SIGNED = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
     AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, LadderStood, BoostStep, ToolsOffered, ToolDecided,
@@ -75,16 +71,6 @@ class Ear:
     def usage(self) -> Usage:
         """All calls that were heard of, also those whose answer came to nothing; else what the answer itself says."""
         return self.reported if self._usage is None else self._usage
-
-
-def quiet(emit: Emit) -> Emit:
-    """Passes on all but the text: a note to ourselves is nothing that somebody says."""
-
-    async def told(event: Event) -> None:
-        if not isinstance(event, _ALOUD):
-            await emit(event)
-
-    return told
 
 
 @dataclass(frozen=True, slots=True)

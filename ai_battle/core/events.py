@@ -243,6 +243,9 @@ Event = (
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip
 
+DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
+"""What a model says, piece by piece: heard as it comes, and not kept."""
+
 Emit = Callable[[Event], Awaitable[None]]
 """One with `hears_drafts` that is false is spared the deltas of drafts, where who drafts asks for it."""
 
@@ -258,6 +261,16 @@ def drafting(emit: Emit) -> Emit:
         await emit(DraftDelta(event.text) if isinstance(event, TextDelta) else event)
 
     return draft
+
+
+def quiet(emit: Emit) -> Emit:
+    """Passes every event on but the words: the caller asks for itself, or several models speak at once."""
+
+    async def wordless(event: Event) -> None:
+        if not isinstance(event, DELTAS):
+            await emit(event)
+
+    return wordless
 
 
 def as_role(emit: Emit, role: Role) -> Emit:

@@ -12,6 +12,8 @@ from ..core.events import Emit
 from ..core.messages import Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolDecided, ToolReturned
 from ..wire.dialects.canonical import call_key
+from ._lengths import cut
+from ._results import LONGEST_ERROR
 from ._waiting import together
 from .approval import Consent, refused
 from .guard import Asked, Guard, Reject, Replay
@@ -103,7 +105,8 @@ class Runner:
 
 def refusal(call: ToolCall, problem: str) -> ToolResult:
     """What a model is told of a call that was not run."""
-    return ToolResult(call, (Text(json.dumps({"error": problem}, ensure_ascii=False)),), is_error=True)
+    words = json.dumps({"error": cut(problem, LONGEST_ERROR)}, ensure_ascii=False)
+    return ToolResult(call, (Text(words),), is_error=True)
 
 
 def _groups(wishes: Iterable[_Wish]) -> Iterator[list[_Wish]]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import ToolError
 from ai_battle.core.events import (
     DraftDelta,
     EventLog,
@@ -216,6 +217,11 @@ async def test_an_unknown_tool_is_told_with_those_that_there_are_and_twice_ends_
     assert (len(model.requests), model.requests[-1].tools) == (3, ())
 
 
+async def test_a_refusal_does_not_repeat_a_megabyte_to_the_model() -> None:
+    response, _ = await answer(call("fly" * 400_000), "I can't.", tools=[Recording()])
+    assert len(errors(response)[0]) < 5_000
+
+
 async def test_arguments_that_are_no_json_are_not_executed() -> None:
     tool = Recording()
     response, _ = await answer(ToolCall("look", {}, "1", malformed='{"what": '), "Sorry.", tools=[tool])
@@ -337,6 +343,18 @@ async def test_what_is_said_of_another_tool_than_the_one_that_was_called_is_told
         assert [event.claim for event in log.events if isinstance(event, FabricationSuspected)] == [
             "I also searched the web for their names."
         ]
+
+
+async def test_a_call_that_failed_backs_that_it_failed_and_no_result() -> None:
+    tools = [Recording("database_query", ToolError("there is no such table"))]
+    for said, is_told in (
+        ("I queried the database, and there are 14 rows.", True),
+        ("I queried the database, and all is well.", True),
+        ("I queried the database, but it returned an error.", False),
+    ):
+        client = ToolCapableClient(ScriptedClient(call("database_query"), said), tools, QUICK)
+        await client.complete(asked(), log := EventLog())
+        assert (FabricationSuspected(said) in log.events) is is_told
 
 
 async def test_a_model_that_says_nothing_after_its_tools_is_asked_for_an_answer() -> None:

@@ -30,20 +30,21 @@ def make_usable(folder: Path) -> None:
         folder.chmod(mode | stat.S_IRWXU)
 
 
-def walked(folder: Path, but: str) -> Iterator[tuple[Path, frozenset[str]]]:
+def walked(folder: Path, but: str) -> Iterator[tuple[str, set[str]]]:
     """It and its folders at any depth, with the names in them; not those that are called `but`."""
     waiting = [str(folder)]
     while waiting:
         here = waiting.pop()
         entries = _entries(here)
-        yield Path(here), frozenset(entry.name for entry in entries)
-        waiting += (entry.path for entry in entries if entry.name != but and entry.is_dir(follow_symlinks=False))
+        yield here, {entry.name for entry in entries}
+        waiting += [entry.path for entry in entries if entry.name != but and entry.is_dir(follow_symlinks=False)]
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     """None where the path is longer than anybody could say it."""
     try:
-        make_usable(Path(folder))
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            make_usable(Path(folder))
         with os.scandir(folder) as entries:
             return list(entries)
     except OSError:

@@ -23,10 +23,10 @@ def dotted_and_bare(workspace: Path) -> tuple[list[Path], list[Path]]:
     """Every `.git` in its folders, whatever it is, but not its own; and folders that git takes for repositories."""
     dotted, bare = [], []
     for folder, names in walked(workspace, but=".git"):
-        if ".git" in names and folder != workspace:
-            dotted.append(folder / ".git")
+        if ".git" in names and folder != str(workspace):
+            dotted.append(Path(folder, ".git"))
         if "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names):
-            bare.append(folder)
+            bare.append(Path(folder))
     return dotted, bare
 
 

@@ -1,9 +1,10 @@
 """What a JSON Schema asks of a value beside its type: sizes, bounds, patterns, one of a few."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from ._schemas import Schema, shown
 from .canonical import canonical
@@ -44,25 +45,28 @@ def _checks_of(value: Any) -> Mapping[str, Check]:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Whether the pattern occurs; one that Python does not understand is left to the tool."""
+    """Whether the pattern occurs; one that can't be matched in linear time is left to the tool."""
     compiled = _compiled(pattern)
-    return compiled is None or bool(compiled.search(text[:LONGEST_MATCHED]))
+    return compiled is None or compiled.isinstance_python(text[:LONGEST_MATCHED])
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """None for what JavaScript understands and Python does not: the tool itself will look."""
+def _compiled(pattern: str) -> SchemaValidator | None:
+    """By the engine of Rust, which never goes back; None for what it has not, such as looking ahead."""
     try:
-        return re.compile(pattern)
-    except re.error:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
+    except SchemaError:
         return None
 
 
 def _is_multiple(value: float, of: float) -> bool:
     if isinstance(value, int) and isinstance(of, int):
         return value % of == 0
-    parts = value / of
-    return abs(parts - round(parts)) < NEARLY
+    try:
+        parts = value / of
+        return abs(parts - round(parts)) < NEARLY
+    except OverflowError:  # infinite, or an integer that is larger than any float
+        return False
 
 
 def _all_different(items: list[Any], wanted: bool) -> bool:

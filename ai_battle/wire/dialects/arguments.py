@@ -12,7 +12,7 @@ from .canonical import canonical
 
 __all__ = ["Fitted", "fit", "misfit", "schema_problems", "signature"]
 
-DEPTH, STEPS = 60, 50_000
+DEPTH, STEPS, TOLD = 60, 50_000, 20
 PLAIN = {str: ("string",), int: ("integer", "number"), float: ("number",), bool: ("boolean",)}
 WORDS = {"type", "title", "description", "default", "examples", "format"}
 USUAL = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
@@ -55,7 +55,8 @@ def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
 
 def misfit(name: str, schema: Schema, problems: tuple[str, ...]) -> str:
     """The error for the model: what is wrong, and what the tool takes."""
-    return f"The arguments of {name} do not fit: {'; '.join(problems)}. It takes {signature(name, schema)}"
+    more = f"; and {len(problems) - TOLD:,} more" if len(problems) > TOLD else ""
+    return f"The arguments of {name} do not fit: {'; '.join(problems[:TOLD])}{more}. It takes {signature(name, schema)}"
 
 
 class _TooMuchError(ValueError):
@@ -144,11 +145,15 @@ class _Work:
             for one in applying:
                 item = self.value(item, one, inside)
             if not applying and schema.get("additionalProperties") is False:
-                hint = near(name, list(schema.get("properties", {}))).rstrip(".?")
+                hint = self._hint(name, schema)
                 self.problems.append(f"{inside}: there is no such parameter{hint}")
             made[name] = item
         self._missing(made, schema, at)
         return made
+
+    def _hint(self, name: str, schema: Schema) -> str:
+        """Which name may have been meant; looking for it takes a while, and only the first problems are told."""
+        return near(name, list(schema.get("properties", {}))).rstrip(".?") if len(self.problems) < TOLD else ""
 
     def _named(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
         """Names that differ from a declared one only in case and separators get that one."""

@@ -87,12 +87,30 @@ def test_what_can_mean_one_thing_only_is_mended(schema: dict[str, Any], given: A
         ({"type": "array", "maxItems": 1}, [1, 2], "at most 1"),
         ({"not": TEXT}, "a", "not allowed"),
         ({"const": 3}, 4, "expected 3, got 4"),
+        ({"type": "number", "multipleOf": 1.5}, float("inf"), "a multiple of 1.5"),
+        ({"type": "number", "multipleOf": 1.5}, 10**400 + 1, "a multiple of 1.5"),
+        ({"type": "string", "pattern": "^(a+)+$"}, "a" * 5_000 + "!", "matches"),
+        ({"type": "string", "pattern": "^(a|a)*$"}, "a" * 5_000 + "!", "matches"),
     ],
     ids=str,
 )
 def test_what_can_not_be_mended_is_told_with_what_was_expected(schema: dict[str, Any], given: Any, said: str) -> None:
     fitted = fit({"value": given}, one(schema))
     assert any(said in problem for problem in fitted.problems), fitted
+
+
+def test_a_pattern_that_can_not_be_matched_in_linear_time_is_left_to_the_tool() -> None:
+    for pattern in (r"^(?=a)b", r"(a)\1", "(", "(a{1000}){1000}"):
+        assert fit({"value": "x"}, one({"type": "string", "pattern": pattern})).problems == ()
+
+
+def test_of_very_many_wrong_names_the_first_are_told() -> None:
+    schema = {"type": "object", "properties": {f"name_{n}": TEXT for n in range(50)}, "additionalProperties": False}
+    fitted = fit({f"wrong_{n}": n for n in range(5_000)}, schema)
+    assert len(fitted.problems) == 5_000
+    said = misfit("it", schema, fitted.problems)
+    assert "; and 4,980 more. It takes it(name_0?: string" in said
+    assert len(said) < 4_000
 
 
 def test_every_mending_is_recorded() -> None:

@@ -10,6 +10,12 @@ from ._tool_words import ANY, kinds_of, words_of
 ANY_TOOL = Claim(frozenset({ANY}), own=False)
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*|`[^`\n]{2,60}`|\"[^\"\n]{2,60}\"")
 _MOST = 12
+_OF_FAILURE = re.compile(
+    r"\b(?:errors?|fail\w*|denied|refus\w+|unable|could not|cannot|not?|none|nothing|unavailable|unfortunately"
+    r"|timed? ?out|problems?|exceptions?|raised|crashed|rejected|invalid|missing|fehl\w*|nicht\w*|kein\w*|erreur|échou\w+"
+    r"|pas|rien|nada|falló)\b|n't\b|错误|失败|没有|无法",
+    re.IGNORECASE,
+)
 _EARLIER = re.compile(
     r"\b(?:earlier|before|previous(?:ly)?|already|last (?:round|time|turn)|vorhin|zuvor)\b", re.IGNORECASE
 )
@@ -26,7 +32,7 @@ class Past:
 
     def backs(self, claim: Claim, said: str) -> bool:
         """By a call of this turn, by an earlier one with the same figures, or by what others have told."""
-        if any(_is_of(claim, result) for result in self._turn):
+        if any(_is_of(claim, said, result) for result in self._turn):
             return True
         figures = [figure.strip('`"') for figure in _FIGURE.findall(said)[:_MOST]]
         return self._repeats(claim, said, figures) or self._retells(claim, figures)
@@ -38,13 +44,18 @@ class Past:
         return not claim.own and bool(figures) and _all_in(figures, (message.text for message in others))
 
     def _repeats(self, claim: Claim, said: str, figures: list[str]) -> bool:
-        earlier = [result.text for result in _results(self._messages) if _is_of(claim, result)]
+        earlier = [result.text for result in _results(self._messages) if _is_of(claim, said, result)]
         known = (*earlier, *(message.text for message in self._messages))
         return bool(earlier) and (_EARLIER.search(said) is not None or _all_in(figures, known))
 
 
-def _is_of(claim: Claim, result: ToolResult) -> bool:
-    """Whether such a call can be meant; code can do what any tool does, and of an unknown tool nobody knows."""
+def _is_of(claim: Claim, said: str, result: ToolResult) -> bool:
+    """Whether such a call can be meant: code can do what any tool does, and of an unknown tool nobody knows.
+
+    A call that failed, or was refused, backs nothing but that.
+    """
+    if result.is_error and not _OF_FAILURE.search(said):
+        return False
     name = result.call.name
     kinds = kinds_of(name)
     return ANY in claim.kinds or not kinds or "code" in kinds or bool((kinds | words_of(name)) & claim.kinds)

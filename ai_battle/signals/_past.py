@@ -12,7 +12,8 @@ _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*|`[^`\n]{2,60}`|\"[^\"\n]{2,60}\"")
 _MOST = 12
 _OF_FAILURE = re.compile(
     r"\b(?:errors?|fail\w*|denied|refus\w+|unable|could not|cannot|not?|none|nothing|unavailable|unfortunately"
-    r"|timed? ?out|problems?|exceptions?|raised|crashed|rejected|invalid|missing|fehl\w*|nicht\w*|kein\w*|erreur|échou\w+"
+    r"|timed? ?out|problems?|exceptions?|raised|crashed|rejected|invalid|missing|fehl\w*|nicht\w*|kein\w*"
+    r"|erreur|échou\w+"
     r"|pas|rien|nada|falló)\b|n't\b|错误|失败|没有|无法",
     re.IGNORECASE,
 )

@@ -100,16 +100,16 @@ def _arguments(arguments: ast.arguments) -> Iterator[str]:
 
 
 def _argument(argument: ast.arg, default: ast.expr | None) -> str:
-    said, equals = (
-        (f"{argument.arg}: {_type(argument.annotation)}", " = ") if argument.annotation else (argument.arg, "=")
-    )
-    return said + (f"{equals}{_written(default)}" if default else "")
+    if argument.annotation is None:
+        return argument.arg + (f"={_written(default)}" if default else "")
+    return f"{argument.arg}: {_type(argument.annotation)}" + (f" = {_written(default)}" if default else "")
 
 
 def _type(node: ast.expr) -> str:
     """A type in quotes names the module that is loaded late: of no interest to a reader."""
-    late = isinstance(node, ast.Constant) and isinstance(node.value, str)
-    return re.sub(r"\b[a-z]\w*\.(?=[A-Z])", "", str(node.value)) if late else _written(node)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.sub(r"\b[a-z]\w*\.(?=[A-Z])", "", node.value)
+    return _written(node)
 
 
 def _written(node: ast.AST) -> str:

@@ -91,9 +91,9 @@ async def test_tools_come_while_it_runs_and_a_late_call_is_stopped(running: Runn
     async with serving(docs) as url, running(docs={"url": url, "headers": TOKEN, "timeout": 0.5}) as tools:
         await tools.call("docs:publish")
         await until(lambda: "docs:news" in tools.registry.names)
-        late = await tools.call("docs:wait")
         async with asyncio.timeout(30):
-            await docs.cancelled.wait()
+            while not docs.cancelled.is_set():  # a busy machine gives it up before it has arrived
+                late = await tools.call("docs:wait")
 
     assert "did not answer within 0.5 s" in late.text
 

@@ -10,6 +10,7 @@ from ._tool_words import ANY, kinds_of, words_of
 ANY_TOOL = Claim(frozenset({ANY}), own=False)
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*|`[^`\n]{2,60}`|\"[^\"\n]{2,60}\"")
 _MOST = 12
+_BEYOND_CODE = frozenset({"search", "mail", "calendar", "weather"})
 _OF_FAILURE = re.compile(
     r"\b(?:errors?|fail\w*|denied|refus\w+|unable|could not|cannot|not?|none|nothing|unavailable|unfortunately"
     r"|timed? ?out|problems?|exceptions?|raised|crashed|rejected|invalid|missing|fehl\w*|nicht\w*|kein\w*"
@@ -51,7 +52,7 @@ class Past:
 
 
 def _is_of(claim: Claim, said: str, result: ToolResult) -> bool:
-    """Whether such a call can be meant: code can do what any tool does, and of an unknown tool nobody knows.
+    """Whether such a call can be meant: code can do much, and of an unknown tool nobody knows.
 
     A call that failed, or was refused, backs nothing but that.
     """
@@ -59,7 +60,9 @@ def _is_of(claim: Claim, said: str, result: ToolResult) -> bool:
         return False
     name = result.call.name
     kinds = kinds_of(name)
-    return ANY in claim.kinds or not kinds or "code" in kinds or bool((kinds | words_of(name)) & claim.kinds)
+    if "code" in kinds and not claim.kinds <= _BEYOND_CODE:
+        return True
+    return ANY in claim.kinds or not kinds or bool((kinds | words_of(name)) & claim.kinds)
 
 
 def _results(messages: Iterable[Message]) -> list[ToolResult]:

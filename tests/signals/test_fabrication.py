@@ -116,6 +116,12 @@ def test_a_call_of_this_turn_backs_what_is_said_of_tools_of_its_kind_and_no_othe
     )
 
 
+def test_code_that_was_run_backs_much_but_no_search_of_the_web() -> None:
+    past = (user("How many?"), *_call("code_execution", "42"))
+    assert not claimed("I checked the file: it has 42 lines.", [SEARCH], past)
+    assert claimed("I searched the web: it is 42.", [SEARCH], past)
+
+
 def test_an_earlier_call_backs_what_repeats_its_result_and_nothing_new() -> None:
     past = (user("Prices?"), *_call("web_search", "Tickets cost 15 euros."), assistant("15 euros."), user("Sure?"))
     assert not claimed("I searched the web, and tickets cost 15 euros.", [SEARCH], past)

@@ -77,7 +77,7 @@ def _toolbox(specs: tuple[tuple[str, str], ...]) -> Toolbox:
     return Toolbox(
         kinds=NONE.union(*(kinds_of(name, told) for name, told in specs)),
         names=frozenset(map(str.lower, names)),
-        own=_stems(names),
+        own=_stems(names) - _stems(THING),
         pieces=NONE.union(*map(words_of, names)),
         about=_stems(told.partition(".")[0] for _, told in specs),
         live=frozenset(_stems([name]) for name, told in specs if _is_live(name, told)) - {NONE},

@@ -30,6 +30,7 @@ class Inside:
     writable: Sequence[str]
     measured: Sequence[str]
     devices: Sequence[str] = ()
+    listed: Sequence[str] = ()
     profile: str = ""  # of macOS' own sandbox
     shared_memory: str = ""  # a folder that stands for /dev/shm, where that is everybody's
 

@@ -59,5 +59,6 @@ class Landlocked(Fence):
             writable=writable,
             measured=(*writable, str(shared_memory)),
             devices=("/dev/ptmx",),
+            listed=("/proc/self/task",),
             shared_memory=str(shared_memory),
         )

@@ -81,7 +81,7 @@ def _restrict(orders: Orders, post: _socket.socket) -> None:
         _kin.restrict(orders.profile)
     _system.drop_capabilities()
     if orders.writable and _landlock.abi():
-        _landlock.restrict(orders.readable, orders.writable, orders.devices, tcp=not orders.alone)
+        _landlock.restrict(orders.readable, orders.writable, orders.devices, orders.listed, tcp=not orders.alone)
     if orders.calls:
         listener = _system.restrict_calls(orders.calls)
         rights = listener.to_bytes(4, sys.byteorder)

@@ -33,12 +33,15 @@ def abi() -> int:
         return 0
 
 
-def restrict(read: Iterable[str], write: Iterable[str], devices: Iterable[str], *, tcp: bool) -> None:
+def restrict(
+    read: Iterable[str], write: Iterable[str], devices: Iterable[str], listed: Iterable[str] = (), *, tcp: bool
+) -> None:
     """Paths that don't exist are passed over; what is not named can't be opened any more. `tcp` closes that too."""
     version = abi()
     handled = _handled(version)
     ruleset = _ruleset(version, handled, _TCP if tcp else 0)
-    for paths, access in ((read, _READ), (write, _READ | _CHANGE), (devices, _READ_FILE | _WRITE_FILE | _IOCTL_DEV)):
+    on_devices = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
+    for paths, access in ((read, _READ), (write, _READ | _CHANGE), (devices, on_devices), (listed, _READ_DIR)):
         for path in paths:
             _allow(ruleset, path, access & handled)
     prctl(SET_NO_NEW_PRIVS, 1)

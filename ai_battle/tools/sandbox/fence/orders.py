@@ -11,6 +11,7 @@ class Orders:
     readable: list[str]
     writable: list[str]
     devices: list[str]
+    listed: list[str]  # folders of which the names may be seen
     profile: str  # of macOS' own sandbox; empty: none
     calls: bytes  # a seccomp filter; empty: none
     alone: bool  # in namespaces of its own, where a count of processes counts nobody else's

@@ -1,6 +1,8 @@
 """Text that goes round in circles, and text that stops in the middle."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ai_battle.signals.looping import four_word_repetition, looping_tail
 from ai_battle.signals.truncation import cut_off
@@ -18,6 +20,14 @@ def test_a_block_that_comes_again_and_again_at_the_end_is_a_loop(text: str, peri
 )
 def test_rules_dots_and_a_text_that_goes_on_are_none(text: str) -> None:
     assert looping_tail(text) == 0
+
+
+@given(st.text("ab .", max_size=40), st.text("ab .", min_size=1, max_size=40), st.integers(0, 70))
+def test_the_period_is_the_shortest_block_that_the_end_repeats_for_sixty_signs(begin: str, block: str, n: int) -> None:
+    text = (begin + block * n).rstrip()
+    lengths = range(1, len(text) // 3 + 1)
+    shortest = next((n for n in lengths if text.endswith(text[-n:] * max(3, -(-60 // n)))), 0)
+    assert looping_tail(text) == (shortest if text[-shortest:].strip(" .") else 0)
 
 
 def test_repetition_is_the_share_of_runs_of_four_words_that_were_there_before() -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.collaboration import cascade_figures
 from ai_battle.collaboration._agreement import WORTH, Ballot
-from ai_battle.collaboration._answer_tables import KINDS, Table, family, read_table
-from ai_battle.collaboration._peer_figures import Attempt, Beside, read_attempts, unseen, worth
-from ai_battle.collaboration._second_look_figures import alone, second_look
-from ai_battle.collaboration.agreement_figures import COUNCIL, LOCAL, RESERVE, calibrated, council
+from ai_battle.collaboration.figures import cascade
+from ai_battle.collaboration.figures._answer_tables import KINDS, Table, family, read_table
+from ai_battle.collaboration.figures._peers import Attempt, Beside, read_attempts, unseen, worth
+from ai_battle.collaboration.figures._second_look import alone, second_look
+from ai_battle.collaboration.figures.agreement import COUNCIL, LOCAL, RESERVE, calibrated, council
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
@@ -100,7 +100,7 @@ def test_what_a_vote_is_worth_was_counted() -> None:
 @pytest.mark.slow
 @corpus_only
 def test_a_cascade_is_better_than_its_small_models_with_few_large_calls() -> None:
-    found = cascade_figures.cascaded(CORPUS)
+    found = cascade.cascaded(CORPUS)
     assert found.quality > found.second + 0.05
     assert found.last_calls < found.second_calls < 0.2
 

@@ -10,7 +10,7 @@ import pytest
 
 from ai_battle import StuckDetector
 from ai_battle.collaboration._stuck.records import read_pairs
-from ai_battle.collaboration.pacing_figures import main, row
+from ai_battle.collaboration.figures.pacing import main, row
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user

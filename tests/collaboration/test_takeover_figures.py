@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.collaboration import cutting_figures
 from ai_battle.collaboration._stuck.records import read_pairs
-from ai_battle.collaboration.takeover_figures import Row, main, row
+from ai_battle.collaboration.figures import cutting
+from ai_battle.collaboration.figures.takeover import Row, main, row
 from ai_battle.core.errors import ConfigError
 
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
@@ -72,11 +72,11 @@ def test_takeover_serves_better_answers_than_chance_would() -> None:
 def test_what_reading_along_saves_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The answer that goes round in circles is given up long before its end, the others are read."""
     [pair] = read_pairs(folder)
-    found = cutting_figures.row(pair)
+    found = cutting.row(pair)
     assert (found.wrong_cut, found.wrong, found.right_cut, found.right) == (1, 2, 0, 2)
     assert 20 < found.saved < len(WRONG) / 3.6
 
-    cutting_figures.main([str(folder)])
+    cutting.main([str(folder)])
     assert capsys.readouterr().out.splitlines()[1].split()[:7] == [
         "bfcl.small.large",
         *["1", "of", "2", "0", "of", "2"],

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.collaboration import trajectory_figures
 from ai_battle.collaboration._trajectory import lost, steps_of, why_hand_over
+from ai_battle.collaboration.figures import trajectory
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.signals.trouble import Step
 
@@ -58,9 +58,9 @@ def test_nothing_is_said_of_the_first_two_steps() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 def test_recorded_trajectories_are_handed_over_in_time() -> None:
-    scored = list(trajectory_figures.unseen(trajectory_figures.read(CORPUS)))
-    relief = trajectory_figures.Relief.of(scored)
-    assert trajectory_figures.Foresight.of(scored).auroc >= 0.81
+    scored = list(trajectory.unseen(trajectory.read(CORPUS)))
+    relief = trajectory.Relief.of(scored)
+    assert trajectory.Foresight.of(scored).auroc >= 0.81
     assert relief.quality >= relief.large_quality
     assert relief.small_turns <= 0.55
 
@@ -69,7 +69,7 @@ def test_recorded_trajectories_are_handed_over_in_time() -> None:
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 def test_the_shipped_weights_are_those_of_the_recorded_trajectories() -> None:
     shipped = json.loads(files("ai_battle.collaboration").joinpath("_trajectory.json").read_text(encoding="utf-8"))
-    anew = trajectory_figures.learned(trajectory_figures.read(CORPUS))
+    anew = trajectory.learned(trajectory.read(CORPUS))
     assert shipped["bias"] == pytest.approx(anew.bias, abs=1e-3)
     for name, values in shipped["features"].items():
         assert values == pytest.approx(anew.features[name], abs=1e-3)

@@ -1,4 +1,4 @@
-"""What takeover brings at the detector's defaults: `python -m ai_battle.collaboration.takeover_figures DATA_DIR`.
+"""What takeover brings at the detector's defaults: `python -m ai_battle.collaboration.figures.takeover DATA_DIR`.
 
 Where the recorded answer of a small model is stuck, the recorded answer of the large one takes its place. The
 detector has seen no answer of the small model (`left_out`). One answer is recorded of each model, so the small one has
@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._stuck.figures import by_weights, left_out, stuck
-from ._stuck.records import Pair, pairs_named
-from .measures import mean
+from .._stuck.figures import by_weights, left_out, stuck
+from .._stuck.records import Pair, pairs_named
+from ..measures import mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import log
 from statistics import fmean
 
-from ._agreement import WORTH, Ballot
-from ._peer_figures import Attempt, Beside
+from .._agreement import WORTH, Ballot
+from ._peers import Attempt, Beside
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What watching tool trajectories brings, measured: `python -m ai_battle.collaboration.trajectory_figures DIR`.
+"""What watching tool trajectories brings, measured: `python -m ai_battle.collaboration.figures.trajectory DIR`.
 
 DIR holds `intercode-sql.*.jsonl.gz`: recorded trajectories of a small and a large model. With `--write` the weights
 are learned anew on all of them. Each figure is of weights that were learned on other questions.
@@ -10,17 +10,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib.resources import files
 from operator import and_
 from pathlib import Path
 from random import Random
 from typing import Any, Self
 
-from ..signals.trouble import Step, in_trouble, troubles
-from ._logistic import Weights, fit
-from ._measures import auroc
-from ._trajectory import FIRST_TURN, HAND_OVER
-from .measures import mean
+from ...signals.trouble import Step, in_trouble, troubles
+from .._logistic import Weights, fit
+from .._measures import auroc
+from .._trajectory import FIRST_TURN, HAND_OVER
+from ..measures import mean
 
 FOLDS = 5
 SOURCE = "princeton-nlp/intercode (MIT), SQL: gpt-3.5-turbo, helped by gpt-4"
@@ -140,7 +139,7 @@ def _write(weights: Weights) -> None:
         "bias": round(weights.bias, 4),
         "features": {name: [round(value, 4) for value in values] for name, values in weights.features.items()},
     }
-    target = Path(str(files(__package__).joinpath("_trajectory.json")))
+    target = Path(__file__).parents[1] / "_trajectory.json"
     target.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
 

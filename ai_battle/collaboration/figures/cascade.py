@@ -1,4 +1,4 @@
-"""What a cascade of three models brings, measured: `python -m ai_battle.collaboration.cascade_figures DIR`.
+"""What a cascade of three models brings, measured: `python -m ai_battle.collaboration.figures.cascade DIR`.
 
 DIR holds recorded answers as `gsm8k.<small>.<large>.jsonl.gz`, of several small models to the same questions. The
 detector's weights are learned without any answer of the model that they judge.
@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from operator import and_
 from pathlib import Path
 
-from ..core.errors import ConfigError
-from ._stuck.figures import by_weights, left_out, stuck
-from ._stuck.records import Pair, read_pairs
-from .measures import mean
+from ...core.errors import ConfigError
+from .._stuck.figures import by_weights, left_out, stuck
+from .._stuck.records import Pair, read_pairs
+from ..measures import mean
 
 CHAIN = ("qwen2-7b", "llama3.1-8b")
 

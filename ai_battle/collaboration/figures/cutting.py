@@ -1,4 +1,4 @@
-"""What reading along saves and costs: `python -m ai_battle.collaboration.cutting_figures DATA_DIR`.
+"""What reading along saves and costs: `python -m ai_battle.collaboration.figures.cutting DATA_DIR`.
 
 Recorded answers are read as if they were streaming. To cut a wrong one saves the rest of it; to cut a right one loses
 it where the helper does no better.
@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.exchange import ModelRequest
-from ..core.tokens import estimate_text
-from ._stuck.detector import StuckDetector
-from ._stuck.records import Pair, Record, pairs_named
+from ...core.exchange import ModelRequest
+from ...core.tokens import estimate_text
+from .._stuck.detector import StuckDetector
+from .._stuck.records import Pair, Record, pairs_named
 
 PIECE = 5
 RIGHT = 0.5

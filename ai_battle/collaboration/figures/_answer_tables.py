@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..signals.final_answers import Kind, final_answer
-from ._agreement import Ballot
+from ...signals.final_answers import Kind, final_answer
+from .._agreement import Ballot
 
 KINDS: Mapping[str, Kind] = {"gsm8k": "number", "math-l5": "number", "crux": "code", "mmlu-pro": "option"}
 FAMILIES = (

@@ -1,4 +1,4 @@
-"""What a help rate comes to: `python -m ai_battle.collaboration.pacing_figures DATA_DIR`.
+"""What a help rate comes to: `python -m ai_battle.collaboration.figures.pacing DATA_DIR`.
 
 Recorded answers come one after the other, as in a run. A cut that stays helps as many as the shipped quantile happens
 to for this model; one that moves is told of each turn. The detector has seen no answer of the small model (`left_out`).
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ._stuck.detector import moved
-from ._stuck.figures import by_weights, left_out
-from ._stuck.profile import Profile
-from ._stuck.records import Pair, pairs_named
-from ._stuck.scoring import Score
-from .measures import mean
+from .._stuck.detector import moved
+from .._stuck.figures import by_weights, left_out
+from .._stuck.profile import Profile
+from .._stuck.records import Pair, pairs_named
+from .._stuck.scoring import Score
+from ..measures import mean
 
 RATE = 0.2
 SHORT, LONG = 20, 100

@@ -1,4 +1,4 @@
-"""What agreement between models brings, measured: `python -m ai_battle.collaboration.agreement_figures DIR`.
+"""What agreement between models brings, measured: `python -m ai_battle.collaboration.figures.agreement DIR`.
 
 DIR holds `answers.<dataset>.jsonl.gz` and `gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz`. Calibrated figures are of
 questions whose labels were not learned from; the detector's weights have seen no answer of the model that they judge;
@@ -12,12 +12,12 @@ from itertools import combinations, permutations
 from pathlib import Path
 from statistics import fmean
 
-from ._agreement import Ballot, Tally, pattern
+from .._agreement import Ballot, Tally, pattern
+from .._folds import folds
+from .._polling import AHEAD
 from ._answer_tables import KINDS, Answered, Table, family, read_table
-from ._folds import folds
-from ._peer_figures import Attempt, Beside, read_attempts, unseen, worth
-from ._polling import AHEAD
-from ._second_look_figures import alone, second_look
+from ._peers import Attempt, Beside, read_attempts, unseen, worth
+from ._second_look import alone, second_look
 
 DIVISIONS = 4
 THRESHOLDS = (0.7, 0.8, 0.85)

@@ -6,15 +6,15 @@ from itertools import permutations
 from pathlib import Path
 from statistics import fmean
 
-from ..signals.final_answers import final_answer
-from ._agreement import Ballot, pattern, weighed
+from ...signals.final_answers import final_answer
+from .._agreement import Ballot, pattern, weighed
+from .._folds import folds
+from .._measures import apgr, auroc, cpt
+from .._stuck.assessment import Assessment
+from .._stuck.detector import StuckDetector
+from .._stuck.figures import by_weights, left_out
+from .._stuck.records import read_pairs
 from ._answer_tables import Answered, Table, family, read_rows
-from ._folds import folds
-from ._measures import apgr, auroc, cpt
-from ._stuck.assessment import Assessment
-from ._stuck.detector import StuckDetector
-from ._stuck.figures import by_weights, left_out
-from ._stuck.records import read_pairs
 
 PAIR = "gsm8k.mixtral-8x7b.gpt-4-1106"
 LARGE_ONES = ("70b", "72b", "405b", "gpt-4", "sonnet", "gemini-1.5-pro", "mistral-large")

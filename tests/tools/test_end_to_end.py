@@ -13,6 +13,7 @@ from ai_battle.core.errors import ToolError
 from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
+from ai_battle.core.tooling import FabricationSuspected
 from ai_battle.providers._learned import Learned
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 from ai_battle.tools.base import Tool
@@ -194,6 +195,18 @@ async def test_every_way_of_calling_comes_to_the_same(fake: FakeProvider, adding
     response = await answered(fake, adding.tool, calling=calling)
     assert (response.text, adding.sums) == ("It is 3.", [(1, 2)])
     assert bool(offered(fake.questions[0].body)) == (calling == "native")
+
+
+@pytest.mark.parametrize("calling", ["native", "text"])
+async def test_a_result_is_suspected_where_no_call_stands_behind_it(
+    fake: FakeProvider, adding: Adding, calling: Calling
+) -> None:
+    fake.says(call("add", a=1, b=2) if calling == "native" else FENCED, "The tool returned 3.", "The tool returned 4.")
+    client = ToolCapableClient(Auto(create_client(TYPES[fake.name]), calling), [adding.tool], QUICK)
+    for suspected in ([], [FabricationSuspected("The tool returned 4.")]):
+        await client.complete(ModelRequest((user("What is it?"),)), log := EventLog())
+        assert [event for event in log.events if isinstance(event, FabricationSuspected)] == suspected
+    await client.aclose()
 
 
 async def test_names_that_a_provider_does_not_take_are_changed_on_the_wire_alone(fake: FakeProvider) -> None:

@@ -17,6 +17,8 @@ from ..core.exchange import Usage
 from ..core.helping import HelpSummed
 from ..core.messages import Message, Part, assistant
 from ..core.plugins import check_options
+from ..tools.approval import Ask
+from ..tools.base import Tool
 from . import journal, outcome, rundir
 from .audience import Audience
 from .casting import Brought, Cast, Casting, FromFile
@@ -86,8 +88,8 @@ class ConversationManager:
         out: str | os.PathLike[str] | None = None,
         durability: Durability = "every_second",
         limits: Limits | Mapping[str, Any] = NO_LIMITS,
-        tools: "Iterable[toolbox.Tool]" = (),
-        approve: "toolbox.Ask | None" = None,
+        tools: Iterable[Tool] = (),
+        approve: Ask | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         check_options(Plan, type(self).__name__, settings)
@@ -105,7 +107,7 @@ class ConversationManager:
         ask: Reader = keyboard,
         tapes: assembly.Tapes = assembly.NO_TAPES,
         allow_unsandboxed: bool = False,
-        approve: "toolbox.Ask | None" = None,
+        approve: Ask | None = None,
     ) -> Self:
         """From a YAML file, a dictionary or a checked configuration; raises `ConfigError` with all that is wrong.
 

@@ -11,8 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 from yarl import URL
 
 from ...core.errors import ToolError
+from .. import _web
+from .pages import Bounds, Page
 from .readable import plain
-from .requests import Bounds, Page, asked
 from .tokens import Token, tokens
 
 BOUNDS = Bounds(seconds=20.0, size=4 << 20)
@@ -88,7 +89,7 @@ class Engine(ABC):
 class SearXNG(Engine):
     async def _ask(self, query: str, count: int) -> Page:
         url = URL(self.address.rstrip("/") + "/search").with_query(q=query, format="json")
-        return await asked("GET", url, BOUNDS, headers=_bearer(self.key) if self.key else {})
+        return await _web.asked("GET", url, BOUNDS, headers=_bearer(self.key) if self.key else {})
 
     def _read(self, page: Page) -> Iterator[Found]:
         body = self._json(page)
@@ -106,7 +107,9 @@ class SearXNG(Engine):
 class Brave(Engine):
     async def _ask(self, query: str, count: int) -> Page:
         url = URL(self.address.rstrip("/") + "/res/v1/web/search").with_query(q=query, count=min(count, 20))
-        return await asked("GET", url, BOUNDS, headers={"X-Subscription-Token": self.key, "Accept": "application/json"})
+        return await _web.asked(
+            "GET", url, BOUNDS, headers={"X-Subscription-Token": self.key, "Accept": "application/json"}
+        )
 
     def _read(self, page: Page) -> Iterator[Found]:
         body = self._json(page)
@@ -125,7 +128,7 @@ class Tavily(Engine):
     async def _ask(self, query: str, count: int) -> Page:
         url = URL(self.address.rstrip("/") + "/search")
         body = {"query": query, "max_results": min(count, 20)}
-        return await asked("POST", url, BOUNDS, json=body, headers=_bearer(self.key))
+        return await _web.asked("POST", url, BOUNDS, json=body, headers=_bearer(self.key))
 
     def _read(self, page: Page) -> Iterator[Found]:
         yield from self._listed(self._json(page).get("results"), "content")
@@ -135,7 +138,7 @@ class DuckDuckGo(Engine):
     """Its page for browsers without JavaScript; there is no key, and it asks whoever searches much for a proof."""
 
     async def _ask(self, query: str, count: int) -> Page:
-        return await asked("GET", URL(self.address.rstrip("/") + "/html/").with_query(q=query), BOUNDS)
+        return await _web.asked("GET", URL(self.address.rstrip("/") + "/html/").with_query(q=query), BOUNDS)
 
     def _read(self, page: Page) -> Iterator[Found]:
         text = page.body.decode(errors="replace")

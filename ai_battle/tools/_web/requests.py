@@ -5,7 +5,7 @@ import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -15,6 +15,7 @@ from yarl import URL
 
 from ...core.errors import ToolError
 from .addresses import is_own, why_not_public
+from .pages import USUAL, Bounds, Page
 
 LONGEST, CHUNK = 4_000, 1 << 16
 SCHEME = re.compile(r"\s*[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -24,32 +25,11 @@ Permitted = Callable[[str, int], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a page may cost."""
-
-    seconds: float = 20.0
-    size: int = 5 << 20
-    redirects: int = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What an address answered; `is_cut` when there was more of it than is allowed."""
-
-    url: str
-    status: int
-    content_type: str
-    charset: str
-    body: bytes = field(repr=False)
-    is_cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Web:
     """What may be reached: the public internet, and what `allow` says beside ("10.0.0.5", or "10.0.0.5:8080")."""
 
     allow: frozenset[str] = frozenset()
-    bounds: Bounds = Bounds()
+    bounds: Bounds = USUAL
     resolver: AbstractResolver | None = None
 
     async def get(self, url: str) -> Page:

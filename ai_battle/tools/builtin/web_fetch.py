@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
-
-from aiohttp.abc import AbstractResolver
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
+from .. import _web
 from .._threads import in_thread
+from .._web.pages import Bounds, Page
 from .._web.pdf import pdf_text
 from .._web.readable import readable
-from .._web.requests import Bounds, Page, Web
 from ..base import Tool, telling_errors
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractResolver
 
 HTML_SIZE, LINKS = 2 << 20, 200
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([a-zA-Z0-9_-]{1,40})""", re.IGNORECASE)
@@ -31,16 +33,17 @@ class WebFetchTool(Tool):
     }
 
     def __init__(
-        self, timeout: float = 20.0, allow_addresses: Sequence[str] = (), resolver: AbstractResolver | None = None
+        self, timeout: float = 20.0, allow_addresses: Sequence[str] = (), resolver: "AbstractResolver | None" = None
     ) -> None:
         """`allow_addresses` are private ones that may be fetched all the same, as "10.0.0.5" or "10.0.0.5:8080"."""
         self.bounds = Bounds(seconds=timeout)
         self.timeout = 2 * timeout + 5
-        self.web = Web(frozenset(allow_addresses), self.bounds, resolver)
+        self.allowed = frozenset(allow_addresses)
+        self.resolver = resolver
 
     @telling_errors
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        page = await self.web.get(parameters["url"])
+        page = await _web.Web(self.allowed, self.bounds, self.resolver).get(parameters["url"])
         if page.status >= 400:
             raise ToolError(f"{page.url} answered with the status {page.status}.")
         fields = await self._read(page, links=bool(parameters.get("links")))

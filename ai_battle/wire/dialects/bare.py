@@ -32,7 +32,7 @@ _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z|<!\[CDATA\Z")
 _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
 _ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
-_GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒)")
+_GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒) ?[\[{\"'\d]")
 _CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
 _WINDOW = 160
 _UNDECIDED = 120

@@ -128,6 +128,7 @@ BARE = (
     Row("character data", f"<xml><![CDATA[{_LOOK_JSON}]]></xml>", (LOOK,)),
     Row("a command", '{"thoughts": "now", "command": {"name": "look_up", "args": {"word": "żółw", "limit": 3}}}', (LOOK,)),
     Row("actions", f'{{"thought": "both", "actions": [{_LOOK_JSON}, {_SAVE_JSON}]}}', (LOOK, SAVE)),
+    Row("a call and what it is for", "look_up(word='żółw', limit=3) → for the first of them\n", (LOOK,)),
     Row("a pleasant list", f"tools call: [{_LOOK_JSON}]", (LOOK,)),
 )  # fmt: skip
 ANNOUNCED = (

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -31,15 +32,15 @@ class Protected:
         self._workspace = workspace
         self._outer = workspace / ".git"
         inner, self._bare = dotted_and_bare(workspace)
-        folders = [path for path in (self._outer, *inner) if is_folder(path)]
+        folders = {*filter(is_folder, (self._outer, *inner))}
         self._roots = [path for path in folders if not is_programs_own(path)]
-        others = {*inner, *(workspace / name for name in PROTECTED)}.difference(folders)
-        self._before = {path: _picture(path) for path in others}
-        self._repositories = [repository for root in self._roots for repository in repositories(root)]
-        for repository in self._repositories:
-            self._before |= {path: _picture(path) for path in settings(repository)}
-        for repository in self._bare:
-            self._before |= {path: _picture(path) for path in settings_of_bare(repository)}
+        self._repositories = [*chain.from_iterable(map(repositories, self._roots))]
+        looked_at = chain(
+            {*inner, *map(workspace.joinpath, PROTECTED)} - folders,
+            *map(settings, self._repositories),
+            *map(settings_of_bare, self._bare),
+        )
+        self._before = {path: _picture(path) for path in looked_at}
 
     def restore(self) -> None:
         make_usable(self._workspace)

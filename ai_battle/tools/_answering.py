@@ -45,11 +45,13 @@ class Answering:
         )
 
     def summing_up(self) -> ModelRequest:
-        """The last request: no tools are in sight, and nothing asks for any."""
+        """The last request: no tools are in sight, and nothing asks for any. Where none returned anything, it says so."""
+        is_found = any(not result.is_error for result in self.results)
+        last = user(prompt("continue" if is_found else "nothing"))
         return replace(
             self._request,
-            messages=(*self.messages, user(prompt("continue"))),
-            system=_joined(self._request.system, prompt("summarise")),
+            messages=(*self.messages, last),
+            system=_joined(self._request.system, prompt("summarise") if is_found else ""),
             tools=(),
             tool_choice="auto",
         )

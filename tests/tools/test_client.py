@@ -357,6 +357,24 @@ async def test_a_call_that_failed_backs_that_it_failed_and_no_result() -> None:
         assert (FabricationSuspected(said) in log.events) is is_told
 
 
+@pytest.mark.parametrize(
+    ("called", "tool"),
+    [
+        ('<tool_call>{"name": "look", "arguments": {"what": </tool_call>', Recording()),
+        (call("look_up"), Recording()),
+        (call("look"), Recording(answer=ToolError("the index is broken"))),
+    ],
+    ids=["unreadable", "unknown", "failed"],
+)
+async def test_where_no_tool_returned_anything_the_last_request_says_so(called: Any, tool: Recording) -> None:
+    limits = RunnerLimits(max_rounds=2, backoff_seconds=0)
+    response, model = await answer(called, called, "I don't know.", tools=[tool], limits=limits)
+    assert response.text == "I don't know."
+    assert "No tool has returned a result" in model.requests[-1].messages[-1].text
+    assert "ALREADY been executed" not in model.requests[-1].system
+    assert model.requests[-1].tools == ()
+
+
 async def test_a_model_that_says_nothing_after_its_tools_is_asked_for_an_answer() -> None:
     response, model = await answer(call("look"), "", "It is there.", tools=[Recording()])
     assert response.text == "It is there."

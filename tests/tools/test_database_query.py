@@ -357,6 +357,13 @@ async def test_postgresql_answers_questions(postgres: str, called: Call, user: s
     assert odd["rows"][0][2:] == [{"a": 1}, [1, 2], "0x78 (1 bytes)", "%s", None]
 
 
+@needs_postgres
+async def test_postgresql_tells_days_that_python_does_not_know(postgres: str, called: Call) -> None:
+    days = "SELECT 'infinity'::date, '0044-03-15 BC'::date, '-infinity'::timestamptz, '2024-02-29 10:30'::timestamp"
+    output = await called(DatabaseQueryTool(postgres % "guest"), query=days)
+    assert output["rows"] == [["infinity", "0044-03-15 BC", "-infinity", "2024-02-29 10:30:00"]]
+
+
 POSTGRES_WRITES = [
     "INSERT INTO owls (name) VALUES ('x')",
     "UPDATE owls SET size = 0",

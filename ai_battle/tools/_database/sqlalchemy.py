@@ -54,6 +54,7 @@ class Server:
 
     def _run_on_postgres(self, connection: Any, statement: str, limits: Limits) -> Rows:
         """What reads is a cursor: the server takes nothing but one statement for it, and hands out rows as asked."""
+        _dates_as_text(connection.connection.driver_connection.adapters)
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(limits.seconds * 1000)}")
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(limits.seconds * 1000)}")
         if self.writing:
@@ -109,6 +110,13 @@ def _must_not_rise(statement: str) -> None:
             f"That is not allowed here: {found[0]!r}, while the database is asked as a superuser; "
             f"as a user of the role {READER} it is."
         )
+
+
+def _dates_as_text(adapters: Any) -> None:
+    """Python has no `infinity`, and no year before 1 or after 9999."""
+    loader = plugins.optional("psycopg.types.string", EXTRA).TextLoader
+    for kind in ("date", "timestamp", "timestamptz"):
+        adapters.register_loader(kind, loader)
 
 
 def _literal(statement: str) -> str:

@@ -45,7 +45,7 @@ class Answering:
         )
 
     def summing_up(self) -> ModelRequest:
-        """The last request: no tools are in sight, and nothing asks for any. Where none returned anything, it says so."""
+        """The last request: no tools are in sight, and none is asked for. Where none returned anything, it says so."""
         is_found = any(not result.is_error for result in self.results)
         last = user(prompt("continue" if is_found else "nothing"))
         return replace(

@@ -11,7 +11,7 @@ from .limits import RunBudget, RunnerLimits
 FAILURES = 3
 CIRCLE = "the model goes in a circle"
 GIVEN_ALREADY = "the model asks again for what it was given"
-NO_SUCH_TOOLS = "the model calls tools that there are not"
+NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """A listener that counts what one call costs, and holds its tool calls back."""
 
-from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ToolCallDelta, as_role
+from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ToolCallDelta
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import DraftDropped, Role
+from ..core.relays import as_role
 from ..core.tooling import LoopStopped
 
 

@@ -5,8 +5,9 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from ..core.client import ModelClient
-from ..core.events import Emit, ignore, quiet
+from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.relays import quiet
 
 T = TypeVar("T")
 

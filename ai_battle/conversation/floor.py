@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from ..core.errors import AIBattleError, JournalError
-from ..core.events import Emit, SpeakerSelected, quiet
+from ..core.events import Emit, SpeakerSelected
+from ..core.relays import quiet
 from .participant import Participant
 from .plan import Plan
 from .recognising import recognised

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from ..core.errors import AIBattleError, JournalError
-from ..core.events import Concluded, Emit, Warned, quiet
+from ..core.events import Concluded, Emit, Warned
 from ..core.exchange import ModelRequest
+from ..core.relays import quiet
 from . import rundir
 from .participant import Participant
 from .prompting import prompt, with_note

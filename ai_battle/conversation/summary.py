@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from ..core.errors import AIBattleError, JournalError
-from ..core.events import Emit, Summarised, TurnFinished, Warned, quiet
+from ..core.events import Emit, Summarised, TurnFinished, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest
 from ..core.messages import user
+from ..core.relays import quiet
 from ..signals.decisions import decisions
 from .participant import Participant
 from .plan import Plan

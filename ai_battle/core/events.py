@@ -1,11 +1,11 @@
 """What is heard on the way to an answer: streaming, journal, cost and progress are all listeners to these values."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
-from .helping import DraftDropped, HelpEvent, Role
+from .helping import HelpEvent, Role
 from .messages import Message
 from .tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolDecided, ToolReturned, ToolsOffered
 
@@ -261,29 +261,6 @@ def drafting(emit: Emit) -> Emit:
         await emit(DraftDelta(event.text) if isinstance(event, TextDelta) else event)
 
     return draft
-
-
-def quiet(emit: Emit) -> Emit:
-    """Passes every event on but the words: the caller asks for itself, or several models speak at once."""
-
-    async def wordless(event: Event) -> None:
-        if not isinstance(event, DELTAS):
-            await emit(event)
-
-    return wordless
-
-
-def as_role(emit: Emit, role: Role) -> Emit:
-    """Passes every event on; what the models on the way cost is put down to `role` where it is nobody else's."""
-    if role == "own":
-        return emit
-
-    async def relabelled(event: Event) -> None:
-        if isinstance(event, ModelReplied | DraftDropped) and event.role == "own":
-            event = replace(event, role=role)
-        await emit(event)
-
-    return relabelled
 
 
 class EventLog:

@@ -1,4 +1,4 @@
-"""Docker: a container of a Python image, with the supervisor inside. Not tried on a machine of ours yet."""
+"""Docker: a container of a Python image, with the supervisor inside. Tried with a stand-in for its engine only."""
 
 import os
 from collections.abc import Mapping, Sequence

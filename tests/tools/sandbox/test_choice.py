@@ -136,6 +136,28 @@ def test_docker_without_its_engine_says_what_to_do(tmp_path: Path, monkeypatch: 
         choose("docker")
 
 
+@needs_bubblewrap
+@pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="there is no other Python for the container")
+async def test_docker_runs_programs_by_the_python_of_its_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    docker.write_text(f'#!/bin/sh\nexec /usr/bin/python3 {Path(__file__).with_name("docker_by_bwrap.py")} "$@"\n')
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{docker.parent}:{os.environ['PATH']}")
+    workspace = tmp_path / 'a "quoted", folder'
+    (workspace / ".git" / "hooks").mkdir(parents=True)
+    sandbox = choose("docker")
+    assert sandbox.name == "docker"
+    code = "import os; print(os.getcwd(), os.listdir('.')); os.chmod('.', 0o750); open('new', 'w').write('kept')"
+    outcome = await sandbox.run(Program("python", code), workspace)
+    assert (outcome.stdout, outcome.stderr) == (f"{workspace} ['.git']\n", "")
+    assert (workspace / "new").read_text() == "kept"
+    outcome = await sandbox.run(Program("bash", "cat new; echo x > .git/hooks/pre-push || echo refused"), workspace)
+    assert outcome.stdout == "keptrefused\n"
+
+
 def test_the_profile_for_macos_names_every_path_as_data() -> None:
     """A quote in a folder's name does not end the rule."""
     text = profile(["/usr/lib"], ['/work "x") (allow file-write* (subpath "/'], ["/work/.git/hooks"])

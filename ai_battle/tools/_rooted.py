@@ -162,8 +162,8 @@ def _is_clean(path: str) -> bool:
 
 
 def _must_not_hold_home(root: Path) -> None:
-    found = root.resolve()
-    if found == Path("/") or Path.home().is_relative_to(found):
+    found, home = (os.path.realpath(path).rstrip(os.sep) for path in (root, os.path.expanduser("~")))
+    if f"{home}{os.sep}".startswith(f"{found}{os.sep}"):
         raise ToolError(f"The workspace {str(root)!r} holds the home directory; choose a folder of its own.")
 
 

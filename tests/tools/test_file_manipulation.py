@@ -442,6 +442,16 @@ async def test_a_workspace_that_holds_the_home_directory_is_refused(
         assert "home directory" in (await called(FileManipulationTool(workspace), action="list"))["error"]
 
 
+async def test_a_home_directory_behind_a_link_is_one(
+    tmp_path: Path, called: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "disk" / "ann").mkdir(parents=True)
+    (tmp_path / "home").symlink_to(tmp_path / "disk" / "ann")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert "home directory" in (await called(FileManipulationTool(tmp_path / "disk"), action="list"))["error"]
+    assert "error" not in await called(FileManipulationTool(tmp_path / "disk" / "ann" / "work"), action="list")
+
+
 async def test_files_may_be_given_for_reading_only(workspace: Path, called: Call) -> None:
     files = FileManipulationTool(workspace, read_only=True)
     assert "may only be read" in (await called(files, action="write", path="a", content="x"))["error"]

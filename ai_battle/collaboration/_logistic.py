@@ -9,6 +9,7 @@ from ._stuck.regression import fit as most_likely
 
 Row = Mapping[str, float]
 FAR = 4.0
+"""Deviations beyond which a feature counts no more."""
 FREE = 1e-6
 """How firmly the bias is expected at 0: hardly."""
 

@@ -22,6 +22,7 @@ MEASURED = (
     "model's turns, where the small model alone has 47.3 % and the large one 74.2 %"
 )
 LONGEST = 50
+"""Steps of a task that are looked at; each is looked at with all before it."""
 
 
 class Handover(ModelClient):

@@ -18,9 +18,11 @@ from ._together import Quiet, together
 
 MEASURED = ""
 PIECE = 12_000
+"""Characters."""
 MOST_PIECES = 64
 AT_ONCE = 4
 MOST_TOLD = 12
+"""Findings of one question."""
 UNDECIDED = "it decided nothing that can be read"
 
 

@@ -12,6 +12,7 @@ Fits: TypeAlias = Callable[[str, Sequence[str]], str]
 How: TypeAlias = Literal["chosen", "normalised", "near match"]
 
 SIMILAR = 0.78
+"""How alike a word and a name are (difflib's ratio) when the one is taken for the other."""
 SHORTEST = 3
 DENIED = -4
 

@@ -31,8 +31,9 @@ from .standings import Standings
 from .stopping import Course
 
 RECENT = 12
-LEARNT_FROM = 200
-BOUNDS = (0.5, 3.0)
+"""Messages that conditions to stop may look at."""
+LEARNT_FROM, BOUNDS = 200, (0.5, 3.0)
+"""Tokens below which a request teaches nothing of estimates, and by what factors these may be off at the most."""
 
 
 class State:

@@ -9,18 +9,17 @@ from types import TracebackType
 from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
 from . import _scope
 
-FAILURES = 5
-ENOUGH_CALLS = 20
-MINUTE = 60.0
-PROBE_AFTER = 30.0
+FAILURES, ENOUGH_CALLS = 5, 20
+MINUTE, PROBE_AFTER = 60.0, 30.0
+"""Seconds."""
 
 
 class Traffic:
     """Entered by each attempt: `async with traffic: ...`, when `waiting()` is over.
 
     After `FAILURES` in a row, or when half of a minute's calls failed (of `ENOUGH_CALLS` at least), the circuit is
-    broken: nobody calls for 30 s, then one call probes and the others wait for its outcome. Failures of calls that
-    overlapped count once, as one outage hits them all.
+    broken: nobody calls for `PROBE_AFTER`, then one call probes and the others wait for its outcome. Failures of calls
+    that overlapped count once, as one outage hits them all.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

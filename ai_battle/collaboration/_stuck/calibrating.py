@@ -16,12 +16,14 @@ from .regression import Problem, Term, fit
 from .scoring import Measured, Score, beside, measure, score
 
 LEAST, LEAST_LABELLED, REFITS = 20, 20, 50
+"""Answers below which there is no help rate, no calibration by labels, and no correction of weights."""
 FOLDS = 5
 STRENGTH: Mapping[str, float] = {"failure": 8.0, "rescue": 15.0}
 INTERCEPT_STRENGTH, BESIDE_STRENGTH = 0.05, 4.0
 SURE = 1.96
 POINTS = 20
 NEVER = 1e9
+"""A cut that no gain reaches."""
 
 Corrected = Mapping[Family, Mapping[str, Mapping[str, float]]]
 Kind = Literal["help_rate", "quality", "max_cost", "pgr"]

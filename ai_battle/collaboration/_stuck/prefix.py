@@ -6,14 +6,13 @@ from collections import Counter
 from ...signals.looping import looping_tail
 from ...signals.wording import refuses
 
-LOOKS_EVERY = 400
-LOOP_FROM = 600
-LOOP_LEAST = 240
-OPENING = 240
+LOOKS_EVERY, OPENING = 400, 240
+LOOP_FROM, LOOP_LEAST = 600, 240
 RAMBLES_FROM = 1_600
-RAMBLES_RUNS = 120
-RAMBLES_SHARE = 0.75
 _WINDOW = 2_400
+"""All in characters."""
+RAMBLES_RUNS, RAMBLES_SHARE = 120, 0.75
+"""Runs of four words that a window has to have, and the share of them that was said before in it."""
 _WORD = re.compile(r"\w+")
 
 

@@ -9,6 +9,7 @@ STEPS = 30
 SMALL = 1e-6
 HALVINGS = 20
 LARGEST = 30.0
+"""Of a logit, so that `exp` can't overflow."""
 
 
 def probability(logit: float) -> float:

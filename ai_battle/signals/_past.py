@@ -36,8 +36,14 @@ class Past:
         """By a call of this turn, by an earlier one with the same figures, or by what others have told."""
         if any(_is_of(claim, said, result) for result in self._turn):
             return True
-        figures = [figure.strip('`"') for figure in _FIGURE.findall(said)[:_MOST]]
+        figures = _figures(said)
         return self._repeats(claim, said, figures) or self._retells(claim, figures)
+
+    def tells(self, said: str) -> bool:
+        """Whether all figures stand in a result or in what was said, and there are any."""
+        figures = _figures(said)
+        results = (result.text for result in _results(self._messages))
+        return bool(figures) and _all_in(figures, (*results, *(message.text for message in self._messages)))
 
     def _retells(self, claim: Claim, figures: list[str]) -> bool:
         others = [message for message in self._messages if message.role == "user"]
@@ -65,13 +71,25 @@ def _is_of(claim: Claim, said: str, result: ToolResult) -> bool:
     return ANY in claim.kinds or not kinds or bool((kinds | words_of(name)) & claim.kinds)
 
 
+def _figures(said: str) -> list[str]:
+    return [figure.strip('`"') for figure in _FIGURE.findall(said)[:_MOST]]
+
+
 def _results(messages: Iterable[Message]) -> list[ToolResult]:
     return [result for message in messages for result in message.tool_results]
 
 
 def _all_in(figures: Iterable[str], texts: Iterable[str]) -> bool:
     known = "\n".join(texts)
-    return all(figure in known for figure in figures)
+    return all(_stands_in(known, figure) for figure in figures)
+
+
+def _stands_in(known: str, figure: str) -> bool:
+    """A number stands there as such, and not in another; of a fraction the first digits will do."""
+    if not figure[:1].isdigit():
+        return figure in known
+    more = "" if "." in figure else r"(?!\d)"
+    return re.search(rf"(?<!\d){re.escape(figure)}{more}", known) is not None
 
 
 def _shows(message: Message) -> bool:

@@ -103,14 +103,18 @@ def _blank_lines(fenced: re.Match[str]) -> str:
     return "\n" * len(fenced.group())
 
 
-def invented(after: str) -> str:
-    """What stands behind a call in the same text and only its result could tell; empty when there is nothing such."""
-    after = _ends_of(after)
+def invented(after: str, messages: Sequence[Message] = ()) -> str:
+    """What stands behind a call in the same text and only its result could tell; empty when there is nothing such.
+
+    What only repeats figures of `messages`, those before the call, is known without its result.
+    """
+    after, past = _ends_of(after), Past(messages)
     role = _ROLE.search(after)
     if role and (said := _words(after[role.end() :])) and not HEDGE.search(sentences(said)[0].lower()):
         return said
     plain = sentences(_MARKS.sub("\n", after))
-    return claimed(after) or next((said[:LONGEST] for said in plain if _asserts(said)), "")
+    stated = (said[:LONGEST] for said in plain if _asserts(said) and not past.tells(said))
+    return claimed(after, (), messages) or next(stated, "")
 
 
 def _asserts(said: str) -> bool:

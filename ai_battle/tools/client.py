@@ -115,7 +115,7 @@ class _Turn:
         """Runs the calls; what could not be read as a call is told to the model instead."""
         await asyncio.sleep(self._limits.pause_before(self._guard.rounds + 1))
         if wished.calls:
-            await self._suspect(invented(wished.after))
+            await self._suspect(invented(wished.after, self._answering.messages))
             results = await self._runner.run(self._answering.called(response, wished))
             self._answering.returned(results)
         else:

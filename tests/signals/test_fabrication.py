@@ -126,6 +126,7 @@ def test_an_earlier_call_backs_what_repeats_its_result_and_nothing_new() -> None
     past = (user("Prices?"), *_call("web_search", "Tickets cost 15 euros."), assistant("15 euros."), user("Sure?"))
     assert not claimed("I searched the web, and tickets cost 15 euros.", [SEARCH], past)
     assert claimed("I searched the web, and tickets cost 18 euros.", [SEARCH], past)
+    assert claimed("I searched the web, and tickets cost 5 euros.", [SEARCH], past)
 
 
 def test_what_another_has_told_may_be_told_again() -> None:
@@ -139,6 +140,12 @@ def test_a_story_may_tell_of_tools_and_an_example_may_show_results() -> None:
     shown = "[Tool result] 5 rows affected"
     assert not claimed(shown, (), (user("Show me an example of a log of an agent."),))
     assert claimed(shown, (), (user("Set all to shipped."),))
+
+
+def test_what_was_known_before_a_call_may_stand_behind_it() -> None:
+    past = (user("How long is the equator?"), *_call("web_search", "The radius of the earth is 6,371 km."))
+    assert not invented("\nThe radius of the earth is 6,371 km.", past)
+    assert invented("\nThe radius of the earth is 6,371 km and the equator is 40,030 km.", past)
 
 
 def test_of_a_very_long_answer_both_ends_are_read() -> None:

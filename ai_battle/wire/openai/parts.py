@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ...core.events import Event, ThinkingDelta
 from ...core.messages import Document, Image, Part, Text, Thinking, joined_text
 from .. import _extra
 from .._texts import flowing
@@ -22,6 +23,14 @@ def refusal(text: str) -> Text:
 
 def is_refusal(part: Part) -> bool:
     return isinstance(part, Text) and own(part.extra).get("type") == "refusal"
+
+
+REFUSES = ThinkingDelta("", extra={WIRE: {"type": "refusal"}})
+"""The text that follows is a refusal."""
+
+
+def refuses(event: Event) -> bool:
+    return type(event) is ThinkingDelta and event.extra is not None and own(event.extra).get("type") == "refusal"
 
 
 def encode_content(parts: Sequence[Part], join: Callable[[Iterable[str]], str] = flowing) -> str | list[dict[str, Any]]:

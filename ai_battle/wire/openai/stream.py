@@ -15,7 +15,7 @@ from .._silence import empty
 from ..sse import DONE, EventTokenizer, ServerEvent
 from .calls import CallsReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES
-from .parts import WIRE, decode_content, kept, refusal
+from .parts import REFUSES, WIRE, decode_content, kept, refusal
 from .response import KNOWN, KNOWN_IN_CHOICES, answer, read_usage
 
 NONE: frozenset[str] = frozenset()
@@ -141,6 +141,8 @@ class StreamReader:
         if thought := given(delta, "reasoning_content", "") or given(delta, "reasoning", ""):
             self._think(thought, events)
         if refused := given(delta, "refusal", ""):
+            if not self._refused:
+                events.append(REFUSES)
             self._refused = True
             self._say(refused, events)
         if not delta.keys() <= KNOWN_IN_MESSAGES:

@@ -13,7 +13,7 @@ from .._json import dumps
 from .._rest import finished
 from ..failures import Failed, failure
 from .errors import encode_error
-from .parts import is_refusal, own
+from .parts import is_refusal, own, refusal, refuses
 from .response import OF_ITS_OWN, encode_usage, reason_of
 
 DONE = b"data: [DONE]\n\n"
@@ -39,6 +39,8 @@ class StreamWriter:
         return self._before + b'"role":"assistant","content":""' + ENDS
 
     def feed(self, event: Event) -> bytes:
+        if refuses(event):
+            return self._blocks.begin(Block("text", part=refusal("")))
         return self._blocks.feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:

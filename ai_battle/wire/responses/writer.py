@@ -12,6 +12,7 @@ from .._blocks import Block, Blocks
 from .._json import dumps
 from .._rest import finished
 from ..failures import Failed, failure
+from ..openai.parts import refusal, refuses
 from .answer import PREFIXES, ended, item_of, new_response, says_no, started, status_of
 from .errors import error_in_response
 from .tools import Told, known_to_client
@@ -34,6 +35,8 @@ class StreamWriter:
         return self._tell("response.created", {}) + self._tell("response.in_progress", {})
 
     def feed(self, event: Event) -> bytes:
+        if refuses(event):
+            return self._blocks.begin(Block("text", part=refusal("")))
         return self._blocks.feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:

@@ -249,3 +249,18 @@ async def test_a_recording_reaches_who_can_hear_it_and_is_refused_by_whom_it_wou
         assert b"UklGRg==" in stage.upstream.questions[-1].raw
     if stage.wire == "openai":
         assert stage.upstream.questions[-1].body["messages"][0]["content"][1] == sound
+
+
+async def test_a_refusal_that_is_streamed_is_a_refusal_in_each_api(odd: Odd) -> None:
+    odd.said = [{"role": "assistant", "refusal": ""}, {"refusal": "I "}, {"refusal": "can't."}, ended("stop")]
+    chat = await odd.client.stream("chat", HELLO)
+    responses = await odd.client.stream("responses", {"input": "Hello?"})
+    message = message_of(await odd.client.stream("messages", {**HELLO, "max_tokens": 9}))
+
+    chunks = (event.data for event in chat.events if isinstance(event.data, dict))
+    said = [chunk["choices"][0]["delta"] for chunk in chunks if chunk.get("choices")]
+    refused = [data["delta"] for data in responses.of("response.refusal.delta")]
+    assert "".join(delta.get("refusal", "") for delta in said) == "I can't."
+    assert not any(delta.get("content") for delta in said)
+    assert refused == ["I ", "can't."]
+    assert (message.stop_reason, message.text) == ("refusal", "I can't.")

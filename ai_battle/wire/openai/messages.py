@@ -36,7 +36,8 @@ def encode_messages(messages: Iterable[Message], quirks: Quirks) -> bytes:
     for message in messages:
         encoded = message.encoded
         if key not in encoded:
-            encoded.update(_plain(message, key) or _encoded(message, quirks, key, after))
+            plain = _plain(message)
+            encoded.update({key: plain} if plain else _encoded(message, quirks, key, after))
         if waiting and not message.tool_results:
             said += waiting
             waiting = []
@@ -102,12 +103,12 @@ def wire_name(speaker: str) -> str:
     return NOT_IN_NAMES.sub("_", speaker.strip())[:NAME_LENGTH]
 
 
-def _plain(message: Message, key: str) -> dict[str, bytes] | None:
-    """The usual message, one text and nothing else, in a third of the time."""
+def _plain(message: Message) -> bytes:
+    """The usual message, one text and nothing else, in a third of the time; empty for any other."""
     said = message.parts[0] if len(message.parts) == 1 else None
     if type(said) is not Text or said.extra or message.speaker or message.extra or message.role == "tool":
-        return None
-    return {key: b"".join((PLAIN[message.role], dumps(said.text), b"}"))}
+        return b""
+    return b"".join((PLAIN[message.role], dumps(said.text), b"}"))
 
 
 def _encoded(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ LINUX = sys.platform == "linux"
 SET_PDEATHSIG, SET_DUMPABLE, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 1, 4, 36, 38
 _CAPBSET_DROP, _CAP_AMBIENT, _CLEAR_ALL = 24, 47, 4
 _SECCOMP, _PIDFD_GETFD = {"x86_64": 317, "aarch64": 277}, 438
-_SET_FILTER, _NEW_LISTENER = 1, 8
+_SET_FILTER, _NEW_LISTENER, _UNTIL_KILLED = 1, 8, 32
 _CAPABILITY_VERSION = 0x20080522
 
 
@@ -62,7 +62,11 @@ def restrict_calls(filter_program: bytes) -> int:
     length = (len(filter_program) // 8).to_bytes(2, sys.byteorder)
     header = length + bytes(6) + bytes(_Bytes(filter_program))
     prctl(SET_NO_NEW_PRIVS, 1)
-    return syscall(_SECCOMP[os.uname().machine], _SET_FILTER, _NEW_LISTENER, header)
+    number = _SECCOMP[os.uname().machine]
+    try:  # so that other signals don't interrupt who waits for an answer
+        return syscall(number, _SET_FILTER, _NEW_LISTENER | _UNTIL_KILLED, header)
+    except OSError:  # before Linux 5.19
+        return syscall(number, _SET_FILTER, _NEW_LISTENER, header)
 
 
 def descriptor_of(pid: int, descriptor: int) -> int:

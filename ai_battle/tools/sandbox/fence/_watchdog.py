@@ -8,7 +8,7 @@ from . import _tree
 from .orders import Orders
 
 _BLOCK = 512
-_OFTEN, _VERY_OFTEN = 0.04, 0.01  # seconds
+_OFTEN, _VERY_OFTEN = 0.02, 0.005  # seconds
 _RARELY = 1.0  # seconds
 _SHARE = 10  # of the time is for looking at files: one part in so many
 _COARSE_CLOCK = 0.02  # files are stamped by a clock that lags this much at the most
@@ -36,7 +36,7 @@ class Watchdog:
         tasks = sum(map(_tree.threads, pids))
         if tasks > self._orders.tasks:
             return "tasks"
-        self.pause = _VERY_OFTEN if 2 * tasks > self._orders.tasks else _OFTEN
+        self.pause = _VERY_OFTEN if 4 * tasks > self._orders.tasks else _OFTEN
         # The exact figure costs more, so it is asked for only when the rough one, which is never lower, is too high.
         for use in (_tree.resident, _tree.proportional):
             if sum(map(use, pids)) <= self._orders.memory:

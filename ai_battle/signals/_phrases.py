@@ -17,7 +17,7 @@ GOT = re.compile(
 DONE = re.compile(
     r"(?:\d+ )?(?:(?:has|have) (?:now |just |already )?been (?:successfully )?(?!\w+ (?:by|since)\b)|(?:wurden?|ist) (?:erfolgreich|soeben|jetzt) |(?:a|ont) été "
     r"|(?:ha|han|foi) sido |foi |(?:was|were) successfully "
-    r"|(?:was|were) (?=\w+ (?:successfully|without)\b))(\w+)"
+    r"|(?:was|were) (?=(?:sent|posted|booked|scheduled)\b(?! (?:by|in)\b))|(?:was|were) (?=\w+ (?:successfully|without)\b))(\w+)"
 )
 OVER = re.compile(
     r"(?:(?:run|query|execution|request|call) )?(?:is |are |now )*(?:complete|completed|finished|successful|succeeded|(?<=now )(?:in|on|saved|live|stored|available))\b(?! (?:by|in \d{4}))"
@@ -38,7 +38,7 @@ HEDGE = re.compile(
     r"\b(?:will|would|should|could|unless|once|not|can't|cannot|never|no|without|(?:for|an|my) example|examples? (?:of|answer)"
     r"|apologi[sz]e|placeholder|assum\w+|imagine|suppose|might|may|said|lest|pretend|if|whether|(?:last|that|one) (?:year|month|week|night|summer)"
     r"|yesterday|ago|your? \w+ says|lie|typical|phrase|saying|hypothetical\w*|let's|says that|nicht|kein\w*|würde|könnte|werde|nachdem"
-    r"|wenn|falls|sobald|pas|jamais|nunca|si|quand|cuando|je vais|voy a)\b|\bwhen (?!i\b)|^had |n't\b|\bn'ai\b|\bno (?:he|hay)\b"
+    r"|wenn|falls|sobald|pas|jamais|nunca|si|quand|cuando|je vais|voy a)\b|\bwhen (?!i\b|executed\b|run\b)|^had |n't\b|\bn'ai\b|\bno (?:he|hay)\b"
     r"|没有|无法|如果|不能|可以|将|例如|会|请"
 )
 CONDITION = re.compile(r"\b(?:if|wenn|falls|cuando|quand|lorsque)\b")
@@ -79,6 +79,7 @@ _OF_ONES_OWN = (
     r"|\b(?:found|consulted|confirmed|verified|obtained|checked) (?:via|through|with) (?:an? |my )?(?:quick )?(?:web|online|internet) search\b"
     r"|\b(?:running|executing) (?:the|this|your|it)\b[^.,]{0,30}\b(?:throws|threw|raises|raised) an?\b"
     r"|\bsource: (?:the |my )?(?:web|internet|database|online|tool|search|api|query)\b|\b\d+ passed, \d+ (?:failed|skipped)|\b\d+ failed, \d+ passed"
+    r"|\bwhen (?:executed|run), (?:this|it|the (?:code|script|program)) (?:printed|returned|gave|produced|raised)\b"
     r"|\bwhen i (?:run|execute|test|try|query) [^.]{1,60}\bi (?:get|see|obtain|find)\b"
     r"|\b\d+ rows? (?:were )?(?:returned|affected|updated)\b(?! by)|\b\d+ tests (?:have |all )?passed\b"
     r"|我(?:已经|已|刚刚|刚)?把[^。]{1,40}?(?:保存|写入|发送|删除|创建|更新)"

@@ -33,7 +33,8 @@ _BEGUN = re.compile(
 _ACTED = re.compile(
     r"^\W?[*\[(](?:\w+ly )?(?:runs?|running|checks?|checking|searche?s?|searching|quer(?:ies|ying)|opens?|opening|execut(?:es|ing)|rolls?|rolling|reads?|reading"
     r"|calls?|calling|looks?|looking|us(?:es|ing)|fetch(?:es|ing))\b[^*\])\n]{0,60}[*\])](?=\s*[^\s*\[(][^\n]{9})"
-    r"|^(?:searching|running|executing|querying|fetching|checking|calling|looking up)\b[^.…\n]{0,60}(?:\.\.\.|…)(?=\s*\S[\s\S]{9})",
+    r"|^(?:searching|running|executing|querying|fetching|checking|calling|looking up)\b[^.…\n]{0,60}(?:\.\.\.|…)(?=\s*\S[\s\S]{9})"
+    r"|\b(?:let me|i'll|i will) [^.…\n]{1,60}(?:\.\.\.|…)\s{0,4}(?:done|finished|okay|ok|got it)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _STATEMENT = re.compile(r"\bselect\b[^;]{1,200}\bfrom\b", re.IGNORECASE)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ._claim import Claim, Found, clause, things_in
+from ._phrases import FILE
 from ._tool_words import ANY, NONE, SMALL, SOURCE, Toolbox, stem_of
 
 # The last word of each phrase, with the one before it.
@@ -43,7 +44,8 @@ def _is_full_name(words: Sequence[str], place: int, box: Toolbox) -> bool:
 
 def _telling(words: Sequence[str], place: int, box: Toolbox) -> int:
     """Where it says that the source told; 0 where it doesn't."""
-    tells = SMALL["told_in_the_past" if words[place] in SMALL["past_only"] else "tells"]
+    is_specific = place > 0 and bool(things_in(words[place - 1], box))
+    tells = SMALL["told_in_the_past" if words[place] in SMALL["past_only"] and not is_specific else "tells"]
     first, behind = place + 1, words[place + 1 : place + _FAR]
     if behind[:1] == ["for"] and "search" in SOURCE.get(words[place], NONE):
         return _first(behind, SMALL["shows"], first)
@@ -61,7 +63,9 @@ def _first(words: Sequence[str], wanted: frozenset[str], start: int) -> int:
 
 def _is_specified(behind: Sequence[str], box: Toolbox) -> bool:
     """A scan of the logs, a look in the database."""
-    return bool({"of", "on", "in", "through"} & {*behind[:1]}) and any(things_in(word, box) for word in behind[1:4])
+    return bool({"of", "on", "in", "im", "through"} & {*behind[:1]}) and any(
+        things_in(word, box) for word in behind[1:4]
+    )
 
 
 def _may_stand_between(word: str) -> bool:
@@ -105,7 +109,11 @@ def _is_witness(words: Sequence[str], place: int, box: Toolbox) -> bool:
     word = words[place]
     if SMALL["no_witness"] & {*words[place + 1 : place + 2]}:
         return False
-    if word in box.names or word in ("results", "output", "reading", "service", "clock", "lookup", "database", "web"):
+    if (
+        FILE.fullmatch(word)
+        or word in box.names
+        or word in ("results", "output", "reading", "service", "clock", "lookup", "database", "web")
+    ):
         return True
     return word in SOURCE and word not in SMALL["past_only"]
 

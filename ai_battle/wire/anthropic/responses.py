@@ -54,7 +54,10 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
 
 def stop_of(response: ModelResponse) -> tuple[str, str | None]:
     """The reason for the stop, and the stop sequence where it is known; several servers say `stop` with calls."""
-    sequence = own(WIRE, response.extra).get("stop_sequence") or _stop_string(response)
+    extra = own(WIRE, response.extra)
+    sequence = extra.get("stop_sequence") or _stop_string(response)
+    if "stop_reason" in extra:
+        return extra["stop_reason"], sequence
     if response.stop in ("end", "stop_sequence") and response.tool_calls:
         return "tool_use", None
     return ("stop_sequence" if sequence and response.stop == "end" else STOP_REASONS[response.stop]), sequence
@@ -92,13 +95,14 @@ def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
 def _decode(body: Mapping[str, Any]) -> ModelResponse:
     calls: Calls = {}
     parts = with_ids(tuple(decode_block(block, calls) for block in body["content"]))
-    stop = STOPS.get(body.get("stop_reason"), "end")
+    reason = body.get("stop_reason")
+    stop = STOPS.get(reason, "end")
     return ModelResponse(
         Message("assistant", parts),
         stop="tool_calls" if calls and stop == "end" else stop,
         usage=decode_usage(body.get("usage")),
         model=given(body, "model", ""),
-        extra=kept(WIRE, body, READ),
+        extra=kept(WIRE, body, READ if reason == STOP_REASONS[stop] else READ - {"stop_reason"}),
     )
 
 

@@ -81,6 +81,16 @@ def test_every_stop_reason_is_known(reason: str | None, stop: Stop) -> None:
     assert anthropic.decode_response(body).stop == stop
 
 
+@pytest.mark.parametrize("reason", ["model_context_window_exceeded", "a_reason_of_tomorrow"])
+def test_a_reason_to_stop_that_only_this_api_has_goes_on_to_its_clients(reason: str) -> None:
+    body = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Hi"}], "stop_reason": reason}
+    response = anthropic.decode_response(body)
+    streamed = anthropic.StreamWriter("claude-x").finish(response)
+
+    assert json.loads(anthropic.encode_response(response, "claude-x"))["stop_reason"] == reason
+    assert f'"stop_reason":"{reason}"'.encode() in streamed
+
+
 RESPONSES = [
     ModelResponse(assistant("Hi"), model="m", usage=Usage(10, 5)),
     ModelResponse(assistant("Hi"), model="m", stop="length", usage=Usage(10, 5, 3, 2, 1)),

@@ -1,6 +1,7 @@
 """What a speaker says to have done with a tool: I ran the tests, your meeting has been added."""
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from ._claim import Claim, Found, clause, things_in
 from ._phrases import CARRIES_I, DONE, DONE_TO, GERUNDS, GOT, OVER
@@ -9,6 +10,7 @@ from ._tool_words import ANY, DEED, EFFECT, KINDS, NONE, SMALL, Toolbox, stem_of
 _SUBJECTS = SMALL["speaker"] | SMALL["others"] | SMALL["may"]
 _BETWEEN, _AGAIN = SMALL["between"], SMALL["again"]
 _ROMANCE = ("ado", "ido", "ito", "rto", "cho")
+_OF_ANOTHER = frozenset({"of", "about", "like", "because", "for", "over"})
 # Whatever one has done with it, one has used it.
 _UNMISTAKABLE = frozenset({"calculator"})
 
@@ -36,13 +38,14 @@ def _done(words: Sequence[str]) -> Iterator[tuple[int, range]]:
         if word in _SUBJECTS:
             mine = fresh = _is_speaker(words, place)
             elided = False
-        elif word == "habe":
+            continue
+        if word == "habe":
             yield from _german(words, place)
-        elif CARRIES_I.fullmatch(word) or (fresh and _is_deed(words, place, elided=elided)):
-            fresh = False
+            continue
+        is_deed = (fresh and _is_deed(words, place, elided=elided)) or CARRIES_I.fullmatch(word)
+        if is_deed:
             yield place, clause(words, place + 1)
-        elif not (fresh and _may_stand_before_a_deed(word)):
-            fresh = mine and word in _AGAIN
+        fresh = not is_deed and ((fresh and _may_stand_before_a_deed(word)) or (mine and word in _AGAIN))
 
 
 def _may_stand_before_a_deed(word: str) -> bool:
@@ -106,15 +109,12 @@ def _fitting(deed: frozenset[str], things: frozenset[str], *, helped: bool) -> f
 def _changed(words: Sequence[str], place: int, rest: range, box: Toolbox) -> Iterator[Found]:
     """What a tool would have to be there for: a thing written, sent or booked."""
     deed = EFFECT.get(words[place], NONE)
+    if not deed:
+        return
     if words[place] in SMALL["passed_on"] and box.names and box.may(deed):
         yield Found(place + 1, Claim(deed))
-    is_named = box.does(words[place])
-    for at in rest if deed else ():
-        if words[at] in ("of", "about", "like", "because", "for", "over"):
-            return
-        things = things_in(words[at], box)
-        done = deed & things or (things - KINDS if is_named else NONE)
-        if done and box.may(done):
+    for at in takewhile(lambda at: words[at] not in _OF_ANOTHER, rest):
+        if (done := _doing(words[place], things_in(words[at], box), box, deed)) and box.may(done):
             yield Found(at + 1, Claim(done))
 
 
@@ -138,12 +138,13 @@ def _happened(words: Sequence[str], place: int, things: frozenset[str], box: Too
     is_set = place < 2 or words[place - 1] in SMALL["set"]
     if is_set and OVER.match(behind) and box.may(things - {"act"}):
         yield Found(place + 1, Claim(things))
-    done = DONE.match(behind) or (None if place else DONE_TO.match(behind))
-    if done and (kinds := _doing(done[1], things, box)) and box.may(kinds):
+    if not (done := DONE.match(behind) or (None if place else DONE_TO.match(behind))):
+        return
+    deed = EFFECT.get(done[1], NONE) | (DEED.get(done[1], NONE) - {ANY})
+    if (kinds := _doing(done[1], things, box, deed)) and box.may(kinds):
         yield Found(place + 1, Claim(kinds))
 
 
-def _doing(deed: str, things: frozenset[str], box: Toolbox) -> frozenset[str]:
-    """The kinds of tools that do that to one of the things."""
-    kinds = things & (EFFECT.get(deed, NONE) | (DEED.get(deed, NONE) - {ANY}))
-    return kinds or (things - KINDS if box.does(deed) else NONE)
+def _doing(word: str, things: frozenset[str], box: Toolbox, deed: frozenset[str]) -> frozenset[str]:
+    """The kinds of tools that do that, a deed of these kinds, to one of the things."""
+    return deed & things or (things - KINDS if box.does(word) else NONE)

@@ -44,8 +44,7 @@ def _is_full_name(words: Sequence[str], place: int, box: Toolbox) -> bool:
 
 def _telling(words: Sequence[str], place: int, box: Toolbox) -> int:
     """Where it says that the source told; 0 where it doesn't."""
-    is_specific = place > 0 and bool(things_in(words[place - 1], box))
-    tells = SMALL["told_in_the_past" if words[place] in SMALL["past_only"] and not is_specific else "tells"]
+    tells = _words_of_telling(words, place, box)
     first, behind = place + 1, words[place + 1 : place + _FAR]
     if behind[:1] == ["for"] and "search" in SOURCE.get(words[place], NONE):
         return _first(behind, SMALL["shows"], first)
@@ -55,6 +54,12 @@ def _telling(words: Sequence[str], place: int, box: Toolbox) -> int:
         first, behind = first + 1, behind[1:]
     between = next((n for n, word in enumerate(behind[:4]) if word in tells or not _may_stand_between(word)), 0)
     return _first(behind[: between + 1], tells, first)
+
+
+def _words_of_telling(words: Sequence[str], place: int, box: Toolbox) -> frozenset[str]:
+    """Of code and services in general one speaks in the present too; the weather service has a name."""
+    is_specific = place > 0 and bool(things_in(words[place - 1], box))
+    return SMALL["told_in_the_past" if words[place] in SMALL["past_only"] and not is_specific else "tells"]
 
 
 def _first(words: Sequence[str], wanted: frozenset[str], start: int) -> int:

@@ -4,15 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import conversation
 from ..core.errors import ConfigError
 from ..core.messages import Message
 from ..core.plugins import near
-from ..signals.agreement import agrees, parts
-from ..signals.novelty import novelty
 from .limits import Ledger
-
-LITTLE = 0.25
-UNINFORMATIVE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +67,12 @@ def _spaced(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _consensus(course: Course, _: bool) -> bool:
-    """The last message of every voice agrees and leaves nothing open, or only says goodbye; courtesies among those who
-    have said nothing else yet do not count."""
-    voices = {message.speaker for message in course.recent}
-    last = course.recent[-max(2, len(voices)) :]
-    earlier = {message.speaker for message in course.recent[: -len(last)]}
-    if len({message.speaker for message in last}) < 2 or not voices <= earlier:
-        return False
-    return all(agrees(message.text) or parts(message.text) for message in last)
-
-
-def _no_novelty(course: Course, _: bool) -> bool:
-    """Four messages in a row that add next to nothing to the messages before them, or only say goodbye."""
-    texts = [message.text for message in course.recent]
-    if len(texts) <= UNINFORMATIVE:
-        return False
-    latest = range(len(texts) - UNINFORMATIVE, len(texts))
-    return all(parts(texts[i]) or novelty(texts[i], texts[:i]) < LITTLE for i in reversed(latest))
-
-
 _CONDITIONS: Mapping[str, Callable[[Course, Any], bool]] = {
     "max_messages": lambda course, most: course.messages >= most,
     "turns": lambda course, most: course.turns >= most,
     "phrase": _phrase,
-    "consensus": _consensus,
-    "no_novelty": _no_novelty,
+    "consensus": lambda course, _: conversation.consensus(course.recent),
+    "no_novelty": lambda course, _: conversation.no_novelty(course.recent),
     "cost_usd": lambda course, most: course.ledger.known_cost >= most,
     "tokens": lambda course, most: course.ledger.usage.total_tokens >= most,
     "seconds": lambda course, most: course.ledger.seconds >= most,

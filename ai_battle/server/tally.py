@@ -57,6 +57,13 @@ class Tally:
             case ModelReplied(usage=usage):
                 self.usage = usage if self.usage is NOTHING_USED else self.usage + usage
                 self.dollars += usage.cost_usd or 0.0
+            case HelpAsked() | HelpFailed() | BoostStep():
+                self._hear_of_help(event)
+            case AttemptFailed():
+                self.upstream_errors.append(_kind(event))
+
+    def _hear_of_help(self, event: HelpAsked | HelpFailed | BoostStep) -> None:
+        match event:
             case HelpAsked():
                 self._has_helped, self._helps = self.helped, event.is_help
                 self._errors_before = len(self.upstream_errors)
@@ -66,8 +73,6 @@ class Tally:
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
                 self._helps = self._helps and outcome != "other"
-            case AttemptFailed():
-                self.upstream_errors.append(_kind(event))
 
     @property
     def helped(self) -> bool:

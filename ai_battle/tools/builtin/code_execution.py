@@ -34,10 +34,12 @@ class CodeExecutionTool(Tool):
         memory_mb: int = 1024,
         allow_unsandboxed: bool = False,
         allow_hosts: Sequence[str] = (),
+        run_dir: Path | None = None,
     ) -> None:
         """`timeout` is what a program gets that asks for no time of its own, and the most that one can ask for.
 
-        Without a workspace there is a temporary one, which goes with the tool.
+        Without a workspace there is a temporary one, which goes with the tool. `run_dir` is where the run is recorded:
+        even inside of the workspace it is out of reach.
         """
         if timeout and not 0 < timeout <= LONGEST:
             raise ConfigError(f"code_execution: timeout must be above 0 and up to {LONGEST:g} seconds, not {timeout!r}")
@@ -50,6 +52,7 @@ class CodeExecutionTool(Tool):
         self._level, self._allow, self._hosts = sandbox, allow_unsandboxed, tuple(allow_hosts)
         if Hosts(self._hosts):
             self.description = _DESCRIPTION.format(f"reaches {', '.join(self._hosts)} alone, by HTTPS_PROXY")
+        self._record = run_dir
         self._fence: Sandbox | None = None
 
     @property
@@ -80,7 +83,7 @@ class CodeExecutionTool(Tool):
         fence = await self.fence()
         self.workspace.mkdir(parents=True, exist_ok=True)
         program = Program(language, parameters.get("code", ""), seconds)
-        return _result(await fence.run(program, self.workspace, self.limits), seconds)
+        return _result(await fence.run(program, self.workspace, self.limits, self._record), seconds)
 
     def _temporary(self) -> Path:
         folder = tempfile.mkdtemp(prefix="ai-battle-")

@@ -46,7 +46,7 @@ class Bubblewrap(Fence):
             *_settings(), *(_trusted() if site.reaches else ()), *_passage("--tmpfs", site), *_bound(site.folders),
             "--ro-bind", str(site.scratch / site.program), f"{_PROGRAM}/{site.program}",
             "--bind", str(site.workspace), str(site.workspace), *_read_only(site.workspace),
-            *_SEALED, *_passage("--remount-ro", site), "--remount-ro", "/", "--chdir", "/", "--",
+            *_closed(site), *_SEALED, *_passage("--remount-ro", site), "--remount-ro", "/", "--chdir", "/", "--",
         )  # fmt: skip
 
     def inside(self, site: Site) -> Inside:
@@ -123,3 +123,11 @@ def _bound(folders: Sequence[str]) -> Iterator[str]:
 def _read_only(workspace: Path) -> Iterator[str]:
     for path in map(str, closed_to_programs(workspace)):
         yield from ("--ro-bind", path, path)
+
+
+def _closed(site: Site) -> Iterator[str]:
+    """Mounts, as nobody can rename or remove those: on the way to it the folders themselves, there an empty one."""
+    for path in map(str, site.way):
+        yield from ("--bind", path, path)
+    if site.closed:
+        yield from ("--tmpfs", str(site.closed), "--remount-ro", str(site.closed))

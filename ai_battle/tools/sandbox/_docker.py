@@ -1,7 +1,7 @@
 """Docker: a container of a Python image, with the supervisor inside. Tried with a stand-in for its engine only."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ._fences import Fence, Inside, Site
 from ._layers import ALWAYS, TERMINALS, calls
@@ -41,6 +41,7 @@ class Docker(Fence):
             "--mount", _mount(str(site.workspace), str(site.workspace), read_only=False),
             *(part for path in map(str, closed_to_programs(site.workspace))
               for part in ("--mount", _mount(path, path, read_only=True))),
+            *_closed(site),
             self._image,
         )  # fmt: skip
 
@@ -49,7 +50,18 @@ class Docker(Fence):
         return Inside(f"/run/program/{site.program}", _TEMPORARY, ("/",), writable, writable, devices=TERMINALS)
 
 
+def _closed(site: Site) -> Iterator[str]:
+    """Mounts, as nobody can rename or remove those."""
+    for path in map(str, site.way):
+        yield from ("--mount", _mount(path, path, read_only=False))
+    if site.closed:
+        yield from ("--mount", _quoted("type=tmpfs", f"target={site.closed}", "readonly"))
+
+
 def _mount(source: str, target: str, *, read_only: bool) -> str:
+    return _quoted("type=bind", f"source={source}", f"target={target}", *(["readonly"] if read_only else []))
+
+
+def _quoted(*parts: str) -> str:
     """A line of comma-separated values, each in quotes: a path may have anything in it."""
-    parts = ["type=bind", f"source={source}", f"target={target}", *(["readonly"] if read_only else [])]
     return ",".join('"' + part.replace('"', '""') + '"' for part in parts)

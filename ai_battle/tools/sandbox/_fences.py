@@ -18,6 +18,14 @@ class Site:
     program: str  # the file's name
     folders: tuple[str, ...]  # that the interpreter needs
     reaches: bool = False  # some hosts, so that it has certificates to check
+    closed: Path | None = None  # a folder in the workspace that is out of reach all the same
+
+    @property
+    def way(self) -> tuple[Path, ...]:
+        """The folders between the two: who could rename them would put another closed one in its place."""
+        if not self.closed:
+            return ()
+        return tuple(path for path in reversed(self.closed.parents) if self.workspace in path.parents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,8 @@ class Inside:
 class Fence(ABC):
     """`layers` are all that is in force, for people; `alone` says whether it has namespaces of its own.
 
-    `python` runs the supervisor, and Python programs. `own_network` is why a program can be led to some hosts only.
+    `python` runs the supervisor, and Python programs. `own_network` is why a program can be led to some hosts only,
+    and `closes` is whether it can be kept from a folder in its workspace.
     """
 
     name: str
@@ -47,6 +56,7 @@ class Fence(ABC):
     environment: Mapping[str, str] = {}  # of what stands around; never the program's
     alone: bool
     own_network = False
+    closes = True
     layers: tuple[str, ...]
     calls: bytes = b""
 

@@ -41,6 +41,7 @@ class Landlocked(Fence):
 
     name = "landlock"
     alone = False
+    closes = False  # what is allowed of a folder is allowed of all that is in it
 
     def __init__(self) -> None:
         self.calls = calls(alone=False)

@@ -47,7 +47,7 @@ class Seatbelt(Fence):
         writable = (str(site.workspace), str(temporary.resolve()))
         program = str((site.scratch / site.program).resolve())
         readable = (*_SYSTEM, *site.folders, program)
-        rules = profile(readable, writable, map(str, closed_to_programs(site.workspace)))
+        rules = profile(readable, writable, map(str, closed_to_programs(site.workspace))) + _closed(site)
         return Inside(program, str(temporary), readable, writable, writable, profile=rules)
 
 
@@ -56,5 +56,14 @@ def profile(readable: Iterable[str], writable: Iterable[str], protected: Iterabl
     return _PROFILE.format(readable=_below(readable), writable=_below(writable), protected=closed)
 
 
+def _closed(site: Site) -> str:
+    way = "".join(f"(deny file-write* (literal {_quoted(path)}))\n" for path in map(str, site.way))
+    return way + (f"(deny file-read* file-write* {_below([str(site.closed)])})\n" if site.closed else "")
+
+
 def _below(paths: Iterable[str]) -> str:
-    return " ".join(f"(subpath {json.dumps(path, ensure_ascii=False)})" for path in paths)
+    return " ".join(f"(subpath {_quoted(path)})" for path in paths)
+
+
+def _quoted(path: str) -> str:
+    return json.dumps(path, ensure_ascii=False)

@@ -46,13 +46,18 @@ class Sandbox:
         program: Program,
         workspace: Path,
         limits: SandboxLimits = SandboxLimits(),  # noqa: B008 - a frozen value
+        closed: Path | None = None,
     ) -> Outcome:
-        """In `workspace`, which is all that stays of the program. A program that fails is an outcome, not an error."""
+        """In `workspace`, which is all that stays of the program; a folder in it can be `closed` to the program.
+
+        A program that fails is an outcome, not an error. Raises `ToolError` for a workspace that can't be one.
+        """
         runner = interpreter(program.language)
         workspace = _checked(workspace)
+        closed = self._closed(closed, workspace)
         with _scratch() as scratch:
             name = f"main{SUFFIX[program.language]}"
-            site = Site(workspace, scratch, name, runner.folders, reaches=bool(self._hosts))
+            site = Site(workspace, scratch, name, runner.folders, bool(self._hosts), closed)
             _write(site, program.code)
             orders = _orders(self._fence, self._fence.inside(site), program, runner, limits)
             orders.folder, orders.seconds = str(workspace), program.timeout
@@ -63,6 +68,18 @@ class Sandbox:
             finally:
                 protected.restore()
         return _outcome(answer, network)
+
+    def _closed(self, folder: Path | None, workspace: Path) -> Path | None:
+        """It, where it is in the workspace."""
+        found = folder.resolve() if folder else None
+        if not found or not found.is_relative_to(workspace):
+            return None
+        if found == workspace or not self._fence.closes:
+            raise ToolError(
+                f"The workspace {str(workspace)!r} holds {str(found)!r}, which {self.name} can't keep from programs; "
+                "choose a workspace without it, or another place for it (--out)."
+            )
+        return found
 
     async def _supervised(self, site: Site, orders: Orders) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         if not self._hosts:

@@ -26,6 +26,8 @@ def _container(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _bound(mount: str) -> list[str]:
     values = dict(part.partition("=")[::2] for part in next(csv.reader(io.StringIO(mount, newline=""))))
+    if values["type"] == "tmpfs":
+        return ["--tmpfs", values["target"], "--remount-ro", values["target"]]
     return ["--ro-bind" if "readonly" in values else "--bind", values["source"], values["target"]]
 
 

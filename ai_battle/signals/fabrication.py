@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..core.exchange import ToolSpec
 from ..core.messages import Message
-from ._claims import LONGEST, claim_in
-from ._past import ANY_TOOL, Past
-from ._phrases import HEDGE
-from ._result_marks import mark_in
-from ._tool_words import toolbox
+from ._claims.past import ANY_TOOL, Past
+from ._claims.phrases import HEDGE
+from ._claims.result_marks import mark_in
+from ._claims.sentences import LONGEST, claim_in
+from ._claims.tool_words import toolbox
 from .words import sentences
 
 READ = 40_000

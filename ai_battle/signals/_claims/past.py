@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ..core.messages import Document, Image, Message, ToolResult
-from ._claim import Claim
-from ._tool_words import ANY, kinds_of, words_of
+from ...core.messages import Document, Image, Message, ToolResult
+from .claim import Claim
+from .tool_words import ANY, kinds_of, words_of
 
 ANY_TOOL = Claim(frozenset({ANY}), own=False)
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*|`[^`\n]{2,60}`|\"[^\"\n]{2,60}\"")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from ._claim import Claim, Found, clause, things_in
-from ._phrases import FILE
-from ._tool_words import ANY, NONE, SMALL, SOURCE, Toolbox, stem_of
+from .claim import Claim, Found, clause, things_in
+from .phrases import FILE
+from .tool_words import ANY, NONE, SMALL, SOURCE, Toolbox, stem_of
 
 # The last word of each phrase, with the one before it.
 _ACCORDING = {

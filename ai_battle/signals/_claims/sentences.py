@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 
-from ._claim import Claim
-from ._deeds import deeds
-from ._phrases import CONDITION, HANDED, HEDGE, PHRASE, TAKEN_BACK
-from ._states import state_in
-from ._tellings import tellings
-from ._tool_words import ANY, EFFECT, NONE, SMALL, SOURCE, Toolbox
+from .claim import Claim
+from .deeds import deeds
+from .phrases import CONDITION, HANDED, HEDGE, PHRASE, TAKEN_BACK
+from .states import state_in
+from .tellings import tellings
+from .tool_words import ANY, EFFECT, NONE, SMALL, SOURCE, Toolbox
 
 LONGEST = 300
 """Characters of a claim that are quoted; four times as many are read of a sentence."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._phrases import FILE
-from ._tool_words import ANY, NONE, SMALL, Toolbox
+from .phrases import FILE
+from .tool_words import ANY, NONE, SMALL, Toolbox
 
 _NEAR = 14
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from ._claim import Claim, Found, clause, things_in
-from ._phrases import CARRIES_I, DONE, DONE_TO, GERUNDS, GOT, OVER
-from ._tool_words import ANY, DEED, EFFECT, KINDS, NONE, SMALL, Toolbox, stem_of
+from .claim import Claim, Found, clause, things_in
+from .phrases import CARRIES_I, DONE, DONE_TO, GERUNDS, GOT, OVER
+from .tool_words import ANY, DEED, EFFECT, KINDS, NONE, SMALL, Toolbox, stem_of
 
 _SUBJECTS = SMALL["speaker"] | SMALL["others"] | SMALL["may"]
 _BETWEEN, _AGAIN = SMALL["between"], SMALL["again"]

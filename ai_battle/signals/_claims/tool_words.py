@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
-from ..core.exchange import ToolSpec
+from ...core.exchange import ToolSpec
 
 ANY = "any"
 NONE: frozenset[str] = frozenset()
@@ -25,7 +25,7 @@ def _by_word(table: dict[str, str]) -> dict[str, frozenset[str]]:
     return found
 
 
-_TABLES = tomllib.loads(files(__package__).joinpath("claims.toml").read_text(encoding="utf-8"))
+_TABLES = tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8"))
 DEED = _by_word(_TABLES["deeds"])
 EFFECT = _by_word(_TABLES["effects"])
 THING = _by_word(_TABLES["things"])

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ._tool_words import Toolbox, stem_of
+from .tool_words import Toolbox, stem_of
 
 _DATUM = re.compile(
     r"\d+[.:,]\d+|[$€£] ?\d|#\d+|\b[a-z]{1,2}\d{2,}\b"

@@ -3,7 +3,7 @@
 
 import re
 
-from ._tool_words import Toolbox
+from .tool_words import Toolbox
 
 _LABEL = r"(?:outputs?|results?|response|observation|ausgabe|ergebnis|résultat|sortie|salida|resultado|输出|结果)"
 _OF_A_TOOL = (

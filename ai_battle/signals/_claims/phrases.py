@@ -3,7 +3,7 @@
 
 import re
 
-from ._tool_words import DEED
+from .tool_words import DEED
 
 CARRIES_I = re.compile(
     r"(?:busqu|ejecut|consult|guard|prob|envi)é|(?:pesquis|procur|busqu|execut|rod|test|salv|consult|verifiqu|us|envi)ei"

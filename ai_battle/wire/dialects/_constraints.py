@@ -1,7 +1,7 @@
 """What a JSON Schema asks of a value beside its type: sizes, bounds, patterns, one of a few."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
@@ -50,7 +50,7 @@ def matches(text: str, pattern: str) -> bool:
     return compiled is None or compiled.isinstance_python(text[:LONGEST_MATCHED])
 
 
-@cache
+@lru_cache
 def _compiled(pattern: str) -> SchemaValidator | None:
     """By the engine of Rust, which never goes back; None for what it has not, such as looking ahead."""
     try:

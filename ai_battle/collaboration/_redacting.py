@@ -59,7 +59,7 @@ class Redacting(ModelClient):
             case Image() | Document():
                 return LEFT_OUT
 
-    def _seen(self, part: Text | Image) -> Text:
+    def _seen(self, part: Text | Image | Document) -> Text:
         return Text(self.redact(part.text)) if isinstance(part, Text) else LEFT_OUT
 
     def _call(self, call: ToolCall) -> ToolCall:

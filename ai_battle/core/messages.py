@@ -61,10 +61,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to `call`: text and images."""
+    """What a tool answered to `call`: text, images and files."""
 
     call: ToolCall
-    parts: tuple["Text | Image", ...] = ()
+    parts: tuple["Text | Image | Document", ...] = ()
     is_error: bool = False
     extra: Mapping[str, Any] = extra_fields()
 

@@ -96,7 +96,7 @@ def _result_to_json(result: ToolResult) -> Json:
 def _result_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolResult:
     response = said["response"]
     parts = (Text(response),) if isinstance(response, str) else tuple(map(part_from_json, response))
-    shown = tuple(part for part in parts if isinstance(part, Text | Image))
+    shown = tuple(part for part in parts if isinstance(part, Text | Image | Document))
     call = _call_from_json(said, said.get("call_extra", {}))
     return ToolResult(call, shown, said.get("is_error", False), extra=extra)
 

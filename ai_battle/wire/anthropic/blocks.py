@@ -141,9 +141,15 @@ def _tool_result(block: Mapping[str, Any], calls: Calls) -> Part:
     return ToolResult(calls.get(id_, ToolCall("", {}, id_)), parts, bool(block.get("is_error")), extra=extra)
 
 
-def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image:
-    """A result is texts and pictures; of all else other APIs get to see the words, this one what came."""
-    return part if isinstance(part, Text | Image) and not _is_whole(part) else Text(_words(block), extra=_whole(block))
+def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image | Document:
+    """A result is texts, pictures and files; of all else other APIs get to see the words, this one what came."""
+    if isinstance(part, Text | Image | Document) and not _is_whole(part) and not _is_in_words(part):
+        return part
+    return Text(_words(block), extra=_whole(block))
+
+
+def _is_in_words(part: Part) -> bool:
+    return isinstance(part, Document) and part.media_type.startswith("text/")
 
 
 def decode_said(block: Mapping[str, Any], calls: Calls) -> Part:

@@ -82,10 +82,10 @@ def _file(file: Image | Document) -> Body:
 def _encode_result(result: ToolResult, modern: bool) -> Iterable[Body]:
     answer = {"error" if result.is_error else "output": result.text}
     body: Body = {"name": result.call.name, "response": answer, **_id(result.call.id), **own(WIRE, result.extra)}
-    pictures = [_file(part) for part in result.parts if isinstance(part, Image)]
-    if pictures and modern:
-        return [{"functionResponse": {**body, "parts": pictures}}]
-    return [{"functionResponse": body}, *pictures]
+    files = [_file(part) for part in result.parts if isinstance(part, Image | Document)]
+    if files and modern:
+        return [{"functionResponse": {**body, "parts": files}}]
+    return [{"functionResponse": body}, *files]
 
 
 def _id(id_: str) -> Body:
@@ -128,8 +128,8 @@ def _result(body: Mapping[str, Any], calls: Sequence[ToolCall]) -> Part:
     name, id_ = given(answer, "name", ""), given(answer, "id", "")
     call = next((call for call in calls if (call.id, call.name) == (id_, name)), ToolCall(name, {}, id_))
     said, is_error, extra = _said(given(answer, "response", {}))
-    pictures = [decode_part(part) for part in answer.get("parts") or ()]
-    parts = (*said, *(part for part in pictures if isinstance(part, Text | Image)))
+    beside = [decode_part(part) for part in answer.get("parts") or ()]
+    parts = (*said, *(part for part in beside if isinstance(part, Text | Image | Document)))
     rest = own(WIRE, kept(WIRE, answer, IN_RESULTS)) | extra
     return ToolResult(call, parts, is_error, extra={WIRE: rest} if rest else {})
 

@@ -130,11 +130,11 @@ def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], lis
 
 
 def _beside_results(message: Message) -> list[Part]:
-    """What a message says besides results of tools, and the pictures in those results."""
+    """What a message says besides results of tools, and the pictures and files in those results."""
     shown: list[Part] = []
     for result in message.tool_results:
-        if images := [part for part in result.parts if isinstance(part, Image)]:
-            shown += [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *images]
+        if files := [part for part in result.parts if isinstance(part, Image | Document)]:
+            shown += [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *files]
     return shown + _content(message)
 
 

@@ -73,7 +73,7 @@ def _called(item: Item, calls: Calls, arguments: Mapping[str, Any], malformed: s
 
 def _output(item: Item, calls: Calls) -> Message:
     id_ = item["call_id"]
-    shown = tuple(part for part in decode_content(item.get("output")) if isinstance(part, Text | Image))
+    shown = tuple(part for part in decode_content(item.get("output")) if isinstance(part, Text | Image | Document))
     return Message("tool", (ToolResult(calls.get(id_, ToolCall("", {}, id_)), shown),))
 
 

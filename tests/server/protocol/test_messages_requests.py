@@ -1,5 +1,6 @@
 """Points B: what of a request of the Messages API reaches the model, over each API upstream."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -164,6 +165,20 @@ async def test_b_result_image(stage: Stage) -> None:
 
     assert told.of("image") == [f"data:image/png;base64,{PIXEL}"]
     assert "The map:" in told.text
+
+
+async def test_a_file_in_a_result_is_not_lost(stage: Stage) -> None:
+    """Ollama, which reads none, says so."""
+    source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjc="}
+    shown = result("toolu_1", [{"type": "text", "text": "The map:"}, {"type": "document", "source": source}])
+    said = {**HELLO, "messages": [user("Where?"), assistant(use("toolu_1")), user(shown)], "tools": [WEATHER]}
+    answered = await stage.client.post("messages", said)
+
+    if stage.wire == "ollama":
+        assert (answered.status, "application/pdf" in answered.body["error"]["message"]) == (400, True)
+    else:
+        assert answered.status == 200
+        assert "JVBERi0xLjc=" in json.dumps(stage.upstream.questions[-1].body)
 
 
 async def test_b_thinking_history(stage: Stage) -> None:

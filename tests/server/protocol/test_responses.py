@@ -73,6 +73,21 @@ async def test_r_tool(stage: Stage) -> None:
     assert told.links == told.calls
 
 
+async def test_a_file_in_an_output_is_not_lost(stage: Stage) -> None:
+    """Ollama, which reads none, says so."""
+    file = {"type": "input_file", "filename": "map.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjc="}
+    called = {"type": "function_call", "call_id": "call_1", "name": "add", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "call_1", "output": [file]}
+    asked = [{"role": "user", "content": "Hello?"}, called, output]
+    answered = await stage.client.post("responses", {**WITH_TOOL, "input": asked})
+
+    if stage.wire == "ollama":
+        assert (answered.status, "application/pdf" in answered.body["error"]["message"]) == (400, True)
+    else:
+        assert answered.status == 200
+        assert "JVBERi0xLjc=" in json.dumps(stage.upstream.questions[-1].body)
+
+
 async def test_r_tool_stream(stage: Stage) -> None:
     stage.says(reply("I add.", calls=[call("add", a=1), call("add", a=2)]))
     streamed = await stage.client.stream("responses", WITH_TOOL)

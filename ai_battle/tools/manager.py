@@ -5,7 +5,8 @@ import inspect
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 from ..core.borders import foreign_code, words
 from ..core.errors import AIBattleError, ToolError
@@ -22,7 +23,6 @@ from .registry import ToolRegistry
 MAX_OUTPUT = 32_000
 MAX_PRINTED = 4_000
 GRACE = 1.0
-Waiting: TypeAlias = "asyncio.Future[None]"
 
 
 class _RaisedError(ToolError):
@@ -83,7 +83,7 @@ class ToolManager:
         assert tool is not None
         with collected(MAX_PRINTED) as printed:
             try:
-                returned = await self._executed(tool, _own(call.arguments))
+                returned = await self._executed(tool, deepcopy(dict(call.arguments)))
                 with foreign_code(tool.name, _RaisedError):
                     output = bounded(returned, self.max_output)
             except _RaisedError as error:
@@ -96,17 +96,12 @@ class ToolManager:
 
     async def _executed(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """What the tool returns, if it does so in time; one that does not listen is left behind."""
-        loop = asyncio.get_running_loop()
-        ended: Waiting = loop.create_future()
-        task = loop.create_task(_guarded(tool, arguments, ended))
-        clock = loop.call_later(tool.timeout, _wake, ended)
+        task = asyncio.create_task(_guarded(tool, arguments))
         try:
-            await ended
+            await _ended(task, tool.timeout)
         except asyncio.CancelledError:
             await self._stop(task)
             raise
-        finally:
-            clock.cancel()
         if not task.done():
             await self._stop(task)
             raise ToolError(f"{tool.name} did not answer within {tool.timeout:g} s and was given up")
@@ -119,7 +114,7 @@ class ToolManager:
         task.add_done_callback(self._left_running.discard)
         task.add_done_callback(_heard)
         task.cancel()
-        await asyncio.wait((task,), timeout=GRACE)
+        await _ended(task, GRACE)
         if not task.done():
             _forget(task)
 
@@ -130,18 +125,24 @@ def _forget(task: asyncio.Task[Any]) -> None:
     task._log_destroy_pending = False  # type: ignore[attr-defined] # as asyncio does with what it leaves behind
 
 
-def _wake(waiting: Waiting) -> None:
+async def _ended(task: asyncio.Task[Any], seconds: float) -> None:
+    """Waits for the end of a task, but not longer than that; `asyncio.wait` takes twice as long to say so."""
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    clock = loop.call_later(seconds, _wake, ended, task)
+    task.add_done_callback(partial(_wake, ended))
+    try:
+        await ended
+    finally:
+        clock.cancel()
+
+
+def _wake(waiting: "asyncio.Future[None]", _: object) -> None:
     if not waiting.done():
         waiting.set_result(None)
 
 
-def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tool changes in its arguments is no longer what the model said."""
-    return {key: deepcopy(value) if isinstance(value, list | dict) else value for key, value in arguments.items()}
-
-
-async def _guarded(tool: Tool, arguments: dict[str, Any], ended: Waiting) -> Any:
-    """`ended` is told here, since a task says so only later."""
+async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
     try:
         with foreign_code(tool.name, _RaisedError):
             if inspect.iscoroutinefunction(tool.execute):
@@ -150,8 +151,6 @@ async def _guarded(tool: Tool, arguments: dict[str, Any], ended: Waiting) -> Any
             return await returned if inspect.isawaitable(returned) else returned
     except SystemExit as error:
         raise ToolError(f"{tool.name} tried to end the program ({error.code})") from error
-    finally:
-        _wake(ended)
 
 
 def _words(error: BaseException | None) -> str:

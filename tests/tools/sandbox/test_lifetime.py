@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from ai_battle.core.errors import ToolError
-from ai_battle.tools.builtin.code_execution import CodeExecutionTool
 from ai_battle.tools.sandbox import Program, Sandbox
 from ai_battle.tools.sandbox._bwrap import Bubblewrap
 from ai_battle.tools.sandbox._fences import Inside, Site
@@ -87,22 +86,34 @@ print("done")
 """
 
 
-def _left(folder: Path) -> list[str]:
-    """But for what the fence keeps as long as this process lives."""
-    return [name for name in os.listdir(folder) if not name.startswith("ai-battle-etc-")]
+_TIDYING = """
+import asyncio, os, shutil, sys
+from ai_battle.tools.builtin.code_execution import CodeExecutionTool
+from ai_battle.tools.sandbox import Program, Sandbox
+from ai_battle.tools.sandbox._bwrap import Bubblewrap
+from ai_battle.tools.sandbox._landlocked import Landlocked
+def left():  # but for what the fence keeps as long as this process lives
+    return [name for name in os.listdir(os.environ["TMPDIR"]) if not name.startswith("ai-battle-etc-")]
+fence = Bubblewrap(shutil.which("bwrap")) if sys.argv[1] == "bubblewrap" else Landlocked()
+tool = CodeExecutionTool()
+before = left()
+outcome = asyncio.run(Sandbox(fence).run(Program("python", sys.argv[2]), tool.workspace))
+print(outcome.stdout, outcome.stderr, end="")
+print(len(before), left() == before)
+del tool
+print(left())
+"""
 
 
-async def test_nothing_is_left_of_what_is_hard_to_remove(
-    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    tool = CodeExecutionTool()
-    before = _left(tmp_path)
-    outcome = await sandbox.run(Program("python", _HARD_TO_REMOVE), tool.workspace)
-    assert outcome.stdout == "done\n", outcome.stderr
-    assert _left(tmp_path) == before
-    del tool
-    assert (len(before), _left(tmp_path)) == (1, [])
+def test_nothing_is_left_of_what_is_hard_to_remove(sandbox: Sandbox, tmp_path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", _TIDYING, sandbox.name, _HARD_TO_REMOVE],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (told.stdout, told.stderr) == ("done\n 1 True\n[]\n", "")
+    assert os.listdir(tmp_path) == []
 
 
 _SPEAKS_FOR_ITS_SUPERVISOR = """

@@ -1,10 +1,13 @@
 """What holds for all tests."""
 
 import gc
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from ai_battle.testing import FakeProviders
 
 gc.disable()  # until all tests are there: it took a seventh of the time of collecting them
 
@@ -38,6 +41,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
     return tmp_path
+
+
+@pytest.fixture
+async def fakes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
+    """Providers on loopback, to which all models lead."""
+    async with FakeProviders() as running:
+        for name, value in running.environment.items():
+            monkeypatch.setenv(name, value)
+        yield running
 
 
 def pytest_collection_finish() -> None:

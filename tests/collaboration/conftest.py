@@ -1,8 +1,11 @@
-"""The four models, running for one test."""
+"""The four models, running for one test, and providers whose refusals are forgotten with it."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+
+from ai_battle.testing import FakeProviders
 
 from .models import Models, running
 
@@ -11,3 +14,9 @@ from .models import Models, running
 async def models() -> AsyncIterator[Models]:
     async with running() as found:
         yield found
+
+
+@pytest.fixture
+def fakes(fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProviders:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return fakes

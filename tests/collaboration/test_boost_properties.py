@@ -1,9 +1,7 @@
 """Whatever the two models of the boost loop say, and over whichever API: what always holds."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,15 +79,6 @@ def test_whatever_they_say_the_loop_ends_and_accounts_for_all(
     replied = sum((event.usage for event in heard.of(ModelReplied)), NOTHING_USED)
     assert dropped.total_tokens <= replied.total_tokens
     assert text is not None or auxiliary.calls
-
-
-@pytest.fixture
-async def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    async with FakeProviders() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        yield running
 
 
 def agent_turn() -> ModelRequest:

@@ -2,8 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -49,15 +47,6 @@ class Watching(Judge):
 
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Patient:
         return Patient()
-
-
-@pytest.fixture
-async def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    async with FakeProviders() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        yield running
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

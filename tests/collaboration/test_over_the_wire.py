@@ -1,8 +1,7 @@
 """Strategies end to end, over real servers on loopback: who is called how often, also where the helper fails."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -35,15 +34,6 @@ CALLS = {
     "critique": (2, 1, GOOD),
     "draft_verify": (2, 1, GOOD),
 }
-
-
-@pytest.fixture
-async def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    async with FakeProviders() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        yield running
 
 
 @pytest.fixture(params=LARGE)

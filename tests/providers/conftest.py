@@ -1,6 +1,5 @@
 """Fake providers on loopback, and clients of each wire and transport that lead to them."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -43,14 +42,6 @@ class Way:
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is learned in a test is forgotten with it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-async def fakes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
-    async with FakeProviders() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        yield running
 
 
 @pytest.fixture(params=WAYS, ids="-".join)

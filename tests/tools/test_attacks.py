@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +61,6 @@ def _said(calls: list[ToolCall], calling: str) -> str | Reply:
         return json.dumps({"toolCalls": wanted, "content": "", "needsMoreWork": True})
     blocks = ({"tool": one.name, "parameters": one.arguments} for one in calls)
     return "\n".join(f"```tool\n{json.dumps(block)}\n```" for block in blocks)
-
-
-@pytest.fixture
-async def fakes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
-    async with FakeProviders() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        yield running
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])

@@ -1,7 +1,6 @@
 """A result that asks for calls gets none, also where the model repeats its words, whatever the way of calling."""
 
 import json
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -49,14 +48,6 @@ class Shop:
             return "gone"
 
         self.tools: tuple[Tool, ...] = (look, erase)
-
-
-@pytest.fixture
-async def fakes(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
-    async with FakeProviders() as running:
-        for name, value in running.environment.items():
-            monkeypatch.setenv(name, value)
-        yield running
 
 
 def looking(calling: Calling) -> object:

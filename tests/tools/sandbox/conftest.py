@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from pathlib import Path
@@ -66,6 +68,13 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     fence: Fence = request.param()
     assert why_not(fence) == ""
     return Sandbox(fence)
+
+
+def write_docker_client(path: Path, python: str = sys.executable) -> None:
+    """Writes a `docker` whose containers are made by bubblewrap (a first line can not quote a path with spaces)."""
+    script = Path(__file__).with_name("docker_by_bwrap.py")
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(python)} {shlex.quote(str(script))} "$@"\n')
+    path.chmod(0o755)
 
 
 def survivors(workspace: Path) -> list[str]:

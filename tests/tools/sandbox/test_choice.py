@@ -17,7 +17,7 @@ from ai_battle.tools.sandbox._layers import landlock_abi
 from ai_battle.tools.sandbox._probe import why_not
 from ai_battle.tools.sandbox._seatbelt import profile
 
-from .conftest import Run, no_bubblewrap
+from .conftest import Run, no_bubblewrap, write_docker_client
 
 needs_bubblewrap = pytest.mark.skipif(bool(no_bubblewrap()), reason=no_bubblewrap())
 needs_landlock = pytest.mark.skipif(landlock_abi() < 6, reason="this kernel has no Landlock 6")
@@ -143,8 +143,7 @@ async def test_docker_runs_programs_by_the_python_of_its_container(
 ) -> None:
     docker = tmp_path / "bin" / "docker"
     docker.parent.mkdir()
-    docker.write_text(f'#!/bin/sh\nexec /usr/bin/python3 {Path(__file__).with_name("docker_by_bwrap.py")} "$@"\n')
-    docker.chmod(0o755)
+    write_docker_client(docker, python="/usr/bin/python3")
     monkeypatch.setenv("PATH", f"{docker.parent}:{os.environ['PATH']}")
     workspace = tmp_path / 'a "quoted", folder'
     (workspace / ".git" / "hooks").mkdir(parents=True)

@@ -1,6 +1,5 @@
 """Where a run is recorded can be in the workspace, and is out of reach for programs all the same."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from ai_battle.tools.sandbox._fences import Site
 from ai_battle.tools.sandbox._probe import why_not
 from ai_battle.tools.sandbox._seatbelt import Seatbelt
 
-from .conftest import no_bubblewrap
+from .conftest import no_bubblewrap, write_docker_client
 
 FORGING = """
 import os, shutil
@@ -64,8 +63,7 @@ async def test_docker_keeps_it_too(workspace: Path, record: Path, tmp_path: Path
     if reason := no_bubblewrap():
         pytest.skip(f"{reason}; it stands in for Docker")
     client = tmp_path / "docker"
-    client.write_text(f"#!{sys.executable}\n" + Path(__file__).with_name("docker_by_bwrap.py").read_text())
-    client.chmod(0o755)
+    write_docker_client(client)
     fence = Docker(str(client))
     assert why_not(fence, str(client)) == ""
     outcome = await Sandbox(fence).run(Program("python", FORGING, 10), workspace, closed=record)

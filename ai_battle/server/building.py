@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from urllib.parse import urlsplit
 
 from .. import assembly
 from ..assembly import strategies
@@ -43,7 +44,10 @@ class Unmade(ConfigError):
 
 @dataclass(slots=True)
 class Builder:
-    """Makes the routes of one configuration; `models` are all that were made on the way, to be closed some day."""
+    """Makes the routes of one configuration; `models` are all that were made on the way, to be closed some day.
+
+    `hosts` are those of all upstreams, also of models that clients have named.
+    """
 
     server: Server
     around: Surroundings
@@ -53,6 +57,7 @@ class Builder:
     plans: Plans = field(default_factory=Plans)
     tracing: Tracing | None = None
     signatures: Signatures = field(default_factory=Signatures)
+    hosts: set[str] = field(default_factory=set)
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
@@ -158,6 +163,8 @@ class Builder:
         return replace(self.around, providers={**self.around.providers, provider: section})
 
     def _guarded(self, model: Model) -> Model:
+        if host := urlsplit(model.endpoint).hostname:
+            self.hosts.add(host)
         client: ModelClient = Breaker(model.client, str(model.name), endpoint_of(model))
         if model.name.provider == PROVIDER:
             client = Signed(client, self.signatures)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from aiohttp import web
 
@@ -25,11 +26,15 @@ def unbroken(events: bytes) -> bytes:
 
 
 class Outbox:
-    """`head` is called when the first bytes go out; `begun` says that there are some, so the status is settled."""
+    """`head` is called when the first bytes go out; `begun` says that there are some, so the status is settled.
+
+    `is_delivered` becomes true when the last byte of an answer has gone out.
+    """
 
     def __init__(self, http: web.Request, head: Callable[[], Mapping[str, str]]) -> None:
         self.begun = False
         self.is_writing = False
+        self.is_delivered = False
         self._http = http
         self._head = head
         self._response = web.StreamResponse()
@@ -64,14 +69,18 @@ class Outbox:
             await self._room.wait()
 
     async def end(self) -> web.StreamResponse:
-        """Sends all that waits, and the end of the answer."""
+        """Sends all that waits, and the end of the answer.
+
+        Many clients hang up at the last event: they have their whole answer, so that is no fault.
+        """
         self._is_last = True
         self._news.set()
         if self._sending:
             await asyncio.wait((self._sending,))
             self._sending.result()
         self.is_writing = True
-        await self._response.write_eof()
+        with suppress(ConnectionError):
+            await self._response.write_eof()
         return self._response
 
     async def aclose(self) -> None:
@@ -89,6 +98,7 @@ class Outbox:
                 await self._response.write(unbroken(data))
                 self.is_writing = False
                 self._room.set()
+            self.is_delivered = True
         except ConnectionError as error:
             self._left = error
             self._room.set()

@@ -1,6 +1,9 @@
 """Requests that are turned away, and how a client is told why nothing came."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping
+from contextlib import suppress
+from ipaddress import ip_address
 from math import ceil
 from types import MappingProxyType
 
@@ -8,6 +11,10 @@ from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, RateLimi
 from ..wire.failures import Failed, Failure, failure
 from .routes import NoRoute
 
+ADDRESS = re.compile(r"( at )?\bhttps?://(?:[^\s/@]{1,200}@)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^\s\"'<>()]*)?")
+BARE = re.compile(r"(\[[0-9a-fA-F:.]{2,40}\]|(?<![\w.-])[\w-]+(?:\.[\w-]+)*):\d{1,5}\b")
+VERSION = re.compile(r"\b((?!HTTP/)[A-Za-z][A-Za-z-]{1,30})/\d+(?:\.\d+)+[\w.-]*")
+WITHHELD = "(an address of this server's)"
 FOR_NOBODY = {"x-should-retry": "false"}
 
 
@@ -62,6 +69,32 @@ def said(error: AIBattleError) -> Failed:
         case BrokenOff(cause=cause):
             return failure(cause)
     return failure(error)
+
+
+def without_addresses(text: str, upstreams: Container[str]) -> str:
+    """What went wrong upstream as a client may read it: where it went wrong, and with which software, is left out.
+
+    Links to pages of the web stay, unless they lead to one of `upstreams` (their hosts).
+    """
+
+    def withheld(found: re.Match[str]) -> str:
+        at, host = found[1], found[2]
+        if not _is_ours(host, upstreams):
+            return found[0]
+        kept = found[0][len(found[0].rstrip(".,;:!?")) :]
+        return kept if at else WITHHELD + kept
+
+    text = ADDRESS.sub(withheld, text)
+    text = BARE.sub(lambda found: WITHHELD if _is_ours(found[1], upstreams) else found[0], text)
+    return VERSION.sub(r"\1", text)
+
+
+def _is_ours(host: str, upstreams: Container[str]) -> bool:
+    """Of an upstream, or of a machine that nobody else can mean."""
+    bare = host.strip("[]").lower()
+    with suppress(ValueError):
+        return bool(ip_address(bare))
+    return bare in upstreams or bare == "localhost"
 
 
 def headers_of(error: AIBattleError) -> dict[str, str]:

@@ -33,6 +33,8 @@ LOOKS = 1.0
 """Seconds between two looks at the file."""
 KEEP_ALIVE = 75.0
 """Seconds that a connection may wait for its next request: longer than nginx keeps one."""
+LINGER = 1.0
+"""Seconds for which the rest of a refused body is read, so that its client gets to see why."""
 BACKLOG = 1024
 NO_BOOST = "boost is not configured"
 
@@ -145,7 +147,7 @@ def _generation(document: LoadedServer, server: Server, boost: BoostSettings | N
         raise ConfigError(document.located(error.problem)) from error
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Generation(routes, tuple(builder.models), plans, tracing)
+    return Generation(routes, tuple(builder.models), plans, tracing, builder.hosts)
 
 
 @contextlib.asynccontextmanager
@@ -161,6 +163,7 @@ async def listening(plan: Plan, write: Write = len) -> AsyncIterator[tuple[Serve
         access_log=None,
         shutdown_timeout=plan.server.limits.grace_seconds,
         keepalive_timeout=KEEP_ALIVE,
+        lingering_time=LINGER,
         logger=Connections(lambda: served.log).logger,
     )
     await runner.setup()

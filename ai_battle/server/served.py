@@ -1,10 +1,12 @@
 """What all requests of one server share; its routes can be exchanged while requests run."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from types import TracebackType
 
 from ..assembly.models import Model
+from ..core.errors import AIBattleError
+from ..wire.failures import Failed, Failure
 from .admission import Admission, Bounds
 from .answering import USUAL, Rhythm
 from .auth import Keys
@@ -12,6 +14,7 @@ from .budgets import Budgets
 from .logging import RequestLog
 from .metrics import Metrics
 from .plans import Plans
+from .refusing import said, without_addresses
 from .routes import Route, Routes
 from .tally import Tally
 from .tracing import Tracing
@@ -22,12 +25,13 @@ OTHER = "other"
 
 @dataclass(slots=True)
 class Generation:
-    """The routes of one configuration, and how many requests they are answering."""
+    """The routes of one configuration, and how many requests they are answering; `hosts` are those of its upstreams."""
 
     routes: Routes
     models: Sequence[Model] = ()
     plans: Plans = field(default_factory=Plans)
     tracing: Tracing | None = None
+    hosts: Set[str] = frozenset()
     running: int = 0
     retired: bool = False
 
@@ -83,6 +87,11 @@ class Served:
         old, self.current = self.current, new
         old.retired = True
         await old.close_if_done()
+
+    def told(self, error: AIBattleError) -> Failed:
+        """The status, the kind and the words for a client."""
+        failed = said(error)
+        return Failure(failed.status, without_addresses(failed.message, self.current.hosts), failed.kind)
 
     def account(self, tally: Tally) -> None:
         """A request is over."""

@@ -48,6 +48,7 @@ class Tally:
     error: str = ""
     reason: str = ""
     content: dict[str, str] = field(default_factory=dict)
+    is_delivered: bool = False
     _helps: bool = False
     _has_helped: bool = False
     _errors_before: int = 0
@@ -94,6 +95,9 @@ class Tally:
             self.reason = place_of(cause.__cause__)
 
     def left(self) -> None:
+        """Who hangs up after the last event has had the whole answer."""
+        if self.is_delivered:
+            return
         self.status, self.error = LEFT, "Left"
 
     def done(self) -> None:

@@ -1,6 +1,9 @@
 """Clients that do not wait for their answer."""
 
 import asyncio
+import json
+import socket
+import struct
 from typing import Any
 
 import aiohttp
@@ -98,3 +101,31 @@ async def test_who_leaves_after_the_sign_of_life_ends_the_call(fakes: FakeProvid
         assert b"message_start" in await answer.content.readany()
         answer.close()
         await left(fakes.openai, served)
+
+
+LAST = {"/v1/messages": b"message_stop", "/v1/chat/completions": b"[DONE]", "/v1/responses": b"response.completed"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_who_leaves_right_after_the_last_event_has_had_the_whole_answer(fakes: FakeProviders, path: str) -> None:
+    lines: list[bytes] = []
+    async with serving_to(fakes, lines.append, BIG_MODEL="openai/large") as (served, address):
+        await asyncio.gather(*(asyncio.to_thread(read_to_the_last_event, address, path) for _ in range(50)))
+        await until(lambda: len(lines) == 50)
+        text = served.metrics.text(())
+
+    assert {(line["status"], line.get("error")) for line in map(json.loads, lines)} == {(200, None)}
+    assert f'api="{path.split("/")[2]}",route="claude-opus",status="200"}} 50' in text
+
+
+def read_to_the_last_event(address: str, path: str) -> None:
+    """In a thread, as a client has a clock of its own. Then the connection is cut, not closed."""
+    body = json.dumps(body_for(path, stream=True)).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.sendall(head.encode() + body)
+        told = b""
+        while LAST[path] not in told:
+            told += connection.recv(65536)

@@ -3,8 +3,8 @@
 import pytest
 
 from ai_battle.core.errors import AIBattleError, BudgetExceeded, RateLimited, Unreachable
-from ai_battle.server.refusing import Denied, headers_of
-from ai_battle.testing import FakeProviders, fault
+from ai_battle.server.refusing import Denied, headers_of, without_addresses
+from ai_battle.testing import FakeProvider, FakeProviders, fault
 
 from .protocol.speaking import speaking
 from .serving import serving
@@ -35,3 +35,42 @@ async def test_nobody_tries_again_where_the_credit_is_used_up(fakes: FakeProvide
 
     assert (used_up.status, used_up.headers.get("x-should-retry")) == (429, "false")
     assert (busy.status, busy.headers.get("x-should-retry")) == (429, None)
+
+
+UPSTREAMS = ("openai/large", "anthropic/claude-opus-4-1", "ollama/phi4", "gemini/gemini-2.5-pro")
+SAYS_WHERE = ("http_400", "http_404", "html_502", "close_before_headers", "redirect_other_origin", "empty_body")
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize("stream", [True, False])
+async def test_no_answer_says_where_an_upstream_is_or_what_it_runs(
+    fakes: FakeProviders, upstream: str, stream: bool
+) -> None:
+    fake: FakeProvider = getattr(fakes, upstream.partition("/")[0])
+    fake.says(*map(fault, SAYS_WHERE))
+    hello = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}], "stream": stream}
+    async with serving(fakes, BIG_MODEL=upstream) as address, speaking(address) as client:
+        answers = [await client.post("chat", hello) for _ in SAYS_WHERE]
+        answers += [await client.post("chat", {}), await client.get("/nothing"), await client.get("/healthz")]
+
+    assert [answer.status >= 400 for answer in answers] == [True] * (len(answers) - 1) + [False]
+    for answer in answers:
+        assert "127.0.0.1" not in str(answer.body)
+        assert "localhost" not in str(answer.body)
+        assert "Server" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("openai at http://10.1.2.3:80/v1: HTTP 400: no", "openai: HTTP 400: no"),
+        ("openai at https://gw.corp.net/v1/: silent.", "openai: silent."),
+        ("No route to gw.corp.net:443.", "No route to (an address of this server's)."),
+        ("Connect to [fd00::7]:8080 failed", "Connect to (an address of this server's) failed"),
+        ("502 Bad Gateway nginx/1.24.0", "502 Bad Gateway nginx"),
+        ("Read https://docs.example.org/errors, please.", "Read https://docs.example.org/errors, please."),
+        ("It was 12:30 in HTTP/1.1, 3/4 of org/model-4.", "It was 12:30 in HTTP/1.1, 3/4 of org/model-4."),
+    ],
+)
+def test_words_about_an_upstream_lose_its_address_and_version_alone(words: str, told: str) -> None:
+    assert without_addresses(words, {"gw.corp.net"}) == told

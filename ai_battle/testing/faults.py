@@ -70,6 +70,8 @@ def _statuses() -> Iterable[Fault]:
 
 def _refusals() -> Iterable[Fault]:
     yield Fault("insufficient_quota", "The account's quota or credit is used up.", spoil.error("quota"))
+    yield Fault("daily_quota", "The quota of a day is used up.", spoil.error("daily_quota"), ("gemini",))
+    yield Fault("wrong_key", "HTTP 400: The key is not accepted.", spoil.error("wrong_key"), ("gemini",))
     yield Fault("context_length", "The request does not fit the context window.", spoil.error("context_length"))
     yield Fault("tools_unsupported", "The model can't use tools.", spoil.error("tools_unsupported"))
     yield Fault("parameter_refused", "The model takes no such sampling parameter.", spoil.error("parameter_refused"))

@@ -25,6 +25,7 @@ STATUS_OF = {
     "DEADLINE_EXCEEDED": 504,
 }  # fmt: skip
 QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
+WRONG_KEY = {"API_KEY_INVALID"}  # which Google says with HTTP 400
 BLOCKED = {"content_filter", "content_policy_violation"}
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 TOO_LONG = re.compile(
@@ -36,6 +37,7 @@ NO_MONEY = re.compile(
     r"exceeded your current quota|credit balance|insufficient (credits|balance|funds)|reached your \w+ usage limit",
     re.IGNORECASE,
 )
+PER_DAY = re.compile(r"\b(?:per|each|a)[ -]day\b|\bdaily\b|PerDay", re.IGNORECASE)
 MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 SECRETS = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+"
@@ -60,6 +62,8 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     after = _waits.in_headers(known)
     complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
     error = _classified(complaint, "always" if _should_retry(status, known) else "never")
+    if complaint.kinds & WRONG_KEY:
+        error.status = 401
     error.raw = head(body)
     error.request_id = known.get("x-request-id") or known.get("request-id") or ""
     return error
@@ -142,9 +146,23 @@ def head(raw: bytes) -> str:
 def _complaint(body: Mapping[str, Any]) -> Complaint:
     kinds = [str(body[key]) for key in ("code", "type", "status") if body.get(key)]
     message = str(body.get("message") or body.get("msg") or " ".join(kinds) or dict(body))
+    kinds += _named_in(body.get("details"))
     after = _waits.in_details(body.get("details"))
     after = _waits.in_words(message) if after is None else after
     return Complaint(_one_line(message), frozenset(kinds), _status(kinds), after)
+
+
+def _named_in(details: Any) -> Iterator[str]:
+    """The reason and the violated quotas in Google's details."""
+    for entry in details if isinstance(details, list) else []:
+        if isinstance(entry, Mapping):
+            violations = entry.get("violations")
+            named = [entry.get("reason"), *(_quota(each) for each in violations or ())]
+            yield from (name for name in named if isinstance(name, str))
+
+
+def _quota(violation: Any) -> Any:
+    return violation.get("quotaId") if isinstance(violation, Mapping) else None
 
 
 def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
@@ -165,6 +183,8 @@ def _classified(said: Complaint, again: Again) -> ProviderError:
         return ContextTooLong(text, status=said.status)
     if _out_of_money(said):
         return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=said.status)
+    if said.status == 429 and _is_of_a_day(said):
+        return RateLimited(f"{text} (a quota of a whole day is used up)", status=429)
     if said.status == 429:
         return RateLimited(text, again=again, status=429, retry_after=said.retry_after)
     return ProviderError(text, again=again, status=said.status, retry_after=said.retry_after)
@@ -189,6 +209,13 @@ def _out_of_money(said: Complaint) -> bool:
     if said.status == 402 or said.kinds & QUOTA:
         return True
     return said.status in (None, 400, 403, 429) and said.retry_after is None and bool(NO_MONEY.search(said.message))
+
+
+def _is_of_a_day(said: Complaint) -> bool:
+    """Google's delay of some seconds says nothing about such a quota; in words alone, one without a delay is meant."""
+    if any(PER_DAY.search(kind) for kind in said.kinds):
+        return True
+    return said.retry_after is None and PER_DAY.search(said.message) is not None
 
 
 def _status(kinds: list[str]) -> int | None:

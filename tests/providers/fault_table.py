@@ -56,6 +56,8 @@ EXPECTED: Mapping[str, Row] = {
     **dict.fromkeys(("http_429", "rate_limited_past", "rate_limited_nan"), Row("three times", RateLimited, ("body",))),
     "rate_limited_long": Row("never", RateLimited, ("body",), "the error says when to come back"),
     "insufficient_quota": Row("never", RateLimited, ("body",), "the error says that the credit is used up"),
+    "daily_quota": Row("never", RateLimited, ("body",), "whatever delay comes with it"),
+    "wrong_key": Row("never", ProviderError, ("body",), "told as HTTP 401 is, with the variable of the key"),
     "parameter_refused": Row("without it", remark="left out with one warning, and not sent again for a day"),
     "refusal": Row("never", remark="marked as a refusal; `Refused` when nothing was said"),
     "content_filter": Row("never", remark="marked as filtered; `Refused` when nothing was said"),

@@ -94,6 +94,16 @@ async def test_a_refused_key_is_named_by_its_variable(fakes: FakeProviders, aske
         await openai.create("gpt-4o", api_key="another").complete(asked)
 
 
+async def test_a_key_that_google_refuses_with_400_is_named_as_one_refused_with_401(
+    fakes: FakeProviders, asked: ModelRequest
+) -> None:
+    fakes.gemini.always(fault("wrong_key"))
+
+    with pytest.raises(ProviderError, match=r"HTTP 400.*Is GEMINI_API_KEY right") as told:
+        await gemini.create("gemini-2.5-pro").complete(asked)
+    assert told.value.status == 401
+
+
 async def test_an_unknown_model_brings_near_names(fakes: FakeProviders, asked: ModelRequest) -> None:
     fakes.openai.always(fault("http_404"))
     fakes.ollama.always(fault("http_404"))

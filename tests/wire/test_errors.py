@@ -98,6 +98,34 @@ def test_google_says_quota_and_means_a_rate() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        ("Quota exceeded for metric requests per day.", "never"),
+        ("Rate limit exceeded: free-models-per-day", "never"),
+        ("The daily limit of this model is reached.", "never"),
+        ("Quota exceeded for metric requests per minute.", "always"),
+        ("Too many requests today are waiting.", "always"),
+        ("Rate limit reached on requests per day (RPD): Limit 200. Please try again in 7m12s.", "always"),
+    ],
+)
+def test_a_quota_of_a_day_is_not_asked_again_unless_a_time_is_named(words: str, again: str) -> None:
+    error = http_error(429, openai(words))
+
+    assert isinstance(error, RateLimited)
+    assert error.again == again
+
+
+def test_google_names_a_delay_of_seconds_with_a_quota_of_a_day() -> None:
+    violation = {"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}
+    details = [{"violations": [violation]}, {"@type": "RetryInfo", "retryDelay": "36s"}]
+
+    error = http_error(429, gemini(429, "RESOURCE_EXHAUSTED", QUOTA, details=details))
+
+    assert isinstance(error, RateLimited)
+    assert (error.again, error.retry_after) == ("never", None)
+
+
+@pytest.mark.parametrize(
     ("headers", "seconds"),
     [
         ({"Retry_After": "12"}, 12.0),

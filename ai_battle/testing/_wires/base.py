@@ -14,7 +14,15 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 Json = Mapping[str, Any]
 ErrorKind = Literal[
-    "status", "quota", "context_length", "tools_unsupported", "parameter_refused", "overloaded", "not_found"
+    "status",
+    "quota",
+    "context_length",
+    "tools_unsupported",
+    "parameter_refused",
+    "overloaded",
+    "not_found",
+    "wrong_key",
+    "daily_quota",
 ]
 
 

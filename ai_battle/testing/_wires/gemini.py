@@ -96,6 +96,8 @@ def _words(problem: Problem) -> tuple[int, str]:
     unknown = f"Invalid JSON payload received. Unknown name \"{subject}\" at 'generation_config': Cannot find field."
     special = {
         "quota": (429, "You exceeded your current quota, please check your plan and billing details."),
+        "daily_quota": (429, "You exceeded your current quota. Please retry in 36s."),
+        "wrong_key": (400, "API key not valid. Please pass a valid API key."),
         "context_length": (400, too_long),
         "tools_unsupported": (400, f"Function calling is not enabled for models/{model}"),
         "parameter_refused": (400, unknown),
@@ -107,11 +109,14 @@ def _words(problem: Problem) -> tuple[int, str]:
 
 
 def _details(problem: Problem) -> Iterable[dict[str, Any]]:
-    if problem.kind == "quota":
+    if problem.kind == "wrong_key":
+        yield {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+    if problem.kind in ("quota", "daily_quota"):
         violation = {"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier", "quotaValue": "250"}
         yield {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
-    if problem.retry_after is not None:
-        yield {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{problem.retry_after:g}s"}
+    delay = 36.0 if problem.kind == "daily_quota" else problem.retry_after
+    if delay is not None:
+        yield {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{delay:g}s"}
 
 
 def _frame(reply: Reply, question: Question) -> dict[str, Any]:

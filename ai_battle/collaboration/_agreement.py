@@ -10,8 +10,7 @@ from ..signals.final_answers import final_answer
 from ..wire.dialects.arguments import fit
 from ..wire.dialects.canonical import call_key, canonical
 from ..wire.dialects.tolerant import Unreadable, read_value
-from ._stuck.assessment import Assessment
-from ._stuck.detector import asked
+from ._stuck.assessment import Assessment, Context
 
 LONGEST = 50_000
 CERTAIN = 0.98
@@ -44,7 +43,7 @@ def ballot(request: ModelRequest, response: ModelResponse) -> Ballot | None:
         return Ballot("calls", _calls_key(request, response))
     if request.output_schema is not None:
         return _json_ballot(response.text[:LONGEST])
-    found = final_answer(response.text, asked(request.messages))
+    found = final_answer(response.text, Context.of(request).prompt)
     return Ballot(found.kind, found.key) if found else None
 
 

@@ -11,8 +11,7 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked
 from ._drafts import Draft
 from ._helping import FAILURES, Found, Turn
-from ._stuck.assessment import Assessment
-from ._stuck.detector import asked
+from ._stuck.assessment import Assessment, Context
 
 Evidence = Mapping[str, float]
 Check = Callable[[str, str, Emit], Awaitable[tuple[AnswerChecked, str] | None]]
@@ -93,7 +92,7 @@ class Tested:
     async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
         try:
             with foreign_code(f"The check by {self.name} failed", ToolError):
-                found = await self.check(asked(request.messages), response.text, turn.emit)
+                found = await self.check(Context.of(request).prompt, response.text, turn.emit)
         except FAILURES as error:
             await turn.failed(str(error), self.name)
             return None

@@ -15,12 +15,12 @@ from ._drafts import Draft
 from ._examining import Judges, examined
 from ._helping import Turn
 from ._prompts import shortened
-from ._seeing import Case
+from ._seeing import Case, calls_again
 from ._stuck.assessment import Assessment
 from ._stuck.calibration import Agreement
 from ._together import together
 from ._trying import hopeless
-from .takeover import in_its_place
+from .takeover import CALLS_AGAIN, ask_in_place, in_its_place
 
 COMPARED = "a second opinion to compare with"
 ANOTHER = "another answer was served"
@@ -156,8 +156,7 @@ class Poll:
         await self.turn.emit(StuckFound(judged.quality, judged.gain, reason, judged.signals))
         if not helper:
             return await self.serve(best)
-        asked = in_its_place(Case(self.request, best.draft.response, reason), self.turn.helping.sees)
-        answer = await self.turn.ask(helper, asked, reason)
+        answer = await ask_in_place(self.turn, helper, Case(self.request, best.draft.response, reason))
         if not answer:
             return await self.serve(best)
         await self._drop(reason)
@@ -183,6 +182,8 @@ class Poll:
         if self.silence and not self.voices:
             return Voice(draft, None, hopeless("silence", str(self.silence)))
         judged = self._detector.assess_response(self.request, draft.response)
+        if calls_again(self.request, draft.response):
+            return Voice(draft, None, hopeless("calls_again", CALLS_AGAIN))
         return Voice(draft, None if judged.at_once else ballot(self.request, draft.response), judged)
 
 

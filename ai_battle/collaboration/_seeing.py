@@ -7,10 +7,12 @@ from itertools import takewhile
 from typing import Any
 
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
-from ..core.messages import Document, Image, Message, Text, user
+from ..core.messages import Document, Image, Message, Text, ToolCall, user
 from ..core.tokens import estimate_text
+from ..wire.dialects.canonical import call_key
 from ._helping import Sees
 from ._prompts import arguments_text, filled, marked, shortened
+from ._stuck.assessment import prompt_place
 
 HISTORY_TOKENS = 6_000
 ATTEMPT_TOKENS = 4_000
@@ -35,9 +37,24 @@ class Case:
 
     @property
     def place(self) -> int:
-        """Where the prompt stands: the last message of a user that is more than results of tools."""
-        messages = self.request.messages
-        return next((n for n in reversed(range(len(messages))) if _is_prompt(messages[n])), len(messages))
+        """Where the prompt stands."""
+        return prompt_place(self.request.messages)
+
+    def calls_again(self, response: ModelResponse) -> bool:
+        """Whether the attempt is an answer, and all that `response` does is to make calls again that led to it."""
+        return not self.attempt.tool_calls and calls_again(self.request, response, self.attempt.steps)
+
+
+def calls_again(request: ModelRequest, response: ModelResponse, steps: Sequence[Message] = ()) -> bool:
+    """Whether each call of an answer was made before, since the prompt or in `steps`, with the same arguments."""
+    since = (*request.messages[prompt_place(request.messages) + 1 :], *steps)
+    schemas = {tool.name: tool.schema for tool in request.tools}
+
+    def key(call: ToolCall) -> str:
+        return call_key(call, schemas.get(call.name, {}))
+
+    made = {key(result.call) for message in since for result in message.tool_results}
+    return bool(response.tool_calls) and all(key(call) in made for call in response.tool_calls)
 
 
 def advising(prompt: str, case: Case, sees: Sees, **options: Any) -> ModelRequest:
@@ -55,9 +72,8 @@ def _sections(case: Case, sees: Sees) -> Iterator[str]:
         yield marked("instructions", case.request.system)
         yield marked("history", "\n\n".join(_newest(messages[:place], HISTORY_TOKENS)))
     yield marked("prompt", "".join(message.text for message in messages[place : place + 1]))
-    if sees == "history":
-        yield marked("done_since", "\n\n".join(_newest(messages[place + 1 :], HISTORY_TOKENS)))
     if sees != "prompt":
+        yield marked("done_since", "\n\n".join(_newest(messages[place + 1 :], HISTORY_TOKENS)))
         yield told(case)
     yield marked("tools", described(case.request.tools or case.tools))
 
@@ -110,10 +126,6 @@ def _told(message: Message) -> str:
     ]
     who = message.speaker or message.role
     return f"{who}: " + ("\n".join(said) or "(nothing)")
-
-
-def _is_prompt(message: Message) -> bool:
-    return message.role == "user" and (not message.tool_results or bool(message.text.strip()))
 
 
 def _pictures(case: Case) -> tuple[Image | Document, ...]:

@@ -15,7 +15,7 @@ from ._examining import Judges, examined
 from ._fitting import misfits
 from ._helping import Turn
 from ._prompts import filled
-from ._seeing import Case, told, with_note
+from ._seeing import Case, calls_again, told, with_note
 from ._stuck.assessment import Assessment
 
 
@@ -23,18 +23,23 @@ from ._stuck.assessment import Assessment
 class Tried:
     """An attempt and what the detector makes of it.
 
-    `silence` is the error of one that brought no answer at all, `misfit` what is wrong with the form of one that did.
+    `silence` is the error of one that brought no answer at all, `misfit` what is wrong with the form of one that did,
+    `again`: it only makes calls once more that have their results.
     """
 
     draft: Draft
     judged: Assessment
     silence: ProviderError | None = None
     misfit: str = ""
+    again: bool = False
 
     @property
-    def rank(self) -> tuple[bool, bool, bool, float]:
-        """By quality; what fails a hard check comes after all others, and then what is not whole, or nothing."""
-        return not self.silence, not self.draft.cut, not self.judged.at_once, self.judged.quality
+    def rank(self) -> tuple[bool, bool, bool, bool, float]:
+        """By quality; what fails a hard check comes after all others, then calls made again, what is cut, and nothing.
+
+        So no answer is given up for a call whose result is there already: who runs the tools would never get out.
+        """
+        return not self.silence, not self.draft.cut, not self.again, not self.judged.at_once, self.judged.quality
 
 
 class Paces(Protocol):
@@ -142,7 +147,8 @@ class Trying:
             return Tried(draft, hopeless("cut_short", draft.cut))
         if misfit := misfits(self.request, draft.response):
             return Tried(draft, hopeless("misfit", misfit), misfit=misfit)
-        return Tried(draft, await examined(self._detector, self.turn, self._known, draft))
+        again = calls_again(self._known, draft.response)
+        return Tried(draft, await examined(self._detector, self.turn, self._known, draft), again=again)
 
     @property
     def _watched(self) -> ModelClient:

@@ -6,7 +6,7 @@ from ..core.client import ModelClient
 from ..core.exchange import ModelRequest, ModelResponse
 from ._drafts import Draft
 from ._examining import Judges
-from ._helping import Helping, Sees
+from ._helping import Helping, Sees, Turn
 from ._paired import Pair, Paired
 from ._prompts import filled
 from ._seeing import Case, done, with_note
@@ -17,6 +17,8 @@ MEASURED = (
     "where the small model alone has 63.9 %, the large one 84.8 %, and taking over at random 68.3 %"
 )
 
+CALLS_AGAIN = "it only makes calls again that have their results"
+
 
 async def take_over(own: Trying, helper: ModelClient) -> ModelResponse:
     """The helper's answer; the best own one when it has none."""
@@ -26,9 +28,19 @@ async def take_over(own: Trying, helper: ModelClient) -> ModelResponse:
 
 async def answer_in_place(own: Trying, helper: ModelClient) -> Draft | None:
     """The helper's answer, with the best own one dropped for it."""
-    answer = await own.turn.ask(helper, in_its_place(own.case, own.turn.helping.sees), own.case.reason)
+    answer = await ask_in_place(own.turn, helper, own.case)
     if answer:
         await own.drop()
+    return answer
+
+
+async def ask_in_place(turn: Turn, helper: ModelClient, case: Case) -> Draft | None:
+    """The helper's answer; None where it has none, or would turn an answer back into the calls that led to it."""
+    answer = await turn.ask(helper, in_its_place(case, turn.helping.sees), case.reason)
+    if answer and case.calls_again(answer.response):
+        await turn.drop(answer, CALLS_AGAIN)
+        await turn.failed(CALLS_AGAIN)
+        return None
     return answer
 
 
@@ -36,7 +48,8 @@ def in_its_place(case: Case, sees: Sees) -> ModelRequest:
     """The request as the helper gets it: what it may see, with the tools, and with what was done with them so far."""
     request = case.request
     if sees != "history":
-        request = replace(request, messages=request.messages[case.place : case.place + 1], system="", extra={})
+        end = case.place + 1 if sees == "prompt" else None
+        request = replace(request, messages=request.messages[case.place : end], system="", extra={})
     if sees != "prompt" and (steps := done(case)):
         request = with_note(request, filled("done", steps=steps))
     return with_its_own_options(request)

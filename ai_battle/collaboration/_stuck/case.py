@@ -1,5 +1,6 @@
 """An answer and what it answers, read once for all checks."""
 
+import json
 import re
 from functools import cached_property
 
@@ -8,6 +9,7 @@ from ...signals.arithmetic import Claim, claims
 from ...signals.final_answers import FinalAnswer, final_answer
 from ...signals.options import options
 from ...signals.quantities import quantities, rounded, without_samples
+from ...signals.trouble import Step
 from ...wire.dialects import Reading, read
 from .assessment import NO_CONTEXT, Context
 from .family import FINAL_KIND, Family, family_of
@@ -38,8 +40,7 @@ class Case:
 
     @property
     def _is_about_tools(self) -> bool:
-        called = any(step.tool_calls or step.role == "tool" for step in self.context.steps)
-        return called or bool(self.reading.spans) or asks_for_tools(self.prompt, self.context.tools)
+        return bool(self.context.steps) or bool(self.reading.spans) or asks_for_tools(self.prompt, self.context.tools)
 
     @cached_property
     def options(self) -> dict[str, str]:
@@ -99,10 +100,18 @@ class Case:
         return read(self.text, self.context.tools)
 
     @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The calls since the prompt that have a result, with it."""
+        return tuple(Step(_written(result.call), result.text, result.is_error) for result in self.context.results)
+
+    @cached_property
     def calls(self) -> tuple[ToolCall, ...]:
         """Those of the answer itself, native or in its text."""
-        native = self.context.steps[-1].tool_calls if self.context.steps else ()
-        return native or self.reading.calls
+        return self.context.own_calls or self.reading.calls
+
+
+def _written(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, default=str)}"
 
 
 def shortened(text: str) -> str:

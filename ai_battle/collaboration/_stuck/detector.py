@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ModelResponse
-from ...core.messages import Message
-from .assessment import NO_CONTEXT, Assessment, Context
+from .assessment import NO_CONTEXT, NOTHING_BROUGHT, Assessment, Context
 from .calibration import Agreement, Calibration
 from .case import Case
 from .prefix import Prefix
@@ -73,12 +72,13 @@ class StuckDetector:
         return Assessment(judged.quality, judged.gain, stuck, found.shown, why, bool(found.failed))
 
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment:
-        """`assess` of a whole answer: the prompt is what the user said last."""
-        return self.assess(response.text, asked(request.messages), Context.of(request, response))
+        """`assess` of a whole answer to the prompt of `request`."""
+        return self.assess_with(request, response, NOTHING_BROUGHT)
 
     def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Mapping[str, float]) -> Assessment:
         """`assess_response`, with signals that others have brought."""
-        return self.assess(response.text, asked(request.messages), Context.of(request, response, evidence))
+        turn = Context.of(request, response, evidence)
+        return self.assess(response.text, turn.prompt, turn)
 
     def turned(self, *, stuck: bool) -> None:
         """A turn has ended: where help comes more often than its rate, the next one takes more to get it."""
@@ -100,8 +100,3 @@ class StuckDetector:
 def moved(shift: float, help_rate: float, *, stuck: bool) -> float:
     """How far a cut is from the shipped one after another turn."""
     return min(FARTHEST, max(-FARTHEST, shift + STEP * (stuck - help_rate)))
-
-
-def asked(messages: tuple[Message, ...]) -> str:
-    """The text of the last message of a user."""
-    return next((message.text for message in reversed(messages) if message.role == "user"), "")

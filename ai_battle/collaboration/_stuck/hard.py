@@ -54,4 +54,4 @@ def _is_unfit(signals: Mapping[str, float]) -> bool:
 
 
 def _had_error(case: Case) -> bool:
-    return any(result.is_error for step in case.context.steps for result in step.tool_results)
+    return any(result.is_error for result in case.context.results)

@@ -14,7 +14,7 @@ LONGEST = 4_000
 
 def is_odd(case: Case) -> bool:
     """JSON, a tagged call, and `name(key=value)` alone or in a list are usual; a mixture of them is not."""
-    if not case.calls or (case.context.steps and case.context.steps[-1].tool_calls) or _TAGGED.search(case.text):
+    if not case.calls or case.context.own_calls or _TAGGED.search(case.text):
         return False
     written = _FENCE.sub("", case.text[:LONGEST].strip())
     return not _is_json(written) and not _is_python(written)

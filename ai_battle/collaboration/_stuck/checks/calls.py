@@ -65,7 +65,7 @@ def check(case: Case) -> dict[str, float]:
 
 def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]) -> dict[str, float]:
     """With results of tools at hand, an answer in words is what is wanted."""
-    if any(step.role == "tool" for step in case.context.steps):
+    if case.context.results:
         return {}
     best = max((share(name_stems(name), asked) for name in tools), default=0.0)
     due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle import ConversationManager, RunResult
+from ai_battle import ConversationManager, RunResult, StuckDetector
 from ai_battle.conversation.journal import read
 from ai_battle.core.events import EventLog
 from ai_battle.core.helping import AnswerChecked, HelpFailed, StuckFound
@@ -112,7 +112,8 @@ async def test_each_strategy_of_a_file_takes_peers_and_samples(fakes: FakeProvid
     """A peer that agrees makes the second sample superfluous."""
     fakes.ollama.always("7 + 11 = 18. The answer is 18.")
     fakes.gemini.always("#### 18")
-    pair = {"strategy": strategy, "peers": ["gemini-2.5-flash"], "samples": 2}
+    passes = StuckDetector().assess("7 + 11 = 18. The answer is 18.", "How many are 7 and 11?").quality - 0.02
+    pair = {"strategy": strategy, "peers": ["gemini-2.5-flash"], "samples": 2, "threshold": passes}
 
     result, log = await played(discussion(pair, goal="How many are 7 and 11?"))
 

@@ -16,10 +16,12 @@ from .acting import STRATEGIES, Heard, Model, asked, large, model, said, same
 
 PROMPT = "How many are 7 and 11?"
 FAIR = "7 + 11 = 18. The answer is 18."
-"""Its quality is about .85: it passes, and would not if another model said something else."""
+FOUND = StuckDetector().assess(FAIR, PROMPT).quality
+PASSES, FAILS = FOUND - 0.02, FOUND + 0.01
+"""Thresholds at which it passes, but not if another model says something else; or fails, but not if one agrees."""
 
 
-def client(small: Model, big: Model, *looks: Look, strategy: str = "rescue", threshold: float = 0.7) -> ModelClient:
+def client(small: Model, big: Model, *looks: Look, strategy: str = "rescue", threshold: float = PASSES) -> ModelClient:
     detector = StuckDetector(threshold, max_retries=1)
     make = STRATEGIES[strategy]
     return make(small.client, big.client, stuck_detector=detector, helping=Helping(looks=looks))
@@ -46,7 +48,7 @@ async def test_where_a_peer_says_the_same_the_answer_stands(strategy: str) -> No
 
 async def test_a_peer_clears_what_the_detector_doubted() -> None:
     small, big, peer = model(FAIR), large(), model("#### 18")
-    doubting = client(small, big, PeerOpinion(peer.client), threshold=0.9)
+    doubting = client(small, big, PeerOpinion(peer.client), threshold=FAILS)
     response = await doubting.complete(asked(PROMPT), heard := Heard())
 
     assert (response.text, big.calls, heard.of(StuckFound, HelpAsked)) == (FAIR, 0, [])
@@ -57,7 +59,7 @@ async def test_a_peer_clears_what_the_detector_doubted() -> None:
 )
 async def test_where_nothing_could_be_turned_or_compared_nobody_is_asked(answer: str) -> None:
     small, big, peer = model(answer, loop=True), large("Think.", loop=True), model("#### 18", loop=True)
-    await client(small, big, PeerOpinion(peer.client)).complete(asked("How do you like farms?"))
+    await client(small, big, PeerOpinion(peer.client), threshold=0.7).complete(asked("How do you like farms?"))
 
     assert peer.calls == 0
 

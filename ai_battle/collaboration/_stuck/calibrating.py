@@ -11,9 +11,10 @@ from .assessment import NO_CONTEXT, Context
 from .calibration import BESIDE, INTERCEPT, Calibration, Point
 from .case import Case
 from .family import Family
+from .judgements import DOUBT, Measured, measured
 from .profile import Head, Weights, shipped
 from .regression import Problem, Term, fit
-from .scoring import Measured, Score, beside, measure, score
+from .scoring import Score, score
 
 LEAST, LEAST_LABELLED, REFITS = 20, 20, 50
 """Answers below which there is no help rate, no calibration by labels, and no correction of weights."""
@@ -120,14 +121,14 @@ def _correction(
 
 
 def _terms(samples: Sequence[Sample], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
-    """What can be corrected of a head: the weight of each signal, the intercept, and that of what counts everywhere."""
+    """What can be corrected of a head: the weight of each signal, the intercept, and that of failed hard checks."""
     profile = weights.families[samples[0].family]
     standard = [profile.standard(sample.measured.signals) for sample in samples]
     for each in profile.spread:
         column = [values.get(each, 0.0) for values in standard]
         yield each, Term(column, STRENGTH[name], head.weights.get(each, 0.0))
     yield INTERCEPT, Term([1.0] * len(samples), INTERCEPT_STRENGTH, head.intercept)
-    offsets = [beside(sample.measured, weights.everywhere) if name == "failure" else 0.0 for sample in samples]
+    offsets = [DOUBT if name == "failure" and sample.measured.failed else 0.0 for sample in samples]
     yield BESIDE, Term(offsets, BESIDE_STRENGTH, head.everywhere)
 
 
@@ -235,7 +236,7 @@ def _gain(found: Score) -> float:
 
 def _sample(answer: Answer) -> Sample:
     case = Case(answer.response, answer.prompt, answer.context)
-    return Sample(case.family, measure(case), answer.good or 0.0, answer.helper_good or 0.0)
+    return Sample(case.family, measured(case), answer.good or 0.0, answer.helper_good or 0.0)
 
 
 def _check(answers: Sequence[Answer], labelled: Sequence[Answer]) -> None:

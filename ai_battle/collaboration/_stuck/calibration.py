@@ -11,7 +11,7 @@ from .family import FAMILIES, Family
 from .profile import Head, Profile, Weights
 
 INTERCEPT, BESIDE = "intercept", "everywhere"
-"""Names of corrections that are no signals: of the intercept, and of what counts in every family."""
+"""Names of corrections that are no signals: of the intercept, and of failed hard checks."""
 
 Corrections = Mapping[str, float]
 
@@ -69,7 +69,7 @@ class Calibration:
             family: _corrected(profile, self.corrections[family]) if family in self.corrections else profile
             for family, profile in weights.families.items()
         }
-        return Weights(families, weights.everywhere)
+        return Weights(families)
 
     def as_json(self) -> dict[str, Any]:
         """What a pair in the YAML carries."""

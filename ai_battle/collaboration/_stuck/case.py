@@ -2,11 +2,15 @@
 
 import json
 import re
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any, TypeVar
 
 from ...core.messages import ToolCall
 from ...signals.arithmetic import Claim, claims
+from ...signals.cleaning import cleaned
 from ...signals.final_answers import FinalAnswer, final_answer
+from ...signals.looping import four_word_repetition
 from ...signals.options import options
 from ...signals.quantities import quantities, rounded, without_samples
 from ...signals.trouble import Step
@@ -15,6 +19,7 @@ from .assessment import NO_CONTEXT, Context
 from .family import FINAL_KIND, Family, family_of
 from .tasks import asks_for_tools
 
+T = TypeVar("T")
 LONGEST, BARE = 20_000, 4
 """Characters of a text that are judged: of a longer one its beginning and its end."""
 
@@ -23,13 +28,34 @@ _FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result
 
 
 class Case:
-    """`text` is the answer as far as it is judged; what is derived from it is made when it is first asked for."""
+    """An answer to a prompt; what is derived from them is made when it is first asked for, and once.
+
+    `received` is the answer as it came. All checks of what it says read `text`, which has neither thinking nor calls,
+    nor what a chat template leaves behind; `whole` is the same of an answer that is longer than what is judged.
+    """
 
     def __init__(self, response: str, prompt: str, context: Context) -> None:
-        self.whole = response
-        self.text = shortened(response)
+        self.received = response
+        self.answer = cleaned(response)
         self.prompt = shortened(prompt)
         self.context = context
+        self._known: dict[Callable[[Case], Any], Any] = {}
+
+    def once(self, derive: Callable[["Case"], T]) -> T:
+        """What `derive` makes of this case; several judgements may share it."""
+        if derive not in self._known:
+            self._known[derive] = derive(self)
+        return self._known[derive]  # type: ignore[no-any-return]
+
+    @cached_property
+    def whole(self) -> str:
+        if not (self.context.tools and self.reading.spans):
+            return self.answer.text
+        return cleaned(self.reading.prose).text
+
+    @cached_property
+    def text(self) -> str:
+        return shortened(self.whole)
 
     @cached_property
     def family(self) -> Family:
@@ -71,6 +97,11 @@ class Case:
         return self.working is not self.text
 
     @cached_property
+    def repeated_words(self) -> float:
+        """The share of its runs of four words that stood in it before."""
+        return four_word_repetition(self.working)
+
+    @cached_property
     def final(self) -> FinalAnswer | None:
         return final_answer(self.text, self.prompt, FINAL_KIND[self.family])
 
@@ -97,7 +128,7 @@ class Case:
 
     @cached_property
     def reading(self) -> Reading:
-        return read(self.text, self.context.tools)
+        return read(shortened(self.received), self.context.tools)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:

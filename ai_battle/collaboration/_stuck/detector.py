@@ -7,10 +7,10 @@ from ...core.exchange import ModelRequest, ModelResponse
 from .assessment import NO_CONTEXT, NOTHING_BROUGHT, Assessment, Context
 from .calibration import Agreement, Calibration
 from .case import Case
+from .judgements import measured
 from .prefix import Prefix
 from .profile import shipped
-from .reasons import reason
-from .scoring import Score, measure, score, weights_of
+from .scoring import Score, score, shown
 
 STEP, FARTHEST = 0.1, 1.0
 """A turn moves the cut of a help rate by `STEP` times its distance from the rate; `FARTHEST` is the most in all."""
@@ -65,11 +65,11 @@ class StuckDetector:
         """What is known about an answer to `prompt`; more when its context is given."""
         known = Context.of(context) if isinstance(context, ModelRequest) else context or NO_CONTEXT
         case = Case(response, prompt, known)
-        found = measure(case)
+        found = measured(case)
         judged = score(found, case.family, self._weights)
         stuck = bool(found.failed) or self._needs_help(judged, case)
-        why = reason(judged, weights_of(self._weights, case.family)) if stuck else ""
-        return Assessment(judged.quality, judged.gain, stuck, found.shown, why, bool(found.failed))
+        why = judged.reason if stuck else ""
+        return Assessment(judged.quality, judged.gain, stuck, shown(found), why, bool(found.failed))
 
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment:
         """`assess` of a whole answer to the prompt of `request`."""

@@ -13,10 +13,10 @@ from ..measures import Measure, apgr, auroc, calibration_error, cpt, interval, m
 from .calibrating import Sample, fitted
 from .calibration import Calibration
 from .family import FAMILIES
-from .hand import EVERYWHERE
-from .learn import LEARNED, learned, with_gains
+from .judgements import to_learn
+from .learn import learned, with_gains
 from .prefix import Prefix
-from .profile import Weights, shipped
+from .profile import Weights, shipped, with_hand
 from .records import Pair, Record, pairs_named
 from .scoring import Score, score
 
@@ -68,10 +68,10 @@ def by_weights(pair: Pair, weights: Weights) -> list[Score]:
 def left_out(pair: Pair, pairs: Sequence[Pair]) -> Weights:
     """Weights that have seen no answer of this small model."""
     others = [other for other in pairs if other.family == pair.family and other.small_model != pair.small_model]
-    if pair.family not in LEARNED:
+    if not others or not to_learn(pair.family):
         return shipped()
-    profile = with_gains(learned(others, pair.family), others)
-    return Weights({**shipped().families, pair.family: profile}, EVERYWHERE)
+    profile = with_hand(with_gains(learned(others, pair.family), others), pair.family)
+    return Weights({**shipped().families, pair.family: profile})
 
 
 def calibrated(pair: Pair, weights: Weights) -> list[Score]:

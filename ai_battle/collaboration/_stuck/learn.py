@@ -13,54 +13,61 @@ from typing import Any
 from ...core.errors import ConfigError
 from ..measures import mean
 from .family import FAMILIES, Family
-from .hand import ASSUMED, BY_HAND, CHANCE, EVERYWHERE
+from .judgements import by_hand, to_learn
 from .profile import FILE, Head, Profile, standard
 from .records import Pair, read_pairs
 from .regression import Problem, Term, fit
 
-STRENGTH, RESCUE_STRENGTH, OFFSET_STRENGTH = 30.0, 100.0, 0.01
+STRENGTH, RESCUE_STRENGTH, OFFSET_STRENGTH, KEPT = 30.0, 100.0, 0.01, 1e9
+NOTHING: Mapping[str, float] = {}
 ROWS, QUANTILES = 800, 20
 Spread = Mapping[str, tuple[float, float]]
 LICENSED = ("gsm8k", "math-l5", "crux", "mmlu-pro")
-LEARNED: Mapping[Family, tuple[str, ...]] = {
-    "math": (
-        "wrong_sums", "no_sums", "numbers_from_nowhere", "final_unstated", "final_unmarked", "final_fractional",
-        "final_not_in_working", "final_not_last_sum", "last_sum_uses_nothing", "fractional_results", "facts_unused",
-        "length", "question_length", "question_numbers", "question_compares", "question_percent", "ends_off_question",
-        "repeated_words", "self_correction",
-    ),
-    "mcq": (
-        "no_pick", "not_listed", "stem_length", "result_no_option", "pick_in_working", "other_in_working",
-        "pick_is_longest", "pick_is_late", "pick_number_absent", "no_sums", "wrong_sums", "facts_unused", "length",
-        "repeated_words", "ends_openly", "self_correction",
-    ),
-    "code": (
-        "output_from_nowhere", "output_is_input", "length", "input_length", "varied_words", "output_is_bool",
-        "output_is_text", "program_length", "output_length", "output_reorders", "output_empty", "program_branches",
-        "repeated_words", "self_correction",
-    ),
-}  # fmt: skip
+ASSUMED: Mapping[Family, float] = {"math": -1.1, "mcq": -0.8, "code": -1.2, "tool": -2.3, "chat": -1.8}
+"""The logit of failure of an average answer. Without labels of one's own nobody knows how good a model is."""
+CHANCE = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.6)
+"""Quantiles of the gain where nothing was measured."""
+SPOILT, RESCUED = 0.05, 1.0
+"""How often a helper is wrong where an answer is right, and the logit of its being right elsewhere: assumed."""
+LEAST_RIGHT = 10
+"""Right answers on which a judgement has to speak before it may weigh: without any, nothing says that it is no habit
+of the right ones.
+"""
 
 
 def learned(pairs: Sequence[Pair], family: Family) -> Profile:
     """The profile of a family; each pair counts the same and has an offset of its own, so models are not compared."""
-    if family not in LEARNED:
-        return Profile.read(BY_HAND[family])
-    names = LEARNED[family]
-    spread = {name: _spread(name, pairs) for name in names}
-    failure = _head(_failures(pairs), pairs, spread, STRENGTH)
+    if not pairs:
+        return Profile({}, Head(ASSUMED[family], {}), Head(RESCUED, {}), SPOILT, CHANCE)
+    spread = {name: _spread(name, pairs) for name in to_learn(family) if may_weigh(name, pairs)}
+    fixed = {name: weight for name, weight in by_hand(family).items() if any(_means(name, pairs))}
+    failure = _head(_failures(pairs), pairs, spread, STRENGTH, fixed)
     rescue = _head(_rescues(pairs), pairs, spread, RESCUE_STRENGTH)
     good = [1 - large for pair in pairs for small, large in zip(pair.small, pair.large, strict=True) if small > 0.5]
     return Profile(spread, Head(ASSUMED[family], failure.weights), rescue, mean(good))
 
 
+def may_weigh(name: str, pairs: Sequence[Pair]) -> bool:
+    """Whether right answers are known on which a judgement speaks."""
+    right = (
+        signals for pair in pairs for signals, small in zip(_signals(pair), pair.small, strict=True) if small > 0.5
+    )
+    return sum(bool(signals.get(name)) for signals in right) >= LEAST_RIGHT
+
+
 def with_gains(profile: Profile, pairs: Sequence[Pair]) -> Profile:
-    """With the quantiles of the gain in these pairs, each counted the same; without any, those of chance."""
+    """With the quantiles of the gain in these pairs, each counted the same; without any, as it is."""
+    if not pairs:
+        return profile
     standard = [profile.standard(signals) for pair in pairs for signals in _signals(pair)[:ROWS]]
-    gains = sorted(profile.gain(values, profile.quality(values)) for values in standard) or CHANCE
+    gains = sorted(profile.gain(values, profile.quality(values)) for values in standard)
     return replace(
         profile, gains=tuple(gains[round(part / QUANTILES * (len(gains) - 1))] for part in range(QUANTILES + 1))
     )
+
+
+def _means(name: str, pairs: Sequence[Pair]) -> list[float]:
+    return [mean([signals.get(name, 0.0) for signals in _signals(pair)]) for pair in pairs]
 
 
 def _spread(name: str, pairs: Sequence[Pair]) -> tuple[float, float]:
@@ -101,9 +108,16 @@ def _rescues(pairs: Sequence[Pair]) -> list[_Example]:
     ]
 
 
-def _head(examples: Sequence[_Example], pairs: Sequence[Pair], spread: Spread, strength: float) -> Head:
-    """The intercept is the mean of the offsets of all pairs."""
+def _head(
+    examples: Sequence[_Example],
+    pairs: Sequence[Pair],
+    spread: Spread,
+    strength: float,
+    fixed: Mapping[str, float] = NOTHING,
+) -> Head:
+    """The intercept is the mean of the offsets of all pairs; what has a `fixed` weight keeps it."""
     signals = [Term([_standard(e.signals, name, width) for e in examples], strength) for name, width in spread.items()]
+    signals += [Term([e.signals.get(name, 0.0) for e in examples], KEPT, weight) for name, weight in fixed.items()]
     offsets = [Term([float(each.pair is pair) for each in examples], OFFSET_STRENGTH) for pair in pairs]
     labels, weights = [each.label for each in examples], [each.weight for each in examples]
     found = fit(Problem([*signals, *offsets], labels, weights))
@@ -144,7 +158,7 @@ def shipped_file(folder: Path, without: str = "") -> str:
     for family in FAMILIES:
         own = [pair for pair in pairs if pair.family == family]
         families[family] = {
-            "learned_on": [pair.name for pair in own] or "set by hand",
+            "learned_on": [pair.name for pair in own] or "nothing",
             **as_json(with_gains(learned(own, family), own)),
         }
     about = (
@@ -152,7 +166,7 @@ def shipped_file(folder: Path, without: str = "") -> str:
         " WildEval/ZeroEval "
         "(Apache-2.0) and TIGER-AI-Lab/MMLU-Pro (Apache-2.0); the families tool and chat are set by hand."
     )
-    return json.dumps({"about": about, "everywhere": EVERYWHERE, "families": families}, indent=1) + "\n"
+    return json.dumps({"about": about, "families": families}, indent=1) + "\n"
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -2,26 +2,30 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self
 
 from .family import FAMILIES, Family
+from .judgements import by_hand
 from .regression import probability
 
 FILE = "weights.json"
+USUAL_SPREAD = 0.3
+"""Of a measure whose weight is set by hand: what a calibration may move its weight by depends on it."""
 NEAREST, FARTHEST = -1.0, 4.0
 """Where signals end, in units of their spread: what is missing speaks less than what is there."""
 
 
 def standard(value: float, mean: float, spread: float) -> float:
-    return max(NEAREST, min(FARTHEST, (value - mean) / spread))
+    """In units of the spread; a measure whose weight is set by hand has no mean and no bounds."""
+    return value / spread if not mean else max(NEAREST, min(FARTHEST, (value - mean) / spread))
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A logit: its intercept, the weights of signals in units of their spread, and that of what counts everywhere."""
+    """A logit: its intercept, the weights of signals in units of their spread, and that of failed hard checks."""
 
     intercept: float
     weights: Mapping[str, float] = field(hash=False)
@@ -70,10 +74,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """`everywhere` are weights on the failure logit of signals that no data of ours has enough of."""
-
     families: Mapping[Family, Profile]
-    everywhere: Mapping[str, float]
 
 
 def logit(head: Head, standard: Mapping[str, float]) -> float:
@@ -87,5 +88,13 @@ def shipped() -> Weights:
 
 def read(text: str) -> Weights:
     """The weights of a file as the learning script writes it."""
-    data = json.loads(text)
-    return Weights({family: Profile.read(data["families"][family]) for family in FAMILIES}, data["everywhere"])
+    data = json.loads(text)["families"]
+    return Weights({family: with_hand(Profile.read(data[family]), family) for family in FAMILIES})
+
+
+def with_hand(profile: Profile, family: Family) -> Profile:
+    """With the weights of the table for what was not learned."""
+    added = {name: weight for name, weight in by_hand(family).items() if name not in profile.spread}
+    failure = {**profile.failure.weights, **{name: weight * USUAL_SPREAD for name, weight in added.items()}}
+    spread = {**profile.spread, **dict.fromkeys(added, (0.0, USUAL_SPREAD))}
+    return replace(profile, spread=spread, failure=replace(profile.failure, weights=failure))

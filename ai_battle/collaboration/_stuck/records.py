@@ -12,7 +12,7 @@ from ...core.exchange import ToolSpec
 from .assessment import NO_CONTEXT, Context
 from .case import Case
 from .family import Family
-from .scoring import Measured, measure
+from .judgements import Measured, measured
 
 FAMILY_OF: Mapping[str, Family] = {
     "gsm8k": "math",
@@ -85,7 +85,7 @@ def read_pair(path: Path) -> Pair:
     small, large = first.get("small_model"), first.get("large_model")
     half = models.split(".")
     small, large = small or half[0], large or half[-1]
-    found = tuple(measure(Case(record.response, record.prompt, record.context)) for record in records)
+    found = tuple(measured(Case(record.response, record.prompt, record.context)) for record in records)
     return Pair(dataset, small, large, records, found)
 
 

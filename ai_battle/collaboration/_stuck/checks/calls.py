@@ -12,7 +12,6 @@ from ....signals.quantities import quantities, rounded, stands_among
 from ....signals.stems import name_stems, share
 from ..case import Case
 from ..tasks import asks_for_tools, described
-from ._spelling import is_odd
 
 MANY = 3
 _UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
@@ -56,8 +55,7 @@ def check(case: Case) -> dict[str, float]:
         "named_but_left_out": float(tally.left_out > 0),
         "number_not_passed_on": min(unused, MANY) / MANY,
         "call_repeated_in_answer": float(len(set(map(_key, case.calls))) < len(case.calls)),
-        "placeholder": float(_UNFILLED.search(case.text) is not None),
-        "odd_spelling": float(is_odd(case)),
+        "placeholder": float(any(_UNFILLED.search(_key(call)) for call in case.calls)),
         "prompt_not_served": len(asked - tally.explained) / max(1, len(asked)),
         "name_not_asked_for": _mean(1 - share(name_stems(call.name), asked) for call in case.calls),
     }

@@ -4,9 +4,8 @@ from ....signals.quantities import rounded, stands_among
 from ..case import Case
 
 
-def check(case: Case) -> dict[str, float]:
+def unused(case: Case) -> float | None:
     if not case.facts or case.is_bare:
-        return {}
+        return None
     used = rounded(case.numbers)
-    unused = sum(not stands_among(fact, used) for fact in case.facts)
-    return {"facts_unused": min(unused, 3) / 3}
+    return min(sum(not stands_among(fact, used) for fact in case.facts), 3) / 3

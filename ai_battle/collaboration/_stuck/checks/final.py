@@ -1,27 +1,17 @@
-"""Whether there is a final answer, how it is given, and what kind of number it is."""
+"""Whether there is a final answer, and whether it is said to be one."""
 
 from fractions import Fraction
 
 from ....signals.numbers import numbers
 from ..case import Case
 
-_MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
+
+def missing(case: Case) -> float:
+    return float(case.final is None)
 
 
-def check(case: Case) -> dict[str, float]:
-    final = case.final
-    value = final_value(case)
-    found = {
-        "no_final": float(final is None),
-        "final_fractional": float(value is not None and value.denominator != 1),
-    }
-    if case.is_bare:
-        return found
-    return {
-        **found,
-        "final_unstated": float(final is None or not final.stated),
-        "final_unmarked": float(not any(mark in case.lowered for mark in _MARKS)),
-    }
+def unstated(case: Case) -> float | None:
+    return None if case.is_bare else float(case.final is None or not case.final.stated)
 
 
 def final_value(case: Case) -> Fraction | None:

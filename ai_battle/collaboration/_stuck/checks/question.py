@@ -13,18 +13,25 @@ _LONGEST = 600
 _ENDING = 250
 
 
-def check(case: Case) -> dict[str, float]:
+def length(case: Case) -> float:
+    return math.log1p(len(case.prompt.split())) / 5
+
+
+def numbers(case: Case) -> float:
+    return min(len(case.facts), 12) / 12
+
+
+def compares(case: Case) -> float:
     asked = case.question.lower()
-    return {
-        "question_length": math.log1p(len(case.prompt.split())) / 5,
-        "question_numbers": min(len(case.facts), 12) / 12,
-        "question_compares": float(any(words in asked for words in _COMPARES)),
-        "question_percent": float(any(word in asked for word in _PERCENT)),
-        "ends_off_question": _off_question(case),
-    }
+    return float(any(words in asked for words in _COMPARES))
 
 
-def _off_question(case: Case) -> float:
+def percent(case: Case) -> float:
+    asked = case.question.lower()
+    return float(any(word in asked for word in _PERCENT))
+
+
+def ends_off(case: Case) -> float:
     """The share of what is asked for that the end of the working does not name."""
     end = case.question.rfind("?")
     sentence = _SENTENCE_END.split(case.question[max(0, end - _LONGEST) : max(0, end)])[-1]

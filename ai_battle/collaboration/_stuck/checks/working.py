@@ -8,25 +8,27 @@ from .final import final_value
 NEAR = 0.005
 
 
-def check(case: Case) -> dict[str, float]:
+def last_sum_uses_nothing(case: Case) -> float | None:
+    """Of several sums the last takes up no earlier result."""
     if case.is_bare:
-        return {}
-    claims = case.claims
-    found = {
-        "last_sum_uses_nothing": float(len(claims) > 1 and not _uses_earlier(case)),
-        "fractional_results": float(any(abs(claim.value - round(claim.value)) > 1e-9 for claim in claims)),
-    }
-    if (value := final_value(case)) is not None:
-        result = float(value)
-        found["final_not_in_working"] = float(not is_in(result, case.numbers if case.is_split else case.numbers[:-1]))
-        found["final_not_last_sum"] = float(bool(claims) and not near(claims[-1].value, result))
-    return found
-
-
-def _uses_earlier(case: Case) -> bool:
+        return None
+    if len(case.claims) < 2:
+        return 0.0
     *earlier, last = case.claims
     results = [claim.value for claim in earlier]
-    return any(is_in(operand, results) for operand in last.operands)
+    return float(not any(is_in(operand, results) for operand in last.operands))
+
+
+def final_not_in_working(case: Case) -> float | None:
+    if case.is_bare or (value := final_value(case)) is None:
+        return None
+    return float(not is_in(float(value), case.numbers if case.is_split else case.numbers[:-1]))
+
+
+def final_not_last_sum(case: Case) -> float | None:
+    if case.is_bare or (value := final_value(case)) is None:
+        return None
+    return float(bool(case.claims) and not near(case.claims[-1].value, float(value)))
 
 
 def is_in(value: float, among: list[float]) -> bool:

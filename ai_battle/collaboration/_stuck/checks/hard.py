@@ -1,0 +1,53 @@
+"""What says at once that an answer needs help, whatever it would be worth otherwise."""
+
+from ....signals.looping import looping_tail
+from ....signals.truncation import cut_off
+from ..case import Case
+from ..family import wants_number
+from . import calls, final, words
+
+REPETITION = 0.6
+
+
+def empty(case: Case) -> float:
+    return float(not case.whole and not case.calls)
+
+
+def filtered(case: Case) -> float:
+    return float(case.context.stop in ("content_filter", "refusal"))
+
+
+def loop(case: Case) -> float:
+    return float(looping_tail(case.whole))
+
+
+def repetition(case: Case) -> float:
+    share = case.repeated_words
+    return share if share > REPETITION else 0.0
+
+
+def truncated(case: Case) -> float:
+    return float(case.context.stop == "length" or cut_off(case.whole))
+
+
+def gives_up(case: Case) -> float:
+    """It admits or refuses where an answer would stand, and names none all the same."""
+    said = case.once(words.check)
+    names_one = case.final and case.final.stated and case.family in ("math", "mcq", "code")
+    return float(bool(said["admission"] or said["refusal"]) and not names_one)
+
+
+def no_answer(case: Case) -> float:
+    """No final answer where one is due; in a discussion with numbers in it not every turn owes one."""
+    if case.family not in ("math", "mcq") or not final.missing(case) or gives_up(case):
+        return 0.0
+    return float(case.family != "math" or wants_number(case.question))
+
+
+def unfit_again(case: Case) -> float:
+    """A call does not fit its schema, after one such call had failed."""
+    failed = any(result.is_error for result in case.context.results)
+    if case.family != "tool" or not failed:
+        return 0.0
+    said = case.once(calls.check)
+    return float(bool(said.get("unknown_parameter") or said.get("missing_required")))

@@ -1,0 +1,107 @@
+"""An answer as its reader sees it: without thinking, template tokens, padding and the mark of its role."""
+
+import re
+from dataclasses import dataclass
+
+from ..wire.dialects import thinking
+
+_ROLE = (
+    r"(?:assistant|model|bot|ai|gpt|chatgpt|claude|assistente|asistente|assistent"
+    r"|ассистент|助手|アシスタント|सहायक|مساعد)"
+)
+_MARK = (
+    r"(?:<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>"
+    r"|<(?:start|end|begin)_of_\w{1,20}>|<(?:pad|eos|bos|unk|eot|eod|sep|cls|mask)>|</?s>"
+    r"|<(?:unused|extra_id_|ctrl)\d{1,4}>|<0x[0-9A-F]{2}>|\[(?:/?INST|PAD|EOS|BOS|UNK|SEP|CLS|MASK)\]|<</?SYS>>)"
+)
+_BEFORE = re.compile(
+    rf"(?:\s{{0,8}}(?:{_MARK}(?:{_ROLE}\b(?=\s|<))?|\#{{1,4}}\s?(?:response|answer|{_ROLE})\s?:"
+    rf"|{_ROLE}\s?[:\uff1a](?!\S*//)))+",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(rf"{_MARK}\Z", re.IGNORECASE)
+_LONGEST_TOKEN = 48
+_INSIDE = re.compile(r"(?<!`)<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>(?!`)")
+_NEXT_TURN = re.compile(
+    r"<[|\uff5c]im_start[|\uff5c]>\s?(?:user|human|system)|<[|\uff5c]start_header_id[|\uff5c]>\s?(?:user|human|system)"
+    r"|<start_of_turn>\s?user|<[|\uff5c](?:user|human)[|\uff5c]>|\[INST\]",
+    re.IGNORECASE,
+)
+_LAST_CHANNEL = re.compile(r"<\|channel\|>final[^<\n]{0,40}<\|message\|>")
+_EMPHASIS = re.compile(r"\*\*(?![\d(])|(?<![\d)])\*\*|__(?!\w)|(?<!\w)__|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*\s])")
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedAnswer:
+    """`text` is what is said to the reader; empty where nothing is.
+
+    `thinking` is what the model told itself; `next_turn` what it wrote in another's name behind the end of its turn.
+    """
+
+    text: str
+    thinking: str = ""
+    next_turn: str = ""
+
+
+def cleaned(text: str) -> CleanedAnswer:
+    """Takes off what the chat template of a model leaves behind; what is quoted as code stays."""
+    said, thought = _without_thinking(text)
+    said, next_turn = _own_turn(said)
+    if opened := _BEFORE.match(said):
+        said = said[opened.end() :]
+    said = _without_padding(said)
+    return CleanedAnswer((_INSIDE.sub("", said) if "<" in said else said).strip(), thought, next_turn)
+
+
+def without_emphasis(text: str) -> str:
+    """The text without the marks of bold and italics."""
+    return _EMPHASIS.sub("", text) if "*" in text or "_" in text else text
+
+
+def _without_thinking(text: str) -> tuple[str, str]:
+    """The thinking is what stands in its blocks, also in one that nothing closes, and what stands before a lone end."""
+    if found := list(_LAST_CHANNEL.finditer(text)):
+        return text[found[-1].end() :], text[: found[-1].start()]
+    if not any(mark in text for mark in ("<", "[", "\u25c1")):
+        return text, ""
+    thought, said, at = [], [], 0
+    while opened := thinking.OPEN.search(text, at):
+        if not _begins_line(text, opened.start()):
+            said.append(text[at : opened.end()])
+            at = opened.end()
+            continue
+        closed = thinking.closer(opened).search(text, opened.end())
+        said.append(text[at : opened.start()])
+        thought.append(text[opened.end() : closed.start() if closed else len(text)])
+        at = closed.end() if closed else len(text)
+    rest = text[at:]
+    if (alone := thinking.CLOSE.search(rest)) and not rest[: alone.start()].endswith("`"):
+        return rest[alone.end() :], "\n".join((*thought, *said, rest[: alone.start()]))
+    return "".join((*said, rest)), "\n".join(thought)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Behind nothing but blanks and tokens of a template."""
+    line = text[text.rfind("\n", max(0, at - 200), at) + 1 : at]
+    return not _BEFORE.sub("", line).strip()
+
+
+def _own_turn(text: str) -> tuple[str, str]:
+    """What the model says, and what it makes another say behind it."""
+    for mark in _NEXT_TURN.finditer(text):
+        if text[: mark.start()].strip():
+            return text[: mark.start()], text[mark.start() :]
+    return text, ""
+
+
+def _without_padding(text: str) -> str:
+    end = _end_of_words(text, len(text))
+    while token := _BEHIND.search(text, max(0, end - _LONGEST_TOKEN), end):
+        end = _end_of_words(text, token.start())
+    return text[:end]
+
+
+def _end_of_words(text: str, end: int) -> int:
+    while end and text[end - 1].isspace():
+        end -= 1
+    return end

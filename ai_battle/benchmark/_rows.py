@@ -79,7 +79,7 @@ def to_sample(row: tuple[Any, ...]) -> Sample:
         task,
         repeat,
         answer,
-        Score(score, why),
+        Score(score, why, scorer_failed="scorer_failed" in said),
         Usage(read, written, cached, stored, thought, cost),
         seconds,
         bool(helped),
@@ -104,6 +104,8 @@ def _more(sample: Sample) -> Mapping[str, Any]:
         more["tokens"] = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
     if sample.wasted is not NOTHING_USED and sample.wasted != NOTHING_USED:
         more["wasted"] = [getattr(sample.wasted, each.name) for each in fields(Usage)]
+    if sample.score.scorer_failed:
+        more["scorer_failed"] = True
     if sample.signals:
         more["signals"] = dict(sample.signals)
     return more

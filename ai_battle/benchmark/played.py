@@ -1,10 +1,10 @@
 """What a setting did: its samples without their texts, gathered by task."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import Any, Self
 
 from .sample import Sample
 from .settings import RECORDED
@@ -13,16 +13,24 @@ from .store import Store
 
 @dataclass(frozen=True)
 class Played:
-    """`described` is the setting as the suite says it, after multiplying out."""
+    """`described` is the setting as the suite says it, after multiplying out.
+
+    `unreadable` counts the answers that no scorer could read, whatever they count.
+    """
 
     name: str
     described: Mapping[str, Any]
     samples: tuple[Sample, ...]
+    unreadable: int = 0
 
     @cached_property
     def answered(self) -> tuple[Sample, ...]:
-        """Those whose call did not fail."""
-        return tuple(sample for sample in self.samples if not sample.error)
+        """Those that failed neither when they were asked nor when they were scored."""
+        return tuple(sample for sample in self.samples if not sample.has_failed)
+
+    def on_tasks(self, tasks: Collection[str]) -> Self:
+        """The samples of some tasks alone."""
+        return replace(self, samples=tuple(sample for sample in self.samples if sample.task in tasks))
 
     @cached_property
     def values(self) -> dict[str, float]:
@@ -63,10 +71,13 @@ class Played:
 
 def played(store: Store) -> list[Played]:
     """All settings in the order of the suite."""
-    return [
-        Played(name, described, tuple(map(_without_texts, store.samples(name))))
-        for name, described in store.settings().items()
-    ]
+    return [_played(store, name, described) for name, described in store.settings().items()]
+
+
+def _played(store: Store, name: str, described: Mapping[str, Any]) -> Played:
+    samples = tuple(map(_without_texts, store.samples(name)))
+    counted = tuple(sample.scored_by(store.unscored) for sample in samples)
+    return Played(name, described, counted, sum(sample.is_unreadable for sample in samples))
 
 
 def alone(settings: Iterable[Played], model: str) -> Played | None:

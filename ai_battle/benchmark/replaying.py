@@ -40,8 +40,8 @@ def _of_settings(store: Store, small: Played, large: Played) -> list[Replayed]:
 
 
 def _first(store: Store, setting: str) -> Mapping[str, Sample]:
-    found = (sample for sample in store.samples(setting) if not sample.repeat)
-    return {sample.task: sample for sample in found if not sample.error and sample.score.value is not None}
+    first = (sample.scored_by(store.unscored) for sample in store.samples(setting) if not sample.repeat)
+    return {sample.task: sample for sample in first if not sample.has_failed and sample.score.value is not None}
 
 
 def _given(sample: Sample) -> Given:

@@ -47,6 +47,7 @@ def begin(suite: Suite, folder: Path) -> Store:
         store.begin(suite.tasks, settings)
         store.set_fact("name", suite.name)
         store.set_fact("repeats", suite.said.repeats)
+        store.set_fact("unscored", suite.said.unscored)
         store.set_fact("forecast", asdict(forecast(suite)))
         begun = folder / f"{SUITE_FILE}.part"
         begun.write_text(suite.document.resolved(), encoding="utf-8")

@@ -1,9 +1,10 @@
 """A sample: one setting's answer to one task, once, with its score and all that it took."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
 
+from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED, Usage
 
 
@@ -17,14 +18,16 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """From 0 to 1; `value` is None where no scorer could read the answer, which is not the same as wrong.
+    """From 0 to 1; `value` is None where no scorer could read the answer.
 
-    `cost_usd` is what scoring itself cost, where a model judged.
+    `cost_usd` is what scoring itself cost, where a model judged. `scorer_failed` says that the lack of a value is no
+    fault of the answer: the judge did not answer, or the answer is none of those that were recorded.
     """
 
     value: float | None
     why: str = ""
     cost_usd: float = 0.0
+    scorer_failed: bool = False
 
 
 UNSCORED = Score(None)
@@ -62,3 +65,18 @@ class Sample:
     @property
     def key(self) -> Key:
         return Key(self.setting, self.task, self.repeat)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether there is nothing to score, or nobody to score it: for neither the answer is to blame."""
+        return bool(self.error) or self.score.scorer_failed
+
+    @property
+    def is_unreadable(self) -> bool:
+        return not self.has_failed and self.score.value is None
+
+    def scored_by(self, unscored: Unscored) -> Self:
+        """The sample whose answer counts as wrong where nothing can be read out of it, unless such are excluded."""
+        if unscored == "exclude" or not self.is_unreadable:
+            return self
+        return replace(self, score=replace(self.score, value=0.0))

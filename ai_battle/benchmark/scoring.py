@@ -15,7 +15,7 @@ from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..tools.sandbox import Level, Sandbox, choose
-from .sample import UNSCORED, Score
+from .sample import Score
 from .scorers import SCORERS, Answer, Scorer
 from .tasks import Task
 
@@ -67,14 +67,15 @@ def judges(written: Sequence[ScorerSettings], surroundings: Surroundings) -> lis
 
 async def scored(scorers: Sequence[Scorer], task: Task, answer: Answer) -> Score:
     """By the first that can read the answer; the reasons of all where none can, and what all cost."""
-    reasons, cost = [], 0.0
+    unread: list[Score] = []
     for scorer in scorers:
         score = await scorer.score(task, answer)
-        cost += score.cost_usd
+        cost = score.cost_usd + sum(each.cost_usd for each in unread)
         if score.value is not None:
-            return score if cost == score.cost_usd else replace(score, cost_usd=cost)
-        reasons.append(score.why)
-    return replace(UNSCORED, why="; ".join(reasons), cost_usd=cost)
+            return replace(score, cost_usd=cost)
+        unread.append(score)
+    why, failed = "; ".join(each.why for each in unread), all(each.scorer_failed for each in unread)
+    return Score(None, why, sum(each.cost_usd for each in unread), failed)
 
 
 def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..config.benchmark import Unscored
 from ..core.errors import JournalError
 from ..core.locking import RunLock
 from . import _rows
@@ -106,6 +107,12 @@ class Store:
     def fact(self, name: str, default: Any = None) -> Any:
         found = next(self._read("SELECT value FROM facts WHERE name = ?", name), None)
         return _rows.loaded(found[0]) if found else default
+
+    @property
+    def unscored(self) -> Unscored:
+        """What an answer counts that no scorer could read."""
+        found: Unscored = self.fact("unscored", "wrong")
+        return found
 
     def settings(self) -> dict[str, Mapping[str, Any]]:
         """The settings by name, in their order: `{model, secondary, strategy, ...}` as they were multiplied out."""

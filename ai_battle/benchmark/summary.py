@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from ..config.benchmark import Unscored
 from .cascade import BySignal, Order
 from .statistics import Compared
 from .sweep import Swept
@@ -17,8 +18,11 @@ VERSION = 1
 class Row:
     """A setting. What has `_low` and `_high` beside it has a 95 % interval; None is what is not known.
 
-    `n` counts tasks with a score, `samples` all that was played. `effort` is the mean of what the costs are compared
-    by. `dominated` names a setting that is no worse and no dearer, and better in one of both.
+    All figures are over the `n` tasks that the compared settings share; `is_apart` says that this setting has too few
+    scores to be compared, and that its figures are over its own tasks. `samples` counts all that was played,
+    `unscored` the answers that no scorer could read, `failed` what neither the setting nor its answer is to blame for.
+    `effort` is the mean of what the costs are compared by. `dominated` names a setting that is no worse and no dearer,
+    and in one of both shown to be better.
     """
 
     name: str
@@ -59,6 +63,7 @@ class Row:
     cpt80: float | None = None
     order: Order | None = None
     dominated: str = ""
+    is_apart: bool = False
     errors: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -95,10 +100,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`smallest` is the smallest difference that this many tasks show in 4 of 5 benchmarks, at the median pair."""
+    """`smallest` is the smallest difference that this many tasks show in 4 of 5 benchmarks, at the median pair.
+
+    `compared` counts the tasks that all compared settings have a score for, `unscored` says what an answer counts that
+    no scorer could read.
+    """
 
     name: str
     tasks: int
+    compared: int
+    unscored: Unscored
     repeats: int
     axis: Axis
     settings: tuple[Row, ...]
@@ -118,8 +129,13 @@ class Summary:
     @property
     def front(self) -> tuple[Row, ...]:
         """Settings that no other beats, the cheapest first."""
-        kept = [row for row in self.settings if not row.dominated and row.quality is not None]
+        kept = [row for row in self.settings if not row.dominated and not row.is_apart and row.quality is not None]
         return tuple(sorted(kept, key=lambda row: row.effort or 0.0))
+
+    @property
+    def apart(self) -> tuple[Row, ...]:
+        """Settings that have too few scores to be compared."""
+        return tuple(row for row in self.settings if row.is_apart)
 
     def as_json(self) -> dict[str, Any]:
         """What summary.json holds."""

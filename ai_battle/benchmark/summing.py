@@ -1,23 +1,24 @@
 """From results to their summary."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain
 from math import log10
 from statistics import fmean, median
 
 from ..collaboration.measures import calibration_error
+from ..config.benchmark import Unscored
 from .cascade import Helped, Order, by_signal, doubts_of, helped, order, per_rescued
 from .drawing import OF
 from .played import Played, alone, by_task, played
 from .replaying import replayed_of
-from .sample import Sample
+from .rivals import Rivals, rivals
 from .settings import RECORDED
-from .statistics import compared, mean_interval, quantile_interval, rate_interval, wilson
+from .statistics import mean_interval, quantile_interval, rate_interval, wilson
 from .statistics.intervals import quantile
 from .store import Store
-from .summary import Axis, Bin, Item, Latency, Row, Summary
+from .summary import Bin, Item, Latency, Row, Summary
 from .sweep import grid, rates, sweep
 from .tasks import Task
 
@@ -27,63 +28,49 @@ MOST_ERRORS, LONGEST_ERROR = 3, 200
 
 def summarised(store: Store) -> Summary:
     """All that the results say; the same each time."""
-    settings, tasks = played(store), list(store.tasks())
-    axis = _axis(settings)
-    rows = _dominated([_row(each, settings, tasks, axis) for each in settings])
-    pairs = compared([((a.name, b.name), a.values, b.values) for a, b in combinations(settings, 2)])
-    answers = _first_answers(settings)
-    items, of = replayed_of(store, settings)
+    everything, tasks = played(store), list(store.tasks())
+    field = rivals(everything)
+    rows = [_row(each, whole, field, tasks) for each, whole in zip(field.settings, everything, strict=True)]
+    answers = _first_answers(field.settings)
+    items, of = replayed_of(store, everything)
     return Summary(
         store.fact("name", store.folder.name),
         len(tasks),
+        len(field.tasks),
+        store.unscored,
         store.fact("repeats", 1),
-        axis,
+        field.axis,
         tuple(rows),
-        tuple(pairs),
-        median(pair.smallest for pair in pairs) if pairs else None,
+        field.pairs,
+        median(pair.smallest for pair in field.pairs) if field.pairs else None,
         tuple(_bins(answers)),
         _calibration_error(answers),
-        {each.name: found for each in settings if each.is_helped and (found := by_signal(each.answered))},
+        {each.name: found for each in field.settings if each.is_helped and (found := by_signal(each.answered))},
         tuple(sweep(items, [*grid(), *rates()])),
         of,
-        _latency(settings),
-        tuple(_items(settings, tasks)),
+        _latency(field.settings),
+        tuple(_items(everything, tasks)),
         store.fact("forecast"),
         store.spent(),
-        tuple(_notes(rows, store)),
+        (*_left_out(rows, field, len(tasks)), *_notes(rows, store)),
     )
 
 
-def _axis(settings: Sequence[Played]) -> Axis:
-    """Dollars where all are known and any is paid, else tokens, else seconds."""
-    samples = [sample for each in settings for sample in each.answered]
-    costs = [sample.usage.cost_usd for sample in samples]
-    if None not in costs and any(costs):
-        return "dollars"
-    return "tokens" if any(sample.usage.total_tokens for sample in samples) else "seconds"
-
-
-def _effort(of: Played, axis: Axis) -> float | None:
-    by: dict[Axis, Callable[[Sample], float | None]] = {
-        "dollars": lambda sample: sample.usage.cost_usd,
-        "tokens": lambda sample: float(sample.usage.total_tokens),
-        "seconds": lambda sample: sample.seconds,
-    }
-    found = by_task(of.answered, by[axis])
-    return fmean(found.values()) if found else None
-
-
-def _row(of: Played, settings: Sequence[Played], tasks: Sequence[Task], axis: Axis) -> Row:
-    values = list(of.values.values())
-    unscored = sum(sample.score.value is None for sample in of.answered)
-    row = Row(of.name, of.model, of.strategy, of.helpers, len(of.samples), len(values), unscored, 0)
-    row = replace(row, failed=len(of.samples) - len(of.answered), errors=_errors(of), effort=_effort(of, axis))
+def _row(of: Played, whole: Played, field: Rivals, tasks: Sequence[Task]) -> Row:
+    """`whole` has all samples of the setting, `of` those of the tasks that are compared."""
+    values, efforts = list(of.values.values()), field.efforts(of)
+    failed = len(whole.samples) - len(whole.answered)
+    row = Row(of.name, of.model, of.strategy, of.helpers, len(whole.samples), len(values), whole.unreadable, failed)
+    row = replace(row, errors=_errors(whole), effort=fmean(efforts.values()) if efforts else None)
+    row = replace(row, dominated=field.beaten.get(of.name, ""), is_apart=of.name not in field.names)
     if values:
         low, high = rate_interval(values)
         row = replace(row, quality=fmean(values), low=low, high=high)
     row = _with_costs(_with_seconds(row, of), of)
     found = helped(of.answered) if of.is_helped else None
-    return _with_order(_with_help(row, of, found, settings), _order(of, settings, tasks)) if found else row
+    if found is None:
+        return row
+    return _with_order(_with_help(row, of, found, field.settings), _order(of, field.settings, tasks))
 
 
 def _with_costs(row: Row, of: Played) -> Row:
@@ -156,19 +143,8 @@ def _own(model: str, settings: Sequence[Played], tasks: Sequence[Task]) -> Mappi
 
 
 def _errors(of: Played) -> Mapping[str, int]:
-    found = Counter(sample.error[:LONGEST_ERROR] for sample in of.samples if sample.error)
+    found = Counter((sample.error or sample.score.why)[:LONGEST_ERROR] for sample in of.samples if sample.has_failed)
     return dict(found.most_common(MOST_ERRORS))
-
-
-def _dominated(rows: Sequence[Row]) -> list[Row]:
-    return [replace(row, dominated=next((other.name for other in rows if _beats(other, row)), "")) for row in rows]
-
-
-def _beats(one: Row, other: Row) -> bool:
-    if one.quality is None or other.quality is None or one.effort is None or other.effort is None:
-        return False
-    no_worse = one.quality >= other.quality and one.effort <= other.effort
-    return no_worse and (one.quality > other.quality or one.effort < other.effort)
 
 
 def _first_answers(settings: Sequence[Played]) -> list[tuple[float, float]]:
@@ -230,7 +206,7 @@ def _items(settings: Sequence[Played], tasks: Sequence[Task]) -> list[Item]:
 
 def _notes(rows: Sequence[Row], store: Store) -> list[str]:
     """What a reader has to know before believing the figures."""
-    notes = [*_not_counted(rows), *_failures(rows)]
+    notes = [*_not_scored(rows, store.unscored), *_failures(rows)]
     notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
     if any(row.model.startswith(RECORDED) for row in rows):
         notes.append("recorded answers take no time: times are those of handing them over, not of a model")
@@ -240,15 +216,24 @@ def _notes(rows: Sequence[Row], store: Store) -> list[str]:
     return notes
 
 
-def _not_counted(rows: Sequence[Row]) -> Iterator[str]:
-    for count, what in (
-        ([row.failed for row in rows], "failed"),
-        ([row.unscored for row in rows], "could not be read by a scorer"),
+def _not_scored(rows: Sequence[Row], unscored: Unscored) -> Iterator[str]:
+    unread = "count as wrong" if unscored == "wrong" else "are left out (`unscored: exclude`)"
+    for counts, what in (
+        ([row.failed for row in rows], "failed, for no fault of the answer, and are left out"),
+        ([row.unscored for row in rows], f"could not be read by a scorer and {unread}"),
     ):
-        named = [f"{row.name} ({n:,})" for row, n in zip(rows, count, strict=True) if n]
+        named = [f"{row.name} ({n:,})" for row, n in zip(rows, counts, strict=True) if n]
         if named:
-            share = f"{sum(count):,} of {sum(row.samples for row in rows):,} samples"
-            yield f"{share} {what} and count neither as right nor as wrong: {', '.join(named)}"
+            yield f"{sum(counts):,} of {sum(row.samples for row in rows):,} samples {what}: {', '.join(named)}"
+
+
+def _left_out(rows: Sequence[Row], field: Rivals, tasks: int) -> Iterator[str]:
+    """Tasks and settings that the comparison is not about."""
+    if field.tasks and len(field.tasks) < tasks:
+        yield f"the figures are over the {len(field.tasks):,} of {tasks:,} tasks that all compared settings have"
+    for row in rows if len(rows) > 1 else ():
+        if row.is_apart:
+            yield f"{row.name} has scores for {row.n:,} of {tasks:,} tasks and is compared with no other setting"
 
 
 def _failures(rows: Sequence[Row]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import Row, Summary
 from ai_battle.reporting.benchmark_charts import NONE, PER, percent, seconds
 from ai_battle.reporting.benchmark_files import REPORT, write_benchmark_reports
+from ai_battle.reporting.benchmark_tables import beaten, over_tasks
 
 from ._columns import show_columns
 from ._money import dollars
@@ -75,10 +76,9 @@ def _cells(row: Row) -> Iterator[str]:
 
 def _conclusions(summary: Summary) -> Iterator[str]:
     if len(summary.settings) > 1 and summary.front:
-        yield f"worth their price, the cheapest first: {', '.join(row.name for row in summary.front)}"
-    beaten = [row.name for row in summary.settings if row.dominated]
-    if beaten:
-        yield f"beaten in quality and cost, as measured: {', '.join(beaten)}"
+        shown = ", ".join(f"{row.name} ({percent(row.quality)})" for row in summary.front)
+        yield f"not beaten, the cheapest first{over_tasks(summary)}: {shown}"
+    yield from beaten(summary)
     yield from (f"- {said}" for said in conclusions(summary.pairs, MOST_SAID))
 
 

@@ -1,6 +1,6 @@
 """The schema of a benchmark suite: `benchmark`, and what stands beside it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -22,6 +22,9 @@ from .collaboration import Help, Helper
 from .discussion import Timeouts
 from .reaching import BaseDirectory, ContextWindows, Prices, Providers
 from .tools import Sandbox
+
+Unscored = Literal["wrong", "exclude"]
+"""What an answer counts that no scorer can read."""
 
 MOST_AT_ONCE = 10_000
 
@@ -96,6 +99,10 @@ class Benchmark(Section):
     datasets: Listed[DatasetSettings] = Field(description="Where the tasks come from.")
     scorers: Listed[AnyScorer] = Field(
         default=(), description="How answers are scored: the first that can read an answer. By default as the format."
+    )
+    unscored: Unscored = Field(
+        default="wrong",
+        description="What an answer counts that no scorer can read: as wrong, or not at all (exclude).",
     )
     settings: Listed[SettingSettings] = Field(description="What is compared.")
     repeats: Annotated[int, Field(ge=1, le=1000), AS_NUMBER] = Field(

@@ -131,7 +131,7 @@ def latency(summary: Summary) -> Html:
     numbers = _numbers(summary)
     hills = (_hill(row, numbers[row.name], TOP + RIDGE * (n + 1), found, across) for n, row in enumerate(rows))
     ticks = (_tick_below(across(value), TOP, bottom, seconds(value)) for value in _apart(across))
-    left_out = "" if len(rows) == len(timed) else "; settings that are worth their price"
+    left_out = "" if len(rows) == len(timed) else "; settings that no other beats"
     legend = f"each hill counts samples; the marks are the median and the 95th percentile; scale by powers{left_out}"
     return figure("How long answers take", legend, WIDTH, bottom + 24, *ticks, *hills)
 

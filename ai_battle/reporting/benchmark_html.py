@@ -11,7 +11,16 @@ from ._figures import counted, dollars
 from ._markup import Html, tag
 from ._page import END, file, head
 from .benchmark_items import explorer
-from .benchmark_tables import MOST_MATRIX, matrix, order_table, settings_table, signals_table, sweep_table
+from .benchmark_tables import (
+    MOST_MATRIX,
+    beaten,
+    matrix,
+    order_table,
+    over_tasks,
+    settings_table,
+    signals_table,
+    sweep_table,
+)
 
 MOST_SAID = 6
 
@@ -55,15 +64,13 @@ def _expected(summary: Summary) -> str:
 
 
 def _front(summary: Summary) -> Iterator[Html]:
-    """Which settings are worth their price, and which are not."""
+    """Which settings no other beats, and which are beaten by which."""
     front = summary.front
     if front and len(summary.settings) > 1:
         shown = " → ".join(f"{row.name} ({charts.percent(row.quality)})" for row in front)
-        yield tag("p", tag("b", "Worth their price, the cheapest first: "), shown, ".", class_="lead")
-    beaten = [row.name for row in summary.settings if row.dominated]
-    if beaten:
-        who = ", ".join(beaten) if len(beaten) <= MOST_SAID else counted(len(beaten), "other setting")
-        yield tag("p", f"{who}: beaten by another setting in quality and cost, as measured.")
+        title = tag("b", f"Not beaten, the cheapest first{over_tasks(summary)}: ")
+        yield tag("p", title, shown, ".", class_="lead")
+    yield from (tag("p", f"{said}.") for said in beaten(summary))
 
 
 def _compared(summary: Summary) -> Iterator[Html]:

@@ -1,6 +1,6 @@
 """The tables of a benchmark's report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import sqrt
 from operator import itemgetter
 
@@ -15,6 +15,7 @@ from .benchmark_charts import NONE, PER, percent, price, seconds, short
 
 MOST_MATRIX = 16
 MOST_SIGNALS = 20
+MOST_BEATEN = 6
 KINDS: Mapping[Verdict, str] = {
     "better": "better",
     "worse": "worse",
@@ -43,6 +44,22 @@ def _td(cell: Cell) -> Html:
     said, value, *sure = cell
     inside = (said, tag("small", sure[0])) if sure and sure[0] else (said,)
     return tag("td", *inside) if value is None else tag("td", *inside, data_by=f"{value:.10g}")
+
+
+def over_tasks(summary: Summary) -> str:
+    """Over how many tasks the figures are, where that is not all of them."""
+    return f" (over {summary.compared:,} of {summary.tasks:,} tasks)" if summary.compared < summary.tasks else ""
+
+
+def beaten(summary: Summary) -> Iterator[str]:
+    """A sentence for each setting that beats others."""
+    found: dict[str, list[str]] = {}
+    for row in summary.settings:
+        if row.dominated:
+            found.setdefault(row.dominated, []).append(row.name)
+    for by, names in found.items():
+        who = ", ".join(names) if len(names) <= MOST_BEATEN else f"{len(names):,} other settings"
+        yield f"beaten by {by}, which is no worse and no dearer, and shown to be better in one of both: {who}"
 
 
 def settings_table(summary: Summary) -> Html:

@@ -32,14 +32,12 @@ EXACT = 1e-6
 
 @pytest.fixture
 def scipy() -> Any:
-    return pytest.importorskip("scipy.stats", reason="needs SciPy: pip install 'ai-battle[stats]'")
+    return pytest.importorskip("scipy.stats", reason="SciPy is not installed")
 
 
 @pytest.fixture
 def statsmodels() -> Any:
-    return pytest.importorskip(
-        "statsmodels.stats.multitest", reason="needs statsmodels: pip install 'ai-battle[stats]'"
-    )
+    return pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is not installed")
 
 
 def drawn(seed: int, count: int, grid: int = 0) -> list[float]:

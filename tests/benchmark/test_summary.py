@@ -47,19 +47,85 @@ def test_repeats_of_a_task_are_one_value(tmp_path: Path) -> None:
     assert (found.low, found.high) == wilson(6, 10)
 
 
-def test_what_failed_or_could_not_be_read_counts_neither_as_right_nor_as_wrong(tmp_path: Path) -> None:
+def test_what_no_scorer_could_read_is_wrong_and_what_failed_is_left_out(tmp_path: Path) -> None:
     samples = scored("small", [1.0, 0.0, None, 1.0])
     samples.append(Sample("small", "t4", error="RateLimited: later"))
+    samples.append(Sample("small", "t5", score=Score(None, "the judge gave no grade", scorer_failed=True)))
     found = summary(tmp_path, {"small": SMALL}, samples)
     only = row(found, "small")
-    assert (only.n, only.unscored, only.failed) == (3, 1, 1)
-    assert only.quality == pytest.approx(2 / 3)
-    assert only.errors == {"RateLimited: later": 1}
+    assert (only.n, only.unscored, only.failed) == (4, 1, 2)
+    assert only.quality == pytest.approx(2 / 4)
+    assert only.errors == {"RateLimited: later": 1, "the judge gave no grade": 1}
     assert found.notes == (
-        "1 of 5 samples failed and count neither as right nor as wrong: small (1)",
-        "1 of 5 samples could not be read by a scorer and count neither as right nor as wrong: small (1)",
+        "the figures are over the 4 of 6 tasks that all compared settings have",
+        "2 of 6 samples failed, for no fault of the answer, and are left out: small (2)",
+        "1 of 6 samples could not be read by a scorer and count as wrong: small (1)",
         "1 failed with: RateLimited: later",
+        "1 failed with: the judge gave no grade",
     )
+
+
+def test_a_suite_may_leave_out_what_no_scorer_could_read(tmp_path: Path) -> None:
+    store = results(tmp_path / "results", {"small": SMALL}, scored("small", [1.0, 0.0, None, 1.0]))
+    store.set_fact("unscored", "exclude")
+    found = summarised(store)
+    store.close()
+    only = row(found, "small")
+    assert only.n == 3
+    assert only.quality == pytest.approx(2 / 3)
+    assert (
+        "1 of 4 samples could not be read by a scorer and are left out (`unscored: exclude`): small (1)" in found.notes
+    )
+
+
+def test_a_model_that_gives_up_on_what_it_does_not_know_wins_nothing(tmp_path: Path) -> None:
+    """One is right on 10 of 100 and says nothing to the others, one is right on 95 of 100."""
+    samples = [*scored("mute", [1.0] * 10 + [None] * 90, 0.001), *scored("good", [1.0] * 95 + [0.0] * 5, 0.01)]
+    for unscored in ("wrong", "exclude"):
+        store = results(tmp_path / unscored, {"mute": SMALL, "good": LARGE}, samples)
+        store.set_fact("unscored", unscored)
+        found = summarised(store)
+        store.close()
+        assert row(found, "good").dominated == ""
+        assert "good" in [each.name for each in found.front]
+        assert (row(found, "good").n, found.compared) == (100, 100)
+    found = summary(tmp_path, {"mute": SMALL, "good": LARGE}, samples)
+    assert (row(found, "mute").quality, row(found, "good").quality) == (0.1, 0.95)
+    assert [pair.verdict for pair in found.pairs] == ["better"]
+
+
+def test_all_settings_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
+    """What one of them failed on counts for none of them."""
+    hard = [Sample("small", f"t{n}", error="Unreachable: gone") for n in range(30, 40)]
+    samples = [*scored("small", GOOD[:30], 0.001), *hard, *scored("large", GOOD, 0.01)]
+    found = summary(tmp_path, {"small": SMALL, "large": LARGE}, samples)
+    assert [(each.name, each.n, each.quality) for each in found.settings] == [("small", 30, 1.0), ("large", 30, 1.0)]
+    assert found.pairs[0].found.count == found.compared == 30
+    assert "the figures are over the 30 of 40 tasks that all compared settings have" in found.notes
+
+
+def test_a_setting_that_failed_nearly_always_is_compared_with_no_other(tmp_path: Path) -> None:
+    broken = [Sample("broken", f"t{n}", error="Unreachable: gone") for n in range(2, 40)]
+    samples = [*scored("broken", [1.0, 1.0], 0.0001), *broken, *scored("small", POOR), *scored("large", GOOD, 0.01)]
+    found = summary(tmp_path, {"broken": SMALL, "small": SMALL, "large": LARGE}, samples)
+    assert [(each.name, each.n) for each in found.settings] == [("broken", 2), ("small", 40), ("large", 40)]
+    assert ([each.name for each in found.front], [each.name for each in found.apart]) == (
+        ["small", "large"],
+        ["broken"],
+    )
+    assert {(pair.a, pair.b) for pair in found.pairs} == {("small", "large")}
+    assert "broken has scores for 2 of 40 tasks and is compared with no other setting" in found.notes
+
+
+def test_a_difference_that_chance_makes_beats_nobody(tmp_path: Path) -> None:
+    """A model that is right on 29 of 40 tasks and one on 30, at the same price."""
+    one, other = [1.0] * 30 + [0.0] * 10, [0.0] + [1.0] * 29 + [0.0] * 10
+    found = summary(tmp_path, {"one": SMALL, "other": LARGE}, [*scored("one", one), *scored("other", other)])
+    assert [each.dominated for each in found.settings] == ["", ""]
+    dear = summary(
+        tmp_path / "dear", {"one": SMALL, "other": LARGE}, [*scored("one", one), *scored("other", other, 0.01)]
+    )
+    assert row(dear, "other").dominated == "one"
 
 
 def test_costs_and_times_have_intervals_too(tmp_path: Path) -> None:
@@ -182,7 +248,8 @@ def test_results_are_summed_up_again_at_any_time(tmp_path: Path, capsys: pytest.
     shown = capsys.readouterr().out
     assert not ended.value.code
     assert shown.splitlines()[1].split()[:4] == ["small", "50.0", "%", "35.2"]
-    assert "worth their price, the cheapest first: small, large" in shown
+    assert "not beaten, the cheapest first: small (50.0 %), large (75.0 %)" in shown
+    assert "beaten by small, which is no worse and no dearer, and shown to be better in one of both: silly" in shown
     assert "- large is better than small by 25.0 points" in shown
     assert shown.splitlines()[-1] == str(tmp_path / "results" / "report.html")
 

@@ -1,4 +1,4 @@
-"""`judge`: another model grades the answer from 0 to 10; what it does not grade is unscored."""
+"""`judge`: another model grades the answer from 0 to 10; without a grade the judge has failed, not the answer."""
 
 import re
 from pathlib import Path
@@ -35,10 +35,10 @@ class Judge:
         try:
             response = await self._model.complete(ModelRequest((user(self._asked(task, answer)),)))
         except ProviderError as error:
-            return Score(None, f"the judge did not answer: {error}")
+            return Score(None, f"the judge did not answer: {error}", scorer_failed=True)
         cost, grades = response.usage.cost_usd or 0.0, _GRADE.findall(response.text)
         if not grades or int(grades[-1]) > MOST:
-            return Score(None, "the judge gave no grade", cost)
+            return Score(None, "the judge gave no grade", cost, scorer_failed=True)
         return Score(int(grades[-1]) / MOST, response.text.strip()[:500], cost)
 
     def _asked(self, task: Task, answer: Answer) -> str:

@@ -11,7 +11,9 @@ class Recorded:
 
     async def score(self, task: Task, answer: Answer) -> Score:
         found = [each for each in task.recorded.values() if each.text == answer.text and each.correct is not None]
-        return Score(found[0].correct, "as recorded") if found else Score(None, "not one of the recorded answers")
+        if found:
+            return Score(found[0].correct, "as recorded")
+        return Score(None, "not one of the recorded answers", scorer_failed=True)
 
 
 def create() -> Recorded:

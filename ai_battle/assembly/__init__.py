@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .pairs import spelling
     from .recipes import Recipe
     from .single import direct, helped
-    from .surroundings import NO_TAPES, Patience, Surroundings, Tapes
+    from .surroundings import NO_TAPES, RetryPolicy, Surroundings, Tapes
     from .wording import in_words, refuses_tools
 
 _HOME = {
@@ -24,7 +24,7 @@ _HOME = {
     "pairs": ("spelling",),
     "single": ("direct", "helped"),
     "models": ("Model", "create_client"),
-    "surroundings": ("NO_TAPES", "Patience", "Surroundings", "Tapes"),
+    "surroundings": ("NO_TAPES", "RetryPolicy", "Surroundings", "Tapes"),
     "wording": ("in_words", "refuses_tools"),
 }
 
@@ -32,8 +32,8 @@ __all__ = [
     "NO_TAPES",
     "Assembled",
     "Model",
-    "Patience",
     "Recipe",
+    "RetryPolicy",
     "Surroundings",
     "Tapes",
     "build",

@@ -14,11 +14,11 @@ from ..providers._adapting import Adapting
 from ..providers._metered import Metered
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, Price, context_window, price
-from ..providers._retry import Retrying
+from ..providers._retry import PATIENT, Retrying, RetryPolicy
 from ..providers._stated import LEFT_OUT, Within
 from ..providers._tape import Tape
 from ..providers.replay import Recording, ReplayClient
-from .surroundings import PATIENT, Patience, Surroundings
+from .surroundings import Surroundings
 
 if TYPE_CHECKING:
     from ..config.participants import ParticipantSettings
@@ -51,6 +51,11 @@ class Model:
     helper: "Model | None" = None
 
     @property
+    def upstream(self) -> str:
+        """What its calls share with those of other models: an address, else the provider."""
+        return self.endpoint or self.name.provider
+
+    @property
     def price(self) -> Price | None:
         """None where nobody knows it."""
         return self.find_price()
@@ -61,14 +66,14 @@ class Model:
         return self.find_window()
 
 
-def create_client(type: str, *, patience: Patience = PATIENT, **settings: Any) -> ModelClient:  # noqa: A002
+def create_client(type: str, *, retry: RetryPolicy = PATIENT, **settings: Any) -> ModelClient:  # noqa: A002
     """A client for a model type such as "gpt-4o" or "ollama/phi4": with retries, metered.
 
     `settings` are the provider's: `base_url, api_key, headers, api_version, transport, client` (an official SDK's
     client object); for "scripted" `script, when, loop, pace`. Raises `ConfigError`.
     """
     name = parse(type)
-    return model(name, settings, Surroundings(patience=patience)).client
+    return model(name, settings, Surroundings(retry=retry)).client
 
 
 def participant(name: str, spec: Speaking, around: Surroundings) -> Model:
@@ -97,8 +102,7 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
     local = is_local(name.provider, name.model, address)
     if name.provider not in REFUSE_NOTHING:
         client = Adapting(client, address or name.provider, name.model)
-    patience = around.patience
-    client = Retrying(client, str(name), patience.retries, patience.seconds)
+    client = Retrying(client, str(name), around.retry)
     if around.recorder:
         client = Recording(client, around.recorder, str(name))
     window = cache(partial(context_window, name, around.context_windows, address))
@@ -121,7 +125,7 @@ def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surro
     if not is_plugin(name.provider):
         module, options = "openai", {**options, "endpoint": name.provider}
     if _speaks_http(module):
-        options |= {"deadlines": around.patience.deadlines}
+        options |= {"deadlines": around.retry.deadlines}
         if around.environment is not None:
             options |= {"environment": around.environment}
     client: ModelClient = plugins.create(PROVIDERS, module, name.model, **options)

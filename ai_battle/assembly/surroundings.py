@@ -1,4 +1,4 @@
-"""What models are made with: sections of the file, the environment, tapes and patience."""
+"""What models are made with: sections of the file, the environment, tapes and retries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..config.documents import Document
 from ..config.mask import Mask
-from ..providers._deadlines import Deadlines
+from ..providers._retry import PATIENT, RetryPolicy
 from ..providers._tape import Recorder, Tape
 
 if TYPE_CHECKING:
     from ..config import Loaded
-    from ..config.discussion import Timeouts
+
+
+__all__ = ["NO_TAPES", "RetryPolicy", "Surroundings", "Tapes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +29,6 @@ NO_TAPES = Tapes()
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often and how long a model is asked: `retries` of a failed call, `seconds` for an answer with all of them."""
-
-    retries: int = 3
-    seconds: float = 600.0
-
-    @classmethod
-    def of(cls, timeouts: "Timeouts") -> "Patience":
-        return cls(timeouts.retry_count, timeouts.request)
-
-    @property
-    def deadlines(self) -> Deadlines:
-        return Deadlines(total=self.seconds)
-
-
-PATIENT = Patience()
-
-
-@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What models are made with: sections of the file, the environment, and how many script entries are used up."""
 
@@ -53,7 +36,7 @@ class Surroundings:
     prices: Mapping[str, Any] = field(default_factory=dict)
     context_windows: Mapping[str, int] = field(default_factory=dict)
     environment: Mapping[str, str] | None = field(default=None, repr=False)
-    patience: Patience = Patience()
+    retry: RetryPolicy = PATIENT
     starts: Mapping[str, int] = field(default_factory=dict)
     recorder: Recorder | None = None
     tape: Tape | None = None
@@ -63,14 +46,14 @@ class Surroundings:
     def of(cls, loaded: "Loaded", starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
         mask = Mask(loaded.secret_names)
         return replace(
-            cls.beside(loaded, Patience.of(loaded.file.discussion.timeouts)),
+            cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
             starts=starts or {},
             recorder=Recorder(Path(tapes.record), mask) if tapes.record else None,
             tape=Tape.read(Path(tapes.replay), mask) if tapes.replay else None,
         )
 
     @classmethod
-    def beside(cls, document: Document[Any], patience: Patience) -> "Surroundings":
+    def beside(cls, document: Document[Any], retry: RetryPolicy) -> "Surroundings":
         """What stands beside the main section of any kind of file."""
         file = document.file
         return cls(
@@ -78,7 +61,7 @@ class Surroundings:
             prices={name: _written(section) for name, section in file.prices.items()},
             context_windows=file.context_windows,
             environment=document.environment,
-            patience=patience,
+            retry=retry,
             base=document.base,
         )
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..assembly.surroundings import Patience, Surroundings
+from ..assembly import RetryPolicy
+from ..assembly.surroundings import Surroundings
 from ..config import Problem, Source
 from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
 from ..config.documents import Kind, Reading
@@ -88,7 +89,7 @@ class _Drawing:
         self._tasks = tuple(self._all_tasks())
 
     def suite(self) -> Suite:
-        around = Surroundings.beside(self._document, Patience.of(self._said.timeouts))
+        around = Surroundings.beside(self._document, RetryPolicy.of(self._said.timeouts))
         return Suite(self._tasks, self._settings, self._scorers, around, self._document)
 
     def _multiplied(self) -> tuple[Setting, ...]:

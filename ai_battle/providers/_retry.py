@@ -3,40 +3,63 @@
 import asyncio
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
 
 from ..core import events
 from ..core.client import ModelClient
 from ..core.errors import ProviderError, RateLimited, TimedOut
 from ..core.events import AttemptFailed, Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ._deadlines import Stalled, ending
-from ._traffic import Traffic, traffic_of
+from ._breaker import Circuit, NotCalled, upstream_at
+from ._deadlines import Deadlines, Stalled, ending
 from ._watch import Deadline
+
+if TYPE_CHECKING:
+    from ..config.discussion import Timeouts
 
 MOST_STALLS = 2
 _GRACE = 0.25  # the client's own clock goes first, as it knows what had come
 
 
-class Retrying(ModelClient):
-    """`name` is "provider/model"; clients of one endpoint share its rate limit and its circuit breaker."""
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how long a model is asked: `retries` of a failed call, `seconds` for an answer with all of them.
 
-    def __init__(
-        self,
-        client: ModelClient,
-        name: str,
-        retries: int = 3,
-        total: float = 600.0,
-        pauses: tuple[float, float] = (0.5, 8.0),
-    ) -> None:
+    `pauses` are the first and the longest one between two attempts. Who does not wait (`waits`) is told at once when to
+    come back. Failures of models with another `role` are counted apart.
+    """
+
+    retries: int = 3
+    seconds: float = 600.0
+    pauses: tuple[float, float] = (0.5, 8.0)
+    waits: bool = True
+    role: str = ""
+
+    @classmethod
+    def of(cls, timeouts: "Timeouts") -> "RetryPolicy":
+        return cls(timeouts.retry_count, timeouts.request)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        return Deadlines(total=self.seconds)
+
+
+PATIENT = RetryPolicy()
+
+
+class Retrying(ModelClient):
+    """`name` is "provider/model"; clients of one endpoint share its rate limit, and those of one model its failures."""
+
+    def __init__(self, client: ModelClient, name: str, policy: RetryPolicy = PATIENT) -> None:
         self._client = client
         self._name = name
-        self._retries = retries
-        self._total = total
-        self._pauses = pauses
+        self._policy = policy
         self._endpoint = getattr(client, "endpoint", "") or name.partition("/")[0]
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        ends = asyncio.get_running_loop().time() + self._total
+        ends = asyncio.get_running_loop().time() + self._policy.seconds
         failures: list[ProviderError] = []
         while True:
             await self._wait_for_others(len(failures) + 1, ends, emit)
@@ -54,26 +77,26 @@ class Retrying(ModelClient):
     async def _attempt(self, request: ModelRequest, emit: Emit, ends: float) -> ModelResponse:
         clock = Deadline(lambda: ends + _GRACE)
         try:
-            async with clock, self._traffic.attempt():
+            async with clock, self._circuit.attempt():
                 with ending(ends):
                     return await self._client.complete(request, emit)
         except TimeoutError:
             if not clock.expired():
                 raise
-            text = f"{self._name}: no complete answer within {self._total:.4g} s (the total clock)."
+            text = f"{self._name}: no complete answer within {self._policy.seconds:.4g} s (the total clock)."
             raise TimedOut(text) from None
 
     async def _pause(self, failures: Sequence[ProviderError], ends: float, emit: Emit) -> None:
         """Waits until the next attempt, or raises the last failure when there is none."""
         error = failures[-1]
-        if not may_go_on(failures, self._retries):
+        if not may_go_on(failures, self._policy.retries):
             raise _after(failures)
         delay = self._delay(failures, ends)
         if _now() + delay >= ends:
-            raise _too_late(error, delay, self._total)
+            raise _too_late(error, delay, self._policy.seconds)
         await emit(events.Retrying(self._name, len(failures) + 1, delay, str(error)))
         if error.retry_after is not None:
-            self._traffic.close_for(delay)
+            self._circuit.upstream.close_for(delay)
             delay = spread(delay)
         await asyncio.sleep(delay)
 
@@ -81,20 +104,32 @@ class Retrying(ModelClient):
         """As the provider says; else a random one that leaves half of the time for the next attempt."""
         if (said := failures[-1].retry_after) is not None:
             return said
-        return min(jitter(len(failures), *self._pauses), (ends - _now()) / 2)
+        return min(jitter(len(failures), *self._policy.pauses), (ends - _now()) / 2)
 
     async def _wait_for_others(self, attempt: int, ends: float, emit: Emit) -> None:
         """Waits while the provider is left alone, because of what happened to any call."""
-        while delay := self._traffic.waiting():
+        if not self._policy.waits:
+            self._require_answerable()
+        while delay := self._circuit.waiting():
+            reason = self._circuit.slowest.reason
             if _now() + delay >= ends:
-                text = f"{self._name}: not called for another {delay:.3g} s ({self._traffic.reason})."
-                raise RateLimited(text, retry_after=delay)
-            await emit(events.Retrying(self._name, attempt, delay, self._traffic.reason))
+                raise RateLimited(f"{self._name}: not called for another {delay:.3g} s ({reason}).", retry_after=delay)
+            await emit(events.Retrying(self._name, attempt, delay, reason))
             await asyncio.sleep(spread(delay))
 
+    def _require_answerable(self) -> None:
+        """Raises when the provider is left alone."""
+        wait, breaker = self._circuit.rest()
+        if not wait:
+            return
+        text = f"{self._name} is not called for another {ceil(wait)} s: {breaker.reason.rstrip('.')}."
+        if breaker.is_limited:
+            raise RateLimited(text, status=429, retry_after=ceil(wait))
+        raise NotCalled(text, status=503, retry_after=ceil(wait))
+
     @property
-    def _traffic(self) -> Traffic:
-        return traffic_of(self._endpoint)
+    def _circuit(self) -> Circuit:
+        return upstream_at(self._endpoint).circuit(self._name, self._policy.role)
 
     def _failed(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
         return AttemptFailed(

@@ -18,7 +18,6 @@ from ..config.server import LoadedServer, RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._names import parse
-from .breaker import Breaker, endpoint_of
 from .calling import called
 from .plans import Planned, Plans
 from .routes import Route, Routes
@@ -102,7 +101,11 @@ class Builder:
 
     def _helper(self, name: str, planning: Callable[[Model], Model], voice: str, settings: HelperSettings) -> Model:
         with about(voice.removeprefix(f"{name}.")):
-            return planning(self._model(voice, settings))
+            return planning(self._in_role(voice)._model(voice, settings))
+
+    def _in_role(self, role: str) -> "Builder":
+        """One that makes models whose failures close nobody else's circuit."""
+        return replace(self, around=replace(self.around, retry=replace(self.around.retry, role=role)))
 
     def _tier(self, tier: str, settings: HelperSettings) -> Route:
         try:
@@ -115,7 +118,8 @@ class Builder:
 
     def _boosted(self, tier: str, model: Model, boost: BoostSettings) -> Route:
         section = {"base_url": boost.base_url, "api_key": boost.api_key}
-        around = replace(self.around, providers={**self.around.providers, "openai": section})
+        around = self._in_role(f"{tier}.boost").around
+        around = replace(around, providers={**around.providers, "openai": section})
         planner = helper("boost", HelperSettings(type=f"openai/{boost.model}"), around)
         planner = self._planning(self._kept(planner))
         help_ = Help.model_validate(
@@ -165,7 +169,7 @@ class Builder:
     def _guarded(self, model: Model) -> Model:
         if host := urlsplit(model.endpoint).hostname:
             self.hosts.add(host)
-        client: ModelClient = Breaker(model.client, str(model.name), endpoint_of(model))
+        client = model.client
         if model.name.provider == PROVIDER:
             client = Signed(client, self.signatures)
         return replace(model, client=self.tracing.traced(client, model.name) if self.tracing else client)

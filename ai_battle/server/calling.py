@@ -10,7 +10,6 @@ from ..core.errors import ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..providers._learned import Learned
-from .breaker import endpoint_of
 
 TOOLS = "tools"
 
@@ -62,4 +61,4 @@ def _speaks_of_tools(error: ProviderError) -> bool:
 
 
 def called(model: Model, native: bool | None) -> Model:
-    return replace(model, client=Called(model.client, native, (endpoint_of(model), model.name.model)))
+    return replace(model, client=Called(model.client, native, (model.upstream, model.name.model)))

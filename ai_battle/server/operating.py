@@ -1,10 +1,13 @@
 """The addresses for those that run the server: is it alive, is it ready, what has it done."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from math import ceil
+from typing import Any
 
 from aiohttp import web
 
-from .breaker import readiness
+from ..assembly.models import Model
+from ..providers._breaker import upstream_at
 from .refusing import Denied
 from .served import Served
 
@@ -49,3 +52,11 @@ def _now(served: Served) -> Iterator[tuple[str, str, float]]:
     yield "plan_cache_hits_total", "Boost plans that were in the cache.", plans.hits
     yield "plan_cache_misses_total", "Boost plans that were not.", plans.misses
     yield "plan_cache_size", "Boost plans in the cache.", len(plans)
+
+
+def readiness(models: Iterable[Model]) -> tuple[bool, Mapping[str, Any]]:
+    """Whether any upstream can be asked, and which can't, from what earlier calls came to; nobody is called."""
+    waits = {str(model.name): ceil(upstream_at(model.upstream).rest(str(model.name))) for model in models}
+    upstreams = {name: {"up": not wait, **({"retry_after": wait} if wait else {})} for name, wait in waits.items()}
+    ready = not waits or not all(waits.values())
+    return ready, {"status": "ready" if ready else "no upstream answers", "upstreams": upstreams}

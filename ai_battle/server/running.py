@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from ..assembly.surroundings import Patience, Surroundings
+from ..assembly import RetryPolicy
+from ..assembly.surroundings import Surroundings
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
 from ..config.mask import Mask
 from ..config.server import LoadedServer, Server, load_server
@@ -137,7 +138,7 @@ def _upstreams(generation: Generation) -> set[str]:
 
 
 def _generation(document: LoadedServer, server: Server, boost: BoostSettings | None) -> Generation:
-    around = Surroundings.beside(document, Patience(0, server.request_timeout))
+    around = Surroundings.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
     plans = Plans(server.plans.size, server.plans.seconds)
     tracing = Tracing.of(document.environment)
     builder = Builder(server, around, boost, settings.headers(document.environment), plans=plans, tracing=tracing)

@@ -17,7 +17,7 @@ HEAD = """# Python names
 `import ai_battle` loads no provider and costs some milliseconds; a name's module is loaded when the name is first used.
 """
 BESIDE: Mapping[str, tuple[str, ...]] = {
-    "ai_battle.assembly": ("create_client", "Patience"),
+    "ai_battle.assembly": ("create_client", "RetryPolicy"),
     "ai_battle.config": ("load", "json_schema"),
     "ai_battle.conversation.journal": ("read", "messages", "progress"),
     "ai_battle.conversation.replay": ("replay", "swap", "Difference"),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ai_battle.assembly import Patience, create_client
+from ai_battle.assembly import RetryPolicy, create_client
 from ai_battle.collaboration._helping import Helping
 from ai_battle.collaboration.boost import BoostLoop
 from ai_battle.core.client import ModelClient
@@ -22,7 +22,7 @@ from .acting import Heard
 SUMMARY = "SUMMARY:\nThe answer to your question is 42. No tools needed for this query."
 GUIDANCE = "ANALYSIS:\nThe file has to be read.\n\nGUIDANCE:\n1. Call read_file with path: '/data/sales_2024.csv'"
 OTHER = "I would rather talk about the weather."
-ONCE = Patience(retries=0, seconds=10)
+ONCE = RetryPolicy(retries=0, seconds=10)
 QUICK = RunnerLimits(backoff_seconds=0)
 
 
@@ -112,13 +112,13 @@ class Stage(TwoModels):
     """The loop over both, as a client of its own."""
 
     helping: Helping = field(default_factory=Helping)
-    patience: Patience = ONCE
+    retry: RetryPolicy = ONCE
 
     def clients(self) -> tuple[ModelClient, ModelClient]:
         url = self.fakes.environment["OPENAI_BASE_URL"]
-        boost = create_client("openai/gpt-4o", patience=self.patience, base_url=url, api_key="test-key")
+        boost = create_client("openai/gpt-4o", retry=self.retry, base_url=url, api_key="test-key")
         auxiliary = create_client(
-            "anthropic/claude-haiku-4-5", patience=self.patience, base_url=self.auxiliary.url, api_key="test-key"
+            "anthropic/claude-haiku-4-5", retry=self.retry, base_url=self.auxiliary.url, api_key="test-key"
         )
         return boost, auxiliary
 

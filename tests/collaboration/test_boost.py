@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.assembly import Patience
+from ai_battle.assembly import RetryPolicy
 from ai_battle.collaboration._helping import Helping, HelpLimits
 from ai_battle.collaboration.boost import BoostLoop, create
 from ai_battle.core.client import ModelClient
@@ -458,7 +458,7 @@ async def test_a_summary_that_takes_too_long_is_taken_back(stage: Stage) -> None
 @pytest.mark.parametrize("broken", ["boost", "auxiliary"])
 async def test_what_broke_off_and_was_asked_again_is_heard_once(stage: Stage, broken: str) -> None:
     """The provider's client tries again by itself: listeners forget the first attempt, and so does the loop."""
-    stage.patience = Patience(retries=1, seconds=10)
+    stage.retry = RetryPolicy(retries=1, seconds=10)
     whole = reply(f"SUMMARY:\n{LONG}" if broken == "boost" else LONG, calls=[] if broken == "boost" else [READ_IT])
     spoiled = [fault("close_mid_stream", reply=whole), whole]
     stage.says(spoiled if broken == "boost" else [GUIDANCE], [] if broken == "boost" else spoiled)

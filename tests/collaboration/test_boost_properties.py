@@ -116,4 +116,4 @@ def fakes_of(fakes: FakeProviders, name: str) -> FakeProvider:
 
 
 def client(name: str) -> ModelClient:
-    return create_client(TYPES[name], patience=ONCE)
+    return create_client(TYPES[name], retry=ONCE)

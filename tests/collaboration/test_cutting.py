@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ai_battle.assembly import Patience, create_client
+from ai_battle.assembly import RetryPolicy, create_client
 from ai_battle.collaboration._helping import Helping, HelpLimits
 from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.core.client import ModelClient
@@ -216,7 +216,7 @@ async def test_the_model_is_hung_up_on(wire: str, transport: str, fakes: FakePro
     fake = getattr(fakes, wire)
     fake.says(reply(LOOP, pace=0.01), GOOD)
     base_url = fakes.environment["OPENAI_BASE_URL"] if wire == "openai" else fake.url
-    small = create_client(TYPES[wire], patience=Patience(2, 10.0), base_url=base_url, transport=transport)
+    small = create_client(TYPES[wire], retry=RetryPolicy(2, 10.0), base_url=base_url, transport=transport)
     client = STRATEGIES["rescue"](small, large(ADVICE).client, stuck_detector=Watching())
     response = await client.complete(asked(), heard := Heard())
     for _ in range(100):

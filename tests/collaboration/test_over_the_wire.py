@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.assembly import Patience, create_client
+from ai_battle.assembly import RetryPolicy, create_client
 from ai_battle.collaboration._helping import Helping
 from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.core.client import ModelClient
@@ -19,7 +19,7 @@ from .acting import ADVICE, GOOD, POOR, STRATEGIES, Heard, Judge, asked, same
 
 SMALL = "ollama/gemma3:1b"
 LARGE = {"openai": "openai/gpt-4o", "anthropic": "anthropic/claude-sonnet-4-5", "gemini": "gemini/gemini-2.5-pro"}
-ONCE = Patience(retries=0, seconds=5.0)
+ONCE = RetryPolicy(retries=0, seconds=5.0)
 TROUBLES: dict[str, Callable[[], Any]] = {
     "returns 500": lambda: fault(500),
     "times out": lambda: fault("stall_before_headers"),
@@ -59,7 +59,7 @@ async def answered(client: ModelClient) -> tuple[ModelResponse, Heard]:
 
 def pair(strategy: str, helper: FakeProvider, **options: Any) -> ModelClient:
     options = {"stuck_detector": Judge(), **options}
-    small, large = create_client(SMALL, patience=ONCE), create_client(LARGE[helper.name], patience=ONCE)
+    small, large = create_client(SMALL, retry=ONCE), create_client(LARGE[helper.name], retry=ONCE)
     return STRATEGIES[strategy](small, large, **options)
 
 
@@ -145,8 +145,8 @@ async def test_a_model_that_says_nothing_is_helped(strategy: str, fakes: FakePro
 async def test_a_model_that_refuses_without_a_word_is_helped(strategy: str, fakes: FakeProviders) -> None:
     fakes.anthropic.says(reply("", stop="refusal"), GOOD)
     fakes.openai.says(ADVICE)
-    small = create_client(LARGE["anthropic"], patience=ONCE)
-    helper = create_client(LARGE["openai"], patience=ONCE)
+    small = create_client(LARGE["anthropic"], retry=ONCE)
+    helper = create_client(LARGE["openai"], retry=ONCE)
     response, _ = await answered(STRATEGIES[strategy](small, helper, stuck_detector=Judge()))
     assert response.text == CALLS[strategy][2]
 

@@ -20,7 +20,7 @@ from ai_battle.core.messages import user
 from ai_battle.providers._adapting import Adapting
 from ai_battle.providers._deadlines import Deadlines
 from ai_battle.providers._metered import Metered
-from ai_battle.providers._retry import Retrying
+from ai_battle.providers._retry import Retrying, RetryPolicy
 from ai_battle.testing import FAULTS, FakeProvider, FakeProviders, fault
 
 from .fault_table import EXPECTED, PAGE, Row, page
@@ -71,7 +71,9 @@ class Scene:
         clocks = Deadlines(connect=30.0, first_byte=silence, idle=silence, total=whole)
         bare = create("m", base_url=url, api_key="test-key", transport=self.transport, deadlines=clocks)
         adapting = Adapting(bare, bare.endpoint, "m")
-        return Metered(Retrying(adapting, f"{self.wire}/m", total=whole, pauses=(0.001, 0.005)), f"{self.wire}/m")
+        return Metered(
+            Retrying(adapting, f"{self.wire}/m", RetryPolicy(seconds=whole, pauses=(0.001, 0.005))), f"{self.wire}/m"
+        )
 
 
 def scenes(name: str) -> Iterator[Scene]:

@@ -11,9 +11,9 @@ from ai_battle.core.events import AttemptFailed, Emit, EventLog, TextDelta, igno
 from ai_battle.core.events import Retrying as Again
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
+from ai_battle.providers._breaker import ENOUGH_CALLS, FAILURES, MINUTE, PROBE_AFTER, CircuitBreaker
 from ai_battle.providers._deadlines import Stalled
-from ai_battle.providers._retry import Retrying, jitter, may_go_on
-from ai_battle.providers._traffic import ENOUGH_CALLS, FAILURES, MINUTE, PROBE_AFTER, Traffic
+from ai_battle.providers._retry import Retrying, RetryPolicy, jitter, may_go_on
 
 Outcome = str | ProviderError | Callable[[], ProviderError]
 
@@ -45,7 +45,7 @@ def broken_off() -> ProviderError:
 
 
 def retrying(client: ModelClient, retries: int = 3, total: float = 5.0) -> Retrying:
-    return Retrying(client, "fake/model", retries, total, pauses=(0.001, 0.002))
+    return Retrying(client, "fake/model", RetryPolicy(retries, total, pauses=(0.001, 0.002)))
 
 
 async def test_each_failure_is_told_with_what_it_left_behind(asked: ModelRequest) -> None:
@@ -204,14 +204,14 @@ async def test_failures_do_not_outlive_the_event_loop() -> None:
 
 
 class At:
-    """Traffic whose clock is set by hand."""
+    """A breaker whose clock is set by hand."""
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.traffic = Traffic(lambda: self.now)
+        self.breaker = CircuitBreaker(lambda error: (error.status or 0) >= 500, clock=lambda: self.now)
 
     async def call(self, outcome: ProviderError | None, seconds: float = 1.0) -> None:
-        async with self.traffic.attempt():
+        async with self.breaker.attempt():
             self.now += seconds
             if outcome:
                 raise outcome
@@ -225,22 +225,22 @@ class At:
 async def test_after_a_while_one_call_probes_and_the_others_wait_for_it() -> None:
     at = At()
     await at.fail(FAILURES)
-    assert at.traffic.waiting() == PROBE_AFTER
+    assert at.breaker.waiting() == PROBE_AFTER
     at.now += PROBE_AFTER
     answered = asyncio.Event()
 
     async def call() -> str:
-        async with at.traffic.attempt():
+        async with at.breaker.attempt():
             await answered.wait()
         return "answered"
 
     calls = [asyncio.create_task(call()) for _ in range(3)]
     await asyncio.sleep(0)
-    assert at.traffic.waiting() == 0
+    assert at.breaker.waiting() == 0
     answered.set()
 
     assert await asyncio.gather(*calls) == ["answered"] * 3
-    assert at.traffic.waiting() == 0
+    assert at.breaker.waiting() == 0
 
 
 async def test_a_probe_that_fails_fails_those_that_wait_for_it() -> None:
@@ -250,7 +250,7 @@ async def test_a_probe_that_fails_fails_those_that_wait_for_it() -> None:
     failing = asyncio.Event()
 
     async def call() -> None:
-        async with at.traffic.attempt():
+        async with at.breaker.attempt():
             await failing.wait()
             raise down()
 
@@ -263,7 +263,7 @@ async def test_a_probe_that_fails_fails_those_that_wait_for_it() -> None:
     assert isinstance(probe, ProviderError)
     assert probe.again == "never"
     assert sum("Not called" in str(outcome) for outcome in outcomes) == 2
-    assert at.traffic.waiting() == PROBE_AFTER
+    assert at.breaker.waiting() == PROBE_AFTER
 
 
 async def test_when_a_probe_is_cancelled_one_that_waited_for_it_probes() -> None:
@@ -272,7 +272,7 @@ async def test_when_a_probe_is_cancelled_one_that_waited_for_it_probes() -> None
     at.now += PROBE_AFTER
 
     async def hang() -> None:
-        async with at.traffic.attempt():
+        async with at.breaker.attempt():
             await asyncio.sleep(60)
 
     probe = asyncio.create_task(hang())
@@ -283,17 +283,17 @@ async def test_when_a_probe_is_cancelled_one_that_waited_for_it_probes() -> None
     await asyncio.gather(*calls)
 
     assert probe.cancelled()
-    assert at.traffic.waiting() == 0
+    assert at.breaker.waiting() == 0
 
 
 async def test_a_call_that_began_before_the_outage_does_not_end_the_probe() -> None:
     at = At()
-    early = at.traffic.attempt()
+    early = at.breaker.attempt()
     await early.__aenter__()
     await at.fail(FAILURES)
     at.now += PROBE_AFTER
 
-    async with at.traffic.attempt():
+    async with at.breaker.attempt():
         waiting = asyncio.create_task(at.call(None))
         await asyncio.sleep(0)
         await early.__aexit__(Unreachable, down(), None)
@@ -312,7 +312,7 @@ async def test_an_answer_of_any_kind_shows_that_the_provider_is_up(error: Provid
         await at.call(error)
     await at.fail(1)
 
-    assert at.traffic.waiting() == 0
+    assert at.breaker.waiting() == 0
 
 
 async def test_one_outage_that_hits_many_calls_at_once_counts_once() -> None:
@@ -320,7 +320,7 @@ async def test_one_outage_that_hits_many_calls_at_once_counts_once() -> None:
     together = asyncio.Event()
 
     async def call() -> None:
-        async with at.traffic.attempt():
+        async with at.breaker.attempt():
             await together.wait()
             at.now += 1
             raise down()
@@ -330,23 +330,23 @@ async def test_one_outage_that_hits_many_calls_at_once_counts_once() -> None:
     together.set()
     await asyncio.gather(*calls, return_exceptions=True)
 
-    assert at.traffic.waiting() == 0
+    assert at.breaker.waiting() == 0
 
 
 async def test_when_half_of_a_minutes_calls_fail_nobody_calls_for_a_while() -> None:
     at = At()
     for _ in range(ENOUGH_CALLS // 2):
-        assert at.traffic.waiting() == 0
+        assert at.breaker.waiting() == 0
         await at.call(None)
         await at.fail(1)
 
-    assert at.traffic.waiting() == PROBE_AFTER
-    assert at.traffic.reason == "10 failures in 20 calls of a minute, the last: down"
+    assert at.breaker.waiting() == PROBE_AFTER
+    assert at.breaker.reason == "10 failures in 20 calls of a minute, the last: down"
 
     at.now += PROBE_AFTER
     await at.call(None)
     await at.fail(1)
-    assert at.traffic.waiting() == 0
+    assert at.breaker.waiting() == 0
 
 
 async def test_failures_of_the_minute_before_are_forgotten() -> None:
@@ -357,7 +357,7 @@ async def test_failures_of_the_minute_before_are_forgotten() -> None:
             await at.fail(1)
         at.now += MINUTE
 
-    assert at.traffic.waiting() == 0
+    assert at.breaker.waiting() == 0
 
 
 async def test_few_failures_among_many_calls_break_nothing() -> None:
@@ -367,4 +367,4 @@ async def test_few_failures_among_many_calls_break_nothing() -> None:
         await at.call(None, seconds=0.1)
         await at.fail(1)
 
-    assert at.traffic.waiting() == 0
+    assert at.breaker.waiting() == 0

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
-from ai_battle.providers._traffic import FAILURES, traffic_of
-from ai_battle.server.breaker import LIMITED
+from ai_battle.providers._breaker import FAILURES, LIMITED, upstream_at
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, serving, until
@@ -101,7 +102,7 @@ async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait
     async with serving(fakes, BIG_MODEL="openai/large") as address:
         for _ in range(FAILURES):
             await asked(address, "/v1/messages", HELLO)
-        traffic_of(f"{fakes.openai.url}/v1").clock = lambda: time.monotonic() + 31
+        upstream_at(f"{fakes.openai.url}/v1").clock = lambda: time.monotonic() + 31
         probe = asyncio.create_task(asked(address, "/v1/messages", HELLO))
         await until(lambda: len(fakes.openai.questions) == FAILURES + 1)
         meanwhile = await answered(address, "/v1/messages", HELLO)
@@ -111,3 +112,54 @@ async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait
     assert meanwhile == (503, "5")
     assert (status, answer["content"][0]["text"]) == (200, "I am back.")
     assert after == 200
+
+
+TWO_ROUTES = """
+server:
+  routes:
+    helped: {{model: openai/small, strategy: {strategy}, secondary: openai/{helper}}}
+    large: openai/large
+    other: openai/other
+"""
+
+
+@pytest.mark.parametrize("helper", ["large", "small-again"])
+@pytest.mark.parametrize("strategy", ["boost", "takeover", "rescue"])
+async def test_a_helper_that_fails_closes_nobody_but_itself(
+    fakes: FakeProviders, tmp_path: Path, strategy: str, helper: str
+) -> None:
+    """Twenty calls of which half fail would close the circuit of a model; the helper's calls are not counted there."""
+    file = tmp_path / "server.yaml"
+    file.write_text(TWO_ROUTES.format(strategy=strategy, helper=helper))
+    fakes.openai.always(lambda body: fault(500) if body["model"] == helper else reply("I do not know."))
+    async with serving(fakes, str(file)) as address:
+        statuses = [(await asked(address, "/v1/messages", {**HELLO, "model": "helped"}))[0] for _ in range(40)]
+        calls = sum(question.body["model"] == helper for question in fakes.openai.questions)
+        fakes.openai.always("Yes.")
+        others = [(await asked(address, "/v1/messages", {**HELLO, "model": name}))[0] for name in ("large", "other")]
+
+    assert statuses == [200] * 40
+    assert calls == FAILURES
+    assert others == [200, 200]
+
+
+async def test_a_model_with_errors_of_its_own_leaves_its_neighbours_alone(fakes: FakeProviders) -> None:
+    fakes.openai.always(lambda body: fault(503) if body["model"] == "large" else reply("Yes."))
+    async with serving(fakes, **TIERS, MIDDLE_MODEL="openai/other") as address:
+        broken = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES + 1)]
+        other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "sonnet"})
+
+    assert broken == [503] * (FAILURES + 1)
+    assert len(fakes.openai.questions) == FAILURES + 1
+    assert other == 200
+
+
+async def test_an_upstream_that_can_not_be_reached_is_left_alone_with_all_its_models(fakes: FakeProviders) -> None:
+    fakes.openai.says(fault("close_before_headers", times=FAILURES), "Yes.")
+    async with serving(fakes, **TIERS, MIDDLE_MODEL="openai/other") as address:
+        broken = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES)]
+        other, wait = await answered(address, "/v1/messages", {**HELLO, "model": "sonnet"})
+
+    assert broken == [502] * FAILURES
+    assert (other, wait) == (503, "30")
+    assert len(fakes.openai.questions) == FAILURES

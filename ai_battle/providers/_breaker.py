@@ -1,0 +1,257 @@
+"""Circuit breakers: an upstream that can't be reached, or a model that fails, is left alone for a while."""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+
+from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
+from . import _scope
+
+FAILURES, ENOUGH_CALLS = 5, 20
+MINUTE, PROBE_AFTER = 60.0, 30.0
+"""Seconds."""
+LIMITED = 10
+"""So many 429 in a row, and no other answer between them, are no matter of one client."""
+LONGEST = 60.0
+"""Seconds for which a model is left alone at most because of them, whatever it says."""
+PROBE = 5.0
+"""Seconds after which it is worth coming back while another call probes."""
+MOST_MODELS = 1_000
+"""Of one upstream whose failures are remembered; the least recently used goes first."""
+
+
+class NotCalled(Unreachable):
+    """Nobody was called, so nothing new is known of the upstream."""
+
+
+class CircuitBreaker:
+    """Entered by each attempt: `async with breaker.attempt(): ...`, when `waiting()` is over.
+
+    After `FAILURES` in a row the circuit is open: nobody calls for `PROBE_AFTER`, then one call probes and the others
+    wait for its outcome. Failures of calls that overlapped count once, as one outage hits them all; `is_failure` says
+    which count. Of a model (`of_model`) it is open as well when half of a minute's calls failed (of `ENOUGH_CALLS` at
+    least), and it is closed for a while after `LIMITED` 429 in a row.
+    """
+
+    def __init__(
+        self,
+        is_failure: Callable[[ProviderError], bool],
+        *,
+        of_model: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.clock = clock
+        self._is_failure = is_failure
+        self._of_model = of_model
+        self._closed_until = 0.0
+        self._failures = 0
+        self._limited = 0
+        self._calls: deque[float] = deque()  # when those of the last minute ended
+        self._failed: deque[float] = deque()
+        self._failed_at = 0.0
+        self._last = ""
+        self._probe: asyncio.Event | None = None
+
+    def waiting(self) -> float:
+        """Seconds until the next attempt may be made."""
+        probing = self._failed_at + PROBE_AFTER if self._is_open and self._probe is None else 0.0
+        return max(max(self._closed_until, probing) - self.clock(), 0.0)
+
+    @property
+    def is_probed(self) -> bool:
+        """One call is finding out whether the provider is back; others would wait for its outcome."""
+        return self._is_open and self._probe is not None
+
+    @property
+    def is_limited(self) -> bool:
+        """There is a waiting time because the provider asked for it."""
+        return not self._is_open
+
+    @property
+    def reason(self) -> str:
+        """Why there is a waiting time."""
+        if self.is_limited:
+            return "rate limit"
+        if self._failures >= FAILURES:
+            return f"{self._failures} failures in a row, the last: {self._last}"
+        return f"{len(self._failed)} failures in {len(self._calls)} calls of a minute, the last: {self._last}"
+
+    def close_for(self, seconds: float) -> None:
+        """The provider asked to be left alone: this holds for all calls."""
+        self._closed_until = max(self._closed_until, self.clock() + seconds)
+
+    def attempt(self) -> "Attempt":
+        return Attempt(self)
+
+    @property
+    def _is_open(self) -> bool:
+        enough = self._of_model and len(self._calls) >= ENOUGH_CALLS
+        return self._failures >= FAILURES or (enough and 2 * len(self._failed) >= len(self._calls))
+
+    async def enter(self) -> bool:
+        """Lets a call pass; true when it is the one that probes."""
+        while self._is_open:
+            if self._probe is None:
+                self._probe = asyncio.Event()
+                return True
+            failed_at = self._failed_at
+            await self._probe.wait()
+            if self._is_open and self._failed_at != failed_at:
+                raise NotCalled(f"Not called after {self.reason}")
+        return False
+
+    def leave(self, error: BaseException | None, begun: float) -> None:
+        """A cancelled call says nothing about the provider; any answer, even a 4xx, shows that it is up."""
+        if isinstance(error, NotCalled):
+            return
+        if error is None or (isinstance(error, ProviderError) and not self._is_failure(error)):
+            self._answered(begun)
+            self._count_limits(error)
+        elif isinstance(error, ProviderError):
+            self._limited = 0
+            if begun >= self._failed_at:
+                self._fail(error)
+
+    def counts(self, error: BaseException | None) -> bool:
+        return isinstance(error, ProviderError) and self._is_failure(error)
+
+    def _count_limits(self, error: ProviderError | None) -> None:
+        """A single 429 may be a matter of one client's limit."""
+        if not isinstance(error, RateLimited):
+            self._limited = 0
+            return
+        self._limited += 1
+        if self._of_model and error.retry_after and self._limited >= LIMITED:
+            self.close_for(min(error.retry_after, LONGEST))
+
+    def _fail(self, error: ProviderError) -> None:
+        self._failures += 1
+        self._failed_at = self.clock()
+        self._last = str(error)
+        self._failed.append(self._failed_at)
+        self._count()
+
+    def _answered(self, begun: float) -> None:
+        """An answer to a call that began when the circuit was open ends the outage."""
+        if self._is_open and begun >= self._failed_at:
+            self._failed.clear()
+        self._failures = 0
+        self._count()
+
+    def _count(self) -> None:
+        """One more call, and only those of a minute."""
+        now = self.clock()
+        self._calls.append(now)
+        for ended in (self._calls, self._failed):
+            while ended and ended[0] < now - MINUTE:
+                ended.popleft()
+
+    def end_probe(self) -> None:
+        """Those that waited for the outcome go on, or give up."""
+        if self._probe is not None:
+            self._probe.set()
+            self._probe = None
+
+
+class Attempt:
+    """One call on its way."""
+
+    def __init__(self, breaker: CircuitBreaker) -> None:
+        self._breaker = breaker
+
+    async def __aenter__(self) -> None:
+        self._probes = await self._breaker.enter()
+        self._begun = self._breaker.clock()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._breaker.leave(error, self._begun)
+        if self._probes:
+            self._breaker.end_probe()
+            if isinstance(error, ProviderError) and self._breaker.counts(error):
+                error.again = "never"  # it has waited long enough, and the others have given up
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """The breakers that a call of one model passes: that of its upstream, and its own.
+
+    No connection and silence count for the upstream until anyone has an answer of it; failures of every kind count for
+    the model alone, so that a model that fails closes none of its neighbours.
+    """
+
+    upstream: CircuitBreaker
+    model: CircuitBreaker
+
+    @property
+    def breakers(self) -> tuple[CircuitBreaker, CircuitBreaker]:
+        return self.upstream, self.model
+
+    @property
+    def slowest(self) -> CircuitBreaker:
+        """The one with the longest waiting time."""
+        return max(self.breakers, key=CircuitBreaker.waiting)
+
+    def waiting(self) -> float:
+        """Seconds until the next attempt may be made."""
+        return self.slowest.waiting()
+
+    def rest(self) -> tuple[float, CircuitBreaker]:
+        """The same for those that do not wait for another call's probe, and the breaker that says so."""
+        probed = next((breaker for breaker in self.breakers if breaker.is_probed), None)
+        return (PROBE, probed) if probed else (self.waiting(), self.slowest)
+
+    @asynccontextmanager
+    async def attempt(self) -> AsyncIterator[None]:
+        async with self.upstream.attempt(), self.model.attempt():
+            yield
+
+
+class Upstream:
+    """All that is known of one address while the event loop lives."""
+
+    def __init__(self) -> None:
+        self.clock: Callable[[], float] = time.monotonic
+        self._breaker = CircuitBreaker(_is_unreachable, of_model=False, clock=self._now)
+        self._models: OrderedDict[tuple[str, str], CircuitBreaker] = OrderedDict()
+
+    def circuit(self, model: str, role: str = "") -> Circuit:
+        """Failures of a model in another `role` are counted apart: what a helper is asked may be what it fails at."""
+        key = model, role
+        if key not in self._models:
+            self._models[key] = CircuitBreaker(_is_outage, clock=self._now)
+            if len(self._models) > MOST_MODELS:
+                self._models.popitem(last=False)
+        self._models.move_to_end(key)
+        return Circuit(self._breaker, self._models[key])
+
+    def rest(self, model: str) -> float:
+        """The seconds for which a model is left alone in every role that it has been asked in."""
+        roles = [role for name, role in self._models if name == model] or [""]
+        return min(self.circuit(model, role).rest()[0] for role in roles)
+
+    def _now(self) -> float:
+        return self.clock()
+
+
+def upstream_at(endpoint: str) -> Upstream:
+    return _scope.kept((Upstream, endpoint), Upstream)
+
+
+def _is_outage(error: ProviderError) -> bool:
+    """Faults that pass, of the kind that hits everyone: no connection, silence, 5xx; not an answer that breaks off."""
+    if error.again != "always" or isinstance(error, RateLimited):
+        return False
+    return _is_unreachable(error) or (not error.partial and (error.status or 0) >= 500)
+
+
+def _is_unreachable(error: ProviderError) -> bool:
+    """No connection, or silence; a status of HTTP is an answer, and so is one that breaks off."""
+    if error.again != "always" or error.status is not None:
+        return False
+    return isinstance(error, TimedOut) or (isinstance(error, Unreachable) and not error.partial)

@@ -138,15 +138,22 @@ class AiohttpTransport(Transport):
         raise too_many_redirects(self.address)
 
     async def _sent(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
-        session = await _scope.opened(AiohttpTransport, _session)
-        data = BytesIO(body) if len(body) > _LARGE else body or None
         try:
-            return await session.request(
-                method, url, data=data, headers=headers, timeout=self._timeout,
-                allow_redirects=False, proxy=self._proxy,
-            )  # fmt: skip
+            try:
+                return await self._request(method, url, body, headers)
+            except aiohttp.ClientConnectionResetError:
+                # The server had closed a kept connection: no request was sent on it whole, so none was answered.
+                return await self._request(method, url, body, headers)
         except _BREAKS as error:
             raise connection_fault(error, str(self.address), self.address.start) from error
+
+    async def _request(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
+        session = await _scope.opened(AiohttpTransport, _session)
+        data = BytesIO(body) if len(body) > _LARGE else body or None
+        return await session.request(
+            method, url, data=data, headers=headers, timeout=self._timeout,
+            allow_redirects=False, proxy=self._proxy,
+        )  # fmt: skip
 
 
 def _without_empty(headers: Mapping[str, str]) -> Headers:

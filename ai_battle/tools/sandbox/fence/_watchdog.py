@@ -29,6 +29,7 @@ class Watchdog:
         self._free = {folder: _free(folder) for folder in orders.measured}
         self._left = orders.disk, orders.inodes
         self._due = time.monotonic() + _RARELY
+        self._is_hidden = False
 
     def verdict(self) -> str:
         """What there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
@@ -56,8 +57,11 @@ class Watchdog:
         try:
             size, count = self._written(pids)
         except OSError:  # nested too deep to look at, or locked away: whoever hides what is written has written it
+            # A process that is just being replaced can't be looked at either, so it takes two looks in a row.
+            was_hidden, self._is_hidden = self._is_hidden, True
             self._due = time.monotonic() + _RARELY
-            return "disk" if has_shrunk else ""
+            return "disk" if has_shrunk and was_hidden else ""
+        self._is_hidden = False
         self._free = {folder: _free(folder) for folder in self._orders.measured}
         self._left = self._orders.disk - size, self._orders.inodes - count
         self._due = time.monotonic() + max(_RARELY, _SHARE * (time.process_time() - began))

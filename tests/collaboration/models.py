@@ -18,7 +18,7 @@ USELESS: dict[str, Fault | Reply] = {
     "says nothing": reply(""),
 }
 """What a model may do instead of an answer."""
-SHORT = Helping(timeout=0.4)
+SHORT = Helping(timeout=1.5)
 """Long enough for an answer, and too short for what stalls."""
 
 

@@ -132,9 +132,9 @@ async def test_cancelling_ends_the_call_that_is_under_way(stage: Stage, at: str)
     with pytest.raises(asyncio.CancelledError):
         await under_way
     await loop.aclose()
-    await asyncio.sleep(0.1)
+    while not asking.questions[-1].disconnected:  # noqa: ASYNC110 - the fake has no event for it
+        await asyncio.sleep(0.01)
 
-    assert asking.questions[-1].disconnected
     assert stage.calls == ((1, 0) if at == "boost" else (1, 1))
 
 
@@ -445,13 +445,13 @@ async def test_a_summary_that_breaks_off_is_taken_back(stage: Stage) -> None:
 
 
 async def test_a_summary_that_takes_too_long_is_taken_back(stage: Stage) -> None:
-    stage.helping = Helping(timeout=0.8)
+    stage.helping = Helping(timeout=3)
     stage.says([fault("stall_mid_stream", reply=reply(f"SUMMARY:\n{LONG}"))], ["Directly."])
     told = await stage.ask(asked("Analyze the sales.", READ))
 
     failed = told.heard.of(AttemptFailed)[-1]
     assert LONG[:30] in failed.partial
-    assert failed.reason == "no answer within 0.8 s"
+    assert failed.reason == "no answer within 3 s"
     assert told.heard.text == told.text == "Directly."
 
 

@@ -89,7 +89,8 @@ async def test_a_helper_in_trouble_leaves_the_own_answer(strategy: str, fakes: F
     helper: FakeProvider = getattr(fakes, [*LARGE][len(trouble) % len(LARGE)])
     fakes.ollama.says(POOR, GOOD)
     helper.always(TROUBLES[trouble]())
-    response, heard = await answered(pair(strategy, helper, helping=Helping(timeout=0.15)))
+    stalls = trouble in ("times out", "stops in the middle")
+    response, heard = await answered(pair(strategy, helper, helping=Helping(timeout=1.0 if stalls else 60.0)))
 
     assert (response.text, len(fakes.ollama.questions), len(helper.questions)) == (POOR, 1, 1)
     [failed] = heard.of(HelpFailed)

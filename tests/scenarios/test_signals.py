@@ -6,7 +6,6 @@ import re
 import shlex
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +26,7 @@ discussion:
   goal: Spell.
   models:
     Ann: {type: scripted/a, script: [Ready., Again.]}
-    Bob: {type: scripted/b, pace: 0.02, script: [a b c d e f g h i j k l m n o p q r s t u v w x y z, Done.]}
+    Bob: {type: scripted/b, pace: 0.1, script: [a b c d e f g h i j k l m n o p q r s t u v w x y z, Done.]}
 """
 COLOUR = re.compile(r"\x1b\[[0-9;]*[34][0-9](?:;[0-9]+)*m")
 AT_ONCE = ("--set", "discussion.models.Bob.pace=0")
@@ -74,7 +73,7 @@ class TestInterrupted:
     async def test_the_run_is_saved_says_how_to_go_on_and_goes_on(self, slow: Path, number: signal.Signals) -> None:
         process = begun("run", slow, "--out", "here")
         await asyncio.to_thread(wait_for, '"turn_started","turn":2', Path("here/journal.jsonl"))
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.8)
         process.send_signal(number)
         stopped = ended(process)
 
@@ -122,7 +121,7 @@ class TestInterrupted:
             fakes.openai.says("Hello.", fault("stall_mid_stream"))
             process = begun("run", "talk.json", "--out", "here")
             wait_for('"turn_started","turn":2', Path("here/journal.jsonl"))
-            time.sleep(0.2)
+            wait_until(lambda: fakes.openai.open_requests == 1)
             process.send_signal(signal.SIGINT)
             stopped = ended(process)
             wait_until(lambda: fakes.openai.questions[-1].disconnected)

@@ -8,6 +8,7 @@ from ai_battle import StuckDetector
 from ai_battle.collaboration import Context
 from ai_battle.collaboration._stuck.prefix import Prefix
 from ai_battle.core.exchange import ToolSpec
+from ai_battle.core.messages import Message, Text, ToolCall, ToolResult
 from tests.growing import IN_PROPORTION, growth
 from tests.performance._detecting import HOSTILE, PROMPT
 
@@ -31,6 +32,12 @@ contexts = st.sampled_from(
 )
 
 
+def after(result: str) -> Context:
+    call = ToolCall("clock", {})
+    steps = (Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text(result),)),)))
+    return Context(tools=(ToolSpec("clock", "Tells the time.", SCHEMA),), steps=steps)
+
+
 @given(texts, texts, contexts)
 @settings(max_examples=300, deadline=None)
 def test_any_answer_to_any_prompt_is_judged(response: str, prompt: str, context: Context) -> None:
@@ -38,6 +45,12 @@ def test_any_answer_to_any_prompt_is_judged(response: str, prompt: str, context:
     assert 0 <= found.quality <= 1
     assert -1 <= found.gain <= 1
     assert found.at_once <= found.stuck
+
+
+@given(texts, texts, texts)
+@settings(max_examples=200, deadline=None)
+def test_any_answer_to_any_result_is_judged(response: str, prompt: str, result: str) -> None:
+    assert 0 <= StuckDetector().assess(response, prompt, after(result)).quality <= 1
 
 
 @given(texts, st.integers(1, 50))
@@ -56,5 +69,6 @@ def test_a_megabyte_is_judged_in_bounded_time(name: str) -> None:
         text = HOSTILE[name] * (size // len(HOSTILE[name]))
         StuckDetector().assess(text, PROMPT)
         StuckDetector().assess("It is 5.", text)
+        StuckDetector().assess(text, PROMPT, after(text))
 
     assert growth(judge, 60_000) < IN_PROPORTION

@@ -24,6 +24,7 @@ from .checks import (
     output,
     program,
     question,
+    results,
     shape,
     sums,
     trouble,
@@ -109,7 +110,7 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("token_doubt", part(confidence.check, "token_doubt"), "the model was unsure of its words", weight=1.0),
     Judgement("token_doubt_worst", part(confidence.check, "token_doubt_worst"), weight=1.0),
     # Sums and what they lead to.
-    Judgement("wrong_sums", sums.wrong, "a sum in it does not hold", (*MATH, *MCQ, *CHAT), 3.3),
+    Judgement("wrong_sums", sums.wrong, "a sum in it does not hold", (*MATH, *MCQ, *CHAT, *TOOL), 3.3),
     Judgement("no_sums", sums.none, "it calculates nothing", (*MATH, *MCQ), learned=(*MATH, *MCQ)),
     Judgement("numbers_from_nowhere", sums.from_nowhere, "it calculates with numbers that nobody gave",
               MATH, learned=MATH),
@@ -165,6 +166,15 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("errors_in_a_row", part(trouble.check, "errors_in_a_row"), "two calls in a row failed", weight=2.0),
     Judgement("same_error_twice", part(trouble.check, "same_error_twice"), "the same error came twice", weight=2.0),
     Judgement("nothing_found", part(trouble.check, "nothing_found"), "no call has found anything yet", weight=0.5),
+    # What the tools have returned, and what the answer makes of it.
+    Judgement("result_contradicted", part(results.check, "result_contradicted"),
+              "it tells figures that no tool has returned", TOOL, 3.0),
+    Judgement("state_contradicted", part(results.check, "state_contradicted"),
+              "it tells the opposite of what a tool has returned", TOOL, 3.0),
+    Judgement("result_denied", part(results.check, "result_denied"),
+              "it says that it can't tell what a tool has returned", TOOL, 3.0),
+    Judgement("failure_hidden", part(results.check, "failure_hidden"),
+              "it tells of no failure though every call has failed", TOOL, 3.0),
     Judgement("guard_tripped", evidence("guard_tripped"), "its calls of tools got nowhere and had to be ended",
               weight=2.0),
     # Code, JSON, and the output of a program.

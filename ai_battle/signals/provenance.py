@@ -1,0 +1,197 @@
+"""Where the facts of a text come from: each figure, time, code and address is looked up in what was there before it.
+
+A fact is supported as it stands, rounded, in another unit, or as one step of arithmetic away from what is known.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Literal
+
+LONGEST, MOST, PAIRED = 20_000, 400, 40
+"""Characters of a text, facts of it, and numbers of the sources that are calculated with in pairs."""
+Kind = Literal["number", "time", "code", "address"]
+_FACT = re.compile(
+    r"(?P<address>\b(?:https?://|www\.)[^\s<>()\[\]{}\"'`|,]{3,200}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{2,64})"
+    r"|(?P<time>(?<![\d:.,])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?:\s?[ap]\.?m\b)?|(?<![\d:.,])\d{1,2}\s?[ap]\.?m\b)"
+    r"|(?P<code>(?<![\w-])(?=[A-Za-z]{0,12}[-_]?[\w-]{0,24}\d)(?:[A-Za-z]{1,12}[-_]?(?=[\w-]{0,24}\d)[\w-]{1,40})(?!\w))"
+    r"|(?P<number>(?<![\w#/])[#$\u20ac\u00a3\u00a5\u20b9]?\d{1,15}"
+    r"(?:[ \u00a0\u202f](?=\d{3}(?!\d))\d{3}|[.,'\u2019\u066b\u066c]\d{1,15}){0,8})",
+    re.IGNORECASE,
+)
+_JOINED = re.compile(r"(?<=\d)T(?=\d\d:)|(?<=[\d:]\d)Z\b")
+_NUMBERING = re.compile(r"^[ \t>]{0,8}(?:\(?\d{1,2}[.):]|[-*+\u2022])[ \t]|^#{1,6} \d{1,2}\b", re.MULTILINE)
+_CODE_BLOCK = re.compile(r"```[\s\S]*?(?:```|\Z)")
+_DIGITS = re.compile(r"\d+")
+_FILLING = re.compile(r"[\W_]+")
+_SCALES = {
+    **dict.fromkeys(("k", "thousand", "tsd", "tausend", "mil", "mille", "mila", "tys", "тыс", "bin", "duizend"), 1e3),
+    **dict.fromkeys(("million", "millions", "mio", "mln", "millionen", "m"), 1e6),
+    "\u4e07": 1e4,
+    "\u842c": 1e4,
+    "\u4ebf": 1e8,
+    "\u5104": 1e8,
+    "billion": 1e9,
+}
+_SCALED = re.compile(r"\s?([^\W\d_]{1,9})")
+# What one figure is twice, or in another unit: times, percent, bytes, miles, pounds, inches, feet.
+_FACTORS = (*(2, 3, 4, 7, 12, 24, 30, 31, 52, 60, 365, 3600), *(100, 1000, 1e6, 1024, 1024**2))
+_UNITS = (1.609344, 2.204623, 2.54, 0.3048, 3.6)
+_CLOSE, _CLOSER = 0.03, 0.02
+"""How far a figure may be that was rounded to tens or more, and one that was derived, as a share of it."""
+_MEASURED = re.compile(
+    r"\s?(?:[\u00b0\u2103%\u20ac$\u00a3\u5ea6]|(?:km|mm|cm|kg|ms|gb|mb|deg|grad|usd|eur|gbp|chf)\b)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`values` are the ways to read a figure, each with half a unit of its last digit that is shown."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    values: tuple[tuple[float, float], ...] = ()
+    measured: bool = False
+
+    @property
+    def is_small(self) -> bool:
+        """A figure without a unit that may be no more than a way to count."""
+        return self.kind == "number" and not self.measured and all(v <= 10 and half == 0.5 for v, half in self.values)
+
+
+def facts(text: str) -> Iterator[Fact]:
+    """In their order; the numbers of a list, and what stands in blocks of code, are none."""
+    plain = _JOINED.sub(" ", _blanked(_CODE_BLOCK, _blanked(_NUMBERING, text[:LONGEST])))
+    for _, found in zip(range(MOST), _FACT.finditer(plain), strict=False):
+        kind: Kind = found.lastgroup  # type: ignore[assignment]
+        said = found.group()
+        values: tuple[tuple[float, float], ...] = ()
+        if kind == "number":
+            values = tuple(_readings(said.lstrip("#$\u20ac\u00a3\u00a5\u20b9"), plain[found.end() : found.end() + 10]))
+        elif kind == "time":
+            values = tuple((minutes, 0.0) for minutes in _minutes(said))
+        measured = kind == "number" and (not said[0].isdigit() or bool(_MEASURED.match(plain, found.end())))
+        yield Fact(kind, said, found.start(), found.end(), values, measured)
+
+
+class Known:
+    """What was there before a text: `sources` are prompts, earlier messages, arguments and results of calls."""
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self.text = "\n".join(source[:LONGEST] for source in sources)[: 4 * LONGEST]
+        self._facts = list(facts(self.text))
+
+    def supports(self, fact: Fact) -> bool:
+        if fact.kind in ("code", "address"):
+            return _FILLING.sub("", fact.text).casefold() in self._letters
+        if fact.kind == "time":
+            return any(self._has_time(minutes) for minutes, _ in fact.values)
+        return self._has_number(fact)
+
+    @cached_property
+    def _letters(self) -> str:
+        return _FILLING.sub("", self.text).casefold()
+
+    @cached_property
+    def _parts(self) -> frozenset[int]:
+        """Whole runs of digits: days, hours, and whatever else is part of a longer figure."""
+        return frozenset(int(digits) for digits in _DIGITS.findall(self.text) if len(digits) <= 15)
+
+    @cached_property
+    def _times(self) -> frozenset[float]:
+        return frozenset(value for fact in self._facts if fact.kind == "time" for value, _ in fact.values)
+
+    @cached_property
+    def _numbers(self) -> list[float]:
+        values = (value for fact in self._facts if fact.kind == "number" for value, _ in fact.values)
+        return list(dict.fromkeys(values))
+
+    @cached_property
+    def _base(self) -> list[float]:
+        return sorted({*self._numbers, *map(float, self._parts)})
+
+    @cached_property
+    def _derived(self) -> list[float]:
+        """What one step of arithmetic, or another unit, makes of the numbers that are known."""
+        base = self._numbers[:PAIRED]
+        factors = (*_FACTORS, *_UNITS)
+        found = {value * factor for value in base for factor in factors} | {v / f for v in base for f in factors}
+        found |= {100 - value for value in base} | {value * 1.8 + 32 for value in base}
+        found |= {(value - 32) / 1.8 for value in base} | {float(len(base)), sum(base), sum(base) / max(1, len(base))}
+        for a, b in combinations(base, 2):
+            found |= {a + b, abs(a - b), a * b, *((a / b, b / a, 100 * a / b, 100 * b / a) if a and b else ())}
+            found |= {abs(a - b) / a * 100 if a else 0.0, abs(a - b) / b * 100 if b else 0.0, (a + b) / 2}
+        hours = (abs(a - b) for a, b in combinations(sorted(self._times)[:PAIRED], 2))
+        return sorted(found.union(*((minutes, minutes / 60, minutes % 60) for minutes in hours)))
+
+    def _has_number(self, fact: Fact) -> bool:
+        ways = [(value, half) for value, half in fact.values]
+        if any(
+            _near(self._base, value, half) or _near(self._base, value, _rounded(value, half)) for value, half in ways
+        ):
+            return True
+        parts = [int(digits) for digits in _DIGITS.findall(fact.text)]
+        if len(parts) > 2 and self._parts.issuperset(parts):
+            return True
+        if len(parts) == 2 and parts[1] < 60 and parts[0] * 60 + parts[1] in self._times:
+            return True
+        return any(_near(self._derived, value, min(half, _CLOSER * value)) for value, half in fact.values)
+
+    def _has_time(self, minutes: float) -> bool:
+        if minutes in self._times or (minutes + 720) % 1440 in self._times:
+            return True
+        if minutes % 60 == 0 and not {int(minutes // 60), int(minutes // 60) % 12}.isdisjoint(self._parts):
+            return True
+        gaps = {abs(minutes - time) for time in self._times}
+        return any(gap in self._base or gap / 60 in self._base for gap in gaps)
+
+
+def _blanked(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda found: " " * len(found.group()), text)
+
+
+def _near(values: list[float], value: float, within: float) -> bool:
+    place = bisect_left(values, value - within - 1e-6)
+    return place < len(values) and values[place] <= value + within + 1e-6
+
+
+def _rounded(value: float, half: float) -> float:
+    """How much more a whole number with zeros at its end may be off, as people round."""
+    if half != 0.5 or value < 100 or value % 10:
+        return half
+    zeros = len(str(int(value))) - len(str(int(value)).rstrip("0"))
+    return float(min(0.5 * 10**zeros, _CLOSE * value))
+
+
+def _readings(written: str, behind: str) -> Iterator[tuple[float, float]]:
+    """A separator may group thousands or begin decimals: 1.482 is read both ways."""
+    scaled = _SCALED.match(behind)
+    scale = _SCALES.get(scaled[1].casefold(), 0.0) if scaled else 0.0
+    *groups, last = _DIGITS.findall(written)
+    separators = {char for char in written if not char.isdigit()}
+    ways = []
+    if not groups or (len(last) == 3 and len(groups[0]) <= 3 and len(separators) == 1) or len(groups) > 1:
+        ways.append((float("".join((*groups, last))), 0.5))
+    if groups and separators & set(".,\u066b") and not (len(groups) > 1 and len(separators) == 1):
+        ways.append((float(f"{''.join(groups)}.{last}"), 0.5 * 10 ** -len(last)))
+    for value, half in ways:
+        yield value, half
+        if scale:
+            yield value * scale, half * scale
+
+
+def _minutes(written: str) -> Iterator[float]:
+    """A time of day in minutes after midnight."""
+    hours, minutes = [*map(int, _DIGITS.findall(written)), 0][:2]
+    if hours > 24 or minutes > 59:
+        return
+    if "p" in written.lower() and hours < 12:
+        hours += 12
+    elif "a" in written.lower() and hours == 12:
+        hours = 0
+    yield float(hours * 60 + minutes)

@@ -1,0 +1,43 @@
+"""Answers to what tools returned: right ones are left alone, and those that tell something else are found."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle import ModelRequest, StuckDetector, ToolSpec
+from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
+
+SITUATIONS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "data" / "after_tools.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def judged(situation: Mapping[str, Any], kind: str) -> Iterator[bool]:
+    call = ToolCall(situation["tool"][0], situation["arguments"], "call_1")
+    result = ToolResult(call, (Text(situation["result"]),), situation["is_error"])
+    messages = (user(situation["prompt"]), Message("assistant", (call,)), Message("tool", (result,)))
+    request = ModelRequest(messages, tools=(ToolSpec(*situation["tool"]),))
+    return (StuckDetector().assess(answer, situation["prompt"], request).stuck for answer in situation[kind])
+
+
+def test_right_answers_to_results_are_left_alone_in_any_language() -> None:
+    """Rounded, in another unit, in words, with sums over what was returned."""
+    found = [stuck for situation in SITUATIONS for stuck in judged(situation, "right")]
+    assert sum(found) / len(found) <= 0.05
+
+
+def test_most_answers_that_tell_something_else_are_found() -> None:
+    """Another figure, time, code, name or state; not knowing what was returned; a failure that is not told."""
+    found = [stuck for situation in SITUATIONS for stuck in judged(situation, "wrong")]
+    assert sum(found) / len(found) >= 0.7
+
+
+@pytest.mark.parametrize("answer", ["7 * 24 = 158.", "The product is 158."])
+def test_what_contradicts_the_calculator_is_found(answer: str) -> None:
+    call = {"tool": ["calculator", "Evaluates an expression."], "arguments": {"expression": "7*24"}, "is_error": False}
+    (stuck,) = judged({**call, "prompt": "What is 7 * 24?", "result": "168", "answers": [answer]}, "answers")
+    assert stuck

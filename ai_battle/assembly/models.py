@@ -14,6 +14,7 @@ from ..providers._adapting import Adapting
 from ..providers._metered import Metered
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, Price, context_window, price
+from ..providers._redacted import RedactedClient
 from ..providers._retry import PATIENT, Retrying, RetryPolicy
 from ..providers._stated import LEFT_OUT, Within
 from ..providers._tape import Tape
@@ -103,6 +104,7 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
     if name.provider not in REFUSE_NOTHING:
         client = Adapting(client, address or name.provider, name.model)
     client = Retrying(client, str(name), around.retry)
+    client = RedactedClient(client, around.redactor)
     if around.recorder:
         client = Recording(client, around.recorder, str(name))
     window = cache(partial(context_window, name, around.context_windows, address))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config.documents import Document
-from ..config.mask import Mask
+from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._retry import PATIENT, RetryPolicy
 from ..providers._tape import Recorder, Tape
 
@@ -41,15 +41,15 @@ class Surroundings:
     recorder: Recorder | None = None
     tape: Tape | None = None
     base: Path = Path()
+    redactor: Redactor = NO_SECRETS
 
     @classmethod
     def of(cls, loaded: "Loaded", starts: Mapping[str, int] | None = None, tapes: Tapes = NO_TAPES) -> "Surroundings":
-        mask = Mask(loaded.secret_names)
         return replace(
             cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
             starts=starts or {},
-            recorder=Recorder(Path(tapes.record), mask) if tapes.record else None,
-            tape=Tape.read(Path(tapes.replay), mask) if tapes.replay else None,
+            recorder=Recorder(Path(tapes.record), loaded.redactor) if tapes.record else None,
+            tape=Tape.read(Path(tapes.replay)) if tapes.replay else None,
         )
 
     @classmethod
@@ -63,6 +63,7 @@ class Surroundings:
             environment=document.environment,
             retry=retry,
             base=document.base,
+            redactor=document.redactor,
         )
 
 

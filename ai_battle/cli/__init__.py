@@ -12,6 +12,7 @@ from ai_battle.core.borders import foreign_code
 from ai_battle.core.errors import AIBattleError, ConfigError
 
 from . import bench, calibrate, doctor, export, init, models, replay, resume, run, schema, serve, show, tools, validate
+from ._plain import without_secrets
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
@@ -66,7 +67,8 @@ def _exit_code(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except AIBattleError as error:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True, color=_colour())
+        words = without_secrets(str(error))
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {words}", err=True, color=_colour())
         return MISUSED if isinstance(error, ConfigError) else FAILED
 
 

@@ -1,6 +1,5 @@
 """What a benchmark found, on the terminal or as JSON."""
 
-import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from ai_battle.reporting.benchmark_tables import beaten, over_tasks
 
 from ._columns import show_columns
 from ._money import dollars
+from ._plain import print_json
 
 MOST_SAID = 5
 COLOURS = {"worse": "red", "better": "green", "not enough data": "yellow"}
@@ -26,7 +26,7 @@ def show(store: Store, *, as_json: bool) -> Summary:
     """The settings and which differ; writes the reports beside the results, and prints where they are last."""
     summary = write_benchmark_reports(store)
     if as_json:
-        click.echo(json.dumps({"results": str(store.folder), **summary.as_json()}, indent=2, ensure_ascii=False))
+        print_json({"results": str(store.folder), **summary.as_json()})
         return summary
     _show_settings(summary.settings)
     for line in (*_conclusions(summary), *(f"note: {note}" for note in summary.notes)):
@@ -38,7 +38,7 @@ def show(store: Store, *, as_json: bool) -> Summary:
 def show_comparison(found: Comparison, *, as_json: bool) -> None:
     """Regressions first."""
     if as_json:
-        click.echo(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+        print_json(found.as_json())
         return
     _show_changes(found.changes)
     for where, name in found.only:

@@ -1,6 +1,5 @@
 """What a dry run shows: the first requests, and about what the run, or a series of runs, would cost."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,11 +9,12 @@ from ai_battle.config import Loaded
 from ai_battle.conversation.forecast import Expected, forecast
 from ai_battle.conversation.forecast_help import Help
 from ai_battle.core.exchange import NOTHING_USED, Usage
+from ai_battle.core.texts import printable
 from ai_battle.reporting._figures import counted
 from ai_battle.wire.genai import usage_to_json
 
 from ._money import dollars, tokens
-from ._plain import plain
+from ._plain import print_json
 from ._series import Planned, in_turn
 from ._tools_shown import described
 
@@ -52,10 +52,10 @@ def _to_json(mode: str, runs: int, expected: Iterable[Expected]) -> dict[str, An
 
 def _show(expected: Iterable[Expected]) -> None:
     for one in expected:
-        click.secho(f"\n{plain(one.name)} {one.model}", bold=True)
+        click.secho(f"\n{printable(one.name)} {one.model}", bold=True)
         for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
             if text:
-                click.echo(f"  {role}: {plain(text)}".replace("\n", "\n    "))
+                click.echo(f"  {role}: {printable(text)}".replace("\n", "\n    "))
         for tool in described(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
         click.echo(f"  expected: {counted(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
@@ -67,8 +67,10 @@ def _told(one: Help) -> str:
     """A model that is called beside a participant; what is not in the sum says so."""
     if one.calls is None:
         cost = f"{tokens(one.each)}, {dollars(one.each.cost_usd)} each time"
-        return f"{one.role} {plain(one.model)}, {one.when}: {cost}, not in the sum"
-    return f"{one.role} {plain(one.model)}: {one.calls:.4g} calls, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}"
+        return f"{one.role} {printable(one.model)}, {one.when}: {cost}, not in the sum"
+    return (
+        f"{one.role} {printable(one.model)}: {one.calls:.4g} calls, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}"
+    )
 
 
 def _show_total(usage: Usage, expected: Iterable[Expected]) -> None:
@@ -82,4 +84,4 @@ def _usage(expected: Iterable[Expected]) -> Usage:
 
 
 def _print(document: Any) -> None:
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    print_json(document)

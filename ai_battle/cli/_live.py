@@ -29,9 +29,10 @@ from ai_battle.core.events import (
 )
 from ai_battle.core.exchange import NOTHING_USED
 from ai_battle.core.messages import Message, Text
+from ai_battle.core.texts import printable
 
 from ._money import dollars, duration, tokens
-from ._plain import one_line, plain
+from ._plain import one_line
 from ._remarks import NOTICES, Remarks, is_wanted
 from ._screen import Screen
 
@@ -99,7 +100,7 @@ class PlainLines:
         return self._remarks.line(event) if is_wanted(event, self._look.notify_on) else ""
 
     def _print(self, text: str) -> None:
-        print(plain(text), file=self._out, flush=True)
+        print(printable(text), file=self._out, flush=True)
 
 
 class LiveView:
@@ -161,12 +162,12 @@ class LiveView:
     def _say(self, event: TextDelta) -> None:
         self._streamed = True
         if not self._is_typed:
-            self._screen.stream(plain(event.text))
+            self._screen.stream(printable(event.text))
 
     def _think(self, event: ThinkingDelta) -> None:
         self._doing = "thinking"
         if self._look.verbose:
-            self._screen.stream(self._styled(plain(event.text), dim=True))
+            self._screen.stream(self._styled(printable(event.text), dim=True))
 
     def _draft(self, event: DraftDelta) -> None:
         """What may never be said is seen in the status line, from its end."""
@@ -186,7 +187,7 @@ class LiveView:
 
     def _begin(self, event: RunStarted) -> None:
         self._models = dict(event.participants)
-        self._screen.line(self._styled(plain(event.name), bold=True))
+        self._screen.line(self._styled(printable(event.name), bold=True))
         self._ticking = asyncio.create_task(self._tick())
 
     def _go_on(self, event: RunResumed) -> None:
@@ -201,17 +202,17 @@ class LiveView:
         self._doing = YOUR_TURN if self._is_typed else f"{event.speaker} answers"
         self._screen.line()
         if not self._is_typed:  # else the prompt is a head of its own
-            name = self._styled(plain(event.speaker), fg=self._colour_of(event.speaker), bold=True)
-            self._screen.line(f"{name} {self._styled(plain(model), dim=True)}")
+            name = self._styled(printable(event.speaker), fg=self._colour_of(event.speaker), bold=True)
+            self._screen.line(f"{name} {self._styled(printable(model), dim=True)}")
         self._show_status()
 
     def _open(self, event: PromptGiven) -> None:
-        self._screen.stream(plain(_opening(event.message)))
+        self._screen.stream(printable(_opening(event.message)))
         self._screen.end_line()
 
     def _end(self, event: TurnFinished) -> None:
         if not self._streamed:
-            self._screen.stream(plain(event.message.text))
+            self._screen.stream(printable(event.message.text))
         self._screen.end_line()
         if event.stop == "length":
             self._screen.line(self._styled("! cut: the answer reached its length limit", fg="yellow"))
@@ -221,14 +222,14 @@ class LiveView:
         if not event.text:
             return
         self._screen.line()
-        self._screen.line(self._styled(plain(f"Outcome, by {event.speaker}"), bold=True))
-        self._screen.stream(plain(event.text))
+        self._screen.line(self._styled(printable(f"Outcome, by {event.speaker}"), bold=True))
+        self._screen.stream(printable(event.text))
         self._screen.end_line()
 
     def _fail(self, event: TurnFailed) -> None:
         """A person who says nothing is no failure."""
         if self._models.get(event.speaker) == PERSON:
-            self._screen.line(self._styled(plain(event.error), dim=True))
+            self._screen.line(self._styled(printable(event.error), dim=True))
         else:
             self._remark(event)
 

@@ -11,6 +11,7 @@ from ai_battle.conversation.journal import progress
 from ai_battle.conversation.person import keyboard
 from ai_battle.conversation.plan import Plan
 from ai_battle.core.errors import JournalError
+from ai_battle.core.redaction import Redactor
 
 
 def of_run(run_dir: Path) -> Loaded:
@@ -24,10 +25,11 @@ def recast(run_dir: Path, name: str, model: str) -> Cast:
     return FromFile.of(checked(replay.recast(written, name, model)), keyboard).cast({})
 
 
-def plan_of(run_dir: Path) -> Plan:
-    """What the run was to be, without its models."""
+def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:
+    """What the run was to be, without its models, and what is secret in it."""
     written = yaml.safe_load(_config_of(run_dir).read_text(encoding="utf-8"))
-    return FromFile.of(checked(replay.at_rest(written)), keyboard).cast({}).plan
+    casting = FromFile.of(checked(replay.at_rest(written)), keyboard)
+    return casting.cast({}).plan, casting.redactor
 
 
 def _config_of(run_dir: Path) -> Path:

@@ -1,26 +1,37 @@
-"""Model text made harmless for a terminal: control characters are shown, never obeyed."""
+"""Texts of others as the command line prints them: nothing steers the terminal, and no secret is among them."""
 
-ALLOWED = "\n\t"
-BIDI_CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+import click
 
-def _visible(code: int) -> str:
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else "\ufffd"
-
-
-_SHOWN = {code: _visible(code) for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in ALLOWED}
-_SHOWN |= {ord(character): "\ufffd" for character in BIDI_CONTROLS}
-_SHOWN[ord("\r")] = ""
+from ai_battle.core.redaction import STRUCTURE, Redactor
+from ai_battle.core.texts import each_text, printable
 
 
-def plain(text: str) -> str:
-    """Escape sequences, C0 and C1 controls and text-direction overrides become visible signs; newline and tab stay."""
-    return text if text.isprintable() else text.translate(_SHOWN)
+@cache
+def _redactor() -> Redactor:
+    """Knows the secrets of the environment and of the `.env` here; those of a file are masked where it is run."""
+    from ai_battle.config import environment_redactor
+
+    return environment_redactor(os.environ, Path.cwd())
+
+
+def without_secrets(text: str) -> str:
+    return _redactor().text(text)
 
 
 def one_line(text: str, width: int) -> str:
     """The text on one line of at most `width` characters."""
-    line = plain(" ".join(text.split()))
+    line = printable(" ".join(text.split()))
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def print_json(document: Any) -> None:
+    """Prints one JSON document; characters that are not seen are escaped in it."""
+    clean = each_text(document, _redactor().masked, but=STRUCTURE)
+    text = json.dumps(clean, indent=2, ensure_ascii=False, default=str)
+    click.echo(text if printable(text) == text else json.dumps(json.loads(text), indent=2))

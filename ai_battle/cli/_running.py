@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -23,7 +22,7 @@ from ai_battle.reporting._figures import counted
 from ._approval import AtTerminal
 from ._live import LiveView, Look, PlainLines, view
 from ._money import dollars, tokens
-from ._plain import one_line
+from ._plain import one_line, print_json
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -79,7 +78,7 @@ def run(discuss: Discuss, showing: Showing, run_dir: str = "") -> int:
     if result is None:
         return INTERRUPTED
     if showing.as_json:
-        click.echo(json.dumps(document(result), indent=2, ensure_ascii=False))
+        print_json(document(result))
     elif result.status != "interrupted":
         print_summary(result, showing)
     return exit_code(result.status)

@@ -1,6 +1,5 @@
 """A series of runs: the same discussion in several modes, several times, one after another."""
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from ai_battle.core.events import Emit, Event, ModelReplied
 from ai_battle.core.plugins import near
 
 from ._money import dollars, tokens
+from ._plain import print_json
 from ._running import INTERRUPTED, Showing, document, exit_code, played, print_summary
 
 
@@ -127,7 +127,7 @@ class Series:
             click.echo(f"Not started: {', '.join(rest)}.", err=True)
         if self.showing.as_json:
             runs = [ended.to_json() for ended in self._ended]
-            click.echo(json.dumps({"runs": runs}, indent=2, ensure_ascii=False))
+            print_json({"runs": runs})
         elif self._ended:
             self._show_table()
 

@@ -1,7 +1,6 @@
 """`ai-battle bench`: settings compared on real tasks."""
 
 import asyncio
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ._options import as_json
+from ._plain import print_json
 
 if TYPE_CHECKING:
     from ai_battle.benchmark.forecast import Forecast
@@ -134,7 +134,7 @@ def _forecast(expected: "Forecast", *, as_json: bool) -> int:
     from ._money import dollars
 
     if as_json:
-        click.echo(json.dumps(asdict(expected), indent=2, ensure_ascii=False))
+        print_json(asdict(expected))
         return DONE
     click.echo(forecast_said(expected))
     for each in expected.settings:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._options import as_json
+from ._plain import print_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,7 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
 
         _write(Path(report), page(found, target, answers, out))
     if as_json:
-        click.echo(json.dumps(_document(found, target, answers), indent=2))
+        print_json(_document(found, target, answers))
     else:
         _show(found, target, answers, out)
 

@@ -1,12 +1,12 @@
 """`ai-battle doctor`: what is installed, reachable and usable here, each finding with the way to mend it."""
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from ._options import as_json
+from ._plain import print_json
 
 if TYPE_CHECKING:
     from ._findings import Finding
@@ -24,7 +24,7 @@ def command(as_json: bool) -> None:
 
     found = findings()
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
+        print_json([asdict(finding) for finding in found])
         return
     _show(found)
 

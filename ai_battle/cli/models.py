@@ -1,11 +1,11 @@
 """`ai-battle models`: which models there are, and what is known of one, from whom."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ._options import as_json
+from ._plain import print_json
 
 if TYPE_CHECKING:
     from ai_battle.providers._model_rows import Listed
@@ -27,7 +27,7 @@ def list_(providers: tuple[str, ...], as_json: bool) -> int:
 
     found = survey(providers or SURVEYED)
     if as_json:
-        click.echo(json.dumps({one.provider: _to_json(one) for one in found}, indent=2))
+        print_json({one.provider: _to_json(one) for one in found})
         return 0
     for one in found if providers else filter(_has_models, found):
         _show_list(one)
@@ -48,7 +48,7 @@ def show(type_: str, as_json: bool) -> None:
 
     known = asyncio.run(knowledge(type_))
     if as_json:
-        click.echo(json.dumps(known.to_json(), indent=2, default=str))
+        print_json(known.to_json())
         return
     click.secho(known.title, bold=True)
     for name, value, source in known.rows:
@@ -68,7 +68,7 @@ def probe(type_: str, as_json: bool) -> int:
 
     results = asyncio.run(probe(type_))
     if as_json:
-        click.echo(json.dumps([result.to_json() for result in results], indent=2))
+        print_json([result.to_json() for result in results])
     else:
         for result in results:
             mark = click.style("works", fg="green") if result.works else click.style("fails", fg="red")

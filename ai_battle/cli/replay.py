@@ -1,7 +1,6 @@
 """`ai-battle replay`: a finished run once more, as it was or with one participant exchanged."""
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._options import as_json
+from ._plain import print_json
 
 if TYPE_CHECKING:
     from ai_battle.conversation.replay import Difference
@@ -66,7 +66,7 @@ async def _swap(run_dir: Path, name: str, model: str, *, quiet: bool, as_json: b
 
 def _show(differences: "list[Difference]", *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps([_to_json(difference) for difference in differences], indent=2, ensure_ascii=False))
+        print_json([_to_json(difference) for difference in differences])
         return
     for difference in differences:
         for line in difference.diff.splitlines():
@@ -89,4 +89,4 @@ def _print_messages(run_dir: Path) -> None:
     from ai_battle.conversation.journal import messages
     from ai_battle.wire.genai import message_to_json
 
-    click.echo(json.dumps([message_to_json(m) for m in messages(run_dir)], indent=2, ensure_ascii=False))
+    print_json([message_to_json(m) for m in messages(run_dir)])

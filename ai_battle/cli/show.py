@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ai_battle.core.texts import printable
+
 from ._options import as_json
+from ._plain import print_json
 
 if TYPE_CHECKING:
     from ai_battle.conversation.asking import Turn
     from ai_battle.core.exchange import ModelRequest
-    from ai_battle.core.messages import Message
+    from ai_battle.core.messages import Message, Part
 
 
 @click.command("show")
@@ -25,11 +28,13 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
 
     from ._loading import plan_of
 
-    found = recorded(run_dir, turn)
-    request = request_of(run_dir, plan_of(run_dir), found) if with_request else None
+    found, request = recorded(run_dir, turn), None
+    if with_request:
+        plan, redactor = plan_of(run_dir)
+        request = redactor.value(request_of(run_dir, plan, found))
     if as_json:
         document = {**_turn_to_json(found), **({"request": _request_to_json(request)} if request else {})}
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+        print_json(document)
         return
     _show_turn(found)
     if request:
@@ -61,30 +66,26 @@ def _show_turn(turn: "Turn") -> None:
     from ai_battle.core.events import TurnFinished
 
     from ._money import dollars, tokens
-    from ._plain import plain
 
     took = f"{tokens(turn.usage)}, {dollars(turn.usage.cost_usd)}"
     if isinstance(turn, TurnFinished):
         attempts = f", {turn.attempts} attempts" if turn.attempts > 1 else ""
-        took = f"{plain(turn.model)}, {turn.seconds:.1f} s{attempts}, {took}"
-    click.secho(f"Turn {turn.turn}, round {turn.round}: {plain(turn.speaker)} ({took})", bold=True)
+        took = f"{printable(turn.model)}, {turn.seconds:.1f} s{attempts}, {took}"
+    click.secho(f"Turn {turn.turn}, round {turn.round}: {printable(turn.speaker)} ({took})", bold=True)
 
 
 def _show_answer(turn: "Turn") -> None:
     from ai_battle.core.events import TurnFinished
 
-    from ._plain import plain
-
     if isinstance(turn, TurnFinished):
         if thought := turn.message.thinking:
-            click.secho(plain(thought), dim=True)
-        click.echo(plain(turn.message.text))
+            click.secho(printable(thought), dim=True)
+        click.echo(printable(turn.message.text))
     else:
-        click.echo(f"No answer: {plain(turn.error)}\n{plain(turn.partial)}".rstrip())
+        click.echo(f"No answer: {printable(turn.error)}\n{printable(turn.partial)}".rstrip())
 
 
 def _show_request(request: "ModelRequest") -> None:
-    from ._plain import plain
     from ._tools_shown import described
 
     for name, value in request.options.items():
@@ -96,16 +97,23 @@ def _show_request(request: "ModelRequest") -> None:
     for role, text in parts:
         if text:
             click.secho(f"\n{role}", fg="cyan")
-            click.echo(plain(text))
+            click.echo(printable(text))
 
 
 def _shown(message: "Message") -> str:
     """The text, and a line for each part that has none."""
-    from ai_battle.core.messages import Text, Thinking
-    from ai_battle.reporting.remarks import attachment
+    return "".join(map(_part, message.parts))
 
-    shown = (
-        part.text if isinstance(part, Text | Thinking) else f"({attachment(part)})\n"  # type: ignore[arg-type]
-        for part in message.parts
-    )
-    return "".join(shown)
+
+def _part(part: "Part") -> str:
+    from ai_battle.core.messages import Text, Thinking, ToolCall, ToolResult
+    from ai_battle.reporting.remarks import arguments, attachment
+
+    match part:
+        case Text(text) | Thinking(text):
+            return text
+        case ToolCall(name):
+            return f"(calls {name}: {arguments(part)})\n"
+        case ToolResult(call):
+            return f"({call.name} {'failed' if part.is_error else 'returned'})\n{''.join(map(_part, part.parts))}\n"
+    return f"({attachment(part)})\n"

@@ -10,6 +10,7 @@ import click
 from ai_battle.core.errors import ConfigError
 
 from ._options import as_json
+from ._plain import print_json
 
 if TYPE_CHECKING:
     from ai_battle.core.messages import ToolCall
@@ -42,7 +43,7 @@ def list_(paths: tuple[str, ...], as_json: bool) -> None:
     registry = _registry(paths, {name: {} for name in builtin_names()}, Place(Path()))
     if as_json:
         shown = {one.name: {"description": one.description, "parameters": one.schema} for one in registry.specs}
-        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        print_json(shown)
         return
     _show(registry)
 
@@ -90,7 +91,7 @@ async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
         if fence.name == "none":
             click.secho("This code runs without a fence: it can do all that you can.", fg="red", err=True)
     result = await ToolManager(registry).run(call)
-    click.echo(json.dumps(json.loads(result.text), indent=2, ensure_ascii=False))
+    print_json(json.loads(result.text))
     return 1 if result.is_error else 0
 
 

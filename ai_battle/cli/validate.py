@@ -1,6 +1,5 @@
 """`ai-battle validate`: every problem of configuration files, with its place and a way out."""
 
-import json
 import os
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import click
 
 from ._options import as_json
+from ._plain import print_json
 
 SECTION = re.compile(rb"^(benchmark|discussion|server):", re.MULTILINE)
 LOOKED_AT = 1_000_000
@@ -21,7 +21,7 @@ def command(configs: tuple[str, ...], as_json: bool) -> int:
     """Check files of discussions, benchmarks and servers without running them; exit 2 when there is a problem."""
     reports = [_report(config) for config in configs]
     if as_json:
-        click.echo(json.dumps(reports, indent=2, ensure_ascii=False))
+        print_json(reports)
     else:
         for report in reports:
             _show(report)

@@ -10,13 +10,13 @@ from .packaged import packaged, packaged_names
 from .problems import ConfigProblems, Problem
 
 if TYPE_CHECKING:
-    from .documents import Source
+    from .documents import Source, environment_redactor
     from .editors import json_schema
     from .loading import Loaded, load
     from .schema import DiscussionFile
 
 _HOME = {
-    "documents": ("Source",),
+    "documents": ("Source", "environment_redactor"),
     "editors": ("json_schema",),
     "loading": ("Loaded", "load"),
     "schema": ("DiscussionFile",),
@@ -28,6 +28,7 @@ __all__ = [
     "Loaded",
     "Problem",
     "Source",
+    "environment_redactor",
     "json_schema",
     "load",
     "packaged",

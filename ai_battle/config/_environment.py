@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote
 
 from ..core.errors import ConfigError
-from ._secrets import can_be_hidden, hidden
+from ._secrets import can_be_hidden, hidden, is_credential
 
 REFERENCE = re.compile(r"(\$?)\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\})?")
 WHOLE = re.compile(r"\$\{([^{}]*)\}")
@@ -20,35 +21,39 @@ class Expansion:
     """Replaces references by values and remembers which values came from the environment."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
-        self._variables = variables
+        self.variables = variables
         self.taken: dict[str, str] = {}
+        self.secrets: dict[str, str] = {}
+        """What must not be shown, by its value, and its variable."""
 
-    def value(self, text: str) -> str:
+    def value(self, text: str, *, is_shown: bool = False) -> str:
+        """Of a text that is for anybody to see only keys are secret."""
         if (whole := WHOLE.fullmatch(text)) and not REFERENCE.fullmatch(text):
             raise Unset(
                 f"${{{whole[1]}}} is no variable; write ${{NAME}} or ${{NAME:-default}}, or $${{ to mean it as it is"
             )
+        for name in (match[2] for match in REFERENCE.finditer(text) if self._is_taken(match)):
+            value = self.variables[name]
+            if not is_shown or is_credential(name, value):
+                self.keep_secret(value, name)
         return REFERENCE.sub(self._replaced, text)
 
     def written_back(self, text: str) -> str:
         """The text with defaults filled in, but what came from the environment still as `${NAME}`."""
         return REFERENCE.sub(lambda match: f"${{{match[2]}}}" if self._is_taken(match) else self._default(match), text)
 
-    @property
-    def secret_names(self) -> dict[str, str]:
-        """What must not be shown, and its variable."""
-        return {value: name for name, value in self.taken.items() if can_be_hidden(value)}
-
     def keep_secret(self, value: str, name: str) -> None:
-        """A secret that stands in the file itself."""
+        """It is known as it is written and, out of an address, as it is meant."""
         self.taken[name] = value
+        for each in filter(can_be_hidden, (value, unquote(value))):
+            self.secrets.setdefault(each, name)
 
     def hide(self, text: str) -> str:
         """The text without values from the environment."""
         return hidden(text, self.taken)
 
     def _is_taken(self, match: re.Match[str]) -> bool:
-        return not match[1] and match[2] is not None and bool(self._variables.get(match[2]))
+        return not match[1] and match[2] is not None and bool(self.variables.get(match[2]))
 
     def _default(self, match: re.Match[str]) -> str:
         return match[0] if match[1] or match[2] is None else match[3] or ""
@@ -59,10 +64,10 @@ class Expansion:
             return match[0][1:]
         if name is None:
             return match[0]
-        if value := self._variables.get(name):
+        if value := self.variables.get(name):
             self.taken[name] = value
             return value
-        if default is None and name not in self._variables:
+        if default is None and name not in self.variables:
             raise Unset(
                 f"the variable {name} is not set; set it, write ${{{name}:-default}}, or $${{{name}}} for that text"
             )

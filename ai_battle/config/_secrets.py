@@ -1,15 +1,25 @@
-"""Which values must not be shown: those of keys that hold secrets, and those that came from the environment."""
+"""Which values are secrets: by the key that they stand under, by the name of their variable, or by their looks."""
 
+import os
 import re
 from collections.abc import Mapping
 
+from ..core.redaction import KEYS
 from ._scalars import resolve
 from .problems import Path
 
 SECRET_KEY = re.compile(r".*(api[-_]?key|token|password|secret|authorization)", re.IGNORECASE)
+SECRET_VARIABLE = re.compile(
+    r"(?:.*[-_])?(?:(?:api)?keys?|token|passw(?:or)?d|passphrase|secret|authorization|credentials?|pat)(?:[-_]?\d+)?",
+    re.IGNORECASE,
+)
+PROMPTS = frozenset({"goal", "initial_prompt", "persona", "instructions", "established_facts", "outcome", "system"})
+"""What stands under these keys is sent to models as it is."""
 NO_OWNER = ("parameters", "headers", "env", "options")
+IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 SHORTEST = 4
-SHORTEST_NUMBER = 8
+SHORTEST_PLAIN = 8
+"""Numbers, and words of small or of capital letters alone, stand in many texts by chance."""
 
 
 def is_secret_key(step: str | int) -> bool:
@@ -18,19 +28,59 @@ def is_secret_key(step: str | int) -> bool:
 
 def is_secret(path: Path) -> bool:
     """Whether the value there is a secret even when it is written in the file itself."""
-    in_settings = path[:1] == ("providers",) or path[:2] == ("discussion", "tools") or path[-2:-1] == ("options",)
-    return in_settings and is_secret_key(path[-1])
+    if path[:2] == ("server", "keys"):
+        return path[-1] == "key" or isinstance(path[-1], int)
+    in_settings = path[:1] in (("providers",), ("server",)) or path[:2] == ("discussion", "tools")
+    return (in_settings or path[-2:-1] == ("options",)) and is_secret_key(path[-1])
+
+
+def is_prompt(path: Path) -> bool:
+    return not PROMPTS.isdisjoint(path)
+
+
+def is_shown(path: Path) -> bool:
+    """Whether the value there is for anybody to see, so that only a key would be a secret: prompts, names of models."""
+    return is_prompt(path) or path[-1:] == ("type",)
 
 
 def can_be_hidden(value: str) -> bool:
-    """Short texts, numbers and `true` can't: they are everywhere."""
-    return len(value) >= (SHORTEST if isinstance(resolve(value), str) else SHORTEST_NUMBER)
+    """Whether masking it leaves other texts alone: short texts, numbers and `true` are everywhere."""
+    is_plain = not isinstance(resolve(value), str) or (value.isalpha() and (value.islower() or value.isupper()))
+    return len(value) >= (SHORTEST_PLAIN if is_plain else SHORTEST)
+
+
+def is_credential(name: str, value: str) -> bool:
+    """Whether what a variable holds is a secret by its name, or looks like one: no words, no version, no address."""
+    if SECRET_VARIABLE.fullmatch(name) or KEYS.fullmatch(value):
+        return True
+    pieces = [] if re.search(r"\s|://", value) else re.findall(r"[^\W_]{8,}", value)
+    return any(len(re.findall(r"\d+|[^\W\d_]+", piece)) > 2 for piece in pieces)
+
+
+def in_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The secrets, each with its name, that are known by the names of their variables; files are none."""
+    named = ((name, whole) for name, whole in variables.items() if SECRET_VARIABLE.fullmatch(name))
+    values = ((value.strip(), name) for name, whole in named for value in _each(name, whole))
+    return {value: name for value, name in values if can_be_hidden(value) and not _is_file(value)}
+
+
+def _each(name: str, whole: str) -> list[str]:
+    return whole.split(",") if name.lower().endswith("keys") else [whole]
+
+
+def _is_file(value: str) -> bool:
+    return value[:1] in "/~." and os.path.exists(os.path.expanduser(value))
+
+
+def in_url(text: str) -> list[str]:
+    """The passwords in the addresses of a text, as they are written."""
+    return IN_URL.findall(text) if "://" in text else []
 
 
 def variable_for(path: Path) -> str:
     """The variable in which a secret that is written in the file should be: `OPENAI_API_KEY`."""
     owners = [step for step in path[:-1] if isinstance(step, str) and step not in NO_OWNER]
-    return re.sub(r"\W+", "_", f"{owners[-1]}_{path[-1]}".upper().replace("-", "_")).strip("_")
+    return re.sub(r"\W+", "_", f"{owners[-1] if owners else ''}_{path[-1]}".upper().replace("-", "_")).strip("_")
 
 
 def hidden(text: str, taken: Mapping[str, str]) -> str:

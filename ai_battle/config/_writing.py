@@ -8,7 +8,7 @@ import yaml
 from ._environment import Expansion
 from ._nodes import Node
 from ._scalars import Plain, resolve
-from ._secrets import is_secret, variable_for
+from ._secrets import in_url, is_secret, variable_for
 from .problems import Path
 
 OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
@@ -52,8 +52,17 @@ def _values(node: Node, expansion: Expansion, path: Path = ()) -> Any:
             return {key: _values(child, expansion, (*path, key)) for key, child in node.value.items()}
         case list():
             return [_values(child, expansion, (*path, index)) for index, child in enumerate(node.value)]
-        case str() if "${" in node.value:
-            return type(node.value)(expansion.written_back(node.value))
-        case str() if node.value and is_secret(path):
+        case str() if node.value and is_secret(path) and "${" not in node.value:
             return f"${{{variable_for(path)}}}"
+        case str():
+            return _without_passwords(node.value, expansion)
     return node.value
+
+
+def _without_passwords(written: str, expansion: Expansion) -> str:
+    """With the names of variables also where a password stands in an address itself."""
+    text = expansion.written_back(written) if "${" in written else written
+    if passwords := in_url(text):
+        for name, value in expansion.taken.items():
+            text = text.replace(f":{value}@", f":${{{name}}}@") if value in passwords else text
+    return text if text is written else type(written)(text)

@@ -161,6 +161,11 @@ class Discussion(Section):
     durability: Literal["every_second", "every_turn"] = Field(
         default="every_second", description="When the journal is synced."
     )
+    allow_secrets: Listed[Name] = Field(
+        default=(),
+        description="Variables whose values may be sent to models although they are secret.",
+        examples=[["COMPANY_KEY"]],
+    )
     local_only: Flag = Field(default=False, description="Refuses any model that is not on this machine.")
     sandbox: Sandbox | None = Field(default=None, description="The fence around code that models write.")
     workspace: str = Field(default="", description="What file and code tools may touch.")

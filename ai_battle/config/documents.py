@@ -10,12 +10,14 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 
 from ..core.errors import ConfigError
+from ..core.redaction import NO_SECRETS, Redactor
 from ._compose import compose
 from ._environment import Expansion, with_dotenv
 from ._expanding import Expanding
 from ._nodes import Node, Place, from_python, place_of
 from ._overriding import overridden
 from ._reading import read_text
+from ._secrets import in_environment
 from ._values import Section
 from ._words import problems_of
 from ._writing import written_back
@@ -61,6 +63,8 @@ class Kind(Generic[F]):
     rewritten: Callable[[Node], tuple[Node, Sequence[str]]] = _as_it_is
     check: Callable[[F], Iterable[Problem]] = nothing
     notes: Callable[[F], Iterable[str]] = nothing
+    allowed: Callable[[F], Iterable[str]] = nothing
+    """The names of secrets that may be sent to models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +80,8 @@ class Document(Generic[F]):
     """The environment with what `.env` adds to it."""
     expansion: Expansion = field(repr=False)
     tree: Node = field(repr=False)
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """Values that came from the environment; they must never be shown or stored."""
-        return frozenset(self.expansion.secret_names)
-
-    @property
-    def secret_names(self) -> Mapping[str, str]:
-        """Each of the `secrets` and the variable that it came from."""
-        return self.expansion.secret_names
+    redactor: Redactor = NO_SECRETS
+    """Knows the secrets of the file and of the environment, which must never be shown or stored."""
 
     def located(self, problem: Problem) -> str:
         """The problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
@@ -129,11 +125,22 @@ class Reading(Generic[F, D]):
         if file is None:
             raise _wrong(problems, expanding, tree, origin)
         all_notes = tuple(map(expansion.hide, (*notes, *expanding.notes, *self.kind.notes(file))))
-        found = self.document(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree)
-        problems = [*problems, *_elsewhere(problems, [*self.kind.check(file), *self.also(found)])]
+        known = Redactor({**in_environment(variables), **expansion.secrets}, frozenset(self.kind.allowed(file)))
+        found = self.document(
+            file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=known
+        )
+        further = [*self.kind.check(file), *_told_to_models(expanding, known.sent), *self.also(found)]
+        problems = [*problems, *_elsewhere(problems, further)]
         if problems or expanding.problems or origin.faults:
             raise _wrong(problems, expanding, tree, origin)
         return found
+
+
+def environment_redactor(variables: Mapping[str, str], folder: Path | None = None) -> Redactor:
+    """Knows what variables, and those of the `.env` of a folder, hold whose names say that it is a secret."""
+    with suppress(ConfigError):
+        variables = with_dotenv(variables, folder) if folder else variables
+    return Redactor(in_environment(variables))
 
 
 def origin_of(source: Source, base: Path | None, name: str) -> Origin:
@@ -169,6 +176,17 @@ def _wrong(problems: list[Problem], expanding: Expanding, tree: Node, origin: Or
     all_problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]
     faults = sorted((*origin.faults, *(_fault(tree, problem) for problem in all_problems)), key=_order)
     return ConfigProblems(expanding.expansion.hide(_line(fault, origin.shown)) for fault in faults)
+
+
+def _told_to_models(expanding: Expanding, redactor: Redactor) -> Iterable[Problem]:
+    """Secrets that stand in prompts and may not be there."""
+    for path, text in expanding.prompts:
+        for name in redactor.names_in(text):
+            yield Problem(
+                path,
+                f"the secret {name} would be sent to the models; take it out, or allow it: "
+                f"'allow_secrets: [{name}]' under discussion",
+            )
 
 
 def _validated(schema: type[F], values: Any, tree: Node) -> tuple[F | None, list[Problem]]:

@@ -24,7 +24,11 @@ def _notes(file: DiscussionFile) -> Iterable[str]:
     return notes_on(file.discussion)
 
 
-DISCUSSION = Kind("discussion", DiscussionFile, rewritten, _check, _notes)
+def _allowed(file: DiscussionFile) -> Iterable[str]:
+    return file.discussion.allow_secrets
+
+
+DISCUSSION = Kind("discussion", DiscussionFile, rewritten, _check, _notes, _allowed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from ..config.tools import Approval
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit
+from ..core.redaction import NO_SECRETS, Redactor
+from ..providers._redacted import RedactedClient
 from ..tools.limits import RunBudget
 from . import inputs
 from .helped import Cost
@@ -44,7 +46,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Casting(ABC):
-    """`config` and `secrets` (value -> name) are what is recorded of the configuration, and what must not be.
+    """`config` is what is recorded of the configuration; `redactor` knows what must leave nowhere.
 
     `approve` puts a call of a tool to a person.
     """
@@ -52,7 +54,7 @@ class Casting(ABC):
     name: str
     durability: Durability
     config: str = field(default="", kw_only=True, repr=False)
-    secrets: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
+    redactor: Redactor = field(default=NO_SECRETS, kw_only=True)
     approve: "toolbox.Ask | None" = field(default=None, kw_only=True)
 
     @abstractmethod
@@ -88,7 +90,7 @@ class Brought(Casting):
     def cast(self, starts: Mapping[str, int]) -> Cast:
         limits = self.plan.limits
         budget = RunBudget(limits.tool_calls, limits.seconds, limits.cost_usd)
-        participants = self.plan.participants
+        participants = tuple(map(self._redacted, self.plan.participants))
         if self.tools:
             person = toolbox.Person(self.approve)
             participants = tuple(self._equipped(participant, budget, person) for participant in participants)
@@ -129,6 +131,11 @@ class Brought(Casting):
         helper, _ = self.client(pair.secondary)
         return replace(participant, client=toolbox.Offering(pair.made(participant.client, helper), participant.client))
 
+    def _redacted(self, participant: Participant) -> Participant:
+        """It is still known by what it was brought as."""
+        type_ = participant.type or type(participant.client).__name__
+        return replace(participant, client=RedactedClient(participant.client, self.redactor), type=type_)
+
     def _equipped(self, participant: Participant, budget: RunBudget, person: "toolbox.Person") -> Participant:
         """Each with a registry of its own."""
         consent = toolbox.Consent(participant.name, (Approval(default="ask"),), person) if self.approve else None
@@ -152,9 +159,8 @@ class FromFile(Casting):
         cls, loaded: Loaded, ask: Reader, tapes: assembly.Tapes = assembly.NO_TAPES, *, allow_unsandboxed: bool = False
     ) -> "FromFile":
         durability = loaded.file.discussion.durability
-        names = loaded.secret_names
-        config = loaded.resolved()
-        return cls(loaded.name, durability, loaded, ask, tapes, allow_unsandboxed, config=config, secrets=names)
+        config, redactor = loaded.resolved(), loaded.redactor
+        return cls(loaded.name, durability, loaded, ask, tapes, allow_unsandboxed, config=config, redactor=redactor)
 
     def cast(self, starts: Mapping[str, int]) -> Cast:
         read = inputs.read_all(self.loaded)

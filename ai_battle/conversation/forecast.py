@@ -10,11 +10,9 @@ from typing import Any
 from .. import tools
 from ..assembly import Model
 from ..config import Loaded
-from ..config.mask import Mask
 from ..core.events import PromptGiven, ignore
-from ..core.exchange import ModelRequest, ToolSpec, Usage
-from ..core.messages import Message, Part, Text
-from ..core.texts import each_text
+from ..core.exchange import ModelRequest, Usage
+from ..core.messages import Message
 from ..core.tokens import estimate_request
 from ..wire.genai import message_to_json, usage_to_json
 from ._records import specs_to_json
@@ -65,9 +63,8 @@ def forecast(loaded: Loaded) -> list[Expected]:
     environment is named in them, not shown.
     """
     cast = FromFile.of(loaded, keyboard).cast({})
-    mask = Mask(loaded.secret_names)
     asyncio.run(_equip(cast))
-    return [replace(expected, request=_masked(expected.request, mask)) for expected in _expected(cast)]
+    return [replace(expected, request=loaded.redactor.value(expected.request)) for expected in _expected(cast)]
 
 
 async def _equip(cast: Cast) -> None:
@@ -76,22 +73,6 @@ async def _equip(cast: Cast) -> None:
             await cast.assembled.equip(Path(run_dir), ignore)
         finally:
             await cast.assembled.aclose()
-
-
-def _masked(request: ModelRequest, mask: Mask) -> ModelRequest:
-    messages = (
-        replace(message, parts=tuple(_masked_part(p, mask) for p in message.parts)) for message in request.messages
-    )
-    tools = tuple(_masked_tool(tool, mask) for tool in request.tools)
-    return replace(request, system=mask.text(request.system), messages=tuple(messages), tools=tools)
-
-
-def _masked_tool(tool: ToolSpec, mask: Mask) -> ToolSpec:
-    return replace(tool, description=mask.text(tool.description), schema=each_text(tool.schema, mask.text))
-
-
-def _masked_part(part: Part, mask: Mask) -> Part:
-    return replace(part, text=mask.text(part.text)) if isinstance(part, Text) else part
 
 
 def _expected(cast: Cast) -> Iterator[Expected]:

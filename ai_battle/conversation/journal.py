@@ -2,14 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from ..config.mask import Mask
 from ..core.errors import JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
 from ..core.locking import RunLock
@@ -37,11 +35,10 @@ class Journal:
     `warnings` is what reopening found and mended; emit it.
     """
 
-    def __init__(self, run_dir: Path, durability: Durability, secrets: Mapping[str, str], *, fresh: bool) -> None:
+    def __init__(self, run_dir: Path, durability: Durability, *, fresh: bool) -> None:
         self.run_dir = run_dir
         self.warnings: tuple[Warned, ...] = ()
         self._every_turn = durability == "every_turn"
-        self._mask = Mask(secrets) if secrets else None
         self._sync_due: asyncio.TimerHandle | None = None
         self._syncing: asyncio.Future[None] | None = None
         self._broken = ""
@@ -57,23 +54,19 @@ class Journal:
             undo.pop_all()
 
     @classmethod
-    def create(
-        cls, run_dir: Path, durability: Durability = "every_second", secrets: Mapping[str, str] | None = None
-    ) -> "Journal":
-        """A new journal in `run_dir`, which is made if need be. `secrets` maps values never to be written to names."""
+    def create(cls, run_dir: Path, durability: Durability = "every_second") -> "Journal":
+        """A new journal in `run_dir`, which is made if need be."""
         try:
             run_dir.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise JournalError(_unwritable(run_dir, error)) from error
-        return cls(run_dir, durability, secrets or {}, fresh=True)
+        return cls(run_dir, durability, fresh=True)
 
     @classmethod
-    def reopen(
-        cls, run_dir: Path, durability: Durability = "every_second", secrets: Mapping[str, str] | None = None
-    ) -> "Journal":
+    def reopen(cls, run_dir: Path, durability: Durability = "every_second") -> "Journal":
         """Goes on with the journal of an earlier process; a torn last line is cut off and told in `warnings`."""
         opened(run_dir).close()
-        return cls(run_dir, durability, secrets or {}, fresh=False)
+        return cls(run_dir, durability, fresh=False)
 
     @property
     def unsynced(self) -> bool:
@@ -116,7 +109,7 @@ class Journal:
     def _line(self, event: Event) -> bytes:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         data = _records.encoded({"v": VERSION, "seq": self._seq, "time": time, **_records.record(event)})
-        return (self._mask.line(data) if self._mask else data) + b"\n"
+        return data + b"\n"
 
     def _write(self, line: bytes) -> None:
         try:

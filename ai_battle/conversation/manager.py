@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypedDict, Unpack
 
 from .. import assembly
 from .. import tools as toolbox
-from ..config import Loaded, Source
+from ..config import Loaded, Source, environment_redactor
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, RunFinished, RunResumed, RunStarted, Warned, ignore
@@ -96,7 +96,8 @@ class ConversationManager:
         plan = Plan(tuple(participants), goal=goal, limits=Limits.of(limits), **settings)
         given = tuple(tools)
         checked_ = tuple(toolbox.ToolRegistry(given)) if given else ()
-        self._set_up(Brought(plan.name, durability, plan, checked_, approve=approve), out)
+        redactor = environment_redactor(os.environ)
+        self._set_up(Brought(plan.name, durability, plan, checked_, approve=approve, redactor=redactor), out)
 
     @classmethod
     def from_config(
@@ -131,12 +132,16 @@ class ConversationManager:
     async def run_discussion(self, emit: Emit = ignore) -> RunResult:
         """One run from its beginning to its end. Raises `ConfigError` and `JournalError` before anything is spent."""
         casting = self._casting
+        with casting.redactor.errors():
+            return await self._begun(casting, emit)
+
+    async def _begun(self, casting: Casting, emit: Emit) -> RunResult:
         async with _cast(casting, {}) as cast:
             run_dir = rundir.create(casting.name, self._out, config=casting.config)
-            async with _closing(Journal.create(run_dir, casting.durability, casting.secrets)) as kept:
+            async with _closing(Journal.create(run_dir, casting.durability)) as kept:
                 settings = rundir.settings(casting.config)
                 begin = RunStarted(casting.name, str(run_dir), _types(cast.plan), settings)
-                return await _run(cast, kept, Audience(kept, State(cast.plan), emit), begin)
+                return await _run(cast, kept, Audience(kept, State(cast.plan), emit, casting.redactor), begin)
 
     async def resume(
         self, run_dir: str | os.PathLike[str], emit: Emit = ignore, *, accept_changes: bool = False
@@ -145,9 +150,11 @@ class ConversationManager:
 
         Nothing is read before the run directory is locked, so nobody can write to it in between.
         """
-        run_dir = Path(run_dir)
-        casting = self._casting
-        async with _closing(Journal.reopen(run_dir, casting.durability, casting.secrets)) as kept:
+        with self._casting.redactor.errors():
+            return await self._resumed(self._casting, Path(run_dir), emit, accept_changes=accept_changes)
+
+    async def _resumed(self, casting: Casting, run_dir: Path, emit: Emit, *, accept_changes: bool) -> RunResult:
+        async with _closing(Journal.reopen(run_dir, casting.durability)) as kept:
             progress = journal.progress(run_dir)
             if progress.finished and progress.ended:
                 outcome.keep(run_dir, progress.outcome)
@@ -156,7 +163,7 @@ class ConversationManager:
             async with _cast(casting, progress.positions) as cast:
                 state = _restored(cast, run_dir)
                 go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(cast.plan))
-                return await _run(cast, kept, Audience(kept, state, emit), go_on)
+                return await _run(cast, kept, Audience(kept, state, emit, casting.redactor), go_on)
 
     async def run_conversation_turn(
         self,

@@ -1,16 +1,79 @@
-"""Every text inside of a JSON value."""
+"""Every text inside of a value, and what of a text can be seen."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
+
+FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
+UNSEEN = (
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
+)
+"""Characters without a width, marks of direction, and tags, which can spell a text that nobody sees."""
+STEERING = "\x80-\x9f\u202a-\u202e\u2066-\u206f"
+"""Control characters of eight bits, and overrides of direction."""
+JOINERS = "\u200c\u200d"
+"""Persian, Hindi and many pictures are written with them; beside ASCII or each other they only hide something."""
+_BESIDE = f"[\x00-\x7f{JOINERS}{UNSEEN}]"
+_FILTERED = re.compile(
+    f"(?P<flag>{FLAG})|(?P<end>\r\n?|[\u2028\u2029])|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f])"
+    f"|(?P<steering>[{STEERING}])|[{UNSEEN}]+|(?<={_BESIDE})[{JOINERS}]|[{JOINERS}](?={_BESIDE})"
+)
+_SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]")
+
+
+def printable(text: str) -> str:
+    """The text without what steers a terminal or a reader, or is not seen: shown as a sign, or left out.
+
+    Control characters and overrides of direction become signs, line ends become newlines, and a tab stays.
+    """
+    return _FILTERED.sub(_sign, text) if _SUSPECT.search(text) else text
+
+
+def _sign(found: re.Match[str]) -> str:
+    match found.lastgroup:
+        case "flag":
+            return found[0]
+        case "end":
+            return "\n"
+        case "control":
+            return chr(0x2400 + min(ord(found[0]), 0x21))
+        case "steering":
+            return "\N{REPLACEMENT CHARACTER}"
+    return ""
 
 
 def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = frozenset()) -> Any:
-    """The same JSON value with every text in it changed, except the keys and what stands under the keys of `but`."""
+    """The value with every text in it changed, keys too; the very same value where nothing changes.
+
+    `but` are keys and fields whose text stays as it is. Values of dataclasses are looked into as well.
+    """
     match value:
         case str():
             return change(value)
-        case list() | tuple():
-            return [each_text(item, change, but) for item in value]
-        case dict():
-            return {key: item if key in but else each_text(item, change, but) for key, item in value.items()}
-    return value
+        case tuple() | list():
+            made = [each_text(each, change, but) for each in value]
+            return type(value)(made) if any(new is not old for new, old in zip(made, value, strict=True)) else value
+        case Mapping():
+            return _each_in_mapping(value, change, but)
+    return _each_field(value, change, but) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _each_in_mapping(value: Mapping[Any, Any], change: Callable[[str], str], but: frozenset[str]) -> Any:
+    made = {
+        (change(key) if isinstance(key, str) else key): item if key in but else each_text(item, change, but)
+        for key, item in value.items()
+    }
+    same = len(made) == len(value) and all(
+        key is old and item is value[old] for (key, item), old in zip(made.items(), value, strict=True)
+    )
+    return value if same else made
+
+
+def _each_field(value: Any, change: Callable[[str], str], but: frozenset[str]) -> Any:
+    made = {}
+    for field in fields(value):
+        old = getattr(value, field.name)
+        if field.init and field.name not in but and (new := each_text(old, change, but)) is not old:
+            made[field.name] = new
+    return replace(value, **made) if made else value

@@ -8,25 +8,24 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from ..config.mask import Mask
 from ..core.borders import foreign_code
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.messages import Message
+from ..core.redaction import NO_SECRETS, Redactor
 from ..wire.genai import message_from_json, message_to_json
 from ._exchanges import Asked, Exchange, digested, values
 
 VERSION = 1
-NO_SECRETS = Mask({})
 _SHOWN = 60
 _log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Writes a new recording, without the secrets of `mask`; each line is handed to the operating system at once."""
+    """Writes a new recording without secrets; each line is handed to the operating system at once."""
 
-    def __init__(self, path: Path, mask: Mask = NO_SECRETS) -> None:
-        self.mask = mask
+    def __init__(self, path: Path, redactor: Redactor = NO_SECRETS) -> None:
+        self._redactor = redactor
         try:
             self._file = path.open("xb", buffering=0)
         except FileExistsError as error:
@@ -38,7 +37,7 @@ class Recorder:
 
     def add(self, exchange: Exchange, request: ModelRequest) -> None:
         lines = [*self._new(request), exchange]
-        self._file.write(b"".join(self.mask.line(to_json(line)) + b"\n" for line in lines))
+        self._file.write(b"".join(self._redactor.line(to_json(line)) + b"\n" for line in lines))
 
     def close(self) -> None:
         self._file.close()
@@ -63,15 +62,14 @@ class Tape:
             self._answers.setdefault(exchange.asked, []).append(exchange)
 
     @classmethod
-    def read(cls, path: Path, mask: Mask = NO_SECRETS) -> "Tape":
-        """`mask` knows the secrets that the recording was written without."""
+    def read(cls, path: Path) -> "Tape":
         values: dict[str, Any] = {}
         exchanges = []
         for number, line in _lines(path):
             if "digest" in line:
                 values[line["digest"]] = line.get("value")
             elif "asked" in line:
-                exchanges.append(_exchange(mask.revealed(line), f"{path}:{number}"))
+                exchanges.append(_exchange(line, f"{path}:{number}"))
         return cls(path, exchanges, values)
 
     @property

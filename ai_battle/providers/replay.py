@@ -44,18 +44,11 @@ class Recording(ModelClient):
             raise
         except CutShort as cut:
             ended = _error_to_json(BadReply(f"The answer was not recorded to its end: {cut}"))
-            self._recorder.add(Exchange(self._model, digested(request), self._whole(heard), error=ended), request)
+            self._recorder.add(Exchange(self._model, digested(request), heard, error=ended), request)
             raise
         said = response_to_json(response)
-        self._recorder.add(Exchange(self._model, digested(request), self._whole(heard), response=said), request)
+        self._recorder.add(Exchange(self._model, digested(request), heard, response=said), request)
         return response
-
-    def _whole(self, heard: list[list[Any]]) -> list[list[Any]]:
-        """What was heard; each kind of text in one where a secret in pieces would not be found."""
-        texts = {kind: "".join(said[1] for said in heard if said[0] == kind) for kind in ("thinking", "text")}
-        if all(self._recorder.mask.text(text) == text for text in texts.values()):
-            return heard
-        return [[kind, text] for kind, text in texts.items() if text]
 
     async def aclose(self) -> None:
         await self.client.aclose()

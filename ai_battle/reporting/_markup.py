@@ -2,7 +2,7 @@
 
 from html import escape
 
-from ._plain import printable
+from ..core.texts import printable
 
 
 class Html(str):

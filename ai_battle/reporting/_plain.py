@@ -2,7 +2,8 @@
 
 import re
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from ..core.texts import printable
+
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=\s)")
 _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`).*?(?<!`)\1(?!`)")
@@ -11,11 +12,6 @@ _RISK_OR_CODE = re.compile(f"{_CODE_SPAN.pattern}|{_RISK.pattern}")
 _INERT = {"<": "&lt;", "![": "!\\["}
 LOWERED, DEEPEST = 3, 6
 """By how many levels headings are lowered, and no further than to which."""
-
-
-def printable(text: str) -> str:
-    """Without control characters (escape sequences of terminals are made of them); line ends are kept."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def cell(text: str) -> str:

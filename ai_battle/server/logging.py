@@ -12,15 +12,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web import RequestPayloadError
 from pydantic_core import to_json
 
-from ..config.mask import Mask
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from ..core.redaction import NO_SECRETS, Redactor
 from .tally import LEFT, Tally, place_of
 
 Write: TypeAlias = Callable[[bytes], object]
 LEVELS = ("debug", "info", "warning", "error", "critical")
 RANKS = {level: rank for rank, level in enumerate(LEVELS)}
-NOTHING_SECRET = Mask({})
 
 
 def level_of(said: str) -> str:
@@ -33,17 +32,17 @@ def level_of(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RequestLog:
-    """`mask` keeps secrets out, also out of content, which is only there when it was asked for."""
+    """`redactor` keeps secrets out, also out of content, which is only there when it was asked for."""
 
     write: Write = field(default=len)
     level: str = "info"
-    mask: Mask = NOTHING_SECRET
+    redactor: Redactor = NO_SECRETS
 
     def tell(self, tally: Tally) -> None:
         level = _level(tally)
         if RANKS[level] >= RANKS[self.level]:
             with suppress(OSError):  # nobody reads the log any more: no reason to answer nobody
-                self.write(self.mask.line(to_json(_fields(tally, level))) + b"\n")
+                self.write(self.redactor.line(to_json(_fields(tally, level))) + b"\n")
 
     def tell_of_connection(self, error: BaseException | None) -> None:
         """What came over it was no request, of which not a word is told; all else is a mistake of this program."""

@@ -12,9 +12,9 @@ from aiohttp import web
 from ..assembly import RetryPolicy
 from ..assembly.surroundings import Surroundings
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
-from ..config.mask import Mask
 from ..config.server import LoadedServer, Server, load_server
 from ..core.errors import ConfigError
+from ..core.redaction import NO_SECRETS, Redactor
 from . import settings
 from .admission import MEGABYTE, Admission, Bounds
 from .answering import USUAL, Rhythm
@@ -47,7 +47,7 @@ Stamp: TypeAlias = tuple[int, int] | None
 class Plan:
     """A configuration that can be served; `seen` is the state of its file when it was read.
 
-    `secrets` maps what must not be logged to its name.
+    `redactor` knows what must not be logged.
     """
 
     server: Server
@@ -56,7 +56,7 @@ class Plan:
     boost: str = NO_BOOST
     state: Path = Path()
     level: str = "info"
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    redactor: Redactor = NO_SECRETS
     seen: Stamp = None
     rhythm: Rhythm = USUAL
 
@@ -77,7 +77,7 @@ class Plan:
             self.keys,
             Budgets.opened(self.state) if self.has_budgets else Budgets(),
             Admission(limits.concurrent, limits.queue),
-            log=RequestLog(write, self.level, Mask(self.secrets)),
+            log=RequestLog(write, self.level, self.redactor),
             log_content=self.server.log_content,
             rhythm=self.rhythm,
         )
@@ -119,9 +119,9 @@ class Told:
             )
         state = Path(server.state) if server.state else state_directory(document.environment)
         level = level_of(document.environment.get("LOG_LEVEL", ""))
-        secrets = {**document.secret_names, **{key.key: "a key of this server" for key in keys}}
+        redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
         named = server.model_copy(update={"keys": keys})
-        return Plan(named, generation, Keys.of(keys), status, state, level, secrets, seen)
+        return Plan(named, generation, Keys.of(keys), status, state, level, redactor, seen)
 
 
 def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
@@ -265,7 +265,7 @@ async def _reload(told: Told, served: Served, say: Say) -> None:
     except ConfigError as error:
         say(f"The change is not taken up: {error}")
         return
-    served.log = replace(served.log, level=plan.level, mask=Mask(plan.secrets))
+    served.log = replace(served.log, level=plan.level, redactor=plan.redactor)
     limits = plan.server.limits
     served.keys, served.bounds, served.log_content = plan.keys, plan.bounds, plan.server.log_content
     served.admission.concurrent, served.admission.queue = limits.concurrent, limits.queue

@@ -323,7 +323,7 @@ def test_a_key_among_the_options_of_a_strategy_is_not_written_down() -> None:
     pair = {"primary": "Ada", "strategy": "own_strategies.moody", "options": {"api_key": "sk-quite-secret"}, **OTHER}
     loaded = checked(discussion(pair))
 
-    assert "sk-quite-secret" in loaded.secret_names
+    assert "sk-quite-secret" in loaded.redactor.secrets
     assert 'api_key: "${PAIRS_API_KEY}"' in loaded.resolved()
     assert "sk-quite-secret" not in loaded.resolved()
 

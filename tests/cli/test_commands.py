@@ -150,9 +150,11 @@ class TestRecordings:
     ) -> None:
         monkeypatch.setenv("COMPANY_KEY", "swordfish-42")
         path = folder / "secret.yaml"
-        path.write_text(SCRIPTED.replace("Count.", "Say ${COMPANY_KEY}.").replace("[one,", '["It is ${COMPANY_KEY}!",'))
+        written = SCRIPTED.replace("Count.", "Say ${COMPANY_KEY}.").replace("[one,", '["It is ${COMPANY_KEY}!",')
+        path.write_text(f"{written}  allow_secrets: [COMPANY_KEY]\n")
         live = ai_battle("run", path, "--record", "tape.jsonl")
-        assert "swordfish-42" in live.out
+        assert "It is ${COMPANY_KEY}!" in live.out
+        assert "swordfish" not in live.out
         assert "swordfish" not in Path("tape.jsonl").read_text()
         assert ai_battle("run", path, "--replay", "tape.jsonl").lines[:5] == live.lines[:5]
 

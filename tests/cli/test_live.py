@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from ai_battle.cli._live import LiveView, Look, PlainLines, view
 from ai_battle.cli._money import dollars, duration
-from ai_battle.cli._plain import one_line, plain
+from ai_battle.cli._plain import one_line
 from ai_battle.cli._wrapping import Wrapping
 from ai_battle.config import load
 from ai_battle.core.events import (
@@ -31,6 +31,7 @@ from ai_battle.core.events import (
 )
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant
+from ai_battle.core.texts import printable
 from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
 
 STATUS_LINE = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
@@ -62,11 +63,11 @@ async def written(*events: Event) -> str:
 
 @given(st.text())
 def test_no_control_character_of_a_model_reaches_the_terminal(text: str) -> None:
-    assert not [c for c in plain(text) if unicodedata.category(c) == "Cc" and c not in "\n\t"]
+    assert not [c for c in printable(text) if unicodedata.category(c) == "Cc" and c not in "\n\t"]
 
 
 def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
-    assert plain("a\x1b[2Jb\x9b31mc\u202ed\r\n") == "a␛[2Jb\ufffd31mc\ufffdd\n"
+    assert printable("a\x1b[2Jb\x9b31mc\u202ed\r\n") == "a␛[2Jb\ufffd31mc\ufffdd\n"
 
 
 @given(st.text(), st.integers(1, 40))

@@ -97,10 +97,10 @@ def test_an_env_file_that_is_no_text_is_told(written: Written) -> None:
 
 
 def test_values_from_the_environment_are_known_as_secrets(loaded: Load) -> None:
-    here = loaded(goal("${KEY} ${SHORT} ${OTHER:-default}"), {"KEY": SECRET, "SHORT": "5"})
+    section = "providers: {openai: {headers: {x: '${KEY} ${SHORT} ${OTHER:-default}'}}}\n"
+    here = loaded(f"{SMALL}{section}", {"KEY": SECRET, "SHORT": "5"})
 
-    assert here.secrets == {SECRET}
-    assert here.secret_names == {SECRET: "KEY"}
+    assert here.redactor.secrets == {SECRET: "KEY"}
 
 
 def test_no_error_shows_a_value_from_the_environment(written: Written) -> None:
@@ -142,12 +142,15 @@ def test_notes_show_no_value_from_the_environment(loaded: Load) -> None:
 
 @pytest.mark.parametrize("value", ["7", "1024", "true", "abc"])
 def test_values_that_are_everywhere_are_no_secrets(loaded: Load, value: str) -> None:
-    assert not loaded(goal("${A}"), {"A": value}).secrets
+    section = "providers: {openai: {headers: {x: '${A}'}}}\n"
+
+    assert not loaded(f"{SMALL}{section}", {"A": value}).redactor.secrets
 
 
 def test_the_resolved_text_names_variables_again_and_loads_to_the_same(loaded: Load, written: Written) -> None:
     text = f"""\
 {goal("${KEY:-x} and ${OTHER:-default} and $${TEXT}")}
+  allow_secrets: [KEY]
   turns: 1e1
   stop: [{{phrase: no}}]
 established_facts: {{version: '1.10', number: 1.10, word: no, odd: 'true', lines: "a\\n  b\\n", none: ~}}
@@ -173,7 +176,7 @@ def test_the_resolved_text_keeps_where_relative_paths_start(loaded: Load, tmp_pa
 def test_a_secret_that_stands_in_the_file_is_treated_as_one(loaded: Load) -> None:
     here = loaded(f"{SMALL}providers: {{openai: {{api_key: {SECRET}, headers: {{X-Token: t0psecret}}}}}}\n")
 
-    assert here.secrets == {SECRET, "t0psecret"}
+    assert {*here.redactor.secrets} == {SECRET, "t0psecret"}
     assert 'api_key: "${OPENAI_API_KEY}"' in here.resolved()
     assert SECRET not in here.resolved()
     assert "providers.openai.api_key: a secret is better kept out of the file: ${OPENAI_API_KEY}" in here.notes
@@ -182,9 +185,81 @@ def test_a_secret_that_stands_in_the_file_is_treated_as_one(loaded: Load) -> Non
 def test_a_fact_is_no_secret_whatever_its_name(loaded: Load) -> None:
     here = loaded(f"{SMALL}established_facts: {{password: sesame, api_key: none}}\n")
 
-    assert not here.secrets
+    assert not here.redactor.secrets
     assert "password: sesame" in here.resolved()
 
 
 def test_an_unknown_home_is_a_missing_file(loaded: Load) -> None:
     assert len(loaded(f"{SMALL}  input_file: ~nobody-at-all/x.txt\n").missing_files()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Discuss ${TOPIC}.", "cats and dogs"),
+        ("Discuss ${TOPIC}.", "photosynthesis"),
+        ("Review ${TOPIC}.", "release 2.14.0-rc1"),
+        ("Review ${TOPIC}.", "https://example.org/a?page=2"),
+        ("Compare ${TOPIC}.", "claude-3-5-sonnet-20241022"),
+        ("Spiele auf ${TOPIC}.", "Windows11"),
+    ],
+)
+def test_words_from_the_environment_may_stand_in_a_prompt_and_are_no_secret(
+    loaded: Load, text: str, value: str
+) -> None:
+    here = loaded(goal(text), {"TOPIC": value})
+
+    assert here.file.discussion.goal == text.replace("${TOPIC}", value)
+    assert not here.redactor.secrets
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENAI_API_KEY", "whatever-it-is"),
+        ("DATABASE_PASSWORD", "correct horse"),
+        ("INTERNAL", "xk83hd72kq01"),
+        ("INTERNAL", "sk-proj-abcdefgh"),
+        ("GITHUB_PAT", "ghp_abcdefghij"),
+    ],
+)
+@pytest.mark.parametrize("place", ["goal: Use ${NAME}.", "goal: Talk.\n  initial_prompt: 'So: ${NAME}'"])
+def test_a_secret_in_a_prompt_is_refused_with_its_place_and_the_way_to_allow_it(
+    problems: Problems, loaded: Load, name: str, value: str, place: str
+) -> None:
+    text = f"discussion:\n  {place}\n{PARTICIPANTS}".replace("NAME", name)
+
+    (told,) = problems(text, {name: value})
+
+    assert told.startswith("talk.yaml:2:9 discussion.goal: " if "Use" in place else "talk.yaml:3:19 discussion.initial")
+    assert f"the secret {name} would be sent to the models" in told
+    assert f"allow_secrets: [{name}]" in told
+    assert value not in told
+    allowed = loaded(f"{text}  allow_secrets: [{name}]\n", {name: value})
+    assert value in f"{allowed.file.discussion.goal} {allowed.file.discussion.initial_prompt}"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "persona: 'I have KEY'",
+        "instructions: 'Use KEY'",
+        "instructions: {template: x, params: {a: {b: ['KEY']}}}",
+    ],
+)
+def test_a_known_secret_that_is_written_out_is_refused_too(problems: Problems, place: str) -> None:
+    text = SMALL.replace("{type: ", "{" + place.replace("KEY", SECRET) + ", type: ", 1)
+
+    told = "\n".join(problems(text, {"SOME_TOKEN": SECRET}))
+
+    assert "the secret SOME_TOKEN would be sent to the models" in told
+    assert SECRET not in told
+
+
+def test_a_password_in_an_address_is_a_secret_and_stands_in_no_resolved_text(loaded: Load, written: Written) -> None:
+    here = loaded(f"{SMALL}providers: {{ollama: {{base_url: 'http://ann:p%40ss-w0rd@127.0.0.1:9'}}}}\n")
+
+    assert {*here.redactor.secrets} == {"p%40ss-w0rd", "p@ss-w0rd"}
+    assert "http://ann:${OLLAMA_PASSWORD}@127.0.0.1:9" in here.resolved()
+    again = load(written(here.resolved(), "config.yaml"), {"OLLAMA_PASSWORD": "p%40ss-w0rd"})
+    assert again.file.providers == here.file.providers

@@ -97,7 +97,7 @@ def test_the_fragment_completed_with_turns_models_and_a_goal_loads(loaded: Calla
         ("claude-3-sonnet", 0.7, 2),
         ("gpt-4o", 0.6, 3),
     ]
-    assert here.secrets == {"brave-key"}
+    assert {*here.redactor.secrets} == {"brave-key"}
 
 
 @pytest.mark.parametrize(("source", "turns"), [(GENERATION, 5), (RESEARCH, 8)], ids=["generation", "research"])

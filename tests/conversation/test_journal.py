@@ -162,18 +162,6 @@ async def test_what_json_can_not_say_never_stops_a_run(journal: Journal) -> None
     assert [records(journal)[1]["delay"], records(journal)[2]["settings"]["path"]] == [None, "a"]
 
 
-async def test_secrets_are_written_as_their_names(tmp_path: Path) -> None:
-    secret = 'sk-"quoted"-ünï\\code'
-    journal = Journal.create(tmp_path, secrets={secret: "OPENAI_API_KEY", "assistant": "ROLE", "5": "PORT"})
-    await journal(turn(1, "ann", f"The key is {secret}, 5 of them."))
-    await journal.close()
-
-    [message] = messages(tmp_path)
-    assert message.text == "The key is ${OPENAI_API_KEY}, 5 of them."
-    assert message.role == "assistant"
-    assert b"quoted" not in (tmp_path / "journal.jsonl").read_bytes()
-
-
 async def test_a_second_run_in_the_same_directory_is_refused(journal: Journal) -> None:
     await journal.close()
     with pytest.raises(JournalError, match=r"journal\.jsonl exists; go on with it \(ai-battle resume"):

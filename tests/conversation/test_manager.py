@@ -145,14 +145,14 @@ async def test_what_came_from_the_environment_is_not_in_the_journal(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROBOT_SECRET", "swordfish")
-    secretive = config(goal="Talk about ${ROBOT_SECRET}.")
+    secretive = config(goal="Talk about ${ROBOT_SECRET}.", allow_secrets=["ROBOT_SECRET"])
 
     result = await ConversationManager.from_config(secretive).run_discussion(log := EventLog())
 
     assert "swordfish" not in (result.run_dir / "journal.jsonl").read_text()
     assert "swordfish" not in (result.run_dir / "config.yaml").read_text()
     prompt = next(event for event in log.events if isinstance(event, PromptGiven))
-    assert prompt.message.text == "Talk about swordfish."
+    assert prompt.message.text == "Talk about ${ROBOT_SECRET}."
 
 
 async def test_single_turns_keep_a_history_that_each_role_sees_from_its_side() -> None:

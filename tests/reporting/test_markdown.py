@@ -59,7 +59,7 @@ async def test_what_happened_beside_the_turns_is_told(markdown: str) -> None:
         ("```python\n# a comment\nx < y", "```python\n# a comment\nx < y\n```"),
         ("~~~~\n```\n~~~~\n# after", "~~~~\n```\n~~~~\n#### after"),
         ("![x](https://example.org/?secret)", "!\\[x](https://example.org/?secret)"),
-        ("\x1b[31mred\x07", "\N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}"),
+        ("\x1b[31mred\x07", "␛[31mred␇"),
     ],
 )
 async def test_a_text_stays_in_its_place(tmp_path: Path, text: str, stands_as: str) -> None:

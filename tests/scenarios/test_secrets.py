@@ -46,7 +46,7 @@ def around(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
 
 def talk(path: str, wire: str = "openai", persona: str = "", **sections: Any) -> str:
     models = {"Ann": {"type": TYPES[wire], "persona": persona}, "Bob": {"type": TYPES[wire]}}
-    discussion = {"turns": 2, "mode": "ai-ai", "goal": "Talk.", "models": models}
+    discussion = {"turns": 2, "mode": "ai-ai", "goal": "Talk.", "models": models, "allow_secrets": ["COMPANY_KEY"]}
     Path(path).parent.mkdir(exist_ok=True)
     Path(path).write_text(json.dumps({"discussion": discussion, **sections}))
     return path

@@ -1,0 +1,246 @@
+"""What may not leave the process as it is: known secrets in any plain encoding, and characters that steer or hide."""
+
+import json
+import re
+from base64 import b64encode
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from itertools import count
+from typing import Any, TypeVar
+from urllib.parse import quote, quote_plus
+
+from pydantic_core import from_json, to_json
+
+from .errors import AIBattleError
+from .exchange import ModelRequest, ToolSpec
+from .messages import Message, Part, Thinking
+from .texts import JOINERS, each_text, printable
+
+SHORTEST = 4
+SHORTEST_ENCODED = 6
+"""A shorter piece of base64 or of hexadecimal digits stands in many texts by chance."""
+
+STRUCTURE = frozenset(
+    {"v", "seq", "time", "type", "role", "kind", "status", "stop", "policy", "how", "digest", "asked", "signature"}
+)
+"""What stands under these keys is written by this package or by an API, and has a meaning."""
+
+KEYS = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+"
+    r"|(?<=[?&]key=)[^&\s\"']+|(?i:(?<=api key provided: )|(?<=api key: )|(?<=x-api-key: ))\S+?(?=[.,]?(?:\s|$))"
+)
+
+T = TypeVar("T")
+_numbers = count(1)
+
+
+def without_keys(text: str) -> str:
+    """The text without what looks like a key, whoever's it is."""
+    return KEYS.sub("***", text)
+
+
+class Redactor:
+    """Replaces secrets by `${NAME}`, however they are encoded; `secrets` maps each value to its name.
+
+    Values under four characters are no secrets, and masking them would garble every text. Those called `allowed` may
+    be sent to models, and are shown nowhere.
+    """
+
+    def __init__(self, secrets: Mapping[str, str], allowed: frozenset[str] = frozenset()) -> None:
+        self.secrets = {value: name for value, name in secrets.items() if len(value) >= SHORTEST}
+        self.allowed = allowed
+        self._names = {each: f"${{{name}}}" for value, name in self.secrets.items() for each in _spellings(value)}
+        self._names |= {value: f"${{{name}}}" for value, name in self.secrets.items()}
+        self._spellings = tuple(self._names)
+        self._seal = f"redaction {next(_numbers)}"
+
+    def __bool__(self) -> bool:
+        return bool(self.secrets)
+
+    def __repr__(self) -> str:
+        return f"<Redactor of {len(self.secrets)} secrets>"
+
+    @cached_property
+    def sent(self) -> "Redactor":
+        """For what models are sent: the same without those that are allowed."""
+        hidden = {value: name for value, name in self.secrets.items() if name not in self.allowed}
+        return Redactor(hidden) if len(hidden) < len(self.secrets) else self
+
+    def with_secrets(self, secrets: Mapping[str, str]) -> "Redactor":
+        """The same for further secrets too."""
+        return Redactor({**secrets, **self.secrets}, self.allowed)
+
+    def names_in(self, text: str) -> tuple[str, ...]:
+        """The names of the secrets that a text holds."""
+        return tuple(dict.fromkeys(self._names[found][2:-1] for found in self._pattern.findall(printable(text))))
+
+    def text(self, text: str) -> str:
+        """The text as it may leave: what is not seen goes first, as it could stand within a secret."""
+        return self.masked(printable(text))
+
+    def masked(self, text: str) -> str:
+        """The text without secrets; nothing else in it is changed."""
+        return self._pattern.sub(self._name, text) if any(map(text.__contains__, self._spellings)) else text
+
+    def line(self, data: bytes) -> bytes:
+        """The same JSON, without the secrets in its texts."""
+        if any(map(data.__contains__, self._in_json)):
+            return to_json(each_text(from_json(data), self.masked, but=STRUCTURE))
+        return data
+
+    def value(self, value: T) -> T:
+        """The same event or value as it may leave; the very same where there is nothing to change."""
+        made: T = each_text(value, self.text, but=STRUCTURE)
+        return made
+
+    def request(self, request: ModelRequest) -> ModelRequest:
+        """The request as it may be sent to a model; the very same where there is nothing to change."""
+        system = self.sent.text(request.system)
+        messages = _same(request.messages, map(self.sent.message, request.messages))
+        tools = _same(request.tools, map(self.sent.tool, request.tools))
+        schema = self.sent.value(request.output_schema)
+        now, before = (system, messages, tools, schema), (request.system, request.messages, request.tools)
+        if all(new is old for new, old in zip(now, (*before, request.output_schema), strict=True)):
+            return request
+        return replace(request, system=system, messages=messages, tools=tools, output_schema=schema)
+
+    def message(self, message: Message) -> Message:
+        """The message as it may be sent. It keeps a note that it was looked at: it will be sent many times."""
+        if self._seal in message.encoded:
+            return message
+        parts = _same(message.parts, map(self._part, message.parts))
+        if parts is not message.parts:
+            message = replace(message, parts=parts)
+        message.encoded[self._seal] = b""
+        return message
+
+    def tool(self, tool: ToolSpec) -> ToolSpec:
+        """The tool as a model may see it; it keeps such a note, too."""
+        if self._seal not in tool.encoded:
+            tool = self.value(tool)
+            tool.encoded[self._seal] = b""
+        return tool
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Around what may raise an error that repeats a secret."""
+        try:
+            yield
+        except AIBattleError as error:
+            self.clean(error)
+            raise
+
+    def clean(self, error: AIBattleError) -> None:
+        """Takes the secrets out of what an error says; the details of a provider's are among them."""
+        error.args = self.value(error.args)
+        for name in ("partial", "raw"):
+            if isinstance(said := getattr(error, name, None), str):
+                setattr(error, name, self.text(said))
+
+    def released(self, text: str) -> tuple[str, str]:
+        """What of the beginning of a text may leave, whatever follows, and the rest, which may begin a secret."""
+        kept = text[-1:] if text[-1:] in f"\r{JOINERS}" else ""  # what they are is known by what follows
+        text = printable(text[: len(text) - len(kept)])
+        said, at = "", 0
+        while True:
+            held = self._held_from(text, at)
+            found = self._pattern.search(text, at)
+            if not found or found.start() >= held:
+                return said + text[at:held], text[held:] + kept
+            said += text[at : found.start()] + self._name(found)
+            at = found.end()
+
+    def _held_from(self, text: str, start: int) -> int:
+        """The first place from which the text could go on to be a secret, or its end."""
+        for found in self._first.finditer(text, max(start, len(text) - self._longest + 1)):
+            begun = text[found.start() :]
+            after = bisect_right(self._sorted, begun)
+            if after < len(self._sorted) and self._sorted[after].startswith(begun):
+                return found.start()
+        return len(text)
+
+    def _part(self, part: Part) -> Part:
+        """A signature holds for the very words of a thought; they go back to no one but its own provider."""
+        return part if isinstance(part, Thinking) and part.signature else self.value(part)
+
+    def _name(self, found: re.Match[str]) -> str:
+        return self._names[found[0]]
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(_one_of(self._spellings))
+
+    @cached_property
+    def _in_json(self) -> tuple[bytes, ...]:
+        return tuple({to_json(each)[1:-1] for each in self._spellings})
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self._spellings)
+
+    @cached_property
+    def _first(self) -> re.Pattern[str]:
+        letters = "".join(sorted({each[0] for each in self._spellings}))
+        return re.compile(f"[{re.escape(letters)}]" if letters else "(?!)")
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._spellings), default=1)
+
+
+NO_SECRETS = Redactor({})
+
+
+def _same(before: tuple[T, ...], after: Iterator[T]) -> tuple[T, ...]:
+    """What comes after, or the very same tuple where that is the same."""
+    made = tuple(after)
+    return made if any(new is not old for new, old in zip(made, before, strict=True)) else before
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """The secret as it stands in JSON, in a URL, in hexadecimal digits and within base64."""
+    data = secret.encode("utf-8", "surrogatepass")
+    for ascii_ in (True, False):
+        inside = json.dumps(secret, ensure_ascii=ascii_)[1:-1]
+        yield from (inside, json.dumps(inside)[1:-1], inside.replace("/", "\\/"))
+    percent = "".join(f"%{byte:02X}" for byte in data)
+    for url in (quote(data), quote(data, safe=""), quote_plus(data), percent):
+        yield from (url, re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), url))
+    encoded = {data.hex(), data.hex().upper(), *_in_base64(data)}
+    yield from (each for each in encoded if len(each) >= SHORTEST_ENCODED)
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """The digits that stand for nothing but the secret, wherever in the encoded data it begins."""
+    for before in range(3):
+        digits = b64encode(bytes(before) + data).decode().rstrip("=")
+        end = len(digits) if (before + len(data)) % 3 == 0 else len(digits) - 1
+        inside = digits[(0, 2, 3)[before] : end]
+        yield from (inside, inside.replace("+", "-").replace("/", "_"))
+
+
+def _one_of(words: tuple[str, ...]) -> str:
+    """A pattern for the longest of the words at a place, as a tree of letters: its time does not grow with them."""
+    tree: dict[str, Any] = {}
+    for word in words:
+        place = tree
+        for letter in word:
+            place = place.setdefault(letter, {})
+        place[""] = {}
+    return _branch(tree) if words else "(?!)"
+
+
+def _branch(tree: Mapping[str, Any]) -> str:
+    written = []
+    for letter, below in tree.items():
+        run = letter
+        while len(below) == 1 and "" not in below:
+            ((letter, below),) = below.items()
+            run += letter
+        if run:
+            written.append(re.escape(run) + (_branch(below) if below.keys() != {""} else ""))
+    whole = "|".join(written)
+    return f"(?:{whole})?" if "" in tree else f"(?:{whole})" if len(written) > 1 else whole

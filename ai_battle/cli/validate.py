@@ -51,9 +51,9 @@ def _notes(config: str) -> list[str]:
             from ai_battle.config.server import load_server
 
             return [*load_server(config, os.environ).notes, "the models of its routes are made when it is served"]
-    from ai_battle.conversation import checked
+    from ai_battle.conversation import checked, notes
 
-    return list(checked(config).notes)
+    return list(notes(checked(config)))
 
 
 def _kind(path: Path) -> str:

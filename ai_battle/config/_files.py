@@ -26,6 +26,8 @@ def _missing_of(files: InputFiles, base: FilePath) -> Iterator[Problem]:
 
 def _missing(file: InputFile, base: FilePath, path: Path) -> Iterator[Problem]:
     there = file.resolve(base)
+    if file.names_video:
+        return
     if os.path.isdir(there):
         yield Problem((*path, "path"), f"{file.path!r} is a directory; input_files takes one as 'directory'")
     elif not os.path.isfile(there):

@@ -9,6 +9,7 @@ from pydantic import Field
 from ._values import TEXT, Listed, Name, Positive, Section, Short
 
 FileType = Literal["image", "video", "text", "code", "pdf"]
+VIDEOS = (".mp4", ".mov", ".avi", ".webm", ".mkv", ".m4v")
 Resolution = Annotated[str, Field(pattern=r"^([1-9]\d{0,4}[xX][1-9]\d{0,4}|[1248][kK])$")]
 
 
@@ -28,6 +29,11 @@ class InputFile(Section):
     max_resolution: Resolution | None = Field(
         default=None, description="Larger images are scaled down (needs the extra 'images').", examples=["1024x1024"]
     )
+
+    @property
+    def names_video(self) -> bool:
+        """Whether the file is called a video, by its type or else by its ending; such a file is not read."""
+        return self.type == "video" or (self.type is None and self.path.lower().endswith(VIDEOS))
 
     def resolve(self, base: Path) -> Path:
         return base / os.path.expanduser(self.path)

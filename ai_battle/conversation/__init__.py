@@ -6,14 +6,14 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ._petering_out import consensus, no_novelty
-    from .checking import check, checked
+    from .checking import check, checked, notes
     from .collaborative import CollaborativeConversationManager
     from .manager import ConversationManager, RunResult
     from .participant import Participant
 
 _HOME = {
     "_petering_out": ("consensus", "no_novelty"),
-    "checking": ("check", "checked"),
+    "checking": ("check", "checked", "notes"),
     "collaborative": ("CollaborativeConversationManager",),
     "manager": ("ConversationManager", "RunResult"),
     "participant": ("Participant",),
@@ -28,6 +28,7 @@ __all__ = [
     "checked",
     "consensus",
     "no_novelty",
+    "notes",
 ]
 
 __getattr__ = names_of(__name__, _HOME)

@@ -26,7 +26,7 @@ from .participant import Participant
 from .person import Person as AtKeyboard
 from .person import Reader
 from .plan import Plan
-from .prompting import instructions
+from .prompting import instructions, without_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,8 @@ class FromFile(Casting):
         assembled = assembly.build(self.loaded, starts, self.tapes, allow_unsandboxed=allowed, approve=self.approve)
         budget = assembled.outfit.budget if assembled.outfit else RunBudget()
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
-        return Cast(plan, (*self.loaded.notes, *assembled.warnings, *read.warnings), assembled, budget)
+        notes = (*self.loaded.notes, *ignored_params(self.loaded), *assembled.warnings, *read.warnings)
+        return Cast(plan, notes, assembled, budget)
 
     def with_pair(self, pair: Pairing) -> Self:
         if not assembly.helped(self.loaded, pair.primary):
@@ -180,19 +181,20 @@ class FromFile(Casting):
         return assembly.direct(self.loaded, named), True
 
     def _participants(self, assembled: "assembly.Assembled") -> Iterator[Participant]:
-        for name, spec in self.loaded.file.discussion.models.items():
+        said = self.loaded.file.discussion
+        for name, spec in said.models.items():
             if spec.role == "user":
                 yield Participant(name, AtKeyboard(name, self.ask), role="user", type="person")
             else:
-                yield _participant(name, spec, assembled.models[name])
+                yield _participant(name, spec, assembled.models[name], said.goal)
 
 
-def _participant(name: str, spec: ParticipantSettings, model: assembly.Model) -> Participant:
+def _participant(name: str, spec: ParticipantSettings, model: assembly.Model, goal: str) -> Participant:
     return Participant(
         name,
         model.client,
         spec.persona,
-        told(spec),
+        instructions_of(spec, goal),
         spec.role,
         model.options,
         model.window,
@@ -205,11 +207,20 @@ def _pricing(helper: assembly.Model) -> Cost:
     return lambda usage: helper.price.cost(usage) if helper.price else None
 
 
-def told(spec: ParticipantSettings) -> str:
+def instructions_of(spec: ParticipantSettings, goal: str) -> str:
     """A participant's instructions; raises `ConfigError` for a template that can't be filled."""
     written = spec.instructions
-    filled = instructions(written.template, written.params) if written.template else ""
+    filled = instructions(written.template, {"goal": goal, **written.params}) if written.template else ""
     return "\n\n".join(text for text in (filled, written.text) if text)
+
+
+def ignored_params(loaded: Loaded) -> Iterator[str]:
+    """Says which parameters of templates are left out because the template has no place for them."""
+    for name, spec in loaded.file.discussion.models.items():
+        written = spec.instructions
+        if written.template and (unused := without_place(written.template, written.params)):
+            path = f"discussion.models.{name}.instructions.params"
+            yield f"{path}: {written.template} has no place for {', '.join(map(repr, unused))}; ignored"
 
 
 def _settings(loaded: Loaded) -> dict[str, Any]:

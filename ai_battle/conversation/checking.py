@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from .. import assembly
 from ..config import Loaded, Problem, Source, load
 from ..core.errors import ConfigError
-from .casting import told
-from .inputs import unreadable
+from . import inputs
+from .casting import ignored_params, instructions_of
 
 
 def checked(source: Source, overrides: Sequence[str] = (), tapes: assembly.Tapes = assembly.NO_TAPES) -> Loaded:
@@ -16,12 +16,18 @@ def checked(source: Source, overrides: Sequence[str] = (), tapes: assembly.Tapes
 
 def check(loaded: Loaded) -> list[Problem]:
     """What only the conversation knows to be wrong: templates and input files."""
-    return [*_templates(loaded), *loaded.missing_files(), *unreadable(loaded)]
+    return [*_templates(loaded), *loaded.missing_files(), *inputs.unreadable(loaded)]
+
+
+def notes(loaded: Loaded) -> tuple[str, ...]:
+    """What the user of a file that is right should know before it runs."""
+    return (*loaded.notes, *ignored_params(loaded), *inputs.notes(loaded))
 
 
 def _templates(loaded: Loaded) -> Iterator[Problem]:
-    for name, spec in loaded.file.discussion.models.items():
+    said = loaded.file.discussion
+    for name, spec in said.models.items():
         try:
-            told(spec)
+            instructions_of(spec, said.goal)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "instructions"), str(error))

@@ -1,11 +1,14 @@
 """Input files: what participants get to see with the first prompt. A file's content decides what it is."""
 
+import fnmatch
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..config import ConfigProblems, Loaded, Problem
-from ..config.inputs import InputFile
+from ..config.inputs import InputFile, InputFiles
+from ..config.problems import Path as KeyPath
 from ..core.errors import ConfigError
 from ..core.messages import Image, Part, Text
 from . import pictures
@@ -14,6 +17,7 @@ from ._intact import damage
 MIB = 1024 * 1024
 LARGEST = 20 * MIB
 LARGEST_TEXT = 2 * MIB
+DIRECTORY = ("discussion", "input_files", "directory")
 FENCE = "```"
 KINDS = {"image/png": "a PNG", "image/jpeg": "a JPEG", "image/gif": "a GIF", "image/webp": "a WebP"}
 
@@ -28,27 +32,34 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    part: Part
+    """A file as it is sent; without a part it is a video, which is left out."""
+
+    file: InputFile
     kind: str
+    part: Part | None = None
 
 
 def read_all(loaded: Loaded) -> Inputs:
     """Every input file of a discussion; raises `ConfigError` for what can't be read, or can't be sent yet."""
     if problems := [*loaded.missing_files(), *unreadable(loaded)]:
         raise ConfigProblems(loaded.located(problem) for problem in problems)
-    if (files := loaded.file.discussion.input_files) and files.directory:
-        place = ("discussion", "input_files", "directory")
-        words = "can't be used yet; list the files in input_files.files."
-        raise NotSentYet(loaded.located(Problem(place, words)))
-    found = [(file, _found(loaded, path, file)) for path, file in _listed(loaded)]
-    return Inputs(tuple(read.part for _, read in found), tuple(_warnings(found)))
+    found = [_located(loaded, path, file) for path, file in _listed(loaded)]
+    return Inputs(tuple(read.part for read in found if read.part), (*_beyond_most(loaded), *_warnings(found)))
+
+
+def notes(loaded: Loaded) -> Iterator[str]:
+    """What the user should know of the files of a discussion that is right."""
+    try:
+        yield from read_all(loaded).warnings
+    except NotSentYet as error:
+        yield f"this will not run: {error}"
 
 
 def unreadable(loaded: Loaded) -> Iterator[Problem]:
     """Files that are there and can't be read. What can't be sent yet is no mistake of the configuration."""
     missing = {problem.path for problem in loaded.missing_files()}
-    for path, file in _listed(loaded):
-        if (place := (*path, "path")) in missing:
+    for place, file in _listed(loaded):
+        if place in missing:
             continue
         try:
             _read(file, loaded.base)
@@ -56,44 +67,65 @@ def unreadable(loaded: Loaded) -> Iterator[Problem]:
             continue
         except ConfigError as error:
             yield Problem(place, str(error))
+    if (files := loaded.file.discussion.input_files) and files.directory and not _in_directory(files, loaded.base):
+        yield Problem(DIRECTORY, f"has no file that matches {files.file_pattern!r}")
 
 
 class NotSentYet(ConfigError):
     """A file of a kind that participants can't be given yet."""
 
 
-def _found(loaded: Loaded, path: tuple[str | int, ...], file: InputFile) -> _Read:
+def _located(loaded: Loaded, path: KeyPath, file: InputFile) -> _Read:
     try:
-        return _fitting(file, _read(file, loaded.base))
+        return _fitting(_read(file, loaded.base))
     except ConfigError as error:
-        raise type(error)(loaded.located(Problem((*path, "path"), str(error)))) from None
+        raise type(error)(loaded.located(Problem(path, str(error)))) from None
 
 
-def _listed(loaded: Loaded) -> Iterator[tuple[tuple[str | int, ...], InputFile]]:
+def _listed(loaded: Loaded) -> Iterator[tuple[KeyPath, InputFile]]:
+    """Each file, and the place in the configuration that names it."""
     said = loaded.file.discussion
     if said.input_file:
-        yield ("discussion", "input_file"), said.input_file
-    if said.input_files:
-        for number, file in enumerate(said.input_files.files):
-            smallest = file.max_resolution or said.input_files.max_resolution
+        yield ("discussion", "input_file", "path"), said.input_file
+    if files := said.input_files:
+        for number, file in enumerate(files.files):
+            smallest = file.max_resolution or files.max_resolution
             with_default = file.model_copy(update={"max_resolution": smallest})
-            yield ("discussion", "input_files", "files", number), with_default
+            yield ("discussion", "input_files", "files", number, "path"), with_default
+        for name in _in_directory(files, loaded.base)[: files.max_files]:
+            yield DIRECTORY, InputFile(path=name, max_resolution=files.max_resolution)
+
+
+def _in_directory(files: InputFiles, base: Path) -> Sequence[str]:
+    """The files of the directory that match, by name; not those of its folders, and none that is hidden."""
+    folder = base / os.path.expanduser(files.directory)
+    if not files.directory or not folder.is_dir():
+        return ()
+    names = (entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    return [str(Path(files.directory, name)) for name in sorted(fnmatch.filter(names, files.file_pattern))]
+
+
+def _beyond_most(loaded: Loaded) -> Iterator[str]:
+    files = loaded.file.discussion.input_files
+    if files and len(found := _in_directory(files, loaded.base)) > files.max_files:
+        yield f"{files.directory} has {len(found)} files that match; the first {files.max_files} are sent (max_files)."
 
 
 def _read(file: InputFile, base: Path) -> _Read:
-    path = file.resolve(base)
-    data = _bytes(path, file.path)
+    if file.names_video:
+        return _Read(file, "video")
+    data = _bytes(file.resolve(base), file.path)
     if media_type := pictures.media_type(data):
         if fault := damage(data, media_type):
             raise ConfigError(f"{file.path} begins like {KINDS[media_type]}, and is damaged: {fault}")
         if file.max_resolution:
             pictures.check_pixels(data, file.path)
-        return _Read(Image(media_type, data), "image")
+        return _Read(file, "image", Image(media_type, data))
     if data.startswith(b"%PDF-"):
         raise NotSentYet(f"{file.path} is a PDF; PDF files can't be sent yet: give its text, or pictures of its pages.")
     if _is_video(data):
-        raise NotSentYet(f"{file.path} is a video; videos can't be sent yet: give pictures of it.")
-    return _Read(Text(_fenced(file.path, _text(data, file.path))), "text")
+        return _Read(file, "video")
+    return _Read(file, "text", Text(_fenced(file.path, _text(data, file.path))))
 
 
 def _bytes(path: Path, shown: str) -> bytes:
@@ -133,26 +165,28 @@ def _is_video(data: bytes) -> bool:
     )
 
 
-def _fitting(file: InputFile, read: _Read) -> _Read:
+def _fitting(read: _Read) -> _Read:
     """A picture that is larger than it may be, scaled down where Pillow is there."""
-    if not _is_too_large(file, read) or pictures.lacking():
+    if not _is_too_large(read) or pictures.lacking():
         return read
     assert isinstance(read.part, Image)
-    data = pictures.scaled_down(read.part.data, pictures.resolution(file.max_resolution or ""), file.path)
+    data = pictures.scaled_down(read.part.data, pictures.resolution(read.file.max_resolution or ""), read.file.path)
     return replace(read, part=Image(read.part.media_type, data))
 
 
-def _is_too_large(file: InputFile, read: _Read) -> bool:
-    box = pictures.resolution(file.max_resolution) if file.max_resolution else None
+def _is_too_large(read: _Read) -> bool:
+    box = pictures.resolution(read.file.max_resolution) if read.file.max_resolution else None
     return isinstance(read.part, Image) and box is not None and pictures.is_larger(read.part.data, box)
 
 
-def _warnings(found: Sequence[tuple[InputFile, _Read]]) -> Iterator[str]:
-    for file, read in found:
-        said = "text" if file.type == "code" else file.type
-        if said and said != read.kind:
-            yield f"{file.path} is {_a(read.kind)}, not {_a(said)} as the configuration says; it is sent as what it is."
-    if large := [file.path for file, read in found if _is_too_large(file, read)]:
+def _warnings(found: Sequence[_Read]) -> Iterator[str]:
+    for read in found:
+        path, said = read.file.path, "text" if read.file.type == "code" else read.file.type
+        if not read.part:
+            yield f"{path} is a video; videos can't be sent yet, so this runs without it. Pictures of it can be sent."
+        elif said and said != read.kind:
+            yield f"{path} is {_a(read.kind)}, not {_a(said)} as the configuration says; it is sent as what it is."
+    if large := [read.file.path for read in found if _is_too_large(read)]:
         yield f"Larger than max_resolution, and sent as they are: {', '.join(large)}. {pictures.lacking()}"
 
 

@@ -14,7 +14,8 @@ from .participant import Participant
 from .perspective import Naming
 from .plan import Plan
 
-TEMPLATES = ("ai_system_instructions", "human_system_instructions")
+TEMPLATES = ("ai_assistant_instructions", "goal_oriented_instructions", "human_system_instructions")
+OTHER_NAMES = {"ai_system_instructions": "ai_assistant_instructions"}
 
 
 def prompt(name: str, /, **places: str) -> str:
@@ -23,15 +24,21 @@ def prompt(name: str, /, **places: str) -> str:
 
 
 def instructions(template: str, params: Mapping[str, Any]) -> str:
-    """A packaged template of instructions, filled; raises `ConfigError` that names what is unknown or missing."""
-    if template not in TEMPLATES:
-        raise ConfigError(f"there is no template {template!r}{near(template, list(TEMPLATES))}")
-    places = _template(template).get_identifiers()
+    """A packaged template of instructions, filled; raises `ConfigError` that names what is unknown or missing.
+
+    Parameters that it has no place for are left out; `without_place` names them.
+    """
+    places = _places(template)
     if missing := [place for place in places if place not in params]:
-        raise ConfigError(f"the template {template} needs the parameter {', '.join(map(repr, missing))}.")
-    if unknown := [name for name in params if name not in places]:
-        raise ConfigError(f"the template {template} has no parameter {unknown[0]!r}{near(unknown[0], places)}")
-    return prompt(template, **{name: str(value) for name, value in params.items()})
+        given = f"; given: {', '.join(map(repr, params))}" if params else ""
+        raise ConfigError(f"the template {template} needs the parameter {', '.join(map(repr, missing))}{given}")
+    return prompt(_file_of(template), **{name: str(params[name]) for name in places})
+
+
+def without_place(template: str, params: Iterable[str]) -> list[str]:
+    """The parameters that a template does not use; raises `ConfigError` where there is no such template."""
+    places = _places(template)
+    return [name for name in params if name not in places]
 
 
 def opening(plan: Plan) -> Message:
@@ -95,6 +102,16 @@ def _facts(facts: Any) -> str:
 
 def _fact(value: Any) -> str:
     return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _file_of(template: str) -> str:
+    return OTHER_NAMES.get(template, template)
+
+
+def _places(template: str) -> list[str]:
+    if _file_of(template) not in TEMPLATES:
+        raise ConfigError(f"there is no template {template!r}{near(template, [*TEMPLATES])}")
+    return _template(_file_of(template)).get_identifiers()
 
 
 @cache

@@ -10,8 +10,10 @@ from ai_battle.core.errors import ConfigError
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_packaged_template_is_filled(template: str) -> None:
-    assert "tidal power" in instructions(template, {"domain": "tidal power"})
-    assert "$" not in instructions(template, {"domain": "tidal power"})
+    filled = instructions(template, {"domain": "tidal power", "goal": "tidal power"})
+
+    assert "tidal power" in filled
+    assert "$" not in filled
 
 
 def test_values_are_taken_as_they_are() -> None:
@@ -23,7 +25,7 @@ def test_values_are_taken_as_they_are() -> None:
     [
         ("human_system_instruction", {"domain": "x"}, "did you mean 'human_system_instructions'"),
         ("human_system_instructions", {}, "needs the parameter 'domain'"),
-        ("human_system_instructions", {"domian": "x", "domain": "y"}, "did you mean 'domain'"),
+        ("human_system_instructions", {"domian": "x"}, "needs the parameter 'domain'; given: 'domian'"),
         ("../secret", {}, "there is no template"),
     ],
 )

@@ -13,13 +13,15 @@ Stop = Literal["end", "length", "stop_sequence", "tool_calls", "refusal", "conte
 class ToolSpec:
     """A tool as a model sees it; `schema` is the JSON Schema of its arguments object.
 
-    `encoded` is where a wire keeps the bytes of this tool, by the wire's name, for every later request.
+    `writes` says that a call may change something. `encoded` is where a wire keeps the bytes of this tool, by the
+    wire's name, for every later request.
     """
 
     name: str
     description: str = ""
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}}, hash=False)
     extra: Mapping[str, Any] = extra_fields()
+    writes: bool = False
     encoded: dict[str, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 

@@ -27,7 +27,9 @@ def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
         return _named(source, (at, named.end()), named["name"], tools)
     if found := _name_alone(source, at, fence, tools) or _without_braces(source, at, fence, tools):
         return found
-    return replace(read_bodies(source, fence.inside, tools), start=at)
+    piece = read_bodies(source, fence.inside, tools)
+    piece.start = at
+    return piece
 
 
 def read_arguments(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:

@@ -111,7 +111,8 @@ def broken_value(source: Source, at: int, error: Unreadable, tools: Offered) -> 
         except (Unreadable, Unknown, NotArguments):
             break
         inside = end + 1
-    return replace(piece, calls=calls)
+    piece.calls = calls
+    return piece
 
 
 def from_value(

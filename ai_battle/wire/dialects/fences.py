@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .source import Source
 
@@ -52,10 +53,6 @@ READABLE = frozenset(
         "py",
         "python3",
         "xml",
-        "text",
-        "txt",
-        "plaintext",
-        "plain",
         "tools",
     }
 )
@@ -76,7 +73,12 @@ class Fence:
 
     @property
     def closing(self) -> re.Pattern[str]:
-        return re.compile(rf"^[ \t]*{self.marks[0]}{{{len(self.marks)},}}[ \t]*$", re.MULTILINE)
+        return _closing(self.marks[0], len(self.marks))
+
+
+@lru_cache(maxsize=100)
+def _closing(mark: str, count: int) -> re.Pattern[str]:
+    return re.compile(rf"^[ \t]*{mark}{{{count},}}[ \t]*$", re.MULTILINE)
 
 
 def fence_at(source: Source, at: int) -> Fence | None:

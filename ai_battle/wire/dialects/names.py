@@ -19,9 +19,11 @@ _NOTHING: Mapping[str, Any] = {}
 class Offered:
     """The tools that may be called; none at all means that any well-formed name will do, in an explicit dialect."""
 
-    __slots__ = ("_folded", "_schemas", "open")
+    __slots__ = ("_folded", "_schemas", "_writing", "open")
 
     def __init__(self, tools: Iterable[Offer] = ()) -> None:
+        tools = tuple(tools)
+        self._writing = frozenset(_named(tool)[0] for tool in tools if _writes(tool))
         self._schemas = dict(map(_named, tools))
         self._folded: dict[str, str] | None = None
         self.open = not self._schemas
@@ -50,6 +52,10 @@ class Offered:
         """As `resolve`, but never any name: for notations that mean a call only where they name a tool."""
         return None if self.open else self.resolve(name)
 
+    def writes(self, name: str) -> bool:
+        """Whether the tool says that it may change something."""
+        return name in self._writing
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._schemas)
@@ -75,6 +81,12 @@ def _named(tool: Offer) -> tuple[str, Mapping[str, Any]]:
             return tool.name, tool.schema
     schema = tool.get("parameters") or tool.get("schema") or tool.get("input_schema")
     return str(tool.get("name", "")), schema if isinstance(schema, dict | Mapping) else _NOTHING
+
+
+def _writes(tool: Offer) -> bool:
+    if isinstance(tool, ToolSpec):
+        return tool.writes
+    return isinstance(tool, Mapping) and bool(tool.get("writes"))
 
 
 @lru_cache(maxsize=1_000)

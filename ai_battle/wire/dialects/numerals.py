@@ -9,7 +9,7 @@ _NUMBER = r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*)?\.?\d[\d_]*\.?(?:[eE][-+]?\d+
 _OPERATOR = r"\s*(?:\*\*|//|[-+*/%])\s*"
 _TERM = rf"(?:{_NUMBER}|\(\s*{_NUMBER}(?:{_OPERATOR}{_NUMBER})*\s*\))"
 _SUM = re.compile(rf"{_TERM}(?:{_OPERATOR}{_TERM})*")
-_PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,17})(\.\d{1,30})?(?=[,)\]}])")
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,17})(\.\d{1,30})?(?=[,)\]}\n])")
 _END = re.compile(r"\s*(?:[,)\]};:<`]|//|#|/\*|\n|$)")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _OPERATIONS: dict[type[ast.operator], Any] = {

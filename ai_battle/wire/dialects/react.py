@@ -18,7 +18,8 @@ _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
 _INPUT = re.compile(r"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**Action[ _]Input\**\s*:\**[ \t]*")
 _OBJECT = re.compile(r"\s*(?:`+\w*\s*)?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
 _UNDECIDED = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
-_REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?(?:\s*Observation\s*:[\s\S]*)?")
+_REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
+OBSERVED = re.compile(r"Observation\**\s*:")
 _MARKS = re.compile(r"\s*`*\w*\s*\Z")
 _UNCLOSED = re.compile(r"([`\"']).*(?<!\1)|[`\"']|[{\[<].*")
 _NOTHING = frozenset({"", "none", "null", "n/a"})
@@ -26,7 +27,7 @@ _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
 
 def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
-    """The call that `Action:` at `at` announces; what the model invents as its observation belongs to it."""
+    """The call that `Action:` at `at` announces."""
     announced = _ACTION.match(source.text, at)
     if not announced:
         return None

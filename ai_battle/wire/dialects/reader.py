@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 from ai_battle.core.messages import ToolCall
 
+from .intent import intents
 from .names import Offer, Offered
-from .reading import Issue, Piece, Reading, Span
+from .reading import Piece, Proposal, Reading, Span
 from .scanner import Scanner
 
 _MARK = r"[\"'(*]"
@@ -33,12 +34,23 @@ def _pieces(text: str, tools: Offered) -> list[Piece]:
 
 def read_offered(text: str, tools: Offered) -> Reading:
     pieces = _pieces(text, tools)
-    calls: list[ToolCall] = [call for piece in pieces for call in piece.calls]
-    issues: list[Issue] = [issue for piece in pieces for issue in piece.issues]
+    calling = [piece for piece in pieces if piece.calls]
+    judged = list(zip(calling, intents(text, calling, tools), strict=True))
+    meant = [(piece, intent.certainty) for piece, intent in judged if intent.kind is None]
+    shown = {id(piece) for piece, intent in judged if intent.kind}
     spans = tuple(
-        Span(widened_start(text, piece.start), _widened_end(text, piece.end)) for piece in pieces if piece.is_call
+        Span(widened_start(text, piece.start), _widened_end(text, piece.end))
+        for piece in pieces
+        if piece.is_call and id(piece) not in shown
     )
-    return Reading(tuple(calls), spans, tuple(issues), _outside(text, spans))
+    return Reading(
+        calls=tuple(call for piece, _ in meant for call in piece.calls),
+        certainties=tuple(certainty for piece, certainty in meant for _ in piece.calls),
+        proposals=tuple(Proposal(call, intent.kind) for piece, intent in judged if intent.kind for call in piece.calls),
+        spans=spans,
+        issues=tuple(issue for piece in pieces for issue in piece.issues),
+        prose=_outside(text, spans),
+    )
 
 
 def widened_start(text: str, start: int) -> int:
@@ -61,5 +73,5 @@ def _outside(text: str, spans: tuple[Span, ...]) -> str:
 
 
 def parse_tool_calls(text: str, tools: Iterable[Offer] = ()) -> tuple[ToolCall, ...]:
-    """The tool calls in a model's text, in whatever dialect; see `read` for what could not be used."""
-    return tuple(call for piece in _pieces(text, Offered(tools)) for call in piece.calls)
+    """The tool calls that are meant in a model's text, in whatever dialect; see `read` for all the rest."""
+    return read(text, tools).calls

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Literal
 
 from ai_battle.core.messages import ToolCall
 
 IssueKind = Literal["unknown_tool", "malformed", "cut_off", "quoted"]
+
+ProposalKind = Literal["question", "offer", "example", "condition", "refusal", "quotation", "unsure"]
 
 _ADVICE = {
     "unknown_tool": "There is no such tool",
@@ -35,11 +38,37 @@ class Span:
     end: int
 
 
+class Certainty(IntEnum):
+    """How sure it is by its form alone that a call is meant."""
+
+    MENTIONED = 0
+    """Without a marker, beside other words: in a sentence, a list, or with text behind it."""
+    FOLLOWED = 1
+    """With a marker, and text behind it."""
+    BARE = 2
+    """Without a marker, on lines of its own at the end of the text."""
+    MARKED = 3
+    """With a marker, at the end of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A call that is not meant to be run, as far as can be told; `kind` is what it stands beside."""
+
+    call: ToolCall
+    kind: ProposalKind
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`spans` are the stretches of the text that belong to calls, also to unusable ones; `prose` is all the rest."""
+    """`spans` are the stretches of the text that belong to calls, also to unusable ones; `prose` is all the rest.
+
+    `certainties` belong to `calls`, one to each. Proposals are not among the calls, and their text is prose.
+    """
 
     calls: tuple[ToolCall, ...] = ()
+    certainties: tuple[Certainty, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
     spans: tuple[Span, ...] = ()
     issues: tuple[Issue, ...] = ()
     prose: str = ""
@@ -51,7 +80,7 @@ def without_cut_call(found: Reading, text: str) -> Reading:
     if not found.calls or last is None or last.end < len(text.rstrip()):
         return found
     cut = Issue("cut_off", text[last.start : last.end][:200], "the answer reached its length limit")
-    return replace(found, calls=found.calls[:-1], issues=(*found.issues, cut))
+    return replace(found, calls=found.calls[:-1], certainties=found.certainties[:-1], issues=(*found.issues, cut))
 
 
 @dataclass(slots=True)
@@ -63,6 +92,8 @@ class Piece:
     calls: Sequence[ToolCall] = ()
     issues: Sequence[Issue] = ()
     cut: bool = False
+    is_bare: bool = False
+    """Whether no marker said that a call comes."""
 
     @property
     def is_call(self) -> bool:

@@ -24,14 +24,14 @@ from .fences import (
 )
 from .harmony import read_message
 from .names import Offered
-from .react import read_action
+from .react import OBSERVED, read_action
 from .reading import Piece, issue
 from .source import Source
 
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
 _OPENER = re.compile(
     r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“\\\w`}])|\((?:(?<=[\w`]\()|(?<=[\w`]\s\())"
-    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action"
+    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|Observation"
 )
 _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions|tool)>"
@@ -65,6 +65,7 @@ class Scanner:
         self.at = 0
         self._fence: Fence | None = None
         self._thinks = False
+        self._acted = False
         self._since = 0
 
     def resumed(self, text: str, at: int, gone: int = 0) -> "Scanner":
@@ -164,10 +165,10 @@ class Scanner:
             return piece
         if _SQUARE.match(text, at) or text.endswith("functools", 0, at):
             return self._bodies(at)
-        return None if self._silent(at) else read_bracket(self.source, at, self.tools)
+        return None if self._silent(at) else _bare(read_bracket(self.source, at, self.tools))
 
     def _brace(self, at: int) -> Piece | None:
-        return None if self._silent(at) else read_brace(self.source, at, self.tools, self._since)
+        return None if self._silent(at) else _bare(read_brace(self.source, at, self.tools, self._since))
 
     def _silent(self, at: int) -> bool:
         """In reasoning no value is a call, in a fenced block only one that begins its line."""
@@ -177,7 +178,7 @@ class Scanner:
         return bool(self.source.text[start:at].strip())
 
     def _parenthesis(self, at: int) -> Piece | None:
-        piece = None if self._thinks else read_parenthesis(self.source, at, self.tools)
+        piece = None if self._thinks else _bare(read_parenthesis(self.source, at, self.tools))
         if piece and piece.calls and self._fence and is_within_code(self.source, self._fence, piece.start):
             return Piece(piece.start, piece.end)
         return piece
@@ -229,8 +230,9 @@ class Scanner:
         closing = _CLOSING.match(self.source.text, piece.end) if piece.is_call else None
         if closing or (piece.calls and _NEXT.match(self.source.text, piece.end)):
             self._fence = None
-        end = closing.end() if closing else piece.end
-        return replace(piece, end=end, cut=piece.cut or not piece.calls)
+        piece.end = closing.end() if closing else piece.end
+        piece.cut |= not piece.calls
+        return piece
 
     def _quotation(self, at: int) -> Piece | None:
         """A quoted line."""
@@ -248,10 +250,27 @@ class Scanner:
         return Piece(at, end, cut=cut)
 
     def _action(self, at: int) -> Piece | None:
-        line = self.source.before(at, 12)
-        if self._thinks or len(line) >= 12 or line.strip("* #-_"):
+        if self._thinks or not self._begins_line(at):
             return None
-        return read_action(self.source, at, self.tools)
+        piece = read_action(self.source, at, self.tools)
+        self._acted |= bool(piece and piece.calls)
+        return piece
+
+    def _observation(self, at: int) -> Piece | None:
+        """What a model invents behind its own action is text to the end; no call in it is meant."""
+        if not self._acted or not self._begins_line(at) or not OBSERVED.match(self.source.text, at):
+            return None
+        return Piece(at, len(self.source.text))
+
+    def _begins_line(self, at: int) -> bool:
+        line = self.source.before(at, 12)
+        return len(line) < 12 and not line.strip("* #-_")
+
+
+def _bare(piece: Piece | None) -> Piece | None:
+    if piece:
+        piece.is_bare = True
+    return piece
 
 
 _Angle = tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None]]
@@ -285,4 +304,5 @@ _READERS: dict[str, Callable[[Scanner, int], Piece | None]] = {
     "~": Scanner._marks,
     ">": Scanner._quotation,
     "A": Scanner._action,
+    "O": Scanner._observation,
 }

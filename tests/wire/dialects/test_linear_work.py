@@ -21,6 +21,10 @@ _HOSTILE = (
     "`a` ", "a`b``c```", "look_up('", "look_up{word:", "<tool_response>", "/*", '{"name": /*',
     '<tool a="', "<tool name='clock' a='x' ", ">>>clock\n", "Arguments: {}\n", 'clock\n```json\n{"a": 1}\n```\n', '"<tool_call>{}', "\n\n    <a>",
     "<tool>clock</tool><args>", "['{", "<![CDATA[{}", "<|message|>", "clock: {} is ", "look_up(limit=(5+", "\n", " ", "clock() ",
+    '```tool\n{"tool": "look_up", "parameters": {"word": }}\n```\n', '```tool\n{"tool": "look_up"\n```\n', "```tool\n{]\n```\n",
+    '```tool_call\n{"name": "look_up", "arguments": {\n```\n', '```json\n{"tool": "look_up", "parameters": [\n```\n',
+    "<function_call>\n{'name': 'look_up'\n</function_call>\n", '<tool_call>{"name" "look_up"}</tool_call>\n', "```tool\ntool: look_up\n```\n",
+    '```tool\n{"a": 1\n```\n', "Shall I? clock()\n", "or\n```tool\nclock()\n```\n", "Action: clock\nObservation: ", "For example:\nclock()\n",
 )  # fmt: skip
 
 

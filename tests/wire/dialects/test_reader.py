@@ -92,12 +92,15 @@ def test_half_a_surrogate_pair_does_not_get_into_the_arguments() -> None:
     assert call.arguments["word"].encode()
 
 
-def test_what_a_model_invents_after_its_action_belongs_to_the_action() -> None:
-    reading = read(
-        'Action: clock\nAction Input: {}\nObservation: 12\nAction: look_up\nAction Input: {"word": "x"}', TOOLS
-    )
+def test_what_a_model_invents_after_its_action_is_text_behind_the_call() -> None:
+    invented = '\nObservation: 12\nAction: look_up\nAction Input: {"word": "x"}'
+    reading = read(f"Action: clock\nAction Input: {{}}{invented}", TOOLS)
     assert [call.name for call in reading.calls] == ["clock"]
-    assert reading.prose == ""
+    assert reading.prose == invented
+
+
+def test_an_observation_that_no_action_precedes_hides_nothing() -> None:
+    assert len(parse_tool_calls("Observation: it is late.\n<tool_call>clock()</tool_call>", TOOLS)) == 1
 
 
 def test_prose_is_what_remains() -> None:

@@ -1,0 +1,140 @@
+"""Which calls are meant, and which only stand in what is said: offered, refused, quoted, shown as an example.
+
+Position and form carry: what stands directly before a call, what follows it, and whether it has a marker. Words only
+support them: those small ones that make a clause negative or conditional, and those that announce an example.
+"""
+# ruff: noqa: RUF001
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from . import thinking
+from .names import Offered
+from .reading import Certainty, Piece, ProposalKind
+
+_WINDOW = 600
+_MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")
+_ENCLOSED = re.compile(r"</[^<>\n]{1,80}>")
+_LABEL = re.compile(r"(?:^|(?<=\s))(?:[-*+•・]|\(?\w{1,2}[.)])\s")
+_ASKS = r"[?？؟]|か[。．]|[\u0370-\u03ff]\s?[;\u037e]"
+_QUESTION = re.compile(rf"[？؟]|(?:{_ASKS})[\s\"'»”’)\]」』?]*(?=\s|\Z|[^\x00-\x7f])")
+_ENDS_ASKING = re.compile(rf"(?:{_ASKS})[\"'»”’)\]」』]*\Z")
+_SENTENCE_END = re.compile(r"(?<!\W\w)[.!?…](?=\s)|[。！？؟।]")
+_CLAUSE_END = re.compile(r"[,;](?=\s)|[，；、،؛]|\s[-–—]\s")
+_LISTED = re.compile(r"\s*(?:[-*+•・]|\(?\w{1,2}[.)])\s*[\"'`\[]*\Z")
+_FINAL = ".!…。！।"
+_CLOSING = ":： " + _FINAL
+_TOKENS = ("<|", "<｜", "[TOOL")
+_OBSERVED = re.compile(r"^\W*Observation\W*:", re.MULTILINE)
+_UNSPACED = re.compile("[\u0900-\u0dff\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """How sure a call is by its form, and why it is not to be run; no `kind` where it is meant."""
+
+    certainty: Certainty
+    kind: ProposalKind | None = None
+
+
+def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
+    """One for each of the pieces, which all hold calls."""
+    gaps = _gaps(text, pieces)
+    behind = [_said(gap) for gap in gaps[1:]]
+    together = _of_all(text, pieces, behind, said=_said(gaps[0][-_WINDOW:]))
+    last = max((at for at, said in enumerate(behind) if said), default=-1)
+    found: list[Intent] = []
+    for at, piece in enumerate(pieces):
+        form = _certainty(text, piece, goes_on=at <= last)
+        before = _said(_ENCLOSED.split(gaps[at][-_WINDOW:])[-1])
+        writes = any(tools.writes(call.name) for call in piece.calls)
+        announced = found[-1].kind if at and not before else _announced(text, piece, before, writes=writes)
+        found.append(Intent(form, together or announced or ("unsure" if writes and form < Certainty.BARE else None)))
+    return found
+
+
+def _certainty(text: str, piece: Piece, *, goes_on: bool) -> Certainty:
+    if not piece.is_bare:
+        return Certainty.FOLLOWED if goes_on else Certainty.MARKED
+    return Certainty.MENTIONED if goes_on or _line(text, piece.start).strip("\t `[\"'({") else Certainty.BARE
+
+
+def _of_all(text: str, pieces: Sequence[Piece], behind: Sequence[str], *, said: str) -> ProposalKind | None:
+    """What holds for all calls of the text: that a question follows, or that they are there to choose from."""
+    if any(map(_QUESTION.search, behind)):
+        return "question"
+    if any(map(_words("alternative").fullmatch, behind[:-1])) and (said or behind[-1]):
+        return "offer"
+    items = [piece for piece in pieces if piece.is_bare and _LISTED.match(_line(text, piece.start))]
+    return "offer" if 1 < len(items) == len(pieces) and behind[-1] else None
+
+
+def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
+    """What is said before, between and behind the pieces."""
+    ends = [0, *(piece.end for piece in pieces)]
+    starts = [*(piece.start for piece in pieces), len(text)]
+    return [text[end : max(end, start)] for end, start in zip(ends, starts, strict=True)]
+
+
+def _said(gap: str) -> str:
+    """The words of it: without reasoning, markup and labels, and what was invented as an observation."""
+    observed = _OBSERVED.search(gap)
+    spoken = thinking.CLOSE.split(gap[: observed.start()] if observed else gap)[-1]
+    return _LABEL.sub(" ", _MARKUP.sub(" ", spoken)).strip(" \n\t\r,;[](){}\"'|")
+
+
+def _line(text: str, at: int) -> str:
+    return text[max(0, at - 80) : at].rpartition("\n")[2]
+
+
+def _announced(text: str, piece: Piece, before: str, *, writes: bool) -> ProposalKind | None:
+    """What the sentence directly before a call makes of it: one that asks, or one that leads up to the call.
+
+    Before a call that writes, a sentence that is complete leads up to it, too.
+    """
+    line = before.rpartition("\n")[2]
+    leads_up = before and (writes or before[-1] not in _FINAL)
+    if _ENDS_ASKING.search(before) or (leads_up and before[-1] in ":：" and _QUESTION.search(line)):
+        return None if _is_glued(text, piece.start) else "question"
+    return _kind(_SENTENCE_END.split(line.rstrip(_CLOSING))[-1]) if leads_up else None
+
+
+def _kind(sentence: str) -> ProposalKind | None:
+    clauses = [clause.strip() for clause in _CLAUSE_END.split(sentence)]
+    if _words("example").search(sentence):
+        return "example"
+    if any(map(_words("condition").match, clauses)):
+        return "condition"
+    return "refusal" if _words("refusal").search(_main(clauses)) else None
+
+
+def _is_glued(text: str, start: int) -> bool:
+    """Whether it is a token of its own that begins the call, or nothing parts it from the sentence."""
+    return text.startswith(_TOKENS, start) or (start > 0 and not text[start - 1].isspace())
+
+
+def _main(clauses: list[str]) -> str:
+    """The last clause, reasons aside: `I do not know that, so I look it up` is no refusal."""
+    while len(clauses) > 1 and _words("because").match(clauses[-1]):
+        clauses = clauses[:-1]
+    return clauses[-1]
+
+
+@cache
+def _words(kind: str) -> re.Pattern[str]:
+    """One pattern of all words of a kind."""
+    rows = files(__package__).joinpath("restraint.txt").read_text(encoding="utf-8").splitlines()
+    listed = (row.partition(":")[2] for row in rows if row.startswith(kind))
+    words = sorted({word.strip() for row in listed for word in row.split(" | ")}, key=len, reverse=True)
+    return re.compile("|".join(map(_pattern, filter(None, words))), re.IGNORECASE)
+
+
+def _pattern(word: str) -> str:
+    plain = re.escape(word.strip("~ ")).replace(r"\ ", r"\s+")
+    if _UNSPACED.search(word):
+        return plain
+    opens, closes = ("" if word.startswith("~") else r"(?<!\w)"), ("" if word.endswith("~") else r"(?!\w)")
+    return f"{opens}{plain}{closes}"

@@ -1,0 +1,101 @@
+"""Calls that are only offered, quoted, refused or shown as an example, beside such as are meant; in 16 languages."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.wire.dialects import StreamingReader, parse_tool_calls, read
+from ai_battle.wire.dialects.reading import Certainty
+
+_TEXT, _NUMBER = {"type": "string"}, {"type": "number"}
+
+
+def _tool(tool: str, *, writes: bool = False, **parameters: Any) -> dict[str, Any]:
+    required = [key for key in parameters if key != "limit"]
+    schema = {"type": "object", "properties": parameters, "required": required}
+    return {"name": tool, "writes": writes, "parameters": schema}
+
+
+TOOLS = [
+    _tool("delete_file", writes=True, path=_TEXT),
+    _tool("move_file", writes=True, source=_TEXT, target=_TEXT),
+    _tool("run_sql", writes=True, query=_TEXT),
+    _tool("transfer_money", writes=True, iban=_TEXT, amount=_NUMBER),
+    _tool("send_email", writes=True, to=_TEXT, subject=_TEXT, body=_TEXT),
+    _tool("book_flight", writes=True, origin=_TEXT, destination=_TEXT, date=_TEXT),
+    _tool("set_alarm", writes=True, time=_TEXT),
+    _tool("shutdown_server", writes=True, host=_TEXT),
+    _tool("archive_mail", writes=True, folder=_TEXT),
+    _tool("post_message", writes=True, channel=_TEXT, text=_TEXT),
+    _tool("create_user", writes=True, name=_TEXT, role=_TEXT),
+    _tool("rent_car", writes=True, place=_TEXT, days=_NUMBER),
+    _tool("weather", city=_TEXT),
+    _tool("search_docs", query=_TEXT, limit=_NUMBER),
+    _tool("translate", text=_TEXT, target=_TEXT),
+    _tool("lookup_train", start=_TEXT, end=_TEXT),
+    _tool("convert_currency", amount=_NUMBER, to=_TEXT),
+    _tool("get_stock", symbol=_TEXT),
+]
+ROWS = [
+    json.loads(line) for line in (Path(__file__).parent / "proposals.jsonl").read_text(encoding="utf-8").splitlines()
+]
+CALL = '```tool\n{"tool": "weather", "parameters": {"city": "Lima"}}\n```'
+WRITING = '```tool\n{"tool": "set_alarm", "parameters": {"time": "06:10"}}\n```'
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"][:40])
+def test_calls_are_run_where_they_are_meant_and_nowhere_else(row: dict[str, Any]) -> None:
+    calls = parse_tool_calls(row["text"], TOOLS)
+    assert [[call.name, dict(call.arguments)] for call in calls] == row["calls"]
+
+
+def test_streamed_they_are_the_same_and_the_text_of_a_proposal_is_shown_as_it_stands() -> None:
+    for row in ROWS:
+        reader = StreamingReader(TOOLS)
+        shown = "".join(reader.feed(row["text"][at : at + 4]) for at in range(0, len(row["text"]), 4))
+        assert reader.finish() == read(row["text"], TOOLS), row["text"]
+        assert reader.finish().prose.startswith(shown), row["text"]
+        assert row["calls"] or reader.finish().prose == row["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (f"{CALL}\n\nShall I?", "question"),
+        (f"Shall I?\n\n{CALL}", "question"),
+        (f"Either this:\n{CALL}\nor\n{CALL}\nas you like.", "offer"),
+        (f"For example:\n{CALL}", "example"),
+        (f"If you agree, I run this:\n{CALL}", "condition"),
+        (f"I will not run this:\n{CALL}", "refusal"),
+        (f"{WRITING}\n\nThat is how one sets it.", "unsure"),
+    ],
+)
+def test_a_proposal_says_what_it_stands_beside(text: str, kind: str) -> None:
+    assert {proposal.kind for proposal in read(text, TOOLS).proposals} == {kind}
+
+
+@pytest.mark.parametrize(
+    ("text", "certainty"),
+    [
+        (f"Let me see.\n{CALL}", Certainty.MARKED),
+        ("Let me see.\nweather(city='Lima')", Certainty.BARE),
+        (f"{CALL}\nThat tells us more.", Certainty.FOLLOWED),
+        ("- weather(city='Lima')", Certainty.MENTIONED),
+    ],
+)
+def test_each_call_has_a_grade_of_certainty(text: str, certainty: Certainty) -> None:
+    assert read(text, TOOLS).certainties == (certainty,)
+
+
+def test_a_call_that_writes_needs_a_marker_or_lines_of_its_own_at_the_end() -> None:
+    assert parse_tool_calls("set_alarm(time='06:10')", TOOLS)
+    assert parse_tool_calls(f"Good morning it is.\n{WRITING}", TOOLS)
+    assert not parse_tool_calls("- set_alarm(time='06:10')\n- set_alarm(time='06:20')", TOOLS)
+    assert not parse_tool_calls(f"{WRITING}\nThen it rings.", TOOLS)
+
+
+def test_fences_of_text_and_logs_protect_what_they_hold() -> None:
+    for language in ("text", "txt", "plaintext", "log", "md", "markdown", "diff"):
+        assert not parse_tool_calls(f"```{language}\n{CALL[8:]}", TOOLS), language

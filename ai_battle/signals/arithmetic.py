@@ -2,93 +2,187 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 
 from ._sums import Token, value_of
+from .cleaning import without_emphasis
+from .locales import decimal_commas, plain_digits, plain_numbers
 from .numbers import without_latex
+from .units import are_comparable
 
 LONGEST = 20_000
 MOST_CLAIMS = 200
 _LONGEST_SIDE, _UNIT_LENGTH = 90, 30
 
-_SIGNS = str.maketrans({"\u00d7": "*", "\u22c5": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-"})
+_SIGNS = str.maketrans(
+    {"\u00d7": "*", "\u22c5": "*", "\u00b7": "*", "\u2219": "*", "\u2217": "*", "\u00f7": "/", "\u2215": "/"}
+    | {"\u2212": "-", "\u2013": "-", "\u2243": "\u2248", "\u2245": "\u2248", "\u2250": "\u2248"}
+)
+_POWERS = {"\u00b2": "^2", "\u00b3": "^3"}
+_POWER = re.compile(r"(?<=[\d)])[\u00b2\u00b3]")
 _LATEX = re.compile(r"\\(?:times|cdot|div|approx)\b|\\[()\[\]*]|\\\$")
 _COMMANDS = {"\\times": "*", "\\cdot": "*", "\\div": "/", "\\approx": "\u2248", "\\*": "*"}
 _ENDS = re.compile(r"[.!?:;,](?=\s|$)|[\n\"|]|<<|>>|=>|->|where ")
-_EQUAL = re.compile(r"=(?:==?)?|~|\u2248")
+_EQUAL = re.compile(r"(=(?:==?)?|~|\u2248)")
 _EQUALS = re.compile(r"equals(?<=\bequals)\b")
 _SIGN = re.compile(r"[-+*/^xX]|plus|minus|times|of")
 _DIGIT = re.compile(r"\d")
-_RESULT = re.compile(r"[\s$(\u20ac\u00a3-]*(?:approximately |about )?[$\u20ac\u00a3]?\.?\d")
+_CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20ab\u0e3f\u20aa\u20b4"
+_RESULT = re.compile(rf"[\s{_CURRENCY}(-]*(?:[^\W\d_]{{1,20}}\.?[\s{_CURRENCY}-]+){{0,2}}\.?\d")
+_ABOUT = re.compile(
+    r"\s*(?:about|approx|around|roughly|nearly|some|etwa|ungef\u00e4hr|circa|ca\b|rund|environ|unos"
+    r"|\u00e0 peu pr\u00e8s|cerca de|oko\u0142o|ongeveer|yakla\u015f\u0131k|\u043e\u043a\u043e\u043b\u043e"
+    r"|\u043f\u0440\u0438\u043c\u0435\u0440\u043d\u043e|\u5927?\u7ea6|\u7d04|\u0932\u0917\u092d\u0917|\u062d\u0648\u0627\u0644\u064a)",
+    re.IGNORECASE,
+)
+# "1.116 € : 6 =" divides; "Step 2 : 5 + 3 =" does not.
+_DIVIDES = re.compile(rf"(?<=[\d{_CURRENCY}\w]) ?: ?(?=[{_CURRENCY}]?\d[\d.]*\s?[^\W\d_]{{0,12}}\s{{0,3}}[=\u2248~])")
+# What is asked, quoted or called wrong is not claimed.
+_WRONG = (
+    r"wrong|incorrect|not (?:right|correct|true)|false|mistake|falsch|nicht richtig|faux|sbagliat|errad[oa]|fout"
+    r"|b\u0142\u0119dn|yanl\u0131\u015f|\u043d\u0435\u0432\u0435\u0440\u043d|\u043e\u0448\u0438\u0431|[\u9519\u932f]|\u9593\u9055"
+    r"|\u0917\u0932\u0924|\u062e\u0637\u0623|[\u274c\u2717\u2718]"
+)
+_SAID = rf"=(?=\s{{0,3}}[{_CURRENCY}]?\d[\d.]{{0,20}}"
+_UNCLAIMED = re.compile(rf"{_SAID}[^\n=]{{0,3}}\?)|{_SAID}[^\n=\d]{{0,25}}(?:{_WRONG}))", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"[\u201c\u201e\u00ab\u300c][^\u201c\u201d\u00bb\u300d\n]{1,80}[\u201c\u201d\u00bb\u300d]|~~[^~\n]{1,80}~~"
+    r"|(?<!\w)\"[^\"\n=:]{1,60}=[^\"\n=:]{1,20}\"(?![\]}:,])"
+)
 _TOKEN = re.compile(
-    r"[\s$\u20ac\u00a3,]*+(?:"
-    r"(?P<word>[^\W\d_]{2,}+(?![\w(])(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}+(?![\w(]))*+|[aA](?= [^\W\d_]))"
-    r"|(?P<number>(?<![\w.])(?:\d{1,3}(?:,\d{3}){1,5}(?!\d)|\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
-    r"(?P<glued>[a-zA-Z_]?)"
+    rf"[\s{_CURRENCY},]*+(?:"
+    r"(?P<word>[^\W\d_]{2,}+(?:/[^\W\d_]++)?(?![\w(])(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}+(?![\w(]))*+"
+    r"|[aA](?= [^\W\d_])|[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?!\w)"
+    r"|(?<=[\d\u00b0] )[mgslLhtVAWJNKCF](?:/[^\W\d_]++)?(?![\w(^]))"
+    r"|(?P<number>(?<![\w.])(?:\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
+    r"(?P<glued>[^\W\d]?)"
     r"|(?P<operator>\*\*|[-+*/^]|\b[xX]\b)"
     r"|(?P<bracket>[()])"
     r"|(?P<percent>%)"
     r"|(?P<other>[^\W\d_]{1,40}\(|[\\{}\[\]_!&#@<>\u221a\u2206\u03c0]|[\d.]+|\w+))"
 )
+_GLUED_UNIT = frozenset("mgslLhtVAWJNKCF")
 _OPERATORS = {"x": "*", "X": "*", "**": "^"}
 _WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
 _UNITS = 3
 _VALUES = ("number", "percent")
 _MORE, _PERCENT = Token("other", ""), Token("percent", "%")
 _SIGNED = {sign: Token("operator", sign) for sign in "-+*/^"}
+SHOWN, ROUNDED, EXACT = 0.9999, 0.005, 1e-9
+"""How far a result may be off: a unit of its last digit, as it was rounded or cut; half a percent where an operand was
+rounded itself; as good as nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`operands` as they stand on the left; `value` is what the text says comes out, `true` what does.
 
-    `decimals` are those of the value as it is written; `loose` allows a factor of 100, where percent are in play.
+    `unit` is what the last digit of the value is worth; `loose` allows a factor of 100, where percent are in play.
+    `inexact` says that an operand was rounded before.
     """
 
     operands: tuple[float, ...]
     value: float
     true: float
-    decimals: int = 0
+    unit: float = 1.0
     loose: bool = False
+    inexact: bool = False
 
     @property
     def holds(self) -> bool:
-        """To the decimals that are written, or half a percent."""
+        """To the digits that are shown: what can be written with them has to be written so."""
         if self._is_near(self.true):
             return True
         return self.loose and (self._is_near(self.true * 100.0) or self._is_near(self.true * 0.01))
 
+    @property
+    def is_rounded(self) -> bool:
+        return abs(self.true - self.value) > EXACT * max(1.0, abs(self.true))
+
     def _is_near(self, true: float) -> bool:
-        return abs(true - self.value) <= 0.5001 * 10.0**-self.decimals + abs(true) * 0.005
+        off = abs(true - self.value)
+        return off <= SHOWN * self.unit - EXACT or off <= abs(true) * (ROUNDED if self.inexact else EXACT)
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A text with plain numbers, and the sums in it, in order."""
+
+    text: str
+    claims: tuple[Claim, ...] = ()
+
+
+def calculation(text: str, prompt: str = "") -> Calculation:
+    """The text as its numbers are meant: where commas may be decimal or not, in the way in which its sums hold."""
+    text = without_emphasis(without_latex(plain_digits(text)))
+    ways = [plain_numbers(text, decimal_comma=commas) for commas in decimal_commas(text, prompt)]
+    found = [Calculation(way, claims(way)) for way in ways]
+    return min(found, key=lambda each: sum(not claim.holds for claim in each.claims))
 
 
 def claims(text: str) -> tuple[Claim, ...]:
     """The sums of numbers alone, in order; what has a letter for a number claims nothing that could be checked."""
     if not (_EQUAL.search(text) or _EQUALS.search(text)):
         return ()
-    text = text.replace("divided by", "/") if "divided by" in text else text
-    plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), without_latex(text[-LONGEST:])).translate(_SIGNS)
-    plain = _EQUALS.sub("\u2248", plain)
     found: list[Claim] = []
-    for line in _ENDS.split(plain):
+    for line in _ENDS.split(_prepared(text)):
         if _EQUAL.search(line):
             found.extend(_chained(line))
             if len(found) >= MOST_CLAIMS:
                 break
-    return tuple(found)
+    return tuple(_without_corrected(_with_roundings(found)))
+
+
+def _prepared(text: str) -> str:
+    """The text with the signs of sums as ASCII has them, without what is only asked, quoted or called wrong."""
+    text = text[-LONGEST:].replace("divided by", "/").replace("R$", "$").replace("Rs.", "$")
+    plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), text).translate(_SIGNS)
+    plain = _POWER.sub(lambda m: _POWERS[m.group()], _EQUALS.sub("=", plain))
+    if ":" in plain:
+        plain = _DIVIDES.sub(" / ", plain)
+    return _UNCLAIMED.sub(" ", _QUOTED.sub(" ", plain))
+
+
+def _with_roundings(found: Sequence[Claim]) -> Iterator[Claim]:
+    """What goes on with a rounded number may be off by as much."""
+    rounded: set[float] = set()
+    for claim in found:
+        inexact = not rounded.isdisjoint(claim.operands)
+        claim = replace(claim, inexact=True) if inexact else claim
+        if claim.is_rounded or inexact:
+            rounded.add(claim.value)
+        yield claim
+
+
+def _without_corrected(found: Iterator[Claim]) -> list[Claim]:
+    """A sum that is done again counts as it was done last."""
+    kept = list(found)
+    last = {(claim.operands, claim.true): claim for claim in kept}
+    return [claim for claim in kept if claim.holds or not last[claim.operands, claim.true].holds]
 
 
 def _chained(line: str) -> Iterator[Claim]:
     """a = b = c is two claims."""
-    for left, right in pairwise(_EQUAL.split(line)):
+    parts = _EQUAL.split(line)
+    for place in range(0, len(parts) - 2, 2):
+        left, sign, right = parts[place : place + 3]
         near = left[-_LONGEST_SIDE:]
         if _RESULT.match(right) and _SIGN.search(near) and _DIGIT.search(near[-_UNIT_LENGTH:]):
             left_sum = _last_sum(_window_before(left))
             claim = _claim(left_sum, _first_sum(_window_after(right)), _is_loose(near, right)) if left_sum else None
-            if claim:
-                yield claim
+            if claim and (claim.holds or are_comparable(near, right[:_UNIT_LENGTH])):
+                is_about = sign not in ("=", "==", "===") or _ABOUT.match(right)
+                yield replace(claim, unit=_about(claim)) if is_about else claim
+
+
+def _about(claim: Claim) -> float:
+    """Of what is said to be approximate, zeros at the end are not meant to the digit."""
+    if claim.unit != 1.0 or not claim.value:
+        return claim.unit
+    written = f"{claim.value:.0f}"
+    return 10.0 ** (len(written) - len(written.rstrip("0")))
 
 
 def _window_before(side: str) -> Sequence[Token]:
@@ -136,12 +230,16 @@ def _operator(match: re.Match[str], kind: str, signs: Mapping[str, str]) -> Toke
 
 def _number(match: re.Match[str]) -> Token:
     written, glued = match.group("number", "glued")
-    if glued and not (glued in "xX" and match.string[match.end() : match.end() + 1].isdigit()):
+    if glued and not _is_apart_from_number(glued, match.string[match.end() : match.end() + 1]):
         return Token("other", written + glued)
-    if written.isdigit():
-        return Token("number", written, float(written))
-    digits = written.replace(",", "")
-    return Token("number", written, float(digits), len(digits.partition(".")[2]))
+    return Token("number", written, float(written), len(written.partition(".")[2]))
+
+
+def _is_apart_from_number(glued: str, following: str) -> bool:
+    """A letter at a number is a sign before another number, or a unit."""
+    if glued in "xX":
+        return following.isdigit()
+    return (glued in _GLUED_UNIT or not glued.isascii()) and not following.isalnum()
 
 
 def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> bool:
@@ -168,10 +266,10 @@ def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
     operands = tuple([token.value for token in _numbers(left)])
     result, *others = _numbers(right)
     if not others:
-        return Claim(operands, value, true, result.decimals + 2 * (_PERCENT in right), loose)
+        return Claim(operands, value, true, 10.0 ** -(result.decimals + 2 * (_PERCENT in right)), loose)
     # "8 * 12 = 96 + 4 = 100" goes on with its result.
-    first = Claim(operands, result.value, true, result.decimals, loose)
-    return first if first.holds and right[0] is result else Claim(operands, value, true, 2, loose)
+    first = Claim(operands, result.value, true, 10.0**-result.decimals, loose)
+    return first if first.holds and right[0] is result else Claim(operands, value, true, 0.01, loose)
 
 
 def _numbers(side: Sequence[Token]) -> list[Token]:

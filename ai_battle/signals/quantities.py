@@ -1,7 +1,7 @@
 """The numbers of a text as plain floats, digits and words alike; fast rather than exact."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 LONGEST = 20_000
 _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
@@ -62,5 +62,5 @@ def stands_among(value: float, known: set[float]) -> bool:
     return any(round(way, 4) in known for way in ways)
 
 
-def rounded(values: "Iterator[float] | list[float]") -> set[float]:
+def rounded(values: Iterable[float]) -> set[float]:
     return {round(value, 4) for value in values}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.signals.arithmetic import claims
+from ai_battle.signals.arithmetic import Claim, calculation
 from tests.growing import IN_PROPORTION, growth
 
 HOLD = [
@@ -49,6 +49,10 @@ NO_CLAIMS = [
     "3 + = 4",
     "1 / 0 = 5",
 ]
+
+
+def claims(text: str) -> tuple[Claim, ...]:
+    return calculation(text).claims
 
 
 @pytest.mark.parametrize("text", HOLD)

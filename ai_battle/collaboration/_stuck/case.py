@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Callable
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 from ...core.messages import ToolCall
-from ...signals.arithmetic import Claim, claims
+from ...signals.arithmetic import Calculation, Claim, calculation
 from ...signals.cleaning import cleaned
 from ...signals.final_answers import FinalAnswer, final_answer
+from ...signals.locales import readings
 from ...signals.looping import four_word_repetition
 from ...signals.options import options
 from ...signals.quantities import quantities, rounded, without_samples
@@ -106,12 +108,19 @@ class Case:
         return final_answer(self.text, self.prompt, FINAL_KIND[self.family])
 
     @cached_property
+    def calculation(self) -> Calculation:
+        """The working with plain numbers, and its sums."""
+        return calculation(self.working, self.prompt)
+
+    @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        return claims(self.working)
+        """What the answer says of itself; a false sum of the prompt may be quoted."""
+        asked = {(claim.operands, claim.value) for claim in calculation(self.prompt).claims}
+        return tuple(claim for claim in self.calculation.claims if (claim.operands, claim.value) not in asked)
 
     @cached_property
     def numbers(self) -> list[float]:
-        return list(quantities(self.working))
+        return list(quantities(self.calculation.text))
 
     @cached_property
     def question(self) -> str:
@@ -120,11 +129,11 @@ class Case:
 
     @cached_property
     def facts(self) -> list[float]:
-        return list(dict.fromkeys(quantities(self.question)))
+        return list(dict.fromkeys(chain.from_iterable(map(quantities, readings(self.question)))))
 
     @cached_property
     def prompt_numbers(self) -> set[float]:
-        return rounded(quantities(self.prompt))
+        return rounded(chain.from_iterable(map(quantities, readings(self.prompt))))
 
     @cached_property
     def reading(self) -> Reading:

@@ -38,6 +38,7 @@ _ABOUT = re.compile(
 )
 # "1.116 € : 6 =" divides; "Step 2 : 5 + 3 =" does not.
 _DIVIDES = re.compile(rf"(?<=[\d{_CURRENCY}\w]) ?: ?(?=[{_CURRENCY}]?\d[\d.]*\s?[^\W\d_]{{0,12}}\s{{0,3}}[=\u2248~])")
+_CODE_OF_CURRENCY = re.compile(r"(?:(?<=[=\u2248*/+(-])|(?<=[=\u2248*/+(-] ))[A-Z]{2,3}\s?(?=\d)")
 # What is asked, quoted or called wrong is not claimed.
 _WRONG = (
     r"wrong|incorrect|not (?:right|correct|true)|false|mistake|falsch|nicht richtig|faux|sbagliat|errad[oa]|fout"
@@ -55,13 +56,15 @@ _TOKEN = re.compile(
     r"(?P<word>[^\W\d_]{2,}+(?:/[^\W\d_]++)?(?![\w(])(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}+(?![\w(]))*+"
     r"|[aA](?= [^\W\d_])|[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?!\w)"
     r"|(?<=[\d\u00b0] )[mgslLhtVAWJNKCF](?:/[^\W\d_]++)?(?![\w(^]))"
-    r"|(?P<number>(?<![\w.])(?:\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
+    r"|(?P<number>(?<![_A-Za-z\u00c0-\u024f\u0370-\u03ff\d.])(?:\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
     r"(?P<glued>[^\W\d]?)"
     r"|(?P<operator>\*\*|[-+*/^]|\b[xX]\b)"
     r"|(?P<bracket>[()])"
     r"|(?P<percent>%)"
     r"|(?P<other>[^\W\d_]{1,40}\(|[\\{}\[\]_!&#@<>\u221a\u2206\u03c0]|[\d.]+|\w+))"
 )
+_COUNTED = re.compile(r"(?:[%)]|\d ?(?:[^\W\d_]{1,9}(?:/[^\W\d_]{1,9})?)?) ?$")
+_LONGEST_UNIT = 24
 _GLUED_UNIT = frozenset("mgslLhtVAWJNKCF")
 _OPERATORS = {"x": "*", "X": "*", "**": "^"}
 _WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
@@ -142,6 +145,7 @@ def _prepared(text: str) -> str:
     plain = _POWER.sub(lambda m: _POWERS[m.group()], _EQUALS.sub("=", plain))
     if ":" in plain:
         plain = _DIVIDES.sub(" / ", plain)
+    plain = _CODE_OF_CURRENCY.sub("$", plain)
     return _UNCLAIMED.sub(" ", _QUOTED.sub(" ", plain))
 
 
@@ -244,10 +248,12 @@ def _is_apart_from_number(glued: str, following: str) -> bool:
 
 def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> bool:
     start, end = span
-    before = line[max(0, start - 3) : start].rstrip()[-1:]
     after = line[end : end + 4].lstrip(" $(")[:1]
-    counted = before == "%" or (written != "of" and (before.isdigit() or before == ")"))
-    return counted and after.isdigit()
+    if not after.isdigit():
+        return False
+    if written == "of":
+        return line[max(0, start - 3) : start].rstrip().endswith("%")
+    return _COUNTED.search(line, max(0, start - _LONGEST_UNIT), start) is not None
 
 
 def _claim(left: list[Token], right: list[Token], loose: bool) -> Claim | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from .locales import decimal_commas, plain_digits, plain_numbers
 from .numbers import numbers, plain, without_latex
 from .options import mentioned, options, picked
 from .stated import stated_answer
@@ -61,7 +62,8 @@ def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> Final
     stated = stated_answer(text)
     match asked := kind or kind_of(prompt):
         case "number":
-            return _number(text, stated)
+            commas = decimal_commas(text, prompt)[0]
+            return _number(_plain(text, commas), None if stated is None else _plain(stated, commas))
         case "option":
             return _option(text, stated or "", options(prompt))
         case "code":
@@ -120,11 +122,15 @@ def _inside(quoted: re.Match[str]) -> str:
     return next(inside for inside in quoted.groups() if inside is not None)
 
 
+def _plain(text: str, commas: bool) -> str:
+    return plain_numbers(plain_digits(without_latex(text)), decimal_comma=commas)
+
+
 def _number(text: str, stated: str | None) -> FinalAnswer | None:
     if stated is None:
         last = list(numbers(text))[-1:]
         return FinalAnswer("number", plain(last[0]), plain(last[0]), stated=False) if last else None
-    result = without_latex(stated).rpartition("=")[2] or stated
+    result = stated.rpartition("=")[2] or stated
     value = next(numbers(result), None)
     if value is None or (_EXPRESSION.search(result) and len(_WORD.findall(result)) < PROSE):
         return FinalAnswer("number", stated, key) if (key := _expression(result)) else None

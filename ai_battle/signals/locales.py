@@ -4,11 +4,15 @@ import re
 from fractions import Fraction
 from functools import cache
 
+LATIN = "_A-Za-z\u00c0-\u024f\u0370-\u03ff"
+"""Letters that a number may be a part of a name with; a Chinese one stands beside a number as a space would."""
 _SPACE = "\u00a0\u2007\u2009\u202f"
-_GROUPED_BY_SPACE = re.compile(rf"(?<![\w.,])\d{{1,3}}(?:(?:[{_SPACE}]\d{{3}})+|(?: \d{{3}})+)(?![\d {_SPACE}]?\d)")
-_GROUPED_BY_MARK = re.compile(r"(?<![\w.,])\d{1,3}(?:['\u2019\u066c]\d{3})+(?!\d)")
+_GROUPED_BY_SPACE = re.compile(
+    rf"(?<![{LATIN}\d.,])\d{{1,3}}(?:(?:[{_SPACE}]\d{{3}})+|(?: \d{{3}})+)(?![\d {_SPACE}]?\d)"
+)
+_GROUPED_BY_MARK = re.compile(rf"(?<![{LATIN}\d.,])\d{{1,3}}(?:['\u2019\u066c]\d{{3}})+(?!\d)")
 _CHAIN = re.compile(r"(?<![.,])\d+(?:[.,]\d+)+")
-_TEN_THOUSANDS = re.compile(r"(?<![\w.])(\d{1,12}(?:\.\d{1,8})?) ?([万萬億亿])(\d{1,4}(?![\d.]))?")
+_TEN_THOUSANDS = re.compile(rf"(?<![{LATIN}\d.])(\d{{1,12}}(?:\.\d{{1,8}})?) ?([万萬億亿])(\d{{1,4}}(?![\d.]))?")
 _WORTH = {"\u4e07": 10**4, "\u842c": 10**4, "\u5104": 10**8, "\u4ebf": 10**8}
 _COMMA_IS_DECIMAL = re.compile(
     r"(?<![\d.,])(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,9})(?![\d,])|(?<![\d.,])0,\d|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.])"

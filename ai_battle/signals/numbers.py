@@ -4,14 +4,16 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 
+from .locales import LATIN
+
 _DIGITS = r"(?:\d{1,3}(?:,\d{3}){1,9}(?!\d)|\d{1,30}(?!\d))"
 _NUMBER = re.compile(
-    rf"(?P<sign>(?<![\w.)\]}}])[-\u2212\u2013])?[$\u20ac\u00a3\u00a5]?(?<![\w.])"
+    rf"(?P<sign>(?<![\w.)\]}}])[-\u2212\u2013])?[$\u20ac\u00a3\u00a5]?(?<![{LATIN}\d.])"
     rf"(?:(?P<whole>{_DIGITS})?(?P<decimals>\.\d{{1,30}})?(?<=\d)(?P<exponent>[eE][+-]?\d{{1,2}}(?!\w))?)"
     rf"(?:(?P<mixed> \d{{1,9}})?(?P<over>(?<=\d) ?/ ?\d{{1,30}}(?![\d.]))|(?P<thousand>[kK](?!\w)))?"
 )
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?(?:\{(-?[^{}\\]{1,40})\}\s?\{([^{}\\]{1,40})\}|(\d)(\d))")
-_LATEX_FILL = re.compile(r"\\[!,;: ]|\{,\}|\\(?=[$%#_&])|\\(?:left|right|displaystyle)\b|\^?\{?\\circ\}?")
+_LATEX_FILL = re.compile(r"\\[!,;: ]|\\(?=[$%#_&])|\\(?:left|right|displaystyle)\b|\^?\{?\\circ\}?")
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|operatorname)\s?\{([^{}]{0,200})\}")
 _WORTH = 1000
 
@@ -27,6 +29,7 @@ def without_latex(text: str) -> str:
     """The text with fractions written with a stroke, and without the commands that only set it."""
     if "\\" not in text and "{" not in text:
         return text
+    text = text.replace("{,}", ",")
     spaced = _LATEX_FILL.sub("", _LATEX_TEXT.sub(r" \1 ", text))
     return _LATEX_FRACTION.sub(lambda m: f"{m[1] or m[3]}/{m[2] or m[4]}", spaced)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 LONGEST = 20_000
 _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_SHOWN = re.compile(r"(\d+)(?:\.(\d+))?")
 _LETTERS = re.compile(r"[a-z]+")
 _LONGEST_NUMBER = 30
 _WORDS = {
@@ -48,6 +49,20 @@ def quantities(text: str) -> Iterator[float]:
     yield from [_WORDS[word] for word in _LETTERS.findall(text.lower()) if word in _WORDS]
 
 
+def shown(text: str) -> Iterator[tuple[float, float]]:
+    """Each number in digits, and what its last digit is worth."""
+    for match in _SHOWN.finditer(text[-LONGEST:]):
+        whole, decimals = match.groups()
+        if len(whole) <= _LONGEST_NUMBER:
+            yield float(f"{whole}.{decimals or 0}"), 10.0 ** -len(decimals or "")
+
+
+def is_shown(value: float, among: Iterable[tuple[float, float]]) -> bool:
+    """Whether a number stands there to the digits that are shown, rounded or cut; its sign is no matter."""
+    value = abs(value)
+    return any(abs(value - number) <= max(unit * 0.9999 - 1e-9, value * 1e-9) for number, unit in among)
+
+
 def without_samples(prompt: str) -> str:
     """A prompt without its code and without the form that it wants the answer to have."""
     prompt = prompt[-LONGEST:]
@@ -58,7 +73,8 @@ def stands_among(value: float, known: set[float]) -> bool:
     """Whether a number is known as it is, as a percentage or as its counterpart to 100 or 1."""
     if round(value, 4) in known:
         return True
-    ways = (value / 100, value * 100, 100 - value, 1 - value / 100, 1 + value / 100)
+    share = value / 100
+    ways = (share, value * 100, 100 - value, 1 - share, 1 + share, (value - 1) * 100, (1 - value) * 100)
     return any(round(way, 4) in known for way in ways)
 
 

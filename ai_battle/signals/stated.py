@@ -14,7 +14,9 @@ _SAID = re.compile(
     r"(?:\bis\b(?: that\b)?|\bwould be\b|\bshould be\b|:|=)"
     r"(?: (?:therefore|thus|option|choice|the|approximately|about))*"
     r"|\b(?:antwort|lautet|respuesta|r\u00e9ponse|risposta|resposta)\W{0,6}(?:\b(?:ist|lautet|es|est|\u00e8|\u00e9)\b|:)"
-    r"|\u7b54\u6848(?:\u662f|\u4e3a|:|\uff1a)",
+    r"|\b(?:antwoord|cevap|odpowied\u017a|\u043e\u0442\u0432\u0435\u0442)\W{0,6}(?:\b(?:is|to)\b|:)"
+    r"|(?:\u7b54\u6848|\u7b54\u3048|\u0909\u0924\u094d\u0924\u0930|\u0627\u0644\u062c\u0648\u0627\u0628)\s?"
+    r"(?:\u662f|\u4e3a|\u306f|\u0647\u0648|:|\uff1a)",
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"\n|(?<=[^\d\s])\.(?=\s|$)|(?<=\d)\.(?=\s|$)|\u3002")

@@ -11,6 +11,11 @@ _DIMENSIONS = {
     "length": "mm cm dm m km in inch inches ft foot feet yd yard yards mi mile miles meter meters metre metres Meter",
     "mass": "mg g kg t lb lbs oz gram grams kilo kilos pound pounds ounce ounces ton tons",
     "volume": "ml cl dl l L liter liters litre litres Liter cup cups tbsp tsp gallon gallons quart quarts pint pints",
+    "scale": (
+        "thousand million billion trillion millions billions Mio Mrd Millionen Milliarden Tausend millones millions"
+        " milliard milliards mille mil milhões milhares milioni miliardi miljoen miljard mln mld tys bin milyon milyar"
+        " тыс млн млрд lakh crore"
+    ),
     "money": "cent cents ct dollar dollars euro euros Cent Euro centimes centavos",
 }
 _OF = {unit: dimension for dimension, units in _DIMENSIONS.items() for unit in units.split()}

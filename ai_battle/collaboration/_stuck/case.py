@@ -14,7 +14,7 @@ from ...signals.final_answers import FinalAnswer, final_answer
 from ...signals.locales import readings
 from ...signals.looping import four_word_repetition
 from ...signals.options import options
-from ...signals.quantities import quantities, rounded, without_samples
+from ...signals.quantities import quantities, rounded, shown, without_samples
 from ...signals.trouble import Step
 from ...wire.dialects import Reading, read
 from .assessment import NO_CONTEXT, Context
@@ -121,6 +121,11 @@ class Case:
     @cached_property
     def numbers(self) -> list[float]:
         return list(quantities(self.calculation.text))
+
+    @cached_property
+    def shown(self) -> list[tuple[float, float]]:
+        """The numbers of the working in digits, each with what its last digit is worth."""
+        return list(shown(self.calculation.text))
 
     @cached_property
     def question(self) -> str:

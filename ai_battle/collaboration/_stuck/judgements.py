@@ -110,7 +110,11 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("token_doubt", part(confidence.check, "token_doubt"), "the model was unsure of its words", weight=1.0),
     Judgement("token_doubt_worst", part(confidence.check, "token_doubt_worst"), weight=1.0),
     # Sums and what they lead to.
-    Judgement("wrong_sums", sums.wrong, "a sum in it does not hold", (*MATH, *MCQ, *CHAT, *TOOL), 3.3),
+    Judgement("wrong_sums", sums.wrong, "a sum in it does not hold", (*MATH, *MCQ, *CHAT, *TOOL), 3.3, MCQ),
+    Judgement("asked_sum_missed", sums.missed, "what the prompt asks for comes out otherwise", (*MATH, *CHAT), 3.3),
+    Judgement("number_misread", sums.misread, "it calculates with a number that nobody gave",
+              (*MATH, *CHAT), 2.0),
+    Judgement("final_off_sums", working.final_off_sums, "its final answer is not what came out", (*MATH, *CHAT), 2.0),
     Judgement("no_sums", sums.none, "it calculates nothing", (*MATH, *MCQ), learned=(*MATH, *MCQ)),
     Judgement("numbers_from_nowhere", sums.from_nowhere, "it calculates with numbers that nobody gave",
               MATH, learned=MATH),

@@ -1,11 +1,16 @@
 """Whether the final answer follows from the working."""
 
+import re
 from functools import partial
 
+from ....signals.quantities import is_shown, shown
 from ..case import Case
 from .final import final_value
 
 NEAR = 0.005
+FACTORS = (1.0, 100.0, 0.01)
+_EQUAL = ("=", "\u2248", "equals", "~")
+_RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
 
 
 def last_sum_uses_nothing(case: Case) -> float | None:
@@ -29,6 +34,27 @@ def final_not_last_sum(case: Case) -> float | None:
     if case.is_bare or (value := final_value(case)) is None:
         return None
     return float(bool(case.claims) and not near(case.claims[-1].value, float(value)))
+
+
+def final_off_sums(case: Case) -> float | None:
+    """The final answer is no result, no operand, and no other number that stands before it or in the prompt."""
+    if not case.claims or (value := final_value(case)) is None:
+        return None
+    final, before = abs(float(value)), _up_to_result(case)
+    behind = {number for number, _ in shown(case.calculation.text[len(before) :])}
+    if not (case.is_split or (case.final and case.final.stated) or behind == {final}):
+        return None
+    unit = min((unit for number, unit in case.shown if number == final), default=1.0)
+    others = {number for number, _ in shown(before)}.union(case.facts)
+    others.update(number for claim in case.claims for number in (claim.value, claim.true, *claim.operands))
+    return float(not any(is_shown(number * factor, [(final, unit)]) for number in others for factor in FACTORS))
+
+
+def _up_to_result(case: Case) -> str:
+    """The working up to what comes out last; all of it where the final answer stands apart."""
+    text = case.calculation.text
+    last = _RESULT.search(text, max(map(text.rfind, _EQUAL)))
+    return text if case.is_split or not last else text[: last.end()]
 
 
 def is_in(value: float, among: list[float]) -> bool:

@@ -8,6 +8,17 @@ LONGEST = 20_000
 _TAIL = 1_600
 _PERIODS = 400
 _LEAST = 60
+_AGAIN = 3
+"""Each item of a list stands in it so often on average where it goes round in circles."""
+_LEAST_OFTEN, _OFTEN, _OFTEN_DENSE = 28, 8, 4
+"""Characters and times that make a loop of a short block; a script without spaces says more with fewer."""
+_WORTH, _FRAME = 4, " \t\r\n.,;:!?-*\"'\u3002"
+_TIMES = re.compile(
+    r"\b(?:repeat|times|wiederhol|mal|fois|veces|vezes|volte|keer|raz[y]?|kez|kere|defa)|\u0440\u0430\u0437|\u6b21|\u904d|\u56de"
+    r"|\u092c\u093e\u0930|\u0645\u0631",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+\u2022]|\d{1,3}[.)])[ \t]{1,4}(\S[^\n]{0,400}?)[ \t]*$", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 
 
@@ -24,6 +35,34 @@ def looping_tail(text: str, least: int = _LEAST) -> int:
         if tail.endswith(tail[-period:] * max(3, -(-least // period))):
             return period if _says_something(tail[-period:]) else 0
     return 0
+
+
+def repeats(text: str, prompt: str = "") -> bool:
+    """It ends in the same block again and again, or lists the same again and again, and nobody asked for that."""
+    tail = f" {' '.join(text[-2 * _TAIL :].split())}"
+    if period := looping_tail(tail) or _short_period(tail):
+        block = tail[-period:].strip(_FRAME)
+        return not is_wanted(block, prompt)
+    return _lists_the_same(text, prompt)
+
+
+def is_wanted(block: str, prompt: str) -> bool:
+    """The prompt has this block, and says how often it is to come."""
+    return block.casefold() in prompt.casefold() and _TIMES.search(prompt) is not None
+
+
+def _short_period(tail: str) -> int:
+    """The length of a short block that the end repeats often enough to be no play with words."""
+    period = looping_tail(tail, _LEAST_OFTEN)
+    often = _OFTEN_DENSE if period and not tail[-period:].isascii() else _OFTEN
+    return period if period >= _WORTH and tail.endswith(tail[-period:] * often) else 0
+
+
+def _lists_the_same(text: str, prompt: str) -> bool:
+    """Each thing stands in a list several times; answers to a list of questions may be alike."""
+    items = [item.casefold().rstrip(".;,") for item in _ITEM.findall(text[-LONGEST:])]
+    different = len(set(items))
+    return 2 < len(items) >= _AGAIN * different and not _ITEM.search(prompt)
 
 
 def four_word_repetition(text: str) -> float:

@@ -1,26 +1,128 @@
-"""Text that stops in the middle."""
+"""Text that stops in the middle, and text that ends where something was to come."""
 
 import re
+import unicodedata
 
-_TAIL, _END = 300, 6
-_OPEN_END = re.compile(r"(?:[,;(\[{=+*/<-]|\b(?:a|an|the|and|or|of|to|with|is|are|was|by|for|in|that|which))$")
-"""The longest word has five letters, and the sign before it says whether it is a word: together `_END`."""
+from .languages import closed_words, language_of, spoken
+
+_OPENS = re.compile(r"(?:(?<![:;=8-])[(\[{\uff08]|(?<=[\w)\]] )[=+]|(?<=[\w)\]])[=+]|(?<=\w)[\uff0c\u3001\u060c])$")
+_JSON_BEGINS = re.compile(
+    r'\s{0,99}(?:\{\s{0,99}(?:"|$)|\[\s{0,99}(?:["{\[]|-?\d+(?:\.\d+)?\s{0,9}(?:,|$)|(?:true|false|null)\b|$))'
+)
+_STRUCTURE = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.)*"?')
+_FENCE = re.compile(r"^[ \t>]{0,9}(?:[-*] )?(?:```|~~~)", re.MULTILINE)
+_STOP_INSIDE = re.compile(
+    r"[^\W_][)\"'\u201d\u00bb*_]{0,3}[.!?\u061f][)\"'\u201d\u00bb*_]{0,3}\s|[\u3002\uff01\uff1f\u0964]"
+)
+_STOP_AT_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f][)\"'\u201d\u00bb\u300d*_]{0,3}$")
+_ITEM = re.compile(r"\s{0,12}(?:[-*+\u2022]|\d{1,3}[.)])(?:\s+|$)")
+_LEADS_ON = re.compile(r"[:\uff1a][\s*_]*$")
+_TABLE_LINE, _TABLE_RULE = re.compile(r"\s{0,3}\|.*\|\s*$"), re.compile(r"\s{0,3}\|[\s:|-]+\|\s*$")
+_EMPTY_BLOCK = re.compile(r"```\w{0,15}\s*\n\s*```\s*$")
+_HEADING = re.compile(r"#{1,3} [^\W\d_]")
+_ADDRESS = re.compile(r",\s[^\W\d_][\w-]*$")
+FEW, LONG, FAREWELL = 3, 10, 24
+"""Words that have a last one; words of a line that is a sentence; characters of what is said in parting."""
+_LONGEST_GREETING = 5
+_TAIL = 2_000
+_SELECTOR = "\ufe0f"
 
 
 def cut_off(text: str) -> bool:
-    """It ends in the middle of a sentence, of a code block, of JSON or of a calculation."""
-    tail = text[-_TAIL:].rstrip()
-    if not tail:
+    """It ends in the middle of a code block, of JSON, of a list of numbers, of a sentence or of a calculation."""
+    end = text[-_TAIL:].rstrip()
+    if not end:
         return False
-    return bool(_OPEN_END.search(tail[-_END:])) or _is_open_json(text) or _is_open_block(text)
+    return (
+        bool(_OPENS.search(end[-3:]))
+        or _is_open_block(text)
+        or _is_open_json(text)
+        or _is_open_item(end)
+        or _ends_in_comma(end)
+        or _ends_in_joint(end)
+    )
+
+
+def stops_short(text: str) -> bool:
+    """Its sentences end, but its last one does not."""
+    lines = [line.strip() for line in text[-_TAIL:].split("\n") if line.strip()]
+    if not lines or not _ends_in_letter(lines[-1]):
+        return False
+    *before, last = lines
+    if _ITEM.match(last):
+        ends = [_STOP_AT_END.search(line) is not None for line in before if _ITEM.match(line)]
+        return len(ends) > 1 and all(ends)
+    if stops := list(_STOP_INSIDE.finditer(last)):
+        return not _is_farewell(last[stops[-1].end() :].strip(), stops[-1].group())
+    return bool(before) and _is_long(last) and (_STOP_AT_END.search(before[-1]) is not None or before[-1].endswith(","))
+
+
+def leads_nowhere(text: str) -> bool:
+    """It ends with a colon, with the head of a table, with a heading or with an empty block of code."""
+    lines = [line for line in text[-_TAIL:].split("\n") if line.strip()]
+    if not lines:
+        return False
+    if _LEADS_ON.search(lines[-1]) or _EMPTY_BLOCK.search(text[-_TAIL:]):
+        return True
+    if _TABLE_RULE.match(lines[-1]):
+        return len(lines) > 1 and _TABLE_LINE.match(lines[-2]) is not None
+    return len(lines) > 1 and _HEADING.match(lines[-1]) is not None
 
 
 def _is_open_block(text: str) -> bool:
     """Code begins and never ends; JSON whose last brace is there may do without its fence."""
-    return text.count("```") % 2 == 1 and not text.rstrip().endswith(("}", "]", "```"))
+    return "```" in text and len(_FENCE.findall(text)) % 2 == 1 and not text.rstrip().endswith(("}", "]", "```"))
 
 
 def _is_open_json(text: str) -> bool:
-    """It begins as an object or a list and never ends."""
-    begun = text.lstrip()[:1]
-    return begun in ("{", "[") and not text.rstrip().endswith(("}", "]", "```", ")", ">"))
+    """It begins as an object or a list, and the brackets of that never close."""
+    if not _JSON_BEGINS.match(text):
+        return False
+    depth = 0
+    for found in _STRUCTURE.finditer(text):
+        piece = found.group()
+        if piece[0] == '"':
+            if len(piece) == 1 or not piece.endswith('"'):
+                return True
+            continue
+        depth += 1 if piece in "[{" else -1
+        if depth <= 0:
+            return False
+    return True
+
+
+def _is_open_item(end: str) -> bool:
+    """The number of an item stands alone behind other items."""
+    *before, last = end.rsplit("\n", 2)
+    return bool(before) and last.strip()[:-1].isdigit() and last.strip()[-1:] in ".)" and bool(_ITEM.match(before[-1]))
+
+
+def _ends_in_comma(end: str) -> bool:
+    """The greeting that ends a letter is short and has no number."""
+    line = end[end.rfind("\n") + 1 :]
+    return line.endswith(",") and (len(line.split()) > _LONGEST_GREETING or any(map(str.isdigit, line)))
+
+
+def _ends_in_joint(end: str) -> bool:
+    """Its last word is one that no sentence ends with, in a text of several words."""
+    line = end[end.rfind("\n") + 1 :]
+    if not _ends_in_letter(line) or not (language := language_of(end)):
+        return False
+    words = list(spoken(line))
+    return len(words) >= FEW and words[-1] in closed_words(language, "joints")[0] and line.endswith(words[-1])
+
+
+def _is_farewell(piece: str, stop: str) -> bool:
+    """A few words to somebody behind the last sentence, as people write them without a stop."""
+    if len(piece) > FAREWELL:
+        return False
+    return _ADDRESS.search(piece) is not None or "!" in stop or "\uff01" in stop
+
+
+def _is_long(piece: str) -> bool:
+    return len(piece.split()) >= LONG
+
+
+def _ends_in_letter(line: str) -> bool:
+    """A letter or a vowel sign; the selector behind an emoji is neither."""
+    return line[-1] != _SELECTOR and unicodedata.category(line[-1])[0] in "LM"

@@ -1,7 +1,7 @@
-"""What an answer says about itself: that it errs, that it does not know, that it won't."""
+"""What an answer says about itself: that it errs, that it won't."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 LONGEST = 20_000
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
@@ -34,26 +34,6 @@ _CORRECTION_WORDS = (
     " moment\xa0mal ich\xa0habe\xa0mich stimmt korrektur: attendez tromp equivoqu espera, sbagliat aspetta, verdade,"
     " \u7b49\u7b49 \u4e0d\u5bf9 \u6211\u9519\u4e86 \u66f4\u6b63 \u9593\u9055\u3048"
 )
-_ADMITS = _any(
-    r"\b(?:i'm|i am|we are|we're) (?:not (?:really |quite |entirely |completely )?(?:sure|certain|able)"
-    r"|unsure|uncertain|unable"
-    r"|stuck|at a loss|incapable|confused)\b",
-    r"\bi (?:really |honestly |simply |just )?(?:do not|don't) (?:really |actually |even )?(?:know|understand"
-    r"|remember)\b",
-    r"\bi (?:can't|cannot|can not|could not|couldn't) (?:perform|do|solve|answer|determine|figure|find"
-    r"|complete|help|tell|say)\b",
-    r"\b(?:is|are|lies) (?:far )?(?:beyond|outside) (?:of )?my (?:\w+ )?(?:capabilit|abilit|knowledge"
-    r"|expertise|skill|reach)",
-    r"\bi have no (?:idea|clue)\b|\bi give up\b|\bnot within my (?:capabilit|abilit)|\bcan(?:not|'t) be"
-    r" (?:determined|answered)\b",
-    r"\bich (?:wei\u00df|weiss) (?:es |das |leider )?nicht\b|\bich bin (?:mir )?(?:nicht|un)\s?sicher\b|\bich"
-    r" kann (?:das|dies|es) nicht\b",
-    r"\bkeine ahnung\b|\bje ne (?:sais|peux|suis) pas\b|\bje ne suis pas (?:s\u00fbr|certain)|\bno (?:lo"
-    r" )?s\u00e9\b|\bno puedo\b",
-    r"\bno estoy segur|\bnon (?:lo )?so\b|\bnon sono sicur|\bnon posso\b|\bn\u00e3o (?:sei|posso|tenho certeza)",
-    r"\u6211\u4e0d\u77e5\u9053|\u6211\u4e0d\u786e\u5b9a|\u6211\u65e0\u6cd5"
-    r"|\u308f\u304b\u308a\u307e\u305b\u3093|\u5206\u304b\u308a\u307e\u305b\u3093",
-)
 _REFUSES = _any(
     r"\bi(?:'m| am) (?:sorry|afraid),?(?: but)?(?: that)? i(?: can't| cannot| can not|'m| am| won't| do not| don't)",
     r"\bi (?:must|have to|need to) (?:decline|refuse)\b|\bi (?:won't|will not) (?:be able to )?(?:help|assist"
@@ -67,12 +47,6 @@ _REFUSES = _any(
     r"|\u62b1\u6b49\uff0c|\u7533\u3057\u8a33",
 )
 # As above, one of these stands in whatever the pattern finds.
-_ADMITTING = (
-    *("i'm ", "i am ", "we are ", "we're ", "know", "understand", "remember", "i can", "i could", "beyond", "outside"),
-    *("i have no", "i give up", "not within my", "be determined", "be answered", "ich ", "keine ahnung", "je ne "),
-    *("no s\u00e9", "no lo s\u00e9", "no puedo", "no estoy", "non so", "non lo so", "non posso", "n\u00e3o "),
-    *("\u6211\u4e0d", "\u6211\u65e0\u6cd5", "\u308f\u304b\u308a", "\u5206\u304b\u308a"),
-)
 _REFUSING = (
     *("sorry", "afraid", "decline", "refuse", "i won't", "i will not", "i can't", "i cannot", "unable to"),
     *("as a ai", "as an ai", "artificial intelligence", "language model"),
@@ -111,21 +85,13 @@ def _near(mark: str, plain: str) -> Iterator[int]:
         place = plain.find(mark, place + len(mark))
 
 
-def admits(text: str) -> bool:
-    """It says that it does not know or can't, where an answer would stand: at its start, or in a few words."""
-    return _says(_ADMITS, _ADMITTING, _opening(text))
-
-
 def refuses(text: str) -> bool:
-    """It says that it won't, where an answer would stand."""
-    return _says(_REFUSES, _REFUSING, _opening(text))
-
-
-def _says(pattern: re.Pattern[str], marks: Iterable[str], opening: str) -> bool:
-    if not (_negates(opening) and any(mark in opening for mark in marks)):
+    """It says that it won't or can't, at its start or in a few words."""
+    opening = _opening(text)
+    if not (_negates(opening) and any(mark in opening for mark in _REFUSING)):
         return False
     found = (
-        match for match in pattern.finditer(opening) if match.start() <= _OPENING or len(opening) != _OPENING + _BEYOND
+        match for match in _REFUSES.finditer(opening) if match.start() <= _OPENING or len(opening) != _OPENING + _BEYOND
     )
     return any(not _DENIED.search(opening[max(0, match.start() - 40) : match.start()]) for match in found)
 

@@ -2,44 +2,7 @@
 
 import pytest
 
-from ai_battle.signals.wording import admits, refuses, self_corrections
-
-ADMITS = [
-    "I'm not sure how to do this.",
-    "I don't know how to solve that.",
-    "I\u2019M UNABLE TO HELP WITH THIS",
-    "I can't perform this task.",
-    "This is beyond my capabilities.",
-    "Sorry, I really don't know.",
-    "I have no idea.",
-    "Ich wei\u00df es nicht.",
-    "Je ne sais pas.",
-    "No lo s\u00e9.",
-    "Non lo so.",
-    "N\u00e3o sei.",
-    "\u6211\u4e0d\u77e5\u9053\u3002",
-    "\u308f\u304b\u308a\u307e\u305b\u3093",
-]
-DOES_NOT_ADMIT = [
-    "The answer is 4.",
-    "It is not that I don't know it: the answer is 4.",
-    "If I am not able to come, call me.",
-    'She said: "I don\'t know".',
-    "Don't say I cannot solve it.",
-    "I am sure.",
-    "",
-    f"{'The rule holds for all of them. ' * 20}I don't know.",
-]
-
-
-@pytest.mark.parametrize("text", ADMITS)
-def test_not_knowing_is_heard(text: str) -> None:
-    assert admits(text)
-
-
-@pytest.mark.parametrize("text", DOES_NOT_ADMIT)
-def test_what_is_denied_quoted_conditional_or_said_in_passing_is_not(text: str) -> None:
-    assert not admits(text)
+from ai_battle.signals.wording import refuses, self_corrections
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from ...signals.arithmetic import Calculation, Claim, calculation
 from ...signals.cleaning import cleaned
 from ...signals.final_answers import FinalAnswer, final_answer
 from ...signals.locales import readings
-from ...signals.looping import four_word_repetition
+from ...signals.looping import four_word_repetition, is_wanted
 from ...signals.options import options
 from ...signals.quantities import quantities, rounded, shown, without_samples
 from ...signals.trouble import Step
@@ -100,12 +100,18 @@ class Case:
 
     @cached_property
     def repeated_words(self) -> float:
-        """The share of its runs of four words that stood in it before."""
-        return four_word_repetition(self.working)
+        """The share of its runs of four words that stood in it before, where nobody asked for that."""
+        last = self.working.rpartition("\n")[2].strip()
+        return 0.0 if last and is_wanted(last, self.prompt) else four_word_repetition(self.working)
 
     @cached_property
     def final(self) -> FinalAnswer | None:
         return final_answer(self.text, self.prompt, FINAL_KIND[self.family])
+
+    @property
+    def states_answer(self) -> bool:
+        """It names the answer to a question that has one."""
+        return self.family in ("math", "mcq", "code") and self.final is not None and self.final.stated
 
     @cached_property
     def calculation(self) -> Calculation:

@@ -1,6 +1,6 @@
 """What says at once that an answer needs help, whatever it would be worth otherwise."""
 
-from ....signals.looping import looping_tail
+from ....signals.looping import repeats
 from ....signals.truncation import cut_off
 from ..case import Case
 from ..family import wants_number
@@ -18,12 +18,13 @@ def filtered(case: Case) -> float:
 
 
 def loop(case: Case) -> float:
-    return float(looping_tail(case.whole))
+    return float(not case.states_answer and repeats(case.whole, case.prompt))
 
 
 def repetition(case: Case) -> float:
+    """Not where an answer is stated: one recorded model goes round in circles behind its right answers."""
     share = case.repeated_words
-    return share if share > REPETITION else 0.0
+    return share if share > REPETITION and not case.states_answer else 0.0
 
 
 def truncated(case: Case) -> float:
@@ -31,10 +32,8 @@ def truncated(case: Case) -> float:
 
 
 def gives_up(case: Case) -> float:
-    """It admits or refuses where an answer would stand, and names none all the same."""
-    said = case.once(words.check)
-    names_one = case.final and case.final.stated and case.family in ("math", "mcq", "code")
-    return float(bool(said["admission"] or said["refusal"]) and not names_one)
+    """It says that it can't, and names no answer all the same."""
+    return float(not case.states_answer and words.gives_up(case))
 
 
 def no_answer(case: Case) -> float:

@@ -5,9 +5,10 @@ import re
 
 from ....core.messages import ToolResult
 from ....signals.provenance import Fact, Known, facts
+from ....signals.residue import gives_up
 from ....signals.states import denies, opposed
 from ....signals.stems import stems
-from ....signals.wording import admits, refuses
+from ....signals.wording import refuses
 from ..case import Case
 
 OWN_WORDS = 0.25
@@ -65,4 +66,4 @@ def _names_others(case: Case) -> bool:
 def _declines(text: str, brought: str) -> bool:
     """It says that it does not know; or that nothing is there, where figures are. "No, it isn't." may be the answer."""
     denied = denies(text) and not _BARE_NO.match(text) and any(not fact.is_small for fact in facts(brought))
-    return denied or admits(text) or refuses(text)
+    return denied or gives_up(text) or refuses(text)

@@ -2,7 +2,7 @@
 
 import math
 
-from ....signals.truncation import cut_off
+from ....signals.truncation import stops_short as ends_within_sentence
 from ..case import Case
 
 
@@ -16,7 +16,7 @@ def repeated_words(case: Case) -> float:
 
 
 def stops_short(case: Case) -> float:
-    return float(cut_off(case.text) or case.context.stop == "length")
+    return float(ends_within_sentence(case.text))
 
 
 def ends_openly(case: Case) -> float:

@@ -2,19 +2,34 @@
 
 import math
 
-from ....signals.wording import admits, refuses, self_corrections
+from ....signals.residue import gives_up as only_gives_up
+from ....signals.residue import only_announces
+from ....signals.truncation import leads_nowhere
+from ....signals.wording import self_corrections
 from ..case import Case
 
 
-def check(case: Case) -> dict[str, float]:
-    """Refusing is often right where tools are offered and none of them fits; not so in the middle of a talk.
+def self_correction(case: Case) -> float:
+    return math.log1p(self_corrections(case.working))
 
-    Nor is it once a tool has brought something.
+
+def gives_up(case: Case) -> float:
+    """It says that it can't, and nothing else."""
+    return float(not _may_refuse(case) and only_gives_up(case.text, case.prompt))
+
+
+def empty_promise(case: Case) -> float:
+    """It announces what does not come; a call is something that comes."""
+    if case.calls:
+        return 0.0
+    return float(leads_nowhere(case.text) or only_announces(case.text, case.prompt))
+
+
+def _may_refuse(case: Case) -> bool:
+    """Where tools are offered and none of them fits, refusing is often right, unless the model can reckon by itself.
+
+    Not so in the middle of a talk, nor once a tool has brought something.
     """
-    may_refuse = case.family == "tool" or bool(case.context.tools and not case.context.history)
-    may_refuse = may_refuse and not any(step.brought_something for step in case.steps)
-    return {
-        "self_correction": math.log1p(self_corrections(case.working)),
-        "admission": float(not may_refuse and admits(case.text)),
-        "refusal": float(not may_refuse and refuses(case.text)),
-    }
+    if not case.context.tools or case.context.history or any(step.brought_something for step in case.steps):
+        return False
+    return case.family in ("tool", "chat")

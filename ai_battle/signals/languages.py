@@ -1,0 +1,91 @@
+"""Which language a text is in, and the closed words of fourteen languages."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+
+UNSPACED = ("zh", "ja")
+LEAST, AHEAD = 4, 2
+"""A function word has two votes, a single letter one: so many a language needs, and so many more than the next."""
+_FIRST = 2_000
+_MARKS = (
+    r"\s\d.,;:!?\u2026\u3002\uff01\uff1f\uff0c\u3001\u0964\u060c\u061b\u061f\"'\u2019\u2018\u201c\u201d\u201e\u00ab\u00bb"
+    r"()\[\]{}<>*_`~#|/\\+=\u2013\u2014&%$@-"
+)
+_WORD = re.compile(f"[^{_MARKS}]+")
+_SCRIPTS = (
+    ("ja", re.compile(r"[\u3040-\u30ff]")),
+    ("zh", re.compile(r"[\u4e00-\u9fff]")),
+    ("ru", re.compile(r"[\u0400-\u04ff]")),
+    ("ar", re.compile(r"[\u0600-\u06ff]")),
+    ("hi", re.compile(r"[\u0900-\u097f]")),
+)
+_LETTERS: Mapping[str, str] = {
+    "\u00df": "de", "\u0142": "pl", "\u0105": "pl", "\u0119": "pl", "\u015b": "pl", "\u017c": "pl", "\u0107": "pl",
+    "\u011f": "tr", "\u0131": "tr", "\u015f": "tr", "\u00e3": "pt", "\u00f5": "pt", "\u00f1": "es", "\u00bf": "es",
+    "\u00a1": "es", "\u0153": "fr", "\u00ea": "fr", "\u00f2": "it", "\u00ec": "it",
+}  # fmt: skip
+"""Letters that speak for one language as loudly as a function word."""
+
+
+@cache
+def closed_words(language: str, *kinds: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The words of these kinds, and the stems that words may begin with."""
+    listed = [word for kind in kinds for word in _tables()[language][kind].split()]
+    return (
+        frozenset(word for word in listed if not word.endswith("*")),
+        tuple(word[:-1] for word in listed if word.endswith("*")),
+    )
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    return tuple(_tables())
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(files(__package__).joinpath("languages.toml").read_text(encoding="utf-8"))
+
+
+def spoken(text: str) -> Iterator[str]:
+    """The words of a text in lower case; an apostrophe or a hyphen parts two, and vowel signs belong to theirs."""
+    return (match.group() for match in _WORD.finditer(text.casefold()))
+
+
+@lru_cache(maxsize=256)
+def language_of(text: str) -> str:
+    """The language of most of a text, by its script, or by its function words; empty where it could be several."""
+    text = text[:_FIRST]
+    if not text.isascii() and (script := _script(text)):
+        return script
+    found = _votes(text)
+    (best, most), (_, second) = (*found.most_common(2), ("", 0), ("", 0))[:2]
+    return best if most >= LEAST and most >= second + AHEAD else ""
+
+
+def _script(text: str) -> str:
+    """Of a script that has a third of the letters; some Kana among them make it Japanese."""
+    letters = sum(map(str.isalpha, text))
+    for language, script in _SCRIPTS:
+        found = len(script.findall(text))
+        if found * (10 if language == "ja" else 3) >= letters > 0:
+            return language
+    return ""
+
+
+def _votes(text: str) -> Counter[str]:
+    words = set(spoken(text))
+    found = Counter({name: sum(min(2, len(word)) for word in words & closed) for name, closed in _latin().items()})
+    for letter in set(text.casefold()) & _LETTERS.keys():
+        found[_LETTERS[letter]] += 2
+    return found
+
+
+@cache
+def _latin() -> Mapping[str, frozenset[str]]:
+    others = {*UNSPACED, "ru", "ar", "hi"}
+    return {name: closed_words(name, "function")[0] for name in languages() if name not in others}

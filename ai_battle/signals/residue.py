@@ -1,0 +1,109 @@
+"""What a short answer says beside closed words: nothing, where it only gives up, or only announces what it will say."""
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import pairwise
+
+from .languages import UNSPACED, closed_words, language_of, languages, spoken
+
+SHORT = 260
+"""Characters of an answer that may be no more than words."""
+FEW = 3
+"""Words that an answer that gives up has in all beside closed ones."""
+AKIN = 4
+"""First letters that two words share, which are then forms of one."""
+_LABEL = re.compile(
+    r"\s{0,4}(?:\[[^\]\n]{1,30}\]|\*{0,2}[^\W\d_][\w.-]{0,20}(?: [^\W\d_][\w.-]{0,20})?:\*{0,2}(?=\s))\s*"
+)
+_IDEOGRAPHS, _KANA = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"[\u3040-\u30ff]")
+_DIGITS = re.compile(r"\d+")
+_FIRST = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
+_ASKS = ("?", "\uff1f", "\u061f")
+
+
+@lru_cache(maxsize=64)
+def gives_up(text: str, prompt: str = "") -> bool:
+    """It denies or apologises, and holds nothing else: hardly a word that neither closed words nor the prompt have.
+
+    Who asks about themselves may well ask what nobody can know, so there a single word more is a reason.
+    """
+    return any(_only_denies(said, language, prompt) for said, language in _read(text))
+
+
+@lru_cache(maxsize=64)
+def only_announces(text: str, prompt: str = "") -> bool:
+    """It announces something, holds nothing that neither closed words nor the prompt have, and stops."""
+    return any(_only_promises(said, language, prompt) for said, language in _read(text))
+
+
+def _only_denies(said: str, language: str, prompt: str) -> bool:
+    if said.endswith((":", "\uff1a")) or not _has(said, language, "negation") or _is_verdict(said, language):
+        return False
+    left = _leftovers(said, language, "negation", "excuse")
+    about_asker = prompt.rstrip().endswith(_ASKS) and _has(prompt, language, "own")
+    return len(left) <= FEW and len(_new(left, prompt)) <= (0 if about_asker else 1)
+
+
+def _only_promises(said: str, language: str, prompt: str) -> bool:
+    if said.endswith(_ASKS) or "`" in said or not _has(said, language, "promise") or _is_verdict(said, language):
+        return False
+    return len(_new(_leftovers(said, language, "promise", "courtesy"), prompt)) <= 1
+
+
+def _is_verdict(said: str, language: str) -> bool:
+    """It begins with a yes or a no that stands alone."""
+    first = _FIRST.match(said.casefold())
+    return first is not None and first[1] in closed_words(language, "yes", "no")[0]
+
+
+def without_label(text: str) -> str:
+    """A turn without the name of its speaker before it."""
+    label = _LABEL.match(text)
+    return text[label.end() :] if label else text
+
+
+def _read(text: str) -> Iterator[tuple[str, str]]:
+    """A short text without its label, with each of the languages that it may be in: those of its script."""
+    said = without_label(text).strip() if len(text) <= SHORT else ""
+    if not any(map(str.isalpha, said)):
+        return
+    if _KANA.search(said):
+        found: tuple[str, ...] = ("ja",)
+    elif _IDEOGRAPHS.search(said):
+        found = ("zh",)
+    elif known := language_of(said):
+        found = (known,)
+    else:
+        found = tuple(language for language in languages() if language not in UNSPACED)
+    yield from ((said, language) for language in found)
+
+
+def _has(text: str, language: str, kind: str) -> bool:
+    words, stems = closed_words(language, kind)
+    if language in UNSPACED:
+        return any(word in text for word in words)
+    said = list(spoken(text))
+    return any(word in words or word.startswith(stems) for word in said) or not words.isdisjoint(
+        map("_".join, pairwise(said))
+    )
+
+
+def _leftovers(text: str, language: str, *kinds: str) -> list[str]:
+    """The words that are none of the closed ones; where no spaces part words, what is left between these."""
+    if language in UNSPACED:
+        return [word for word in _closed(language, kinds).split(text) if any(map(str.isalnum, word))]
+    words, stems = closed_words(language, "function", *kinds)
+    return [word for word in spoken(text) if word not in words and not word.startswith(stems)] + _DIGITS.findall(text)
+
+
+def _new(leftovers: list[str], prompt: str) -> list[str]:
+    """Those that the prompt has no form of."""
+    asked = prompt.casefold()
+    return [word for word in leftovers if word.casefold()[:AKIN] not in asked]
+
+
+@cache
+def _closed(language: str, kinds: tuple[str, ...]) -> re.Pattern[str]:
+    words, _ = closed_words(language, "function", *kinds)
+    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))

@@ -1,0 +1,158 @@
+"""Whether code can be read by its language: Python and regular expressions by themselves, others by their brackets."""
+
+import ast
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping
+
+LONGEST = 20_000
+_C_LIKE = (
+    "javascript",
+    "typescript",
+    "java",
+    "c",
+    "cpp",
+    "c++",
+    "csharp",
+    "go",
+    "php",
+    "kotlin",
+    "swift",
+    "dart",
+    "css",
+)
+_CLOSES = {")": "(", "]": "[", "}": "{"}
+_TOKEN = {
+    "c": re.compile(
+        r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?|`(?:[^`\\]|\\[\s\S])*`?"
+        r"|(?<=[(,=:!&|?{};\n])\s{0,20}/(?![/*])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*|[()\[\]{}]"
+    ),
+    "sql": re.compile(r"--[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|'(?:[^']|'')*'?|\"[^\"]*\"?|`[^`]*`?|[()]"),
+    "bash": re.compile(
+        r"<<-?\s?(['\"]?)(?P<end>\w+)\1[^\n]*\n[\s\S]*?(?:^\s*(?P=end)\s*$|\Z)|(?<!\S)#[^\n]*|\\."
+        r"|\"(?:[^\"\\]|\\[\s\S])*\"?|\$?'[^']*'?|\$\(\(|\(\(|[(){}]|[^\s;&|()\"'\\{}]+|[;&|\n]+",
+        re.MULTILINE,
+    ),
+}
+_QUOTES = ('"', "'", "`")
+_SQL_GAP = re.compile(
+    r"\b(?:where|and|or|from|by|set|on|select|having)\s+(?:where|from|order\s+by|group\s+by|limit|having|and|or)\b"
+    r"|\b(?:where|and|or|from|by|set|on)\s*(?:\Z|;|\))|,\s*(?:from|where|\))\b|\bselect\s*;",
+    re.IGNORECASE,
+)
+_SQL_TEXT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*[\s\S]*?\*/")
+_PAIRS = {"fi": "if", "done": "do", "esac": "case"}
+_SEPARATES = frozenset(("then", "else", "elif", "do", "{", "!", "time", "if", "while", "until"))
+_FLAVOURS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\(\?<(?=[A-Za-z_])"), "(?P<"),
+    (re.compile(r"\\[pP](?:\{[^{}]{1,40}\}|[A-Z])"), r"\\w"),
+    (re.compile(r"\[\[:\^?\w{1,12}:\]"), r"[\\w"),
+)
+_BROKEN = ("unterminated", "missing )", "unbalanced", "nothing to repeat", "multiple repeat", "bad character range")
+
+
+def is_readable(language: str, code: str) -> bool:
+    """What is longer than `LONGEST` characters, or in an unknown language, is given the benefit of the doubt."""
+    reads = _READERS.get(language)
+    return reads is None or len(code) > LONGEST or reads(code)
+
+
+def _is_python(code: str) -> bool:
+    """A part of a file and a session are Python as well; an ellipsis stands for what is left out."""
+    code = textwrap.dedent(_of_session(code)).strip("\n")
+    if _parses(code):
+        return True
+    if re.match(r"\s*(?:elif|else|except|finally)\b", code):
+        return True
+    return "..." in code and _parses(re.sub(r",?\s*\.\.\.(?=\s*[)\]}])", "", code))
+
+
+def _of_session(code: str) -> str:
+    """Without the prompts and the results of a session, and without commands of notebooks."""
+    lines = code.split("\n")
+    if any(line.startswith(">>>") for line in lines):
+        lines = [line[4:] for line in lines if line.startswith((">>>", "..."))]
+    return "\n".join(line for line in lines if not line.lstrip().startswith(("!", "%", "$ ")))
+
+
+def _parses(code: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _is_c_like(code: str) -> bool:
+    return _is_balanced(_TOKEN["c"].findall(code))
+
+
+def _is_sql(code: str) -> bool:
+    return _is_balanced(_TOKEN["sql"].findall(code)) and not _SQL_GAP.search(_SQL_TEXT.sub("''", code).strip())
+
+
+def _is_balanced(tokens: list[str]) -> bool:
+    """Each bracket has its counterpart, and each quote ends."""
+    opened: list[str] = []
+    for token in map(str.strip, tokens):
+        if token in _CLOSES:
+            if not opened or opened.pop() != _CLOSES[token]:
+                return False
+        elif token in _CLOSES.values():
+            opened.append(token)
+        elif token.startswith(_QUOTES) and (len(token) == 1 or token[-1] != token[0]):
+            return False
+    return not opened
+
+
+def _is_bash(code: str) -> bool:
+    """Its quotes end, and what is begun with a word is ended with its counterpart."""
+    open_words: list[str] = []
+    at_command = True
+    for match in _TOKEN["bash"].finditer(code):
+        token = match.group()
+        if token.strip("$").startswith(("'", '"')) and not _is_closed(token.lstrip("$")):
+            return False
+        if at_command and token in _PAIRS.values():
+            open_words.append(token)
+        elif at_command and token in _PAIRS and (not open_words or open_words.pop() != _PAIRS[token]):
+            return False
+        at_command = token in _SEPARATES or token[:1] in ";&|\n(" or (at_command and token.startswith("#"))
+    return not open_words
+
+
+def _is_closed(quoted: str) -> bool:
+    return len(quoted) > 1 and quoted[-1] == quoted[0]
+
+
+def _is_regex(pattern: str) -> bool:
+    """Only what every flavour finds broken counts."""
+    pattern = _bare_pattern(pattern.strip())
+    for flavour, ours in _FLAVOURS:
+        pattern = flavour.sub(ours, pattern)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return not str(error).startswith(_BROKEN)
+    return True
+
+
+def _bare_pattern(written: str) -> str:
+    """What stands between slashes or quotes."""
+    if found := re.fullmatch(r"/([\s\S]+)/[a-z]{0,6}|r?\"([^\"]+)\"|r?'([^']+)'", written):
+        return str(next(filter(None, found.groups())))
+    return written
+
+
+_READERS: Mapping[str, Callable[[str], bool]] = {
+    "python": _is_python,
+    "sql": _is_sql,
+    "bash": _is_bash,
+    "regex": _is_regex,
+    **dict.fromkeys(_C_LIKE, _is_c_like),
+}

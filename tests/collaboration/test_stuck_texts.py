@@ -1,0 +1,48 @@
+"""Answers in words: right ones are left alone in whatever form and language they come, flaws that show are found."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ai_battle import StuckDetector
+
+DATA = Path(__file__).parent / "data"
+UNSURE = {
+    'Explain the difference between "affect" and "effect".': "ends without a stop, as what is cut off does",
+    "Python REPL: what is 3 // 2?": "is judged as a sum, which a session of a program is not",
+}
+"""Right answers that no text tells from wrong ones, with the reason."""
+LEAST = {"cut_off": 26, "loop": 17, "gives_up": 34, "empty_promise": 24, "no_answer": 3, "bad_code": 23, "bad_json": 6}
+"""How many of each flaw are found, of those in the file."""
+
+
+def cases(name: str) -> Iterator[tuple[str, str, str]]:
+    """The heading, the prompt and the answer of each."""
+    heading = ""
+    for line in (DATA / name).read_text(encoding="utf-8").splitlines():
+        if line.startswith("# "):
+            heading = line.removeprefix("# ")
+        else:
+            prompt, _, answer = line.partition(" => ")
+            yield heading, _unescaped(prompt), _unescaped(answer)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\\\", "\0").replace("\\n", "\n").replace("\\t", "\t").replace("\0", "\\")
+
+
+@pytest.mark.parametrize(("heading", "prompt", "answer"), list(cases("texts_right.txt")))
+def test_a_right_answer_is_left_alone(heading: str, prompt: str, answer: str) -> None:
+    found = StuckDetector().assess(answer, prompt)
+
+    assert not found.at_once, found.reason
+    assert not found.stuck or prompt in UNSURE, found.reason
+
+
+@pytest.mark.parametrize("flaw", LEAST)
+def test_a_flaw_that_shows_is_found(flaw: str) -> None:
+    wrong = [(prompt, answer) for heading, prompt, answer in cases("texts_wrong.txt") if heading == flaw]
+    missed = [(prompt, answer) for prompt, answer in wrong if not StuckDetector().assess(answer, prompt).stuck]
+
+    assert len(wrong) - len(missed) >= LEAST[flaw], missed

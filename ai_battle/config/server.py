@@ -35,6 +35,8 @@ class ServeKey(Section):
     key: Name = Field(description="The key; better from the environment.", examples=["${TEAM_KEY}"], repr=False)
     name: str = Field(default="", description="What the key is called in logs and metrics.", examples=["team"])
     budget_usd: Amount | None = Field(default=None, description="Dollars that each worker lets it spend.")
+    concurrent: Positive | None = Field(default=None, description="Its requests that are answered at once.")
+    per_minute: Positive | None = Field(default=None, description="Its requests in a minute; more get a 429.")
 
 
 class Tiers(Section):

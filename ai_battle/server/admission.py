@@ -1,16 +1,21 @@
 """How much is taken on at once, and how long a request may take to arrive."""
 
 import asyncio
+import time
 from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from aiohttp import web
 
+from .auth import Holder
 from .refusing import Denied
 
 MEGABYTE = 1024 * 1024
-SOON = 1.0
+SOON, MINUTE = 1.0, 60.0
+SHARE = 0.75
+"""Of all places, and of the queue, that one of several keys takes at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,51 +28,101 @@ class Bounds:
 
 
 @dataclass(slots=True)
+class Lane:
+    """The requests of one key: how many are answered, which wait, and when those of the last minute came."""
+
+    name: str
+    most: int = 0
+    running: int = 0
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+    came: deque[float] = field(default_factory=deque)
+
+    @property
+    def has_room(self) -> bool:
+        return self.running < self.most
+
+    def check_rate(self, per_minute: int | None, now: float) -> None:
+        """Counts a request; raises `Denied` for one too many within a minute."""
+        while self.came and self.came[0] <= now - MINUTE:
+            self.came.popleft()
+        if per_minute is None:
+            return
+        if len(self.came) >= per_minute:
+            wait = self.came[-per_minute] + MINUTE - now
+            raise Denied(429, f"This key may ask {per_minute} times a minute.", retry_after=max(wait, 0.0))
+        self.came.append(now)
+
+
+@dataclass(slots=True)
 class Admission:
-    """Entered by each request: `concurrent` are answered at once, `queue` wait in order, more are turned away."""
+    """`concurrent` requests are answered at once, `queue` wait, more are turned away.
+
+    Free places go round the keys that have requests waiting, in order for each key. Where there are several keys, none
+    takes all places, nor all of the queue.
+    """
 
     concurrent: int = 512
     queue: int = 512
     running: int = 0
-    _waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+    queued: int = 0
+    clock: Callable[[], float] = time.monotonic
+    _lanes: dict[str, Lane] = field(default_factory=dict)
 
-    @property
-    def queued(self) -> int:
-        return len(self._waiting)
-
-    async def __aenter__(self) -> None:
-        if self.running < self.concurrent:
-            self.running += 1
+    @asynccontextmanager
+    async def place(self, holder: Holder) -> AsyncIterator[None]:
+        """Held while a request is answered; entering raises `Denied`."""
+        lane = self._lanes.setdefault(holder.name, Lane(holder.name))
+        lane.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
+        lane.check_rate(holder.per_minute, self.clock())
+        if self.running < self.concurrent and lane.has_room and not lane.waiting:
+            self._take(lane)
         else:
-            await self._turn()
+            await self._turn(lane, self._share(self.queue, holder))
+        try:
+            yield
+        finally:
+            self._leave(lane)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._leave()
+    def _share(self, places: int, holder: Holder) -> int:
+        return max(1, int(places * SHARE)) if holder.is_one_of_several else places
 
-    async def _turn(self) -> None:
-        if len(self._waiting) >= self.queue:
+    def _take(self, lane: Lane) -> None:
+        """The key is the last one the next time."""
+        self._lanes[lane.name] = self._lanes.pop(lane.name)
+        self.running += 1
+        lane.running += 1
+
+    async def _turn(self, lane: Lane, most: int) -> None:
+        if self.queued >= self.queue:
             raise Denied(529, "The server is busy: too many requests are waiting already.", retry_after=SOON)
+        if len(lane.waiting) >= most:
+            raise Denied(429, "Too many requests of this key are waiting already.", retry_after=SOON)
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        lane.waiting.append(turn)
+        self.queued += 1
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._leave()
-            else:
-                self._waiting.remove(turn)
+            if turn in lane.waiting:
+                lane.waiting.remove(turn)
+                self.queued -= 1
+            elif not turn.cancelled():
+                self._leave(lane)
             raise
 
-    def _leave(self) -> None:
-        """Whoever waits longest takes the place over."""
-        while self._waiting and self.running <= self.concurrent:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+    def _leave(self, lane: Lane) -> None:
+        """Whoever waits longest of the next key takes the place over."""
         self.running -= 1
+        lane.running -= 1
+        while self.running < self.concurrent and (following := self._next()):
+            turn = following.waiting.popleft()
+            self.queued -= 1
+            if not turn.done():
+                self._take(following)
+                turn.set_result(None)
+
+    def _next(self) -> Lane | None:
+        return next((lane for lane in self._lanes.values() if lane.waiting and lane.has_room), None)
 
 
 async def body_of(http: web.Request, bounds: Bounds) -> bytes:

@@ -93,7 +93,7 @@ def _either(served: Served, answers: Answers) -> Handler:
 
 async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
     served.budgets.check(tally.holder)
-    async with served.admission:
+    async with served.admission.place(tally.holder):
         asked = api.decode(await _body(served, http, tally))
         request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
         tally.model, tally.stream = asked.model, asked.stream

@@ -19,10 +19,16 @@ WRONG_KEY = "The key is not known here."
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Whom a key belongs to; `budget` is in dollars. Holders of one name share their budget."""
+    """Whom a key belongs to, and what may be done with it: dollars, requests at once, requests a minute.
+
+    Holders of one name share all of it.
+    """
 
     name: str = ""
     budget: float | None = None
+    concurrent: int | None = None
+    per_minute: int | None = None
+    is_one_of_several: bool = False
 
 
 ANYBODY = Holder()
@@ -36,7 +42,9 @@ class Keys:
 
     @classmethod
     def of(cls, keys: Iterable[ServeKey]) -> "Keys":
-        return cls({key.key.encode(): Holder(key.name or _nickname(key.key), key.budget_usd) for key in keys})
+        keys = tuple(keys)
+        several = len({key.name or key.key for key in keys}) > 1
+        return cls({key.key.encode(): _holder(key, several) for key in keys})
 
     def __bool__(self) -> bool:
         return bool(self.holders)
@@ -58,6 +66,10 @@ class Keys:
         """Compared with every key, each in constant time."""
         said = presented.encode("utf-8", "surrogateescape")
         return [holder for key, holder in self.holders.items() if compare_digest(key, said)]
+
+
+def _holder(key: ServeKey, several: bool) -> Holder:
+    return Holder(key.name or _nickname(key.key), key.budget_usd, key.concurrent, key.per_minute, several)
 
 
 def is_loopback(host: str) -> bool:

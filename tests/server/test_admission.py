@@ -10,9 +10,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ai_battle.testing import FakeProviders, reply
+from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import asked, connected, serving
+from .protocol.speaking import speaking
+from .serving import asked, connected, serving, serving_to, until
 
 HELLO: dict[str, Any] = {"model": "large", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 FILE = "server: {{limits: {{{limits}}}, routes: {{large: openai/large}}}}"
@@ -193,3 +194,103 @@ async def test_an_answer_is_no_longer_than_the_limit(fakes: FakeProviders, tmp_p
 
     sent = [json.loads(question.raw) for question in fakes.openai.questions]
     assert [body.get("max_tokens", body.get("max_completion_tokens")) for body in sent] == [7, 100, 100, 100]
+
+
+KEYS = """
+server:
+  limits: {{{limits}}}
+  keys:
+    - {{key: key-of-a, name: a, {of_a}}}
+    - {{key: key-of-b, name: b}}
+  routes: {{large: openai/large}}
+"""
+
+
+def keyed(folder: Path, limits: str, of_a: str = "") -> str:
+    path = folder / "server.yaml"
+    path.write_text(KEYS.format(limits=limits, of_a=of_a))
+    return str(path)
+
+
+def ask(address: str, key: str, words: str) -> asyncio.Task[tuple[int, Any]]:
+    body = {**HELLO, "messages": [{"role": "user", "content": words}]}
+    return asyncio.create_task(asked(address, "/v1/messages", body, {"x-api-key": f"key-of-{key}"}))
+
+
+def order(fakes: FakeProviders) -> list[str]:
+    return [question.body["messages"][-1]["content"] for question in fakes.openai.questions]
+
+
+async def test_one_key_never_takes_all_places(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(lambda body: fault("stall_before_headers") if "a" in str(body["messages"]) else "Yes.")
+    async with serving_to(fakes, len, keyed(tmp_path, "concurrent: 4, queue: 40")) as (served, address):
+        greedy = [ask(address, "a", "a") for _ in range(20)]
+        await until(lambda: served.admission.running + served.admission.queued == 20)
+        other, _ = await ask(address, "b", "b")
+        running = served.admission.running
+        for task in greedy:
+            task.cancel()
+        await until(lambda: not served.admission.running + served.admission.queued)
+        after, _ = await ask(address, "b", "b")
+
+    assert (other, running, after) == (200, 3, 200)
+
+
+async def test_free_places_go_round_the_keys_that_wait(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.says(fault("stall_before_headers"))
+    async with serving_to(fakes, len, keyed(tmp_path, "concurrent: 1, queue: 40")) as (served, address):
+        asking = []
+        for key, words in zip("aaaabb", "1234xy", strict=True):
+            asking.append(ask(address, key, words))
+            await until(lambda: served.admission.running + served.admission.queued == len(asking))
+        await until(lambda: len(fakes.openai.questions) == 1)
+        asking[0].cancel()
+        statuses = [status for status, _ in await asyncio.gather(*asking[1:])]
+
+    assert statuses == [200] * 5
+    assert order(fakes) == ["1", "x", "2", "y", "3", "4"]
+
+
+async def test_one_key_never_takes_all_of_the_queue(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(reply("Yes.", delay=0.2))
+    async with serving_to(fakes, len, keyed(tmp_path, "concurrent: 1, queue: 4")) as (served, address):
+        greedy = [ask(address, "a", "a") for _ in range(6)]
+        await until(lambda: served.admission.running + served.admission.queued == 4)
+        other, _ = await ask(address, "b", "b")
+        outcomes = await asyncio.gather(*greedy)
+
+    assert other == 200
+    assert sorted(status for status, _ in outcomes) == [200] * 4 + [429] * 2
+    assert {answer["error"]["type"] for status, answer in outcomes if status == 429} == {"rate_limit_error"}
+
+
+async def test_a_key_has_its_own_limit_of_requests_at_once(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(reply("Yes.", delay=0.05))
+    async with serving_to(fakes, len, keyed(tmp_path, "concurrent: 8", "concurrent: 2")) as (served, address):
+        asking = [ask(address, "a", "a") for _ in range(6)]
+        await until(lambda: served.admission.queued == 4)
+        running = served.admission.running
+        statuses = [status for status, _ in await asyncio.gather(*asking)]
+
+    assert running == 2
+    assert statuses == [200] * 6
+
+
+async def test_a_key_has_its_own_limit_of_requests_a_minute(fakes: FakeProviders, tmp_path: Path) -> None:
+    now = 1000.0
+    body = {**HELLO, "messages": [{"role": "user", "content": "Hello?"}]}
+    async with (
+        serving_to(fakes, len, keyed(tmp_path, "concurrent: 8", "per_minute: 3")) as (served, address),
+        speaking(address, "large") as client,
+    ):
+        served.admission.clock = lambda: now
+        answers = []
+        for at in (0.0, 10.0, 20.0, 30.0, 61.0, 62.0):
+            now = 1000.0 + at
+            answers.append(await client.post("messages", body, {"x-api-key": "key-of-a"}))
+        free = [(await ask(address, "b", "b"))[0] for _ in range(5)]
+
+    assert [answer.status for answer in answers] == [200, 200, 200, 429, 200, 429]
+    assert answers[3].headers["retry-after"] == "30"
+    assert answers[3].body["error"] == {"type": "rate_limit_error", "message": "This key may ask 3 times a minute."}
+    assert free == [200] * 5

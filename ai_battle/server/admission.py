@@ -31,9 +31,9 @@ class Bounds:
 class Lane:
     """The requests of one key: how many are answered, which wait, and when those of the last minute came."""
 
-    name: str
     most: int = 0
     running: int = 0
+    served_last: int = 0
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     came: deque[float] = field(default_factory=deque)
 
@@ -66,12 +66,13 @@ class Admission:
     running: int = 0
     queued: int = 0
     clock: Callable[[], float] = time.monotonic
+    _places_taken: int = 0
     _lanes: dict[str, Lane] = field(default_factory=dict)
 
     @asynccontextmanager
     async def place(self, holder: Holder) -> AsyncIterator[None]:
         """Held while a request is answered; entering raises `Denied`."""
-        lane = self._lanes.setdefault(holder.name, Lane(holder.name))
+        lane = self._lanes.setdefault(holder.name, Lane())
         lane.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
         lane.check_rate(holder.per_minute, self.clock())
         if self.running < self.concurrent and lane.has_room and not lane.waiting:
@@ -87,8 +88,8 @@ class Admission:
         return max(1, int(places * SHARE)) if holder.is_one_of_several else places
 
     def _take(self, lane: Lane) -> None:
-        """The key is the last one the next time."""
-        self._lanes[lane.name] = self._lanes.pop(lane.name)
+        self._places_taken += 1
+        lane.served_last = self._places_taken
         self.running += 1
         lane.running += 1
 
@@ -122,7 +123,8 @@ class Admission:
                 turn.set_result(None)
 
     def _next(self) -> Lane | None:
-        return next((lane for lane in self._lanes.values() if lane.waiting and lane.has_room), None)
+        ready = (lane for lane in self._lanes.values() if lane.waiting and lane.has_room)
+        return min(ready, key=lambda lane: lane.served_last, default=None)
 
 
 async def body_of(http: web.Request, bounds: Bounds) -> bytes:

@@ -4,7 +4,7 @@ import json
 import re
 from base64 import b64encode
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -46,10 +46,15 @@ class Redactor:
     """Replaces secrets by `${NAME}`, however they are encoded; `secrets` maps each value to its name.
 
     Values under four characters are no secrets, and masking them would garble every text. Those called `allowed` may
-    be sent to models, and are shown nowhere.
+    be sent to models, and are shown nowhere. A `verbatim` one changes nothing but secrets: what a server passes on is
+    its clients' own, line ends and marks of direction included.
     """
 
-    def __init__(self, secrets: Mapping[str, str], allowed: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, secrets: Mapping[str, str], allowed: frozenset[str] = frozenset(), *, verbatim: bool = False
+    ) -> None:
+        self._visible: Callable[[str], str] = str if verbatim else printable
+        self._verbatim = verbatim
         self.secrets = {value: name for value, name in secrets.items() if len(value) >= SHORTEST}
         self.allowed = allowed
         self._names = {each: f"${{{name}}}" for value, name in self.secrets.items() for each in _spellings(value)}
@@ -67,11 +72,15 @@ class Redactor:
     def sent(self) -> "Redactor":
         """For what models are sent: the same without those that are allowed."""
         hidden = {value: name for value, name in self.secrets.items() if name not in self.allowed}
-        return Redactor(hidden) if len(hidden) < len(self.secrets) else self
+        return Redactor(hidden, verbatim=self._verbatim) if len(hidden) < len(self.secrets) else self
+
+    @property
+    def verbatim(self) -> "Redactor":
+        return Redactor(self.secrets, self.allowed, verbatim=True)
 
     def with_secrets(self, secrets: Mapping[str, str]) -> "Redactor":
         """The same for further secrets too."""
-        return Redactor({**secrets, **self.secrets}, self.allowed)
+        return Redactor({**secrets, **self.secrets}, self.allowed, verbatim=self._verbatim)
 
     def names_in(self, text: str) -> tuple[str, ...]:
         """The names of the secrets that a text holds."""
@@ -79,7 +88,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text as it may leave: what is not seen goes first, as it could stand within a secret."""
-        return self.masked(printable(text))
+        return self.masked(self._visible(text))
 
     def masked(self, text: str) -> str:
         """The text without secrets; nothing else in it is changed."""
@@ -98,6 +107,8 @@ class Redactor:
 
     def request(self, request: ModelRequest) -> ModelRequest:
         """The request as it may be sent to a model; the very same where there is nothing to change."""
+        if self._verbatim and not self.sent:
+            return request
         system = self.sent.text(request.system)
         messages = _same(request.messages, map(self.sent.message, request.messages))
         tools = _same(request.tools, map(self.sent.tool, request.tools))
@@ -142,8 +153,10 @@ class Redactor:
 
     def released(self, text: str) -> tuple[str, str]:
         """What of the beginning of a text may leave, whatever follows, and the rest, which may begin a secret."""
-        kept = text[-1:] if text[-1:] in f"\r{JOINERS}" else ""  # what they are is known by what follows
-        text = printable(text[: len(text) - len(kept)])
+        kept = (
+            text[-1:] if not self._verbatim and text[-1:] in f"\r{JOINERS}" else ""
+        )  # what follows says what they are
+        text = self._visible(text[: len(text) - len(kept)])
         said, at = "", 0
         while True:
             held = self._held_from(text, at)

@@ -139,6 +139,7 @@ def _upstreams(generation: Generation) -> set[str]:
 
 def _generation(document: LoadedServer, server: Server, boost: BoostSettings | None) -> Generation:
     around = Surroundings.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
+    around = replace(around, redactor=around.redactor.verbatim)
     plans = Plans(server.plans.size, server.plans.seconds)
     tracing = Tracing.of(document.environment)
     builder = Builder(server, around, boost, settings.headers(document.environment), plans=plans, tracing=tracing)

@@ -47,6 +47,13 @@ def assistant(*blocks: Any) -> dict[str, Any]:
     return {**user(*blocks), "role": "assistant"}
 
 
+async def test_b_every_character(stage: Stage) -> None:
+    """Line ends, marks of direction and what is not seen belong to the client's files, and are passed on."""
+    text = "one\r\ntwo\u200b \u202eeert\u202c \x85 \u2029 \x1b[1mthree"
+
+    assert (await sent(stage, [user(text)])).of("text") == [text]
+
+
 async def test_b_system_str(stage: Stage) -> None:
     assert (await sent(stage, system="You are short.")).system == "You are short."
 

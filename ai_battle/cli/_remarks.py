@@ -116,7 +116,10 @@ def _(event: ToolCalled) -> str:
 
 @remark.register
 def _(event: ToolDecided) -> str:
-    return f"✗ {_folded(event.call)} {decided(event)}" if event.decision == "denied" else ""
+    if event.decision == "allowed":
+        return ""
+    way_out = f" (--approve {event.call.name}=allow lets it run)" if event.by == "no terminal" else ""
+    return f"✗ {_folded(event.call)} {decided(event)}{way_out}"
 
 
 def _folded(call: ToolCall) -> str:

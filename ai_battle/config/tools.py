@@ -47,7 +47,12 @@ class Mcp(Section):
 class Approval(Section):
     """Which tool calls run, which a person is asked about, and which are refused; of two the stricter holds."""
 
-    default: Literal["allow", "ask", "deny"] = Field(default="allow", description="What holds for tools not listed.")
+    default: Literal["allow", "ask", "deny"] | None = Field(
+        default=None,
+        description="What holds for tools not listed; without it, a person is asked about calls that write, send or "
+        "pay, and about code outside a fence; all others run.",
+        examples=["allow"],
+    )
     allow: Listed[Name] = Field(default=(), description="Tools that run without asking.")
     ask: Listed[Name] = Field(default=(), description="Tools that a person is asked about.")
     deny: Listed[Name] = Field(default=(), description="Tools that are refused.")

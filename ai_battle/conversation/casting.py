@@ -138,7 +138,8 @@ class Brought(Casting):
 
     def _equipped(self, participant: Participant, budget: RunBudget, person: "toolbox.Person") -> Participant:
         """Each with a registry of its own."""
-        consent = toolbox.Consent(participant.name, (Approval(default="ask"),), person) if self.approve else None
+        said = Approval(default="ask" if self.approve else None)
+        consent = toolbox.Consent(participant.name, (said,), person)
         client = toolbox.ToolCapableClient(participant.client, self.tools, budget=budget, consent=consent)
         return replace(participant, client=client)
 

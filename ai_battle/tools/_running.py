@@ -27,6 +27,7 @@ class _Wish:
     call: ToolCall
     asked: Asked
     prepared: ToolCall | None = None
+    is_fenced: bool = False
     problem: str = ""
     unknown: bool = False
 
@@ -67,7 +68,7 @@ class Runner:
                 writes = bool(tool.changes(prepared.arguments))
         except ToolError as error:
             return _Wish(call, Asked(call.name, call_key(call)), problem=str(error))
-        return _Wish(call, Asked(call.name, call_key(prepared), writes), prepared)
+        return _Wish(call, Asked(call.name, call_key(prepared), writes), prepared, tool.is_fenced)
 
     async def _result(self, wish: _Wish) -> ToolResult:
         if wish.problem:
@@ -90,7 +91,7 @@ class Runner:
         if self._consent is None:
             return ""
         call = wish.prepared or wish.call
-        decision = await self._consent.decide(call)
+        decision = await self._consent.decide(call, writes=wish.asked.writes and not wish.is_fenced)
         await self._emit(ToolDecided(call, decision.word, decision.by, decision.reason))
         return "" if decision.allowed else refused(call.name, decision)
 

@@ -85,18 +85,20 @@ class Consent:
         """Whether it need not be offered at all."""
         return self._verdict(tool) == "deny" or self._person.refuses(tool)
 
-    async def decide(self, call: ToolCall) -> Decision:
-        verdict = self._verdict(call.name)
+    async def decide(self, call: ToolCall, *, writes: bool = True) -> Decision:
+        """`writes`: the call changes something outside of a fence."""
+        verdict = self._verdict(call.name) or ("ask" if writes else "allow")
         if verdict == "ask":
             return await self._person.decide(call, self._participant)
         return Decision(verdict == "allow", "policy")
 
-    def _verdict(self, tool: str) -> Verdict:
-        return max((verdict(tool, one) for one in self._said), key=STRICTER.index, default="allow")
+    def _verdict(self, tool: str) -> Verdict | None:
+        found = [one for said in self._said if (one := verdict(tool, said))]
+        return max(found, key=STRICTER.index, default=None)
 
 
-def verdict(tool: str, said: Approval) -> Verdict:
-    """A tool that stands in several lists is in the strictest of them."""
+def verdict(tool: str, said: Approval) -> Verdict | None:
+    """A tool that stands in several lists is in the strictest of them; None where nothing is said of it."""
     for listed in reversed(STRICTER):
         if tool in getattr(said, listed):
             return listed
@@ -109,6 +111,8 @@ def refused(tool: str, decision: Decision) -> str:
         case "policy":
             return f"{tool} may not be used in this discussion. Answer without it."
         case "no terminal":
-            return f"A person has to allow calls of {tool}, and nobody is there who could be asked. Answer without it."
+            return (
+                f"A person has to allow this call of {tool}, and nobody is there who could be asked. Answer without it."
+            )
     reason = decision.reason.strip()
     return f"A person refused this call{f': {reason}' if reason else ''}. It was not run; do not ask for it again."

@@ -19,10 +19,12 @@ class Tool(ABC):
     """Something that models can use. Class attributes do as well as properties.
 
     `writes` says that a call may change something that other calls see: such calls run one after the other, and what
-    is remembered of earlier calls is forgotten. After `timeout` seconds a call is given up.
+    is remembered of earlier calls is forgotten. A person is asked about them where nothing else is said, unless
+    `is_fenced` says that what they change stays within a fence. After `timeout` seconds a call is given up.
     """
 
     writes: bool = False
+    is_fenced: bool = False
     timeout: float = 60.0
 
     @property
@@ -75,7 +77,7 @@ def spec(tool: Tool) -> ToolSpec:
         raise ConfigError(f"{what} ({name}) has no description: models choose tools by it.")
     if not isinstance(tool.timeout, int | float) or not 0 < tool.timeout < math.inf:
         raise ConfigError(f"{what} ({name}): timeout must be seconds above 0, not {tool.timeout!r}")
-    return ToolSpec(name, description, json_schema(name, parameters))
+    return ToolSpec(name, description, json_schema(name, parameters), writes=bool(tool.writes and not tool.is_fenced))
 
 
 def json_schema(name: str, parameters: Any) -> dict[str, Any]:

@@ -59,8 +59,54 @@ async def test_what_a_model_did_with_tools_it_sees_again_in_its_next_turn(fakes:
 async def test_files_are_kept_in_the_workspace_of_the_run(fakes: FakeProviders) -> None:
     wanted = {"action": "write", "path": "notes.txt", "content": "All is well."}
     fakes.openai.says(call("file_manipulation", **wanted), "Written.")
-    _, _, run_dir = await played(discussion(["file_manipulation"]))
+    tools = {"registry": ["file_manipulation"], "approval": {"default": "allow"}}
+    _, _, run_dir = await played(discussion(tools))
     assert (run_dir / "workspace" / "notes.txt").read_text() == "All is well."
+
+
+async def test_where_nothing_is_said_calls_that_write_are_asked_about_and_all_others_run(fakes: FakeProviders) -> None:
+    """Code runs, because it runs behind the fence; a file is written only if a person says so."""
+    asked: list[str] = []
+
+    async def approve(call: ToolCall, participant: str) -> bool:
+        asked.append(f"{call.name} {call.arguments.get('action')}")
+        return True
+
+    wanted = {"action": "write", "path": "notes.txt", "content": "All is well."}
+    listing = call("file_manipulation", action="list")
+    code = call("code_execution", code="print(6 * 7)")
+    fakes.openai.says(call("calculator", expression="6 * 7"), listing, code, "It is there.")
+    fakes.anthropic.says(call("file_manipulation", **wanted), "Written.")
+    registry = ["calculator", "file_manipulation", "code_execution"]
+    tools = {"registry": registry, "runner": {"max_rounds": 5}}
+    _, log, run_dir = await played(discussion(tools), approve=approve)
+
+    assert asked == ["file_manipulation write"]
+    assert (run_dir / "workspace" / "notes.txt").exists()
+    decided = [(e.call.name, e.by) for e in log.events if isinstance(e, ToolDecided)]
+    assert decided[2:] == [("code_execution", "policy"), ("file_manipulation", "person")]
+
+
+async def test_where_nobody_can_be_asked_a_call_that_writes_is_denied_and_the_model_is_told_why(
+    fakes: FakeProviders,
+) -> None:
+    wanted = {"action": "write", "path": "notes.txt", "content": "All is well."}
+    fakes.openai.says(call("file_manipulation", **wanted), "I could not write it.")
+    turns, log, run_dir = await played(discussion(["file_manipulation"]))
+
+    assert not (run_dir / "workspace" / "notes.txt").exists()
+    [decided] = [event for event in log.events if isinstance(event, ToolDecided)]
+    assert (decided.decision, decided.by) == ("denied", "no terminal")
+    told = turns[0].steps[1].tool_results[0].text
+    assert "A person has to allow this call of file_manipulation, and nobody is there who could be asked" in told
+
+
+async def test_code_outside_of_the_fence_is_asked_about(fakes: FakeProviders) -> None:
+    fakes.openai.says(call("code_execution", code="print(6 * 7)"), "I could not run it.")
+    tools = {"registry": ["code_execution"], "sandbox": "none"}
+    _, log, _ = await played(discussion(tools), allow_unsandboxed=True)
+    [decided] = [event for event in log.events if isinstance(event, ToolDecided)]
+    assert (decided.decision, decided.by) == ("denied", "no terminal")
 
 
 async def test_a_participant_can_have_some_of_the_tools_and_nobody_has_those_that_are_denied(

@@ -63,7 +63,8 @@ def told(model: ScriptedClient, request: int = 1) -> list[str]:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (Approval(), "allow"),
+        (Approval(), None),
+        (Approval(default="allow"), "allow"),
         (Approval(default="deny", allow=("look",)), "allow"),
         (Approval(ask=("look",)), "ask"),
         (Approval(allow=("look",), ask=("look",)), "ask"),
@@ -71,7 +72,9 @@ def told(model: ScriptedClient, request: int = 1) -> list[str]:
         (Approval(default="ask", deny=("other",)), "ask"),
     ],
 )
-def test_a_tool_is_in_the_strictest_list_that_names_it_else_the_default_holds(said: Approval, expected: str) -> None:
+def test_a_tool_is_in_the_strictest_list_that_names_it_else_the_default_holds(
+    said: Approval, expected: str | None
+) -> None:
     assert verdict("look", said) == expected
 
 

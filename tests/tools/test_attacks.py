@@ -97,6 +97,7 @@ def _discussion(calling: str, workspace: Path, outside: Path) -> dict[str, Any]:
             "web_fetch",
             {"name": "database_query", "parameters": {"database": str(outside / "owls.db")}},
         ],
+        "approval": {"default": "allow"},  # it is the tools that have to hold, not the person
         "calling": calling,
         "workspace": str(workspace),
         "runner": {"max_rounds": 2, "backoff_seconds": 0, "summarize_threshold": 100_000},

@@ -45,6 +45,7 @@ class CodeExecutionTool(Tool):
             raise ConfigError(f"code_execution: timeout must be above 0 and up to {LONGEST:g} seconds, not {timeout!r}")
         if sandbox not in get_args(Level):
             raise ConfigError(f"code_execution: sandbox must be {' or '.join(get_args(Level))}, not {sandbox!r}")
+        self.is_fenced = sandbox != "none"
         self.usual, self.most = float(timeout or USUAL), float(timeout or MOST)
         self.workspace = Path(workspace).expanduser().absolute() if workspace else self._temporary()
         self.limits = SandboxLimits(memory=memory_mb << 20)

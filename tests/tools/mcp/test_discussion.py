@@ -21,7 +21,10 @@ async def test_participants_call_the_tools_of_a_server_that_ends_with_the_discus
         "initial_prompt": "Where is it?",
         "models": {"ada": asking, "bob": listening},
         "turns": 1,
-        "tools": {"mcp": {"servers": {"odd": {**server, "args": list(server["args"])}}}},
+        "tools": {
+            "mcp": {"servers": {"odd": {**server, "args": list(server["args"])}}},
+            "approval": {"default": "allow"},
+        },
     }
     log = EventLog()
     result = await ConversationManager.from_config({"discussion": discussion}, out=tmp_path).run_discussion(log)

@@ -57,6 +57,7 @@ class Discussion:
         self._memory = Memory(plan, state, audience)
         self._floor = Floor(plan, state, audience)
         self._unpriced: set[str] = set()
+        self._to_ask_again = [p for p in plan.participants if p.name in state.silent]
 
     async def run(self) -> RunFinished:
         self._state.ledger.start()
@@ -106,9 +107,12 @@ class Discussion:
                 await self.take_turn(self._step(self._floor.last_word, "wrap_up", "wrap_up"))
             await self._sum_up()
             return "limit", f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
+        await self._ask_again()
         await self._conclude()
         if not self._state.finished:
             return "failed", f"nobody answered; the last to fail was {self._state.last_failure}"
+        if silent := [p.name for p in self._plan.participants if p.name in self._state.silent and p.role != "user"]:
+            return "failed", "; ".join(f"{name} never answered: {self._state.silent[name]}" for name in silent)
         await self._sum_up()
         return "done", self._state.stop_reason or self._floor.reason_to_end
 
@@ -119,7 +123,13 @@ class Discussion:
             await self.take_turn(self._step(moderator, note="close"))
         for observer in self._plan.observers:
             if not self._state.spoken[observer.name]:
-                await self.take_turn(self._step(observer, "observation", "observe"))
+                await self.take_turn(self._closing_step(observer))
+
+    async def _ask_again(self) -> None:
+        """A run that failed as somebody never answered is resumed with a turn of theirs."""
+        for participant in self._to_ask_again:
+            if participant.name in self._state.silent:
+                await self.take_turn(self._closing_step(participant))
 
     async def _sum_up(self) -> None:
         """The outcome, if it is wanted and was not reached before; a limit that is used up is not exceeded for it."""
@@ -253,6 +263,11 @@ class Discussion:
     def _step(self, participant: Participant, kind: Kind = "turn", note: str = "") -> Step:
         number = min(self._state.taken // len(self._plan.regulars) + 1, self._plan.turns)
         return Step(participant, self._state.turn + 1, number, kind, note)
+
+    def _closing_step(self, participant: Participant) -> Step:
+        if participant in self._plan.observers:
+            return self._step(participant, "observation", "observe")
+        return self._step(participant)
 
     async def _pause(self) -> None:
         if self._plan.delay_between_turns and self._state.turn:

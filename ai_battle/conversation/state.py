@@ -40,7 +40,8 @@ class State:
     """Only events change it, through `apply`; its owner reads the attributes.
 
     `turn` is the last turn that is over, `taken` counts those of the regular participants, skipped ones included;
-    `just_ended` says that nothing was spent for the next one yet.
+    `just_ended` says that nothing was spent for the next one yet. `spoken` counts the turns that each one was given,
+    `silent` has those who were asked and never answered, and why.
     `history` are the turns since the last summary, `recent` the last few messages whatever was folded. `scale` is how
     far the estimate of tokens was off for each participant's model, by what it reported for its last request.
     """
@@ -52,6 +53,7 @@ class State:
         self._system_tokens = {name: estimate_text(system) for name, system in self.systems.items()}
         self.turn = self.taken = self.finished = 0
         self.spoken: Counter[str] = Counter()
+        self.silent: dict[str, str] = {}
         self.failed_in_a_row: Counter[str] = Counter()
         self.history: deque[TurnFinished] = deque()
         self.recent: deque[Message] = deque(maxlen=RECENT)
@@ -62,6 +64,7 @@ class State:
         self.tokens = 0
         self.scale: dict[str, float] = {}
         self._replies = 0
+        self._answered: set[str] = set()
         self.ledger = Ledger()
         self.standings = Standings()
         self.help = Help({p.name: p.large for p in plan.participants if p.large})
@@ -104,6 +107,8 @@ class State:
         self.ledger.add(event.usage)
         self.ledger.spent_before(event.seconds)
         self.finished += 1
+        self._answered.add(event.speaker)
+        self.silent.pop(event.speaker, None)
         self.failed_in_a_row.pop(event.speaker, None)
         self.wrapped_up = self.wrapped_up or event.kind == "wrap_up"
         self._leave_turn(event)
@@ -131,6 +136,8 @@ class State:
     def _fail_turn(self, event: TurnFailed) -> None:
         self.ledger.add(event.usage)
         self.last_failure = f"{event.speaker}: {event.error}"
+        if event.speaker not in self._answered:
+            self.silent[event.speaker] = event.error
         if event.policy == "skip":
             self.failed_in_a_row[event.speaker] += 1
             self.wrapped_up = self.wrapped_up or event.kind == "wrap_up"

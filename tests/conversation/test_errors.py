@@ -230,9 +230,9 @@ async def test_a_run_in_which_nobody_answered_has_failed_and_goes_on_with_its_la
     assert result.stop_reason == "bob: scripted: the answer was cut off"
     assert [event.policy for event in failures(log)] == ["skip", "stop"]
 
-    people = [Participant("ada", ScriptedClient()), Participant("bob", ScriptedClient("Here I am."))]
+    people = [Participant("ada", ScriptedClient("I too.")), Participant("bob", ScriptedClient("Here I am."))]
     result = await ConversationManager(people, goal="Talk.", turns=1).resume(tmp_path / "run")
-    assert (result.status, [message.text for message in result.messages]) == ("done", ["Talk.", "Here I am."])
+    assert (result.status, [message.text for message in result.messages]) == ("done", ["Talk.", "Here I am.", "I too."])
 
 
 async def test_a_run_in_which_everybody_let_the_turn_pass_has_failed_too(tmp_path: Path) -> None:

@@ -59,6 +59,12 @@ def test_programs_are_written_and_run(fakes: FakeProviders) -> None:  # noqa: F8
     assert "ALL TESTS PASS\\n" in transcript()
 
 
+def test_the_dice_decide(fakes: FakeProviders) -> None:  # noqa: F811
+    fakes.ollama.says(call("dice", notation="1d20"), "A number was thrown, and the snow holds.")
+    assert run("dice-tale") == 0
+    assert '"total":' in transcript()
+
+
 def test_the_database_is_asked_and_stays_as_it_is(fakes: FakeProviders) -> None:  # noqa: F811
     sold = "SELECT sum(quantity) AS sold FROM orders JOIN books ON books.id = book_id WHERE title = 'The Tide Tables'"
     fakes.openai.says(

@@ -1,11 +1,18 @@
-"""The ready configurations that come with the package: `ai-battle run quickstart`."""
+"""The ready configurations and drop-in tools that come with the package: `ai-battle run quickstart`."""
 
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_INSTALLED = _PACKAGE / "configs"
-_FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "configs"
-"""Inside an installed package, beside the package in a checkout."""
+
+
+def _folder(installed: str, in_checkout: str) -> Path:
+    """Inside of an installed package, beside the package in a checkout."""
+    there = _PACKAGE / installed
+    return there if there.is_dir() else _PACKAGE.parent / in_checkout
+
+
+_FOLDER = _folder("configs", "configs")
+_DROP_INS = _folder("drop_ins", "tools")
 
 
 def packaged(name: str) -> Path | None:
@@ -26,3 +33,8 @@ def packaged_suite(name: str) -> Path | None:
 def packaged_suites() -> list[str]:
     """All names that `packaged_suite` knows."""
     return sorted(path.stem for path in (_FOLDER / "benchmarks").glob("*.yaml"))
+
+
+def packaged_tools() -> dict[str, Path]:
+    """The drop-in tools that come with the package: their names and files."""
+    return {path.stem: path for path in sorted(_DROP_INS.glob("*.py"))}

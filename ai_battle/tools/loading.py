@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..config.packaged import packaged_tools
 from ..config.tools import Tools
 from ..core import plugins
 from ..core.borders import foreign_code
@@ -43,7 +44,7 @@ class Place:
 
 def builtin_names() -> list[str]:
     """The tools that come with this package and with other installed ones."""
-    return sorted({*_builtin_files(), *(point.name for point in entry_points(group=GROUP))})
+    return sorted({*_installed_names(), *packaged_tools()})
 
 
 def named_code(settings: Tools) -> tuple[str, ...]:
@@ -78,6 +79,8 @@ def by_name(name: str, parameters: Mapping[str, Any], place: Place, others: list
         with foreign_code(f"The tool {name!r} does not load", ConfigError):
             found = point.load()
         return made(_only(tools_of(found), name) if isinstance(found, ModuleType) else found, parameters, place)
+    if file := packaged_tools().get(name):
+        return made(_only(from_file(file), name), parameters, place)
     if "." in name:
         with foreign_code(f"The tool {name!r} does not load", ConfigError):
             return made(_only(tools_of(importlib.import_module(name)), name), parameters, place)
@@ -128,7 +131,7 @@ def made(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
 
 def _dropped_in(settings: Tools, place: Place) -> dict[str, Source]:
     found: dict[str, Source] = {}
-    ours = {entry.name for entry in settings.registry if entry.enabled}.intersection(builtin_names())
+    ours = {entry.name for entry in settings.registry if entry.enabled}.intersection(_installed_names())
     written = (place.base / Path(path).expanduser() for path in settings.paths)
     files = (file for path in written for file in _files(path.absolute()))
     for path, source in ((file, source) for file in files for source in from_file(file)):
@@ -162,6 +165,11 @@ def _only(found: list[Source], name: str) -> Source:
     if len(found) != 1:
         raise ConfigError(f"{name} defines {len(found)} tools, so its name does not say which; use paths: instead.")
     return found[0]
+
+
+def _installed_names() -> set[str]:
+    """The tools whose names no file of a user's takes; those of the drop-ins that we ship it may."""
+    return {*_builtin_files(), *(point.name for point in entry_points(group=GROUP))}
 
 
 def _builtin_files() -> Iterator[str]:

@@ -87,3 +87,37 @@ def test_code_without_a_fence_needs_two_keys_and_is_marked(ai_battle: Run, folde
     allowed = ai_battle(*code, "--allow-unsandboxed")
     assert (allowed.code, json.loads(allowed.out)["stdout"]) == (0, "1\n")
     assert "without a fence" in allowed.err
+
+
+TABLE = """
+discussion:
+  goal: Throw.
+  turns: 1
+  models:
+    Ann: {type: scripted/ann, script: [{call: {tool: dice, parameters: {notation: 2d6}}}, "Thrown."]}
+    Bob: {type: scripted/bob, script: [Well.]}
+  tools: {registry: [dice]%s}
+"""
+
+
+def test_a_drop_in_that_comes_with_the_package_is_found_by_its_name_from_any_folder(
+    ai_battle: Run, folder: Path
+) -> None:
+    (folder / "table.yaml").write_text(TABLE % "")
+
+    assert ai_battle("validate", "table.yaml").lines == ["table.yaml: ok"]
+    assert '"total":' in ai_battle("run", "table.yaml").out
+
+
+def test_a_file_of_ones_own_takes_the_place_of_a_drop_in_of_that_name(ai_battle: Run, folder: Path) -> None:
+    (folder / "table.yaml").write_text(TABLE % ", paths: [dice.py]")
+    own = DICE.replace("throw", "dice").replace("sides: int = 6", 'notation: str = ""').replace("sides", "notation")
+    (folder / "dice.py").write_text(own.replace("dict[str, int]", "dict[str, str]"))
+
+    assert '{"shown": "2d6"' in ai_battle("run", "table.yaml", "--trust").out
+
+
+def test_a_drop_in_that_nobody_knows_is_answered_with_near_names(ai_battle: Run, folder: Path) -> None:
+    (folder / "table.yaml").write_text((TABLE % "").replace("[dice]", "[dicee]"))
+
+    assert "did you mean 'dice'?" in ai_battle("validate", "table.yaml").out

@@ -17,9 +17,16 @@ from ai_battle.core.events import (
 )
 from ai_battle.core.helping import HelpAsked, HelpSummed, StuckFound
 from ai_battle.core.messages import ToolCall
-from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolDecided, ToolReturned
+from ai_battle.core.tooling import (
+    FabricationSuspected,
+    LoopStopped,
+    ToolCalled,
+    ToolDecided,
+    ToolProposed,
+    ToolReturned,
+)
 from ai_battle.reporting._figures import counted
-from ai_battle.reporting.decisions import decided
+from ai_battle.reporting.decisions import decided, proposed
 from ai_battle.reporting.helping import HELPING, told
 
 from ._plain import one_line
@@ -112,6 +119,11 @@ def _(event: RunResumed) -> str:
 @remark.register
 def _(event: ToolCalled) -> str:
     return f"→ {_folded(event.call)}"
+
+
+@remark.register
+def _(event: ToolProposed) -> str:
+    return f"? {_folded(event.call)} is proposed and was not run: {proposed(event)}"
 
 
 @remark.register

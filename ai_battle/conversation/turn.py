@@ -21,14 +21,15 @@ from ..core.events import (
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
 from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, LadderStood, StuckFound
 from ..core.messages import Message, ToolCall
-from ..core.tooling import ToolDecided, ToolsOffered
+from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
 from .participant import Participant
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 
 _SIGNED = (
     AttemptFailed, ModelReplied, ScriptAdvanced,
-    AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, LadderStood, BoostStep, ToolsOffered, ToolDecided,
+    AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, LadderStood, BoostStep, ToolsOffered, ToolProposed,
+    ToolDecided,
 )  # fmt: skip
 
 

@@ -7,7 +7,15 @@ from typing import Any, Literal
 from .exchange import NOTHING_USED, Stop, Usage
 from .helping import HelpEvent, Role
 from .messages import Message
-from .tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolDecided, ToolReturned, ToolsOffered
+from .tooling import (
+    FabricationSuspected,
+    LoopStopped,
+    ToolCalled,
+    ToolDecided,
+    ToolProposed,
+    ToolReturned,
+    ToolsOffered,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +245,7 @@ class RunFinished:
 Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
-    | ToolsOffered | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
+    | ToolsOffered | ToolProposed | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
     | HelpEvent
     | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished

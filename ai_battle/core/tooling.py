@@ -7,6 +7,7 @@ from .exchange import ToolSpec
 from .messages import ToolCall, ToolResult
 
 By = Literal["policy", "person", "no terminal"]
+ProposalKind = Literal["question", "offer", "example", "condition", "refusal", "unsure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,19 @@ class ToolsOffered:
     """The tools that a model is offered from here on; `speaker` is filled in by whoever runs the discussion."""
 
     tools: tuple[ToolSpec, ...]
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProposed:
+    """An answer holds a call that was not run: it stands beside a question, an offer, a refusal, ... (`kind`).
+
+    `unsure` is a call that writes and has no marker, or text behind it. `speaker` is filled in by whoever runs the
+    discussion.
+    """
+
+    call: ToolCall
+    kind: ProposalKind
     speaker: str = ""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.events import Event, TurnFailed, TurnFinished
 from ..core.messages import ToolCall
-from ..core.tooling import ToolDecided
+from ..core.tooling import ToolDecided, ToolProposed
 
 Decisions = Mapping[str, str]
 """Ids of calls, and what was decided on them, in words."""
@@ -28,6 +28,13 @@ def calls(call: ToolCall, decisions: Decisions) -> str:
     """What a call is named in a view."""
     words = decisions.get(call.id, "")
     return f"calls {call.name}{f' ({words})' if words else ''}"
+
+
+def proposed(event: ToolProposed) -> str:
+    """Why a call that stands in an answer was not run."""
+    if event.kind == "unsure":
+        return "it writes, and nothing shows that it is meant"
+    return f"it stands beside {'an' if event.kind[0] in 'eo' else 'a'} {event.kind}"
 
 
 def decided(event: ToolDecided) -> str:

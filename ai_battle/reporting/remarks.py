@@ -18,8 +18,9 @@ from ..core.events import (
 )
 from ..core.exchange import Stop
 from ..core.messages import Document, Image, ToolCall
-from ..core.tooling import FabricationSuspected
+from ..core.tooling import FabricationSuspected, ToolProposed
 from ._figures import counted
+from .decisions import proposed
 from .helping import HELPING, told
 
 _STOPS: dict[Stop, str] = {
@@ -69,6 +70,12 @@ def _(event: Summarised) -> str:
 @remark.register
 def _(event: Concluded) -> str:
     return f"{event.speaker} gave the outcome: {file_name(event.text)}" if event.text else ""
+
+
+@remark.register
+def _(event: ToolProposed) -> str:
+    said = json.dumps(dict(event.call.arguments), ensure_ascii=False, default=str)
+    return f"{event.speaker} proposes {event.call.name} {said}; it was not run: {proposed(event)}"
 
 
 @remark.register

@@ -7,7 +7,7 @@ from ..core.client import ModelClient
 from ..core.events import Emit, TextDelta, drafting, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import ToolResult, assistant, user
-from ..core.tooling import FabricationSuspected, LoopStopped, ToolsOffered
+from ..core.tooling import FabricationSuspected, LoopStopped, ToolProposed, ToolsOffered
 from ..signals.fabrication import claimed, invented
 from ._answering import Answering, only_text, prompt, told
 from ._leaks import Wishes, wishes
@@ -57,10 +57,14 @@ class ToolCapableClient(ModelClient):
         turn = _Turn(self, request, emit)
         while turn.may_call:
             response = await turn.ask()
-            wished = turn.wishes(response)
-            if not (wished.calls or wished.problems):
-                return await turn.accept(response) if turn.is_answer(response) else await turn.sum_up()
-            await turn.fulfil(response, wished)
+            wished = await turn.wishes(response)
+            if wished.calls or wished.problems:
+                await turn.fulfil(response, wished)
+            elif wished.proposals and turn.may_ask_back:
+                turn.ask_back(response)
+            else:
+                answer = turn.held_back or response
+                return await turn.accept(answer) if turn.is_answer(answer) else await turn.sum_up()
         return await turn.sum_up()
 
     async def aclose(self) -> None:
@@ -81,6 +85,8 @@ class _Turn:
 
     def __init__(self, client: ToolCapableClient, request: ModelRequest, emit: Emit) -> None:
         self.may_call = True
+        self.held_back: ModelResponse | None = None
+        self._asked_back = False
         self._client = client.client
         self._limits = client.limits
         self._consent = client.consent
@@ -98,8 +104,22 @@ class _Turn:
         self._guard.spend(self._answering.usage.cost_usd)
         return response
 
-    def wishes(self, response: ModelResponse) -> Wishes:
-        return wishes(response, self._known, self._answering.quotable)
+    async def wishes(self, response: ModelResponse) -> Wishes:
+        wished = wishes(response, self._known, self._answering.quotable)
+        if self.held_back is None:
+            for proposal in wished.proposals:
+                await self._emit(ToolProposed(proposal.call, proposal.kind))
+        return wished
+
+    @property
+    def may_ask_back(self) -> bool:
+        return not (self._asked_back or self._guard.ended)
+
+    def ask_back(self, response: ModelResponse) -> None:
+        """Asks once whether the calls that the answer proposes were meant; where they were not, the answer stands."""
+        self._asked_back = True
+        self.held_back = response
+        self._answering.asides = (assistant(response.text), user(prompt("proposed")))
 
     def is_answer(self, response: ModelResponse) -> bool:
         """Whether it says something; to have tools run and then say nothing is none."""
@@ -113,6 +133,7 @@ class _Turn:
 
     async def fulfil(self, response: ModelResponse, wished: Wishes) -> None:
         """Runs the calls; what could not be read as a call is told to the model instead."""
+        self.held_back = None
         await asyncio.sleep(self._limits.pause_before(self._guard.rounds + 1))
         if wished.calls:
             await self._suspect(invented(wished.after, self._answering.messages))
@@ -136,7 +157,7 @@ class _Turn:
             await self._emit(LoopStopped(self._guard.ended, self._guard.in_circles))
         response = await self._client.complete(self._answering.summing_up(), drafting(self._emit))
         self._answering.count(response)
-        said = self.wishes(response)
+        said = await self.wishes(response)
         text = (said.prose.strip() and said.prose) or told(self._answering.results)
         return await self.accept(response if text == response.text else only_text(response, text))
 

@@ -7,7 +7,7 @@ from ...core.exchange import ModelRequest, ModelResponse, Stop
 from ...core.messages import Part, Text, ToolCall
 from ...wire.dialects.reading import Reading
 
-UNREAD, BEHIND = "unread_calls", "behind_calls"
+UNREAD, BEHIND, PROPOSED = "unread_calls", "behind_calls", "proposed_calls"
 
 
 def with_calls(

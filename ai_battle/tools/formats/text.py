@@ -10,7 +10,7 @@ from ...wire.dialects.reading import Reading, without_cut_call
 from ...wire.dialects.streaming import StreamingReader
 from . import fenced
 from ._quoting import is_quoted, quotations, results_in
-from ._written import BEHIND, UNREAD, behind, problems_in, with_calls
+from ._written import BEHIND, PROPOSED, UNREAD, behind, problems_in, with_calls
 from .describing import as_calls, as_prose, flattened
 from .dialects import Dialect
 
@@ -32,7 +32,7 @@ class TextTools(ModelClient):
             reading = without_cut_call(reading, response.text)
         if is_quoted(reading, response.text, request.tools, results_in(request.messages)):
             return await _quoting(response, request, reading, emit)
-        noted = {UNREAD: problems_in(reading), BEHIND: behind(reading, response.text)}
+        noted = {UNREAD: problems_in(reading), BEHIND: behind(reading, response.text), PROPOSED: reading.proposals}
         calls = (*response.tool_calls, *reading.calls)  # some servers read the text themselves
         return with_calls(response, request, reading.prose, calls, **noted)
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from ai_battle.core.tooling import ProposalKind
+
 from . import thinking
 from .names import Offered
-from .reading import Certainty, Piece, ProposalKind
+from .reading import Certainty, Piece
 
 _WINDOW = 600
 _MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")

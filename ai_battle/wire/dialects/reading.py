@@ -6,10 +6,9 @@ from enum import IntEnum
 from typing import Literal
 
 from ai_battle.core.messages import ToolCall
+from ai_battle.core.tooling import ProposalKind
 
 IssueKind = Literal["unknown_tool", "malformed", "cut_off", "quoted"]
-
-ProposalKind = Literal["question", "offer", "example", "condition", "refusal", "quotation", "unsure"]
 
 _ADVICE = {
     "unknown_tool": "There is no such tool",

@@ -20,15 +20,15 @@ from .surroundings import NO_TAPES, Surroundings, Tapes
 class Assembled:
     """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
 
-    `spent` is what the helpers of each participant have used, which counts against their limits; `standings` is where
-    its ladders stand, `recipes` are its pairs.
+    `help_use` is what the helpers of each participant have used, which counts against their limits; `standings` is
+    where its ladders stand, `recipes` are its pairs.
     """
 
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
     recorder: Recorder | None = None
     outfit: "tools.Outfit | None" = None
-    spent: "Mapping[str, collaboration.Spent]" = field(default_factory=dict)
+    help_use: "Mapping[str, collaboration.HelpUse]" = field(default_factory=dict)
     standings: "Mapping[str, Sequence[collaboration.Standing]]" = field(default_factory=dict)
     recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
 
@@ -78,4 +78,4 @@ def build(
     beyond = pairs.beyond_the_prompt(placed) if loaded.file.discussion.mode == "no-meta" else ()
     notes = (*(model.name.note for model in models.values()), *workshop.notes, *beyond)
     warnings = tuple(dict.fromkeys(filter(None, notes)))
-    return Assembled(models, warnings, around.recorder, outfit, workshop.spent, workshop.standings, workshop.recipes)
+    return Assembled(models, warnings, around.recorder, outfit, workshop.help_use, workshop.standings, workshop.recipes)

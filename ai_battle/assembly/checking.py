@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from .. import tools as toolbox
 from ..config import Loaded, Problem
+from ..config.collaboration import PairLimits
 from ..config.discussion import Discussion
 from ..core.errors import ConfigError
 from ..providers._names import parse
 from . import pairs, sections, strategies
 from .helpers import helpers_of
-from .models import Model, Speaking, participant, require_local
+from .models import Model, Speaking, participant, require_local, require_priced
 from .pairing import Workshop
 from .pairs import Placed
 from .surroundings import NO_TAPES, Surroundings, Tapes
@@ -58,7 +59,7 @@ def _of_participants(said: Discussion, around: Surroundings, unsure: set[object]
             continue
         try:
             if parse(spec.type, around.providers).provider not in unsure:
-                _try_out(name, spec, around, local_only=said.local_only)
+                _try_out(name, spec, around, said)
         except ConfigError as error:
             yield Problem(("discussion", "models", name, "type"), str(error))
 
@@ -83,7 +84,7 @@ def _of_pairs(said: Discussion, around: Surroundings) -> Iterator[Problem]:
 def _of_helpers(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
     for steps, helper in helpers_of(placed.pair):
         try:
-            _try_out(helper.type, pairs.settings(helper, said), around, local_only=said.local_only)
+            _try_out(helper.type, pairs.settings(helper, said), around, said, placed.pair.limits)
         except ConfigError as error:
             yield Problem((*placed.path, *steps), str(error))
 
@@ -118,9 +119,10 @@ def _names_code(placed: Placed, said: Discussion, around: Surroundings) -> bool:
     return True
 
 
-def _try_out(name: str, spec: Speaking, around: Surroundings, *, local_only: bool) -> None:
+def _try_out(name: str, spec: Speaking, around: Surroundings, said: Discussion, *limits: PairLimits) -> None:
     if "." in parse(spec.type, around.providers).provider:
         return
     model = participant(name, spec, around)
-    if local_only:
+    if said.local_only:
         require_local(name, model)
+    require_priced(model, said.limits, *limits)

@@ -10,10 +10,11 @@ from ..config.collaboration import HelperSettings
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
+from ..core.ledger import unpriced
 from ..providers._adapting import Adapting
-from ..providers._metered import Metered
+from ..providers._metered import Metered, Terms
 from ..providers._names import ModelName, is_local, parse
-from ..providers._prices import FREE, Price, context_window, price
+from ..providers._prices import FREE, Price, context_window, most_output, price
 from ..providers._redacted import RedactedClient
 from ..providers._retry import PATIENT, Retrying, RetryPolicy
 from ..providers._stated import LEFT_OUT, Within
@@ -22,6 +23,9 @@ from ..providers.replay import Recording, ReplayClient
 from .surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from ..config.benchmark import SuiteLimits
+    from ..config.collaboration import PairLimits
+    from ..config.discussion import Limits
     from ..config.participants import ParticipantSettings
 
 PROVIDERS = "ai_battle.providers"
@@ -101,14 +105,16 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
     address = getattr(client, "endpoint", "")
     cost = cache(partial(price, name, around.prices, address))
     local = is_local(name.provider, name.model, address)
-    if name.provider not in REFUSE_NOTHING:
+    window = cache(partial(context_window, name, around.context_windows, address))
+    is_real = name.provider not in REFUSE_NOTHING
+    client = Metered(client, str(name), Terms(cost, partial(most_output, name, window), bounded=is_real))
+    if is_real:
         client = Adapting(client, address or name.provider, name.model)
     client = Retrying(client, str(name), around.retry)
     client = RedactedClient(client, around.redactor)
     if around.recorder:
         client = Recording(client, around.recorder, str(name))
-    window = cache(partial(context_window, name, around.context_windows, address))
-    return Model(name, Metered(client, str(name), cost), name.options, cost, window, local, address)
+    return Model(name, client, name.options, cost, window, local, address)
 
 
 def _require_recorded(name: ModelName, tape: Tape) -> None:
@@ -117,7 +123,7 @@ def _require_recorded(name: ModelName, tape: Tape) -> None:
 
 
 def _replayed(name: ModelName, tape: Tape) -> Model:
-    client = Metered(ReplayClient(tape, str(name)), str(name), FREE)
+    client = Metered(ReplayClient(tape, str(name)), str(name), Terms(replace(FREE, stated=True), bounded=False))
     return Model(name, client, name.options, lambda: FREE, local=True)
 
 
@@ -146,6 +152,13 @@ def _script(spec: Speaking, start: int) -> dict[str, Any]:
     entries = [entry.model_dump(exclude_defaults=True) for entry in spec.script]
     rules = [rule.model_dump(exclude_defaults=True) for rule in spec.when]
     return {"script": entries, "when": rules, "loop": spec.loop, "pace": spec.pace, "start": start}
+
+
+def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits") -> None:
+    """Raises `ConfigError` where a limit in dollars can't hold for a model, and nobody has said that it need not."""
+    is_limited = any(each.cost_usd is not None and each.unpriced == "refuse" for each in limits)
+    if is_limited and model.price is None:
+        raise ConfigError(unpriced(str(model.name)))
 
 
 def require_local(name: str, model: Model) -> None:

@@ -18,14 +18,14 @@ from .surroundings import Surroundings
 class Workshop:
     """What pairs are made with, and what is known once they are made.
 
-    `spent` is what the helpers of each participant have used, `standings` is where its ladders stand, `recipes` are
+    `help_use` is what the helpers of each participant have used, `standings` is where its ladders stand, `recipes` are
     its pairs, `notes` is what the user should know of helpers.
     """
 
     said: Discussion
     around: Surroundings
     outfit: "tools.Outfit | None" = None
-    spent: "dict[str, collaboration.Spent]" = field(default_factory=dict)
+    help_use: "dict[str, collaboration.HelpUse]" = field(default_factory=dict)
     standings: "dict[str, list[collaboration.Standing]]" = field(default_factory=dict)
     recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Workshop:
         for pair in placed:
             recipe = self._recipe(name, model, pair)
             self.recipes.setdefault(name, []).append(recipe)
-            client = recipe.client(self.spent.setdefault(name, collaboration.Spent()), self._standing(name))
+            client = recipe.client(self.help_use.setdefault(name, collaboration.HelpUse()), self._standing(name))
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=tools.Offering(model.client, alone))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..collaboration._examining import Check, Tested
-from ..collaboration._helping import Helping, HelpLimits, Look, Spent
+from ..collaboration._helping import Helping, HelpLimits, HelpUse, Look
 from ..collaboration._judging import Judge
 from ..collaboration._opinions import OwnOpinion, PeerOpinion
 from ..collaboration._pool import Pool
@@ -53,9 +53,9 @@ class Recipe:
         last = [*self.helpers.values()][-1:]
         return self._first("secondary") or (last[0] if last else None)
 
-    def client(self, spent: Spent | None = None, standing: Standing | None = None) -> ModelClient:
-        """Without `spent` with limits of its own, without `standing` with a memory of its own; raises `ConfigError`."""
-        return self.maker()(spent, standing)
+    def client(self, use: HelpUse | None = None, standing: Standing | None = None) -> ModelClient:
+        """Without `use` with limits of its own, without `standing` with a memory of its own; raises `ConfigError`."""
+        return self.maker()(use, standing)
 
     def maker(self) -> Callable[..., ModelClient]:
         """`client`, with all worked out that clients have in common: for a client per request. Raises `ConfigError`."""
@@ -67,8 +67,8 @@ class Recipe:
         options = {key: value for key, value in offered.items() if key in taken} | self.help.options
         making = foreign_code(f"{self.help.strategy} can't be made of its options", ConfigError)
 
-        def made(spent: Spent | None = None, standing: Standing | None = None) -> ModelClient:
-            own = {"helping": helping(spent=spent or Spent()), "standing": standing}
+        def made(use: HelpUse | None = None, standing: Standing | None = None) -> ModelClient:
+            own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
                 return make(self.model.client, secondary, **options, **{key: own[key] for key in own if key in taken})
 

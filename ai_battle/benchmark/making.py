@@ -11,7 +11,7 @@ from ..assembly.surroundings import Surroundings
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..providers._metered import Metered
+from ..providers._metered import Metered, Terms
 from ..providers._names import ModelName
 from ..providers._prices import price
 from ..providers._voice import Voice
@@ -75,7 +75,8 @@ class Shelf:
         role = settings.type.removeprefix(RECORDED)
         name = ModelName("recorded", role, spelled=settings.type)
         cost = price(name, self._surroundings.prices)
-        return Model(name, Metered(RecordedClient(task, role), str(name), cost), {}, lambda: cost, local=True)
+        client = Metered(RecordedClient(task, role), str(name), Terms(cost, bounded=False, paid=False))
+        return Model(name, client, {}, lambda: cost, local=True)
 
 
 def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> Made:

@@ -12,11 +12,12 @@ import click
 from ai_battle.config import Loaded
 from ai_battle.config.discussion import MODES as SPELLINGS
 from ai_battle.conversation import ConversationManager, RunResult
-from ai_battle.conversation.limits import Ledger, Limits, nearest
+from ai_battle.conversation.limits import Limits, RunUse, nearest
 from ai_battle.conversation.manager import NO_LIMITS
 from ai_battle.conversation.plan import MODES
 from ai_battle.conversation.rundir import LONGEST_NAME, require_free
-from ai_battle.core.events import Emit, Event, ModelReplied
+from ai_battle.core.events import Emit
+from ai_battle.core.ledger import Budget, charged_to
 from ai_battle.core.plugins import near
 
 from ._money import dollars, tokens
@@ -56,7 +57,7 @@ class Series:
     showing: Showing
     limits: Limits = NO_LIMITS
     allow_unsandboxed: bool = False
-    _used: Ledger = field(default_factory=Ledger)
+    _used: RunUse = field(default_factory=RunUse)
     _started: int = 0
     _ended: list[_Ended] = field(default_factory=list)
 
@@ -95,23 +96,19 @@ class Series:
         return exit_code(result.status)
 
     async def _discuss(self, run: Planned, emit: Emit) -> RunResult:
-        async def count(event: Event) -> None:
-            if isinstance(event, ModelReplied):
-                self._used.add(event.usage)
-            await emit(event)
-
         loaded = self._within_limits(run.loaded)
         person, allowed = self.showing.person, self.allow_unsandboxed
         manager = ConversationManager.from_config(
             loaded, out=run.out, ask=person.line, allow_unsandboxed=allowed, approve=person.approve
         )
-        return await manager.run_discussion(count)
+        with charged_to(Budget(ledger=self._used.ledger)):
+            return await manager.run_discussion(emit)
 
     def _within_limits(self, loaded: Loaded) -> Loaded:
         """A run may use what the runs before have left, and no more than the file allows each run."""
         if self.limits.cost_usd is None:
             return loaded
-        left = self.limits.cost_usd - self._used.known_cost
+        left = self.limits.cost_usd - self._used.ledger.known_cost
         allowed = loaded.file.discussion.limits.cost_usd
         return loaded.changed(f"discussion.limits.cost_usd={left if allowed is None else min(left, allowed):.9f}")
 
@@ -144,7 +141,7 @@ class Series:
         if not self.showing.quiet:
             click.echo()
         show_table(table)
-        used = self._used.usage
+        used = self._used.ledger.usage
         click.echo(f"All together: {tokens(used)}, {dollars(used.cost_usd)}.")
 
 

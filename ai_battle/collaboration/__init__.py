@@ -7,7 +7,7 @@ from ..core.lazy import names_of
 if TYPE_CHECKING:
     from ._boost_reply import is_plan
     from ._examining import Tested
-    from ._helping import Helping, HelpLimits, Spent
+    from ._helping import Helping, HelpLimits, HelpUse
     from ._judging import Judge
     from ._opinions import OwnOpinion, PeerOpinion
     from ._stuck.assessment import Assessment, Context
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _HOME = {
     "_boost_reply": ("is_plan",),
     "_examining": ("Tested",),
-    "_helping": ("HelpLimits", "Helping", "Spent"),
+    "_helping": ("HelpLimits", "Helping", "HelpUse"),
     "_judging": ("Judge",),
     "_opinions": ("OwnOpinion", "PeerOpinion"),
     "_stuck.assessment": ("Assessment", "Context"),
@@ -31,12 +31,12 @@ __all__ = [
     "Assessment",
     "Context",
     "HelpLimits",
+    "HelpUse",
     "Helping",
     "Judge",
     "ModelCollaborationProtocol",
     "OwnOpinion",
     "PeerOpinion",
-    "Spent",
     "Standing",
     "StuckDetector",
     "Tested",

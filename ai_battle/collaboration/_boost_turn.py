@@ -133,14 +133,13 @@ class BoostTurn:
     async def _run(self, request: ModelRequest, hearing: Executing) -> Draft | None:
         """What the auxiliary model answers; None when it fails and has answered before."""
         try:
-            response = await self._models.auxiliary.complete(request, hearing)
+            response = await self._turn.request_answer(self._models.auxiliary, request, hearing)
         except ProviderError as error:
             if not self._answers:
                 raise
             await hearing.aloud.take_back(str(error))
             await self._turn.failed(f"the auxiliary model failed: {error}")
             return None
-        self._turn.usage += response.usage
         return paid(Draft(response, response.usage), hearing.cost)
 
     async def _accept(self, draft: Draft, aloud: Aloud) -> ModelResponse:

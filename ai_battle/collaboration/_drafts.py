@@ -6,8 +6,9 @@ from ..core.client import ModelClient
 from ..core.errors import CutShort
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.helping import Role
+from ..core.ledger import Budget, request_answer
 from ..core.messages import assistant
-from ..core.tokens import estimate_request, estimate_text
+from ..core.tokens import estimate_text
 from ._heard import Heard
 
 
@@ -32,26 +33,19 @@ class Draft:
         return self.response.text
 
 
-async def drafted(client: ModelClient, request: ModelRequest, heard: Heard, role: Role) -> Draft:
-    """What `client` answers, or the beginning of it where a listener has heard enough."""
+async def drafted(client: ModelClient, request: ModelRequest, heard: Heard, role: Role, budget: Budget) -> Draft:
+    """What `client` answers, charged to `budget`, or the beginning of it where a listener has heard enough."""
     try:
-        response = await client.complete(request, heard)
+        response = await request_answer(client, request, heard, budget)
     except CutShort as cut:
-        used = heard.usage if heard.replies else _estimated(request, cut)
-        response = ModelResponse(assistant(cut.text), stop="length", usage=used)
-        draft = Draft(response, used, role, str(cut), _saved(request, cut))
-        return paid(draft, heard)
+        response = ModelResponse(assistant(cut.text), stop="length", usage=heard.usage)
+        return paid(Draft(response, heard.usage, role, str(cut), _saved(request, cut)), heard)
     return paid(Draft(response, response.usage, role), heard)
 
 
 def paid(draft: Draft, heard: Heard) -> Draft:
-    """The draft with what was heard of its cost; a model that tells nothing is taken at its word."""
-    usage, calls = (heard.own, heard.calls) if heard.replies else (draft.usage, draft.calls)
-    return replace(draft, usage=usage, calls=calls, in_circles=heard.in_circles)
-
-
-def _estimated(request: ModelRequest, cut: CutShort) -> Usage:
-    return Usage(estimate_request(request), estimate_text(cut.thinking + cut.text))
+    """The draft with what was heard of its cost."""
+    return replace(draft, usage=heard.own, calls=heard.calls, in_circles=heard.in_circles)
 
 
 def _saved(request: ModelRequest, cut: CutShort) -> int:

@@ -17,7 +17,6 @@ class Heard:
 
     def __init__(self, emit: Emit, role: Role = "own") -> None:
         self.usage = NOTHING_USED
-        self.replies = 0
         self.calls = 0
         self.in_circles = False
         self._own = NOTHING_USED
@@ -39,7 +38,6 @@ class Heard:
             case ToolCallDelta():
                 return
             case ModelReplied(usage=usage, role=role):
-                self.replies += 1
                 self.usage += usage
                 self._own += usage if role == "own" else NOTHING_USED
                 self.calls += role == "own"

@@ -1,7 +1,7 @@
 """How a helper is asked: within limits, in time, redacted; what becomes of it never breaks the turn."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -9,8 +9,9 @@ from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import BadReply, BudgetExceeded, ConfigError, ProviderError, ToolError
 from ..core.events import Emit, TextDelta, ToolCallDelta
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
+from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
+from ..core.ledger import Budget, Ledger, SpendingLimits, charged_to, request_answer
 from ..signals.wording import refuses
 from ._drafts import Draft, drafted
 from ._heard import Heard
@@ -22,43 +23,34 @@ FAILURES = (ProviderError, BudgetExceeded, ToolError, ConfigError)
 
 
 @dataclass(slots=True)
-class Spent:
-    """What helpers have used. One that is made with what an earlier process used goes on from there."""
+class HelpUse:
+    """What helpers have used, and how often they were asked; an earlier process may have begun it."""
 
+    ledger: Ledger = field(default_factory=Ledger)
     calls: int = 0
-    tokens: int = 0
-    cost_usd: float = 0.0
-
-    def add(self, usage: Usage) -> None:
-        """What has no known price counts with its tokens alone."""
-        self.tokens += usage.total_tokens
-        self.cost_usd += usage.cost_usd or 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class HelpLimits:
-    """What helpers may use in each turn or in the whole run; None: no limit.
-
-    A call that begins below the limits is finished, also when it goes beyond them.
-    """
+    """The most that helpers may use in each turn or in the whole run; None: no limit."""
 
     calls: int | None = None
     tokens: int | None = None
     cost_usd: float | None = None
     per: Literal["turn", "run"] = "run"
+    unpriced: Literal["refuse", "allow"] = "refuse"
 
-    def reached(self, spent: Spent) -> str:
+    def budget(self, use: HelpUse) -> Budget:
+        return Budget(SpendingLimits(self.cost_usd, self.tokens, self.unpriced), use.ledger, "helpers")
+
+    def reached(self, use: HelpUse) -> str:
         """Which limit keeps a helper from being asked; empty when none does."""
-        return next((self._said(name, used) for name, used in self._full(spent)), "")
+        if self.calls is not None and use.calls >= self.calls:
+            return self._words(f"calls ({use.calls} of {self.calls})")
+        return self._words(self.budget(use).reached)
 
-    def _full(self, spent: Spent) -> Iterator[tuple[str, float]]:
-        for name in ("calls", "tokens", "cost_usd"):
-            used, most = getattr(spent, name), getattr(self, name)
-            if most is not None and used >= most:
-                yield name, used
-
-    def _said(self, name: str, used: float) -> str:
-        return f"the limit of {name} for helpers is reached ({used:.6g} of {getattr(self, name):.6g} per {self.per})"
+    def _words(self, limit: str) -> str:
+        return f"the limit of {limit.replace(' (', ' for helpers is reached (')[:-1]} per {self.per})" if limit else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,7 @@ class Helping:
     """On which terms helpers are asked.
 
     `timeout` is in seconds. `sees` is the most that they are shown: the prompt alone, the attempt too, or the history
-    too. `redact` goes over each text before it leaves. `spent` is what a run has used: all that share it share the
+    too. `redact` goes over each text before it leaves. `use` is what a run has used: all that share it share the
     limits per run. `looks` are made at answers before it is decided that help is needed.
     """
 
@@ -90,7 +82,7 @@ class Helping:
     sees: Sees = "history"
     limits: HelpLimits = HelpLimits()
     redact: Callable[[str], str] | None = None
-    spent: Spent = field(default_factory=Spent)
+    use: HelpUse = field(default_factory=HelpUse)
     looks: tuple[Look, ...] = ()
 
     def shielded(self, client: ModelClient) -> ModelClient:
@@ -99,39 +91,44 @@ class Helping:
 
 
 class Turn:
-    """One `complete` of a strategy. `usage` is what all calls on the way came to."""
+    """One `complete` of a strategy."""
 
     def __init__(self, strategy: str, helping: Helping, emit: Emit) -> None:
-        self.usage = NOTHING_USED
         self.emit = emit
         self.strategy = strategy
         self.helping = helping
-        self._spent = helping.spent if helping.limits.per == "run" else Spent()
+        self._use = helping.use if helping.limits.per == "run" else HelpUse()
+        self._help = helping.limits.budget(self._use)
+        self._all = Budget()
 
     @property
     def may_ask(self) -> bool:
         """Whether the limits leave a helper's call."""
-        return not self.helping.limits.reached(self._spent)
+        return not self.helping.limits.reached(self._use)
+
+    @property
+    def usage(self) -> Usage:
+        """What all calls on the way came to."""
+        return self._all.ledger.usage
 
     async def draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
         """What `client` answers; nobody hears it as the answer yet. Raises what `client` raises."""
-        heard = Heard(self.emit, role)
-        draft: Draft | None = None
-        try:
-            draft = await drafted(client, request, heard, role)
-        finally:
-            self._count(draft.response.usage if draft else heard.usage, role)
-        return draft
+        with charged_to(*() if role == "own" else (self._help,)):
+            return await drafted(client, request, Heard(self.emit, role), role, self._all)
+
+    async def request_answer(self, client: ModelClient, request: ModelRequest, emit: Emit) -> ModelResponse:
+        """What `client` answers, to whoever listens; raises what it raises."""
+        return await request_answer(client, request, emit, self._all)
 
     async def ask(self, helper: ModelClient, request: ModelRequest, reason: str, role: Role = "helper") -> Draft | None:
         """What the helper answers; None when it may not be asked, or its answer is of no use.
 
         Its text is no answer of the turn until it is accepted. Only cancelling gets through.
         """
-        if problem := self.helping.limits.reached(self._spent):
+        if problem := self.helping.limits.reached(self._use):
             await self.failed(problem)
             return None
-        self._spent.calls += 1
+        self._use.calls += 1
         await self.emit(HelpAsked(self.strategy, reason, self.helping.sees, role=role))
         return await self.consult(self.strategy, helper, request, role)
 
@@ -169,11 +166,6 @@ class Turn:
             await self.drop(draft, problem)
             raise BadReply(problem, partial=draft.text)
         return draft
-
-    def _count(self, usage: Usage, role: Role) -> None:
-        self.usage += usage
-        if role != "own":
-            self._spent.add(usage)
 
 
 def unusable(response: ModelResponse, role: Role = "helper") -> str:

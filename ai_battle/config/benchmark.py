@@ -91,6 +91,10 @@ class SuiteLimits(Section):
 
     cost_usd: Amount | None = Field(default=None, description="Dollars.", examples=[5])
     seconds: Seconds | None = Field(default=None, description="Wall time.", examples=[3600])
+    unpriced: Literal["refuse", "allow"] = Field(
+        default="refuse",
+        description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it.",
+    )
 
 
 class Benchmark(Section):

@@ -55,6 +55,10 @@ class PairLimits(Section):
     tokens: Count | None = Field(default=None, description="Tokens of the helper.")
     cost_usd: Amount | None = Field(default=None, description="Dollars for the helper.")
     per: Literal["turn", "run"] = Field(default="run", description="What the limits count over.")
+    unpriced: Literal["refuse", "allow"] = Field(
+        default="refuse",
+        description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it.",
+    )
 
 
 class Help(Section):

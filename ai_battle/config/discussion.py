@@ -77,12 +77,16 @@ AnyStop = Annotated[StopCondition, Short(_stop, {"type": "array", "items": {"typ
 
 
 class Limits(Section):
-    """What a run may use; near a limit a last round is asked for, so that no work is lost."""
+    """What a run may use; near a limit a last answer is asked for, so that no work is lost. None is passed."""
 
     cost_usd: Amount | None = Field(default=None, description="Dollars.", examples=[1.0])
     tokens: Positive | None = Field(default=None, description="Tokens, read and written.", examples=[200_000])
     seconds: Seconds | None = Field(default=None, description="Wall time.", examples=[1800])
     tool_calls: Count | None = Field(default=None, description="Calls of tools.", examples=[50])
+    unpriced: Literal["refuse", "allow"] = Field(
+        default="refuse",
+        description="Whether a model may answer whose price is unknown, so that a limit in dollars can't hold for it.",
+    )
 
 
 class Timeouts(Section):

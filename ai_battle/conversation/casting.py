@@ -20,7 +20,7 @@ from ..tools.limits import RunBudget
 from . import inputs
 from .helped import Cost
 from .journal import Durability
-from .limits import Ledger, Limits
+from .limits import Limits, RunUse
 from .pairing import Pairing
 from .participant import Participant
 from .person import Person as AtKeyboard
@@ -38,9 +38,9 @@ class Cast:
     assembled: "assembly.Assembled" = field(default_factory=lambda: assembly.Assembled({}))
     budget: RunBudget = field(default_factory=RunBudget)
 
-    async def begin(self, run_dir: Path, ledger: Ledger, emit: Emit) -> None:
+    async def begin(self, run_dir: Path, use: RunUse, emit: Emit) -> None:
         """The tools are there, and what an earlier process used of them counts."""
-        self.budget.begin(ledger.tool_calls, lambda: (ledger.seconds, ledger.known_cost))
+        self.budget.begin(use.tool_calls, lambda: (use.seconds, use.ledger.known_cost))
         await self.assembled.equip(run_dir, emit)
 
 

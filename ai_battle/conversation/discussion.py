@@ -7,6 +7,7 @@ from typing import Literal
 
 from ..core.errors import (
     AIBattleError,
+    BudgetExceeded,
     ConfigError,
     ContextTooLong,
     JournalError,
@@ -14,8 +15,9 @@ from ..core.errors import (
     Unreachable,
     Unscripted,
 )
-from ..core.events import Emit, EventLog, PromptGiven, RunFinished, TurnFinished, TurnStarted, Warned
+from ..core.events import BudgetReached, Emit, EventLog, PromptGiven, RunFinished, TurnFinished, TurnStarted, Warned
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.ledger import Budget, charged_to
 from .asking import request_for
 from .audience import Audience
 from .floor import Floor
@@ -56,13 +58,15 @@ class Discussion:
         self._tell: Emit = audience
         self._memory = Memory(plan, state, audience)
         self._floor = Floor(plan, state, audience)
+        self._budget = Budget(plan.limits.spending, state.use.ledger)
         self._unpriced: set[str] = set()
         self._to_ask_again = [p for p in plan.participants if p.name in state.silent]
 
     async def run(self) -> RunFinished:
-        self._state.ledger.start()
+        self._state.use.start()
         try:
-            status, reason = await self._played()
+            with charged_to(self._budget):
+                status, reason = await self._played()
         except _RunFailed as error:
             status, reason = "failed", str(error)
         except asyncio.CancelledError:
@@ -84,7 +88,7 @@ class Discussion:
     async def _finish(self, status: Literal["done", "limit", "failed", "interrupted"], reason: str) -> RunFinished:
         if helped := self._state.help.summed():
             await self._tell(helped)
-        end = RunFinished(status, reason, self._state.finished, self._state.ledger.usage)
+        end = RunFinished(status, reason, self._state.finished, self._state.use.ledger.usage)
         await self._tell(end)
         return end
 
@@ -102,11 +106,12 @@ class Discussion:
             await self.take_turn(self._step(moderator, note="open"))
 
     async def _close(self) -> tuple[Status, str]:
-        if (limit := self._state.limit) and not self._state.stop_reason:
-            if not self._state.wrapped_up and self._plan.mode != "no-meta":
+        limit = self._state.limit
+        if limit and (limit.needed or not self._state.stop_reason):
+            if not limit.needed and not self._state.wrapped_up and self._plan.mode != "no-meta":
                 await self.take_turn(self._step(self._floor.last_word, "wrap_up", "wrap_up"))
             await self._sum_up()
-            return "limit", f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
+            return "limit", _words(limit)
         await self._ask_again()
         await self._conclude()
         if not self._state.finished:
@@ -134,7 +139,7 @@ class Discussion:
     async def _sum_up(self) -> None:
         """The outcome, if it is wanted and was not reached before; a limit that is used up is not exceeded for it."""
         state, plan = self._state, self._plan
-        reached = nearest(plan.limits, state.ledger)
+        reached = nearest(plan.limits, state.use)
         if not plan.outcome or state.outcome or not state.finished or (reached and reached.share >= 1):
             return
         participant = self._floor.concluder
@@ -224,7 +229,7 @@ class Discussion:
         await self._watch_limits()
 
     async def _watch_limits(self) -> None:
-        reached = None if self._state.limit else nearest(self._plan.limits, self._state.ledger)
+        reached = None if self._state.limit else nearest(self._plan.limits, self._state.use)
         if reached and self._state.turn:
             await self._tell(reached)
 
@@ -238,6 +243,11 @@ class Discussion:
     async def _give_up(self, step: Step, fault: Fault) -> None:
         """The turn is left out; the second in a row of the same model, or one that no retry can mend, ends the run."""
         participant = step.participant
+        if isinstance(fault.error, BudgetExceeded) and fault.error.reached:
+            if not self._state.limit:
+                await self._tell(fault.error.reached)
+            await self._tell(failed(step, fault, "skip"))
+            return
         if isinstance(fault.error, PersonLeft):
             self._floor.leave(participant.name)
         stop = participant.role != "user" and (
@@ -274,5 +284,12 @@ class Discussion:
             await asyncio.sleep(self._plan.delay_between_turns)
 
 
+def _words(limit: BudgetReached) -> str:
+    used = f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
+    return f"{used}, and the next call may take {limit.needed:.6g}" if limit.needed else used
+
+
 def _is_fatal(error: AIBattleError) -> bool:
-    return isinstance(error, ConfigError | Unscripted) or (isinstance(error, ProviderError) and error.status in FATAL)
+    return isinstance(error, ConfigError | Unscripted | BudgetExceeded) or (
+        isinstance(error, ProviderError) and error.status in FATAL
+    )

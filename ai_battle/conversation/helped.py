@@ -70,14 +70,14 @@ class _Coming:
 class Help:
     """Only events change it, through `apply`; `large` prices a usage on the model that helps, by participant.
 
-    Where it says who can be helped, only their turns are counted.
+    Where it says who can be helped, only their turns are counted. `asked` is how often others were, also in vain.
     """
 
     large: Mapping[str, Cost] = field(default_factory=dict)
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _turn: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _coming: defaultdict[str, _Coming] = field(default_factory=lambda: defaultdict(_Coming))
-    _asked: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
     _turns: int = 0
     _helped: int = 0
     _saved: int = 0
@@ -94,18 +94,13 @@ class Help:
                     rows[event.speaker, event.role].count(event)
                 self._saved += event.saved_tokens if isinstance(event, DraftDropped) else 0
             case HelpAsked(speaker=speaker):
-                self._asked[speaker] += 1
+                self.asked[speaker] += 1
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
 
-    def spent(self, speaker: str) -> tuple[int, Usage]:
-        """How often other models were asked for a participant, also in vain, and what they came to."""
-        others = (row.usage for (name, role), row in self._rows.items() if name == speaker and role != "own")
-        return self._asked[speaker], sum(others, NOTHING_USED)
-
     def summed(self) -> HelpSummed | None:
         """None where nobody could have been helped; of clients that tell nothing of their calls no cost is known."""
-        if not self.large and not self._asked and all(role == "own" for _, role in self._rows):
+        if not self.large and not self.asked and all(role == "own" for _, role in self._rows):
             return None
         others = (row.usage for (_, role), row in self._rows.items() if role != "own")
         cost = sum(others, NOTHING_USED).cost_usd if any(row.calls for row in self._rows.values()) else None

@@ -12,7 +12,7 @@ from .. import tools as toolbox
 from ..config import Loaded, Source, environment_redactor
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..core.events import Emit, RunFinished, RunResumed, RunStarted, Warned, ignore
+from ..core.events import Emit, ModelReplied, RunFinished, RunResumed, RunStarted, Warned, ignore
 from ..core.exchange import Usage
 from ..core.helping import HelpSummed
 from ..core.messages import Message, Part, assistant
@@ -220,16 +220,19 @@ def _restored(cast: Cast, run_dir: Path) -> State:
     state = State(cast.plan)
     for _, event in journal.read(run_dir):
         state.apply(event)
-    for name, spent in cast.assembled.spent.items():
-        spent.calls, used = state.help.spent(name)
-        spent.add(used)
+        if isinstance(event, ModelReplied):
+            state.use.ledger.book(event)
+            if event.role != "own" and (use := cast.assembled.help_use.get(event.speaker)):
+                use.ledger.book(event)
+    for name, use in cast.assembled.help_use.items():
+        use.calls = state.help.asked[name]
     state.standings.restore(cast.assembled.standings)
     return state
 
 
 async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted | RunResumed) -> RunResult:
     await audience(begin)
-    await cast.begin(kept.run_dir, audience.state.ledger, audience)
+    await cast.begin(kept.run_dir, audience.state.use, audience)
     for warning in (*kept.warnings, *map(Warned, cast.warnings)):
         await audience(warning)
     ended = await Discussion(cast.plan, audience).run()

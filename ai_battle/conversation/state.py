@@ -23,7 +23,7 @@ from ..core.messages import Message, user
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
 from ..core.tooling import ToolCalled
 from .helped import Help
-from .limits import Ledger
+from .limits import RunUse
 from .perspective import View, seen_by
 from .plan import Plan
 from .prompting import naming, prompt, system_prompt
@@ -65,7 +65,7 @@ class State:
         self.scale: dict[str, float] = {}
         self._replies = 0
         self._answered: set[str] = set()
-        self.ledger = Ledger()
+        self.use = RunUse()
         self.standings = Standings()
         self.help = Help({p.name: p.large for p in plan.participants if p.large})
         self.selected = self.last_regular = ""
@@ -104,8 +104,7 @@ class State:
         self._remember(event)
         self.messages += 1
         self.recent.append(event.message)
-        self.ledger.add(event.usage)
-        self.ledger.spent_before(event.seconds)
+        self.use.add_seconds_before(event.seconds)
         self.finished += 1
         self._answered.add(event.speaker)
         self.silent.pop(event.speaker, None)
@@ -134,7 +133,6 @@ class State:
         return self.tokens - sum(tokens_of(other) for other in at_once if other.speaker in self._regulars)
 
     def _fail_turn(self, event: TurnFailed) -> None:
-        self.ledger.add(event.usage)
         self.last_failure = f"{event.speaker}: {event.error}"
         if event.speaker not in self._answered:
             self.silent[event.speaker] = event.error
@@ -153,7 +151,7 @@ class State:
             self.stop_reason = self.stop_reason or self._reason_to_stop()
 
     def _reason_to_stop(self) -> str:
-        course = Course(self.messages, self.turn, tuple(self.recent), self.ledger)
+        course = Course(self.messages, self.turn, tuple(self.recent), self.use)
         if reason := self._plan.ends_early(course):
             return reason
         return "turns" if self.taken >= self._plan.turns * len(self._regulars) else ""
@@ -161,7 +159,6 @@ class State:
     def _fold(self, event: Summarised) -> None:
         """The earlier summary goes on to stand for its turns when later ones were dropped without one."""
         self._replies, self.just_ended = 0, False
-        self.ledger.add(event.usage)
         self.summary = event.text or self.summary
         kept = [turn for turn in self.history if turn.turn > event.through]
         self.history.clear()
@@ -197,17 +194,15 @@ class State:
 
     def _select(self, event: SpeakerSelected) -> None:
         self.selected, self.just_ended = event.speaker, False
-        self.ledger.add(event.usage)
 
     def _conclude(self, event: Concluded) -> None:
-        self.ledger.add(event.usage)
         self.outcome = event
 
     def _reach(self, event: BudgetReached) -> None:
         self.limit = event
 
     def _call_tool(self, event: ToolCalled) -> None:
-        self.ledger.tool_calls += 1
+        self.use.tool_calls += 1
 
     def _end(self, event: RunFinished) -> None:
         self.ended = event

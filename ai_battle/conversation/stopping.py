@@ -8,7 +8,7 @@ from .. import conversation
 from ..core.errors import ConfigError
 from ..core.messages import Message
 from ..core.plugins import near
-from .limits import Ledger
+from .limits import RunUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Course:
     messages: int
     turns: int
     recent: Sequence[Message]
-    ledger: Ledger
+    use: RunUse
 
 
 Condition = Callable[[Course], str]
@@ -73,7 +73,7 @@ _CONDITIONS: Mapping[str, Callable[[Course, Any], bool]] = {
     "phrase": _phrase,
     "consensus": lambda course, _: conversation.consensus(course.recent),
     "no_novelty": lambda course, _: conversation.no_novelty(course.recent),
-    "cost_usd": lambda course, most: course.ledger.known_cost >= most,
-    "tokens": lambda course, most: course.ledger.usage.total_tokens >= most,
-    "seconds": lambda course, most: course.ledger.seconds >= most,
+    "cost_usd": lambda course, most: course.use.ledger.known_cost >= most,
+    "tokens": lambda course, most: course.use.ledger.usage.total_tokens >= most,
+    "seconds": lambda course, most: course.use.seconds >= most,
 }

@@ -18,8 +18,9 @@ from ..core.events import (
     TurnFinished,
     Warned,
 )
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
+from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, LadderStood, StuckFound
+from ..core.ledger import Budget, request_answer
 from ..core.messages import Message, ToolCall
 from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
 from .participant import Participant
@@ -38,11 +39,10 @@ class Ear:
 
     def __init__(self, speaker: str, tell: Emit) -> None:
         self.attempts = 1
-        self.reported = NOTHING_USED
+        self.budget = Budget()
         self._speaker = speaker
         self._tell = tell
         self._said: list[str] = []
-        self._usage: Usage | None = None
         self._started = monotonic()
 
     def __call__(self, event: Event) -> Awaitable[None]:
@@ -51,8 +51,6 @@ class Ear:
         elif isinstance(event, AttemptFailed):
             self.attempts += 1
             self._said.clear()
-        elif isinstance(event, ModelReplied):
-            self._usage = (self._usage or NOTHING_USED) + event.usage
         return self._tell(self._signed(event))
 
     def _signed(self, event: Event) -> Event:
@@ -70,8 +68,8 @@ class Ear:
 
     @property
     def usage(self) -> Usage:
-        """All calls that were heard of, also those whose answer came to nothing; else what the answer itself says."""
-        return self.reported if self._usage is None else self._usage
+        """What all calls on the way came to, also those whose answer came to nothing."""
+        return self.budget.ledger.usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +99,9 @@ class Fault:
 async def answered(participant: Participant, request: ModelRequest, ear: Ear) -> ModelResponse:
     """The answer, if it is one; a refusal, silence and whatever the client raises are a `ProviderError`."""
     with foreign_code(f"The client of {participant.name} failed", ProviderError):
-        response = await participant.client.complete(request, ear)
+        response = await request_answer(participant.client, request, ear, ear.budget)
         if not isinstance(response, ModelResponse):
             raise TypeError(f"it answered with a {type(response).__name__} instead of a ModelResponse")
-    ear.reported = response.usage
     if response.stop == "refusal":
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
     if not response.text.strip():

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .events import Event
+from .events import BudgetReached, Event
 from .exchange import ModelResponse
 
 Again = Literal["never", "once", "always"]
@@ -29,7 +29,11 @@ class ToolError(AIBattleError):
 
 
 class BudgetExceeded(AIBattleError):
-    """A limit on tokens, dollars, seconds or calls was reached."""
+    """A limit on tokens, dollars, seconds or calls does not leave room for what was wanted."""
+
+    def __init__(self, message: str = "", reached: BudgetReached | None = None) -> None:
+        super().__init__(message)
+        self.reached = reached
 
 
 class CutShort(AIBattleError):

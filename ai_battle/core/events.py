@@ -57,10 +57,12 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ModelReplied:
-    """One model answered once; every call that costs something ends in one of these or in `AttemptFailed`.
+    """An entry of the ledger: a provider's reply that used something, whatever became of it afterwards.
 
-    `speaker` is the participant whose model it was; whoever runs the discussion fills it in. `role` is what the model
-    was called for; a strategy that calls others says so with `as_role`.
+    Each attempt is one, also where its answer was empty, refused or broken off (`failed`); of what the provider did not
+    report, the usage is `estimated`. Replies out of a recording or a cache are not `paid`. `speaker` is the participant
+    whose model it was; whoever runs the discussion fills it in. `role` is what the model was called for; a strategy
+    that calls others says so with `as_role`.
     """
 
     model: str
@@ -70,6 +72,15 @@ class ModelReplied:
     estimated: bool = False
     speaker: str = ""
     role: Role = "own"
+    failed: bool = False
+    paid: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """What a provider has said until now of the usage of its reply; only whoever books the reply hears it."""
+
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +232,12 @@ class Concluded:
 
 @dataclass(frozen=True, slots=True)
 class BudgetReached:
-    """A limit is near (`share` >= 0.9) or reached (`share` >= 1)."""
+    """A limit is near (`share` >= 0.9), or what is left of it is less than the `needed` that a next call may take."""
 
     limit: str
     used: float
     allowed: float
+    needed: float = 0.0
 
     @property
     def share(self) -> float:
@@ -244,15 +256,15 @@ class RunFinished:
 
 Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
-    | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
+    | UsageReported | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned
     | ToolsOffered | ToolProposed | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
     | HelpEvent
     | RunStarted | RunResumed | PromptGiven | SpeakerSelected | TurnStarted | TurnFinished | TurnFailed
     | Summarised | Concluded | BudgetReached | RunFinished
 )  # fmt: skip
 
-DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
-"""What a model says, piece by piece: heard as it comes, and not kept."""
+DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta, UsageReported)
+"""What a model and its provider say, piece by piece: heard as it comes, and not kept."""
 
 Emit = Callable[[Event], Awaitable[None]]
 """One with `hears_drafts` that is false is spared the deltas of drafts, where who drafts asks for it."""

@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from pydantic_core import from_json
 
 from ..core.client import ModelClient
 from ..core.errors import ProviderError, Unreachable
-from ..core.events import Emit, Event, TextDelta, ThinkingDelta, Warned, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
+from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from ..wire._errors import UNREADABLE
 from ..wire.sse import BOM
 from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
@@ -38,6 +39,10 @@ class Reader(Protocol):
 
     @property
     def text(self) -> str: ...
+    @property
+    def bill(self) -> Mapping[str, Any]:
+        """The part of the body in which the usage stands, as far as it has come."""
+
     def feed(self, data: bytes) -> "list[Event]": ...
     def close(self) -> "list[Event]":
         """What an event still says that only lacks its end, when the body has ended."""
@@ -67,6 +72,7 @@ class Dialect(Protocol):
     async def question(self, request: ModelRequest) -> Question: ...
     def reader(self) -> Reader: ...
     def decode_response(self, body: Mapping[str, Any]) -> ModelResponse: ...
+    def decode_usage(self, bill: Mapping[str, Any]) -> Usage: ...
     def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError: ...
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         """What the user may do about it, or nothing; `there` are the models that the server has."""
@@ -114,6 +120,8 @@ class HttpClient(ModelClient):
                 await emit(event)
             await self._explain(error, reader)
             raise
+        finally:
+            await self._report(reader.bill, emit)
 
     async def _attempt(self, question: Question, reader: Reader, emit: Emit, clocks: Clocks) -> ModelResponse:
         async with (
@@ -162,12 +170,21 @@ class HttpClient(ModelClient):
             for event in reader.feed(body) + reader.close():
                 await emit(event)
             return reader.finish()
+        await self._report(answer, emit)
         response = self.dialect.decode_response(answer)
         if response.message.thinking:
             await emit(ThinkingDelta(response.message.thinking))
         if response.text:
             await emit(TextDelta(response.text))
         return response
+
+    async def _report(self, bill: Any, emit: Emit) -> None:
+        """Tells what the reply has used, before anybody finds out whether it is an answer."""
+        usage = UNKNOWN_USAGE
+        with suppress(*UNREADABLE):
+            usage = _plausible(self.dialect.decode_usage(bill))
+        if usage != UNKNOWN_USAGE:
+            await emit(UsageReported(usage))
 
     async def _warn(self, question: Question, emit: Emit) -> None:
         """Once for each option."""
@@ -185,6 +202,12 @@ class HttpClient(ModelClient):
         error.args = (_sentences(text, self.dialect.advice(error, there)),)
         error.partial = error.partial or reader.text
         redact(error, self._limits.secrets)
+
+
+def _plausible(usage: Usage) -> Usage:
+    """Nothing is negative, whatever a server says."""
+    counts = {name: max(0, value) for name, value in asdict(usage).items() if value is not None}
+    return Usage(**counts)
 
 
 def _is_unnamed(reply: Reply) -> bool:

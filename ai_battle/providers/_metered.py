@@ -1,82 +1,214 @@
-"""Measures what each answer took: seconds, tokens and dollars."""
+"""The border to a provider, where money is counted: reserves what a call can cost, and books what each reply used."""
 
+from asyncio import CancelledError
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from time import perf_counter
 
 from ..core.client import ModelClient
 from ..core.errors import CutShort
-from ..core.events import Emit, ModelReplied, ignore
-from ..core.exchange import ModelRequest, ModelResponse, Usage
-from ..core.messages import Message, Text, Thinking
-from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_request
+from ..core.events import (
+    Emit,
+    Event,
+    ModelReplied,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    UsageReported,
+    Warned,
+    ignore,
+)
+from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from ..core.ledger import Quote, Reservation, reserve
+from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_request, estimate_text
 from ._prices import Price
 
 _ENOUGH_TOKENS = 200
+INPUT_MARGIN = 1.25
+"""A request may have so many times the tokens of its estimate, and beyond that what was seen, `HIDDEN` at first."""
+HIDDEN = 500
+"""Tokens that a provider may add to a request: its template, its own words about tools."""
+SHORTEST_ANSWER = 256
+"""Tokens below which an answer is not kept to fit a limit: it would be cut off."""
+UNBOUNDED = 8_192
+"""Tokens that an answer may have under a limit where neither `max_tokens` nor the model's own maximum is known."""
+
+MostOutput = Callable[[ModelRequest], int | None]
+"""How many tokens an answer to a request can have at most; None where nobody knows."""
+
+
+def asked_most(request: ModelRequest) -> int | None:
+    return request.options.get("max_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What calls of a model cost. A `price` that has to be looked up is so when the first call is made.
+
+    One that is not `bounded` says what its script or its recording says, whatever it may cost. Answers out of a
+    recording are not `paid`.
+    """
+
+    price: Price | Callable[[], Price | None] | None = None
+    most_output: MostOutput = asked_most
+    bounded: bool = True
+    paid: bool = True
+
+
+FOR_NOTHING = Terms()
 
 
 class Metered(ModelClient):
-    """Completes the usage of each answer and tells it once as `ModelReplied`.
+    """Directly around a provider's client, below retries: each attempt is an entry of the ledger, a `ModelReplied`.
 
-    Tokens that the provider does not report are estimated, with the characters per token of what it reported before.
-    A `price` that has to be looked up is so when the first answer is there.
+    Nobody has judged the reply yet, so that an empty, refused or broken one is booked as well. What the provider does
+    not report is estimated, with the characters per token of what it reported before.
     """
 
-    def __init__(
-        self, client: ModelClient, model: str, price: Price | Callable[[], Price | None] | None = None
-    ) -> None:
+    def __init__(self, client: ModelClient, model: str, terms: Terms = FOR_NOTHING) -> None:
         self.client = client
         self.model = model
-        self._price = price
+        self.endpoint: str = getattr(client, "endpoint", "")
+        self._terms = terms
         self._characters = 0
         self._tokens = 0
+        self._beyond_input = HIDDEN
+        self._beyond_output = 0
+        self._longest = SHORTEST_ANSWER
+        self._has_warned = False
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        started = perf_counter()
+        reservation = await reserve(partial(self._quote, request) if self._terms.bounded else None)
+        asked = await self._within(reservation, request, emit)
+        reply = _Reply(emit)
+        entry: ModelReplied | None = None
         try:
-            response = await self.client.complete(request, emit)
-        except CutShort as cut:
-            part = ModelResponse(Message("assistant", (Thinking(cut.thinking), Text(cut.text))), stop="length")
-            await self._told(request, part, perf_counter() - started, emit)
+            reply.response = await self.client.complete(asked, reply)
+        except (CancelledError, CutShort):
+            reply.was_left = True
             raise
-        return await self._told(request, response, perf_counter() - started, emit)
-
-    async def _told(self, request: ModelRequest, response: ModelResponse, seconds: float, emit: Emit) -> ModelResponse:
-        usage = self._counted(request, response)
-        estimated = usage is not response.usage
-        if not estimated:
-            self._learn(response)
-        if self.price and (usage.cost_usd is None or self.price.stated):
-            usage = replace(usage, cost_usd=self.price.cost(usage))
-        await emit(ModelReplied(self.model, usage, seconds, response.stop, estimated))
-        return replace(response, usage=usage)
+        finally:
+            entry = self._entry(asked, reply)
+            self._learn(asked, reply, entry, reservation)
+            reservation.settle(entry)
+            if entry:
+                await emit(entry)
+        return replace(reply.response, usage=entry.usage) if entry else reply.response
 
     async def aclose(self) -> None:
         await self.client.aclose()
 
     @cached_property
     def price(self) -> Price | None:
-        return self._price() if callable(self._price) else self._price
+        price = self._terms.price
+        return price() if callable(price) else price
 
     @property
     def characters_per_token(self) -> float:
         """What this model's reported usage amounts to, or a common guess."""
         return self._characters / self._tokens if self._tokens >= _ENOUGH_TOKENS else CHARACTERS_PER_TOKEN
 
-    def _counted(self, request: ModelRequest, response: ModelResponse) -> Usage:
-        usage = response.usage
-        if usage.input_tokens and (usage.output_tokens or not response.message.parts):
-            return usage
-        return replace(
-            usage,
-            input_tokens=usage.input_tokens or estimate_request(request, self.characters_per_token),
-            output_tokens=usage.output_tokens or estimate_message(response.message, self.characters_per_token),
-        )
+    def _quote(self, request: ModelRequest) -> Quote:
+        """What was used beyond such a bound is expected again. An answer without `max_tokens` may be kept shorter."""
+        most = self._terms.most_output(request)
+        estimate = estimate_request(request, self.characters_per_token)
+        input_tokens = int(estimate * INPUT_MARGIN) + self._beyond_input
+        rates = self.price.highest_rates(input_tokens) if self.price else None
+        least = None if request.options.get("max_tokens") else self._longest
+        output_tokens = (most or UNBOUNDED) + self._beyond_output
+        return Quote(self.model, input_tokens, output_tokens, rates, least, self._terms.paid)
 
-    def _learn(self, response: ModelResponse) -> None:
-        """From plain text alone: what other alphabets, tool calls and hidden reasoning cost does not show in it."""
-        text = response.text
-        if text.isascii() and not response.usage.reasoning_tokens and len(response.message.parts) == 1:
-            self._characters += len(text)
-            self._tokens += response.usage.output_tokens
+    async def _within(self, reservation: Reservation, request: ModelRequest, emit: Emit) -> ModelRequest:
+        """The request with the `max_tokens` that a limit leaves, where the answer could be longer."""
+        quote, granted = reservation.quote, reservation.output_tokens
+        if not quote or granted is None or quote.least is None:
+            return request
+        if granted >= quote.output_tokens and self._terms.most_output(request) is not None:
+            return request
+        if not self._has_warned:
+            self._has_warned = True
+            words = f"Answers of {self.model} are kept to what is left of a limit, {granted} tokens now"
+            await emit(Warned(f"{words}; set max_tokens to say how long they may be."))
+        return replace(request, options={**request.options, "max_tokens": granted})
+
+    def _entry(self, request: ModelRequest, reply: "_Reply") -> ModelReplied | None:
+        usage = self._usage(request, reply)
+        if usage is None:
+            return None
+        price, reported = self.price, reply.usage
+        if price and (usage.cost_usd is None or price.stated):
+            usage = replace(usage, cost_usd=price.cost(usage))
+        stop = reply.response.stop if reply.response else "length" if reply.was_left else "end"
+        is_estimated = (usage.input_tokens, usage.output_tokens) != (reported.input_tokens, reported.output_tokens)
+        failed = reply.response is None
+        return ModelReplied(self.model, usage, reply.seconds, stop, is_estimated, failed=failed, paid=self._terms.paid)
+
+    def _usage(self, request: ModelRequest, reply: "_Reply") -> Usage | None:
+        """What was reported, completed by estimates; None where nothing can have been used."""
+        usage = reply.usage
+        if reply.response is None and usage == UNKNOWN_USAGE and not (reply.said or reply.was_left):
+            return None
+        if reply.response is None:
+            written = max(usage.output_tokens, estimate_text(reply.text, self.characters_per_token))
+        else:
+            parts = reply.response.message.parts
+            estimated = estimate_message(reply.response.message, self.characters_per_token) if parts else 0
+            written = usage.output_tokens or estimated
+        read = usage.input_tokens or estimate_request(request, self.characters_per_token)
+        return replace(usage, input_tokens=read, output_tokens=written)
+
+    def _learn(
+        self, request: ModelRequest, reply: "_Reply", entry: ModelReplied | None, reservation: Reservation
+    ) -> None:
+        if not entry or entry.estimated:
+            return
+        response, usage = reply.response, entry.usage
+        if response and _is_plain(response):
+            self._characters += len(response.text)
+            self._tokens += usage.output_tokens
+        self._longest = max(self._longest, usage.output_tokens)
+        if quote := reservation.quote:
+            self._beyond_input += max(0, usage.input_tokens - quote.input_tokens)
+            if (granted := reservation.output_tokens) is not None:
+                self._beyond_output += max(0, usage.output_tokens - granted)
+
+
+def _is_plain(response: ModelResponse) -> bool:
+    """From plain text alone one learns: what other alphabets, calls and hidden reasoning cost does not show in it."""
+    return response.text.isascii() and not response.usage.reasoning_tokens and len(response.message.parts) == 1
+
+
+@dataclass(slots=True)
+class _Reply:
+    """A listener: what is heard of one reply while it comes. `was_left`: whoever wanted it has stopped listening."""
+
+    emit: Emit
+    reported: Usage = UNKNOWN_USAGE
+    said: list[str] = field(default_factory=list)
+    response: ModelResponse | None = None
+    was_left: bool = False
+    started: float = field(default_factory=perf_counter)
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case UsageReported(usage):
+                self.reported = usage
+                return
+            case TextDelta(text) | ThinkingDelta(text):
+                self.said.append(text)
+            case ToolCallDelta():
+                self.said.append(event.name + event.arguments)
+        await self.emit(event)
+
+    @property
+    def usage(self) -> Usage:
+        return self.response.usage if self.response else self.reported
+
+    @property
+    def text(self) -> str:
+        return "".join(self.said)
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.started

@@ -1,15 +1,18 @@
 """What a model's tokens cost and how many it can hold: from the YAML, else from genai-prices, without a network."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from ..core.errors import ConfigError
-from ..core.exchange import Usage
+from ..core.exchange import ModelRequest, Usage
 from ..core.plugins import near
+from ..wire.anthropic.options import sent_max_tokens
+from ._capability_table import OUTPUT_LIMITS
 from ._names import ModelName, is_local
 
 _VENDORS = {
@@ -50,6 +53,11 @@ class Price:
         )
         return millionths / 1_000_000
 
+    def highest_rates(self, input_tokens: int) -> tuple[float, float]:
+        """Dollars for a token read and for one written, at the most, in a request of so many tokens."""
+        rate = self._for(input_tokens)
+        return max(rate.input, rate.cache_write or 0.0, rate.cache_read or 0.0) / 1e6, rate.output / 1e6
+
     def _for(self, input_tokens: int) -> "Price":
         return next((price for bound, price in reversed(self.above) if input_tokens > bound), self)
 
@@ -80,6 +88,21 @@ def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, 
         return None
     found = _found(vendor, name.model, "" if vendor else base_url)
     return found.context_window if found else None
+
+
+def most_output(name: ModelName, find_window: Callable[[], int | None], request: ModelRequest) -> int | None:
+    """How many tokens an answer to a request can have: what it asks for, what its API takes, what the model can.
+
+    None where nobody knows.
+    """
+    if name.provider == "anthropic":
+        return sent_max_tokens(request, name.model)
+    return request.options.get("max_tokens") or output_limit(name) or find_window()
+
+
+def output_limit(name: ModelName) -> int | None:
+    """The longest answer that a well-known model can give, in tokens."""
+    return next((most for pattern, most in OUTPUT_LIMITS if fnmatchcase(str(name).lower(), pattern)), None)
 
 
 def _stated(name: ModelName, table: Mapping[str, Any]) -> Any:

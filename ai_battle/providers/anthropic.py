@@ -74,6 +74,7 @@ class Messages:
         self._cache = cache
 
     decode_response = staticmethod(wire.decode_response)
+    decode_usage = staticmethod(wire.decode_usage)
     decode_error = staticmethod(wire.decode_error)
 
     async def question(self, request: ModelRequest) -> Question:

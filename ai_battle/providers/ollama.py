@@ -69,6 +69,7 @@ class Chat:
 
     reader = wire.StreamReader
     decode_response = staticmethod(wire.decode_response)
+    decode_usage = staticmethod(wire.decode_usage)
     decode_error = staticmethod(wire.decode_error)
 
     async def question(self, request: ModelRequest) -> Question:

@@ -110,6 +110,7 @@ class ChatCompletions:
 
     reader = wire.StreamReader
     decode_response = staticmethod(wire.decode_response)
+    decode_usage = staticmethod(wire.decode_usage)
     decode_error = staticmethod(wire.decode_error)
 
     async def question(self, request: ModelRequest) -> Question:

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Iterable
 
 from ..core.client import ModelClient
+from ..core.errors import BudgetExceeded
 from ..core.events import Emit, TextDelta, drafting, ignore
-from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import ToolResult, assistant, user
 from ..core.tooling import FabricationSuspected, LoopStopped, ToolProposed, ToolsOffered
 from ..signals.fabrication import claimed, invented
@@ -56,7 +57,10 @@ class ToolCapableClient(ModelClient):
             return await self.client.complete(request, emit)
         turn = _Turn(self, request, emit)
         while turn.may_call:
-            response = await turn.ask()
+            try:
+                response = await turn.ask()
+            except BudgetExceeded:
+                break
             wished = await turn.wishes(response)
             if wished.calls or wished.problems:
                 await turn.fulfil(response, wished)
@@ -152,10 +156,19 @@ class _Turn:
         return name not in self._guard.excluded and not (self._consent and self._consent.denies(name))
 
     async def sum_up(self) -> ModelResponse:
-        """One last answer, without tools. Where a model calls all the same, what the tools returned speaks for it."""
+        """One last answer, without tools. What the tools returned speaks for a model that calls all the same.
+
+        So it does where no money is left for another answer.
+        """
         if self._guard.ended:
             await self._emit(LoopStopped(self._guard.ended, self._guard.in_circles))
-        response = await self._client.complete(self._answering.summing_up(), drafting(self._emit))
+        try:
+            response = await self._client.complete(self._answering.summing_up(), drafting(self._emit))
+        except BudgetExceeded as error:
+            if not self._answering.results:
+                raise
+            await self._emit(LoopStopped(str(error)))
+            response = ModelResponse(assistant(""), usage=NOTHING_USED)
         self._answering.count(response)
         said = await self.wishes(response)
         text = (said.prose.strip() and said.prose) or told(self._answering.results)

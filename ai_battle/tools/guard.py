@@ -171,4 +171,4 @@ class Guard:
             return f"{self._calls} calls were made, which is the limit of one answer"
         if self._limits.seconds is not None and seconds >= self._limits.seconds:
             return f"the {self._limits.seconds:g} s for the tools of one answer are used up"
-        return self._budget.spent(self._cost)
+        return self._budget.spent()

@@ -49,7 +49,7 @@ class RunBudget:
     """What all answers of one run may use together; None: no limit.
 
     Calls are counted here, so that answers under way at once share them. `used` tells the seconds and the dollars that
-    are gone; the dollars of answers under way are not among them.
+    are gone, those of answers under way among them.
     """
 
     calls: int | None = None
@@ -63,14 +63,14 @@ class RunBudget:
         self.made = made
         self.used = used
 
-    def spent(self, cost_usd: float = 0.0) -> str:
-        """Why no more tools are used, if so; an answer under way has cost `cost_usd`."""
+    def spent(self) -> str:
+        """Why no more tools are used, if so."""
         if self.calls is not None and self.made >= self.calls:
             return f"the run's tool_calls are used up ({self.made} of {self.calls})"
         seconds, dollars = self.used()
         if self.seconds is not None and seconds >= self.seconds:
             return f"the run's {self.seconds:g} seconds are used up"
-        if self.cost_usd is not None and dollars + cost_usd >= self.cost_usd:
+        if self.cost_usd is not None and dollars >= self.cost_usd:
             return f"the run's {self.cost_usd:g} dollars are used up"
         return ""
 

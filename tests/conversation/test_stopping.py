@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation.limits import Ledger
+from ai_battle.conversation.limits import RunUse
 from ai_battle.conversation.state import RECENT
 from ai_battle.conversation.stopping import Course, condition
 from ai_battle.core.errors import ConfigError
+from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
 from ai_battle.core.messages import Message, assistant
 
@@ -22,7 +23,7 @@ DIALOGUES = [
 
 def course(*texts: str, **more: Any) -> Course:
     said = [assistant(text, ("ada", "bob")[turn % 2]) for turn, text in enumerate(texts)]
-    return Course(len(said), len(said), said, more.get("ledger", Ledger()))
+    return Course(len(said), len(said), said, more.get("use", RunUse()))
 
 
 def stopped_after(dialogue: Mapping[str, Any], stop: Any) -> int | None:
@@ -30,7 +31,7 @@ def stopped_after(dialogue: Mapping[str, Any], stop: Any) -> int | None:
     holds = condition(stop)
     said: list[Message] = [assistant(text, speaker) for speaker, text in dialogue["says"]]
     for count in range(1, len(said) + 1):
-        if holds(Course(count, count, said[max(0, count - RECENT) : count], Ledger())):
+        if holds(Course(count, count, said[max(0, count - RECENT) : count], RunUse())):
             return count
     return None
 
@@ -85,13 +86,13 @@ def test_a_phrase_is_found_in_any_case_and_anywhere_in_the_last_message(text: st
 
 
 def test_what_was_used_can_stop_too() -> None:
-    ledger = Ledger()
-    ledger.add(Usage(900, 100, cost_usd=0.2))
-    ledger.add(Usage(10, 10))
+    use = RunUse()
+    use.ledger.book(ModelReplied("m", Usage(900, 100, cost_usd=0.2), 1.0))
+    use.ledger.book(ModelReplied("m", Usage(10, 10), 1.0))
 
-    assert condition({"cost_usd": 0.2})(course("One.", ledger=ledger)) == "cost_usd: 0.2"
-    assert condition({"tokens": 1020})(course("One.", ledger=ledger)) == "tokens: 1020"
-    assert not condition({"seconds": 5})(course("One.", ledger=ledger))
+    assert condition({"cost_usd": 0.2})(course("One.", use=use)) == "cost_usd: 0.2"
+    assert condition({"tokens": 1020})(course("One.", use=use)) == "tokens: 1020"
+    assert not condition({"seconds": 5})(course("One.", use=use))
 
 
 def test_an_unknown_condition_is_named_with_a_near_one() -> None:

@@ -9,7 +9,7 @@ from ai_battle.core.errors import RateLimited
 from ai_battle.core.events import Emit, EventLog, ModelReplied, ScriptAdvanced, ignore
 from ai_battle.core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import user
-from ai_battle.providers._metered import Metered
+from ai_battle.providers._metered import Metered, Terms
 from ai_battle.providers._names import ModelName
 from ai_battle.providers._prices import Price, price
 from ai_battle.providers.scripted import ScriptedClient
@@ -29,7 +29,7 @@ class Reporting(ModelClient):
 
 
 async def test_a_reported_usage_is_kept_and_priced() -> None:
-    client = Metered(Reporting(Usage(1_000, 500)), "openai/x", Price(10.0, 20.0))
+    client = Metered(Reporting(Usage(1_000, 500)), "openai/x", Terms(Price(10.0, 20.0)))
     response = await client.complete(HELLO, log := EventLog())
 
     assert response.usage == Usage(1_000, 500, cost_usd=0.02)
@@ -46,13 +46,13 @@ async def test_seconds_are_measured() -> None:
 
 
 async def test_a_cost_that_the_provider_reports_is_believed() -> None:
-    client = Metered(Reporting(Usage(1, 1, cost_usd=0.5)), "m", Price(10.0, 20.0))
+    client = Metered(Reporting(Usage(1, 1, cost_usd=0.5)), "m", Terms(Price(10.0, 20.0)))
     assert (await client.complete(HELLO)).usage.cost_usd == 0.5
 
 
 async def test_a_price_that_the_file_states_goes_before_what_is_reported() -> None:
     stated = price(ModelName("openai", "x"), {"openai/x": {"input": 10.0, "output": 20.0}})
-    client = Metered(Reporting(Usage(1_000, 500, cost_usd=0.5)), "openai/x", stated)
+    client = Metered(Reporting(Usage(1_000, 500, cost_usd=0.5)), "openai/x", Terms(stated))
     assert (await client.complete(HELLO)).usage.cost_usd == 0.02
 
 

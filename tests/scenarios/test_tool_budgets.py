@@ -41,20 +41,21 @@ async def test_answers_at_once_share_them_too(fakes: FakeProviders) -> None:
 
 
 async def test_dollars_of_a_discussion_are_those_of_the_whole_run(fakes: FakeProviders) -> None:
-    """Each reply costs about 4.4 cents: the first turn leaves room for one more reply with tools."""
-    price = {"input": 0, "output": 1000}
+    """Where no money is left for one more answer, what the tools returned is the answer, and the limit holds."""
+    price = {"input": 0, "output": 100}
     fakes.openai.says("A long answer that costs something. " * 12)
     fakes.anthropic.says(*(call("calculator", expression=f"{n} + 2") for n in range(9)), "Enough.")
-    source = discussion(MANY, limits={"cost_usd": 0.2}) | {
+    source = discussion(MANY, limits={"cost_usd": 0.045}) | {
         "prices": {"openai/gpt-4o": price, "anthropic/claude-sonnet-4-5": price}
     }
-    await ConversationManager.from_config(source).run_discussion(log := EventLog())
+    result = await ConversationManager.from_config(source).run_discussion(log := EventLog())
 
-    first = next(event for event in log.events if isinstance(event, TurnFinished))
+    first, second = (event for event in log.events if isinstance(event, TurnFinished))
     assert first.usage.cost_usd
-    assert 0.04 < first.usage.cost_usd < 0.18
-    assert ends(log) == ["the run's 0.2 dollars are used up"]
-    assert "tools" not in fakes.anthropic.questions[-1].body
+    assert second.usage.cost_usd
+    assert "leaves no room for a call of anthropic/claude-sonnet-4-5" in ends(log)[0]
+    assert all(said in second.message.text for said in ("2", "3"))
+    assert 0.02 < (result.usage.cost_usd or 0) <= 0.045
 
 
 async def test_a_resumed_discussion_counts_what_its_journal_has(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -87,9 +87,3 @@ async def test_time_and_dollars_of_the_run_end_the_offering(
     assert ends(log) == [reason]
     assert calls(log) < 5
     assert [bool(request.tools) for request in model.requests][-1] is False
-
-
-async def test_what_the_answer_itself_has_cost_counts_before_the_run_knows_of_it() -> None:
-    budget = RunBudget(cost_usd=1.0)
-    assert not budget.spent(0.9)
-    assert budget.spent(1.0) == "the run's 1 dollars are used up"

@@ -5,7 +5,7 @@ from .blocks import WIRE
 from .errors import encode_error
 from .options import CLASSIC, CURRENT, clamped, unsupported
 from .requests import decode_request, encode_request
-from .responses import decode_response, encode_response
+from .responses import decode_response, decode_usage, encode_response
 from .stream import StreamReader
 from .writer import StreamWriter
 
@@ -19,6 +19,7 @@ __all__ = [
     "decode_error",
     "decode_request",
     "decode_response",
+    "decode_usage",
     "encode_error",
     "encode_request",
     "encode_response",

@@ -44,6 +44,12 @@ def clamped(options: Mapping[str, Any], version: str = CURRENT, model: str = "")
     return {name: HIGHEST[name] for name, value in given.items() if value is not None and value > HIGHEST[name]}
 
 
+def sent_max_tokens(request: ModelRequest, model: str) -> int:
+    """The `max_tokens` of a request to `model`, which this API always wants."""
+    most: int = encode_options(request, model, CURRENT)["max_tokens"]
+    return most
+
+
 def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
     """All fields but the system prompt, the tools and the messages."""
     dropped = unsupported(request.options, version, model)

@@ -84,8 +84,8 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
     return body
 
 
-def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
-    if not usage:
+def decode_usage(body: Mapping[str, Any]) -> Usage:
+    if not (usage := body.get("usage")):
         return UNKNOWN_USAGE
     read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
     reasoning = count(given(usage, "output_tokens_details", {}), "thinking_tokens")
@@ -100,7 +100,7 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
     return ModelResponse(
         Message("assistant", parts),
         stop="tool_calls" if calls and stop == "end" else stop,
-        usage=decode_usage(body.get("usage")),
+        usage=decode_usage(body),
         model=given(body, "model", ""),
         extra=kept(WIRE, body, READ if reason == STOP_REASONS[stop] else READ - {"stop_reason"}),
     )

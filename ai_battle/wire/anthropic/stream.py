@@ -65,6 +65,11 @@ class StreamReader:
     def text(self) -> str:
         return "".join(self._said)
 
+    @property
+    def bill(self) -> Mapping[str, Any]:
+        """The part of the body in which the usage stands, as far as it has come."""
+        return self._message
+
     def feed(self, data: bytes) -> list[Event]:
         return heard(self._read, self._tokenizer.feed(data))
 

@@ -4,7 +4,7 @@ from .._errors import http_error as decode_error
 from .options import unsupported
 from .parts import WIRE
 from .requests import decode_request, encode_request
-from .responses import decode_response, encode_response
+from .responses import decode_response, decode_usage, encode_response
 from .stream import StreamReader
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "decode_error",
     "decode_request",
     "decode_response",
+    "decode_usage",
     "encode_request",
     "encode_response",
     "unsupported",

@@ -82,8 +82,8 @@ def encode_usage(usage: Usage) -> Body:
     }
 
 
-def decode_usage(usage: Mapping[str, Any] | None) -> Usage:
-    if not usage:
+def decode_usage(body: Mapping[str, Any]) -> Usage:
+    if not (usage := body.get("usageMetadata")):
         return UNKNOWN_USAGE
     thoughts = count(usage, "thoughtsTokenCount")
     return Usage(
@@ -102,7 +102,7 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
     return ModelResponse(
         message,
         stop="tool_calls" if message.tool_calls and stop == "end" else stop,
-        usage=decode_usage(body.get("usageMetadata")),
+        usage=decode_usage(body),
         model=given(body, "modelVersion", ""),
         extra=kept(WIRE, {**body, "candidate": about}, READ),
     )

@@ -35,9 +35,13 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
 def answer(message: Message, last: Mapping[str, Any]) -> ModelResponse:
     """The answer that the pieces make; `last` is the body with the counts. Raises `BadReply` for nothing."""
     message = replace(message, parts=with_ids(message.parts))
-    usage = Usage(count(last, "prompt_eval_count"), count(last, "eval_count"))
+    usage = decode_usage(last)
     model, extra = given(last, "model", ""), kept(last, KNOWN)
     return heard(ModelResponse(message, stop=_read_stop(last, message), usage=usage, model=model, extra=extra))
+
+
+def decode_usage(body: Mapping[str, Any]) -> Usage:
+    return Usage(count(body, "prompt_eval_count"), count(body, "eval_count"))
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:

@@ -39,6 +39,11 @@ class StreamReader:
     def text(self) -> str:
         return "".join(self._text)
 
+    @property
+    def bill(self) -> Mapping[str, Any]:
+        """The part of the body in which the usage stands, as far as it has come."""
+        return self._last or {}
+
     def feed(self, data: bytes) -> list[Event]:
         return heard(self._read, self._lines.feed(data))
 

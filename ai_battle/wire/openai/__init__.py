@@ -3,7 +3,7 @@
 from .errors import encode_error
 from .quirks import Quirks
 from .request import decode_request, encode_request
-from .response import decode_error, decode_response, encode_response
+from .response import decode_error, decode_response, decode_usage, encode_response
 from .stream import StreamReader
 from .writer import StreamWriter
 
@@ -14,6 +14,7 @@ __all__ = [
     "decode_error",
     "decode_request",
     "decode_response",
+    "decode_usage",
     "encode_error",
     "encode_request",
     "encode_response",

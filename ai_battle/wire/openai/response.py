@@ -42,7 +42,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
             raise in_answer(choice)
         extra = kept({**body, "choice": own(kept(choice, KNOWN_IN_CHOICES))}, KNOWN)
         message = decode_answer(choice["message"])
-        return answer(message, choice.get("finish_reason"), read_usage(body), given(body, "model", ""), extra)
+        return answer(message, choice.get("finish_reason"), decode_usage(body), given(body, "model", ""), extra)
 
 
 def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mapping[str, Any]) -> ModelResponse:
@@ -91,7 +91,7 @@ def read_stop(reason: Any, message: Message) -> Stop:
     return "refusal" if any(map(is_refusal, message.parts)) else "end"
 
 
-def read_usage(body: Mapping[str, Any]) -> Usage:
+def decode_usage(body: Mapping[str, Any]) -> Usage:
     """From `usage`, or where Groq hides it in streams; dollars where OpenRouter tells them."""
     bill = body.get("usage") or (body.get("x_groq") or {}).get("usage")
     if not bill:

@@ -16,7 +16,7 @@ from ..sse import DONE, EventTokenizer, ServerEvent
 from .calls import CallsReader
 from .messages import KNOWN as KNOWN_IN_MESSAGES
 from .parts import REFUSES, WIRE, decode_content, kept, refusal
-from .response import KNOWN, KNOWN_IN_CHOICES, answer, read_usage
+from .response import KNOWN, KNOWN_IN_CHOICES, answer, decode_usage
 
 NONE: frozenset[str] = frozenset()
 
@@ -28,6 +28,7 @@ class StreamReader:
     """
 
     def __init__(self) -> None:
+        self.bill: Mapping[str, Any] = {}
         self._tokens = EventTokenizer()
         self._text: list[str] = []
         self._thinking: list[str] = []
@@ -97,7 +98,7 @@ class StreamReader:
         if name == "error" or chunk.get("error"):
             raise in_stream(chunk, self.text)
         if chunk.get("usage") or "x_groq" in chunk:
-            self._usage = read_usage(chunk)
+            self.bill, self._usage = chunk, decode_usage(chunk)
         choices = chunk.get("choices")
         if not choices:
             self._ended = self._ended or bool(self._reason and self._usage is not UNKNOWN_USAGE)

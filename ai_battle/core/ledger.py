@@ -1,0 +1,281 @@
+"""What provider replies cost: each is booked in every budget that is open where its call was made.
+
+`charged_to` opens budgets for all calls inside, however deep and in whichever task they are made; the border to a
+provider reserves the most that a call can cost before it, and settles what it did cost after it. A context variable
+carries the budgets, because clients are shared by callers who pay separately, and because listeners may be muted.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from math import inf
+from typing import Literal
+
+from .client import ModelClient
+from .errors import BudgetExceeded, CutShort
+from .events import BudgetReached, Emit, Event, ModelReplied
+from .exchange import NOTHING_USED, UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from .tokens import estimate_request, estimate_text
+
+ROUNDING = 1e-9
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The sum of its entries. `known_cost` leaves out what has no known price.
+
+    With `paid_only`, replies out of a cache or a recording are left out.
+    """
+
+    usage: Usage = NOTHING_USED
+    known_cost: float = 0.0
+    calls: int = 0
+    paid_only: bool = False
+
+    def book(self, entry: ModelReplied) -> None:
+        if entry.paid or not self.paid_only:
+            self.usage += entry.usage
+            self.known_cost += entry.usage.cost_usd or 0.0
+            self.calls += 1
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingLimits:
+    """The most that may be used; None: no limit. `unpriced` lets models without a known price answer all the same."""
+
+    cost_usd: float | None = None
+    tokens: int | None = None
+    unpriced: Literal["refuse", "allow"] = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The most that a call can come to.
+
+    `rates` are dollars for a token read and for one written, None where no price is known. Where `least` is set, the
+    answer may be kept shorter than `output_tokens`, but not below it.
+    """
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    rates: tuple[float, float] | None
+    least: int | None = None
+    paid: bool = True
+
+    def cost(self, output_tokens: float) -> float:
+        read, written = self.rates or (0.0, 0.0)
+        return self.input_tokens * read + output_tokens * written
+
+    @property
+    def shortest(self) -> int:
+        return self.output_tokens if self.least is None else min(self.least, self.output_tokens)
+
+
+class Budget:
+    """Limits over a ledger. What calls under way may come to is set aside, so that several can't pass them together.
+
+    `payer` names it in errors.
+    """
+
+    def __init__(
+        self, limits: SpendingLimits | None = None, ledger: Ledger | None = None, payer: str = "the run"
+    ) -> None:
+        self.limits = limits or SpendingLimits()
+        self.ledger = ledger or Ledger()
+        self.payer = payer
+        self._aside_usd = 0.0
+        self._aside_tokens = 0
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    @property
+    def reached(self) -> str:
+        """Which limit is used up; empty while none is."""
+        limits, ledger = self.limits, self.ledger
+        if limits.cost_usd is not None and ledger.known_cost >= limits.cost_usd - ROUNDING:
+            return f"cost_usd ({ledger.known_cost:.6g} of {limits.cost_usd:.6g})"
+        if limits.tokens is not None and ledger.usage.total_tokens >= limits.tokens:
+            return f"tokens ({ledger.usage.total_tokens} of {limits.tokens})"
+        return ""
+
+    @property
+    def is_limited(self) -> bool:
+        return self.limits.cost_usd is not None or self.limits.tokens is not None
+
+    def limits_call(self, quote: Quote) -> bool:
+        """Whether a call of this kind could come up against a limit."""
+        if self.ledger.paid_only and not quote.paid:
+            return False
+        return self.limits.tokens is not None or (self.limits.cost_usd is not None and quote.rates != (0.0, 0.0))
+
+    def room(self, quote: Quote, *, alone: bool = False) -> float:
+        """The most tokens that an answer may have; negative where the question alone does not fit.
+
+        `alone`: as if no other call were under way.
+        """
+        if not self.limits_call(quote):
+            return inf
+        others = 0 if alone else 1
+        room = inf
+        if self.limits.tokens is not None:
+            left = self.limits.tokens - self.ledger.usage.total_tokens - others * self._aside_tokens
+            room = left - quote.input_tokens
+        if self.limits.cost_usd is not None:
+            left_usd = self.limits.cost_usd - self.ledger.known_cost - others * self._aside_usd
+            room = min(room, self._room_in_dollars(quote, left_usd))
+        return room
+
+    def refusal(self, quote: Quote) -> BudgetExceeded:
+        """Why not even the shortest answer to this question can be paid for."""
+        limits, used, tokens = self.limits, self.ledger, quote.input_tokens + quote.shortest
+        if limits.tokens is not None and used.usage.total_tokens + tokens > limits.tokens:
+            reached = BudgetReached("tokens", used.usage.total_tokens, limits.tokens, tokens)
+            words = f"{reached.used} of {reached.allowed} tokens are used, and the call may take {tokens}"
+        else:
+            reached = BudgetReached("cost_usd", used.known_cost, limits.cost_usd or 0.0, quote.cost(quote.shortest))
+            if quote.rates is None and reached.used < reached.allowed - ROUNDING:
+                return BudgetExceeded(unpriced(quote.model))
+            words = (
+                f"${reached.used:.4f} of ${reached.allowed:.4g} are spent, and the call may cost ${reached.needed:.4f}"
+            )
+        return BudgetExceeded(
+            f"The limit of {self.payer} leaves no room for a call of {quote.model}: {words}.", reached
+        )
+
+    def set_aside(self, quote: Quote, output_tokens: int) -> None:
+        self._aside_usd += quote.cost(output_tokens)
+        self._aside_tokens += quote.input_tokens + output_tokens
+
+    def give_back(self, quote: Quote, output_tokens: int) -> None:
+        """What was set aside is free again, and whoever waits for it looks once more."""
+        self._aside_usd = max(0.0, self._aside_usd - quote.cost(output_tokens))
+        self._aside_tokens -= quote.input_tokens + output_tokens
+        waiting, self._waiting = self._waiting, set()
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def wait(self) -> None:
+        """Returns when a call that is under way has ended."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiting.discard(waiter)
+
+    def _room_in_dollars(self, quote: Quote, left: float) -> float:
+        if quote.rates == (0.0, 0.0):
+            return inf
+        if quote.rates is None:
+            return inf if self.limits.unpriced == "allow" and left > ROUNDING else -1.0
+        rest = left - quote.cost(0) + ROUNDING
+        if rest < 0:
+            return -1.0
+        return rest / quote.rates[1] if quote.rates[1] else inf
+
+
+@dataclass(slots=True)
+class Reservation:
+    """What is set aside for one call in all budgets that it is charged to.
+
+    `output_tokens` is how long its answer may be; None where nobody limits it.
+    """
+
+    quote: Quote | None = None
+    output_tokens: int | None = None
+    _budgets: tuple[Budget, ...] = ()
+    _limiting: tuple[Budget, ...] = field(default=())
+
+    def settle(self, entry: ModelReplied | None) -> None:
+        """Books what the call came to, None for nothing, and gives back what was set aside. Never waits."""
+        if entry:
+            for budget in self._budgets:
+                budget.ledger.book(entry)
+        for budget in self._limiting:
+            if self.quote and self.output_tokens is not None:
+                budget.give_back(self.quote, self.output_tokens)
+        self._limiting = ()
+
+
+_open: ContextVar[tuple[Budget, ...]] = ContextVar("budgets", default=())
+
+
+@contextmanager
+def charged_to(*budgets: Budget) -> Iterator[None]:
+    """All provider calls that are made inside, also in tasks begun there, are charged to these budgets too."""
+    token = _open.set((*_open.get(), *(budget for budget in budgets if budget not in _open.get())))
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
+    """Sets aside the most that a call can cost, in all open budgets or in none.
+
+    Waits while only calls that are under way stand in the way: they may take less than what is set aside for them.
+    Raises `BudgetExceeded`.
+    """
+    budgets = _open.get()
+    if not find_quote or not any(budget.is_limited for budget in budgets):
+        return Reservation(_budgets=budgets)
+    quote = find_quote()
+    limiting = tuple(budget for budget in budgets if budget.limits_call(quote))
+    if not limiting:
+        return Reservation(quote, None, budgets)
+    while (room := min(budget.room(quote) for budget in limiting)) < quote.shortest:
+        for budget in limiting:
+            if budget.room(quote, alone=True) < quote.shortest:
+                raise budget.refusal(quote)
+        await min(limiting, key=lambda budget: budget.room(quote)).wait()
+    output_tokens = int(min(room, quote.output_tokens))
+    for budget in limiting:
+        budget.set_aside(quote, output_tokens)
+    return Reservation(quote, output_tokens, budgets, limiting)
+
+
+def book(entry: ModelReplied) -> None:
+    """For a reply that was reserved for nowhere."""
+    for budget in _open.get():
+        budget.ledger.book(entry)
+
+
+async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit, budget: Budget) -> ModelResponse:
+    """The answer of `client`, charged to `budget` too.
+
+    A client that is no provider of ours books nothing; what its events say is booked for it, else what its answer says.
+    """
+    own, heard = Budget(), list[ModelReplied]()
+
+    async def listen(event: Event) -> None:
+        if type(event) is ModelReplied:
+            heard.append(event)
+        await emit(event)
+
+    async def book_stated(usage: Usage, model: str = "", *, estimated: bool = False) -> None:
+        if not own.ledger.calls and not heard and usage != UNKNOWN_USAGE:
+            await listen(ModelReplied(model, usage, 0.0, estimated=estimated))
+
+    with charged_to(budget):
+        try:
+            with charged_to(own):
+                response = await client.complete(request, listen)
+            await book_stated(getattr(response, "usage", UNKNOWN_USAGE), getattr(response, "model", ""))
+        except CutShort as cut:
+            written = estimate_text(cut.thinking + cut.text)
+            await book_stated(Usage(estimate_request(request), written), estimated=True)
+            raise
+        finally:
+            for entry in () if own.ledger.calls else heard:
+                book(entry)
+    return response
+
+
+def unpriced(model: str) -> str:
+    return (
+        f"The price of {model} is not known, so a limit in dollars can't hold: state it under 'prices:', or say "
+        "'unpriced: allow' beside the limit."
+    )

@@ -60,7 +60,8 @@ async def test_an_empty_answer_is_paid_for_and_booked(fakes: FakeProviders) -> N
     result, log = await run(talk("openai/gpt-4o", "openai/gpt-4o", turns=1))
 
     wasted = entries(log)[0]
-    assert (wasted.failed, wasted.usage.output_tokens, wasted.usage.cost_usd) == (True, 5_000, pytest.approx(0.05))
+    assert (wasted.failed, wasted.usage.output_tokens) == (True, 5_000)
+    assert wasted.usage.cost_usd == pytest.approx(0.05)
     assert result.usage == sum((entry.usage for entry in entries(log)), Usage(cost_usd=0.0))
 
 

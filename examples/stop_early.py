@@ -3,7 +3,7 @@
 It prints:
 
     phrase: DEAL and turns: 4 -> done after 4 turns
-    tokens: 220 of 240 -> limit after 3 turns
+    tokens: 12900 of 24000, and the next call may take 4300 -> limit after 4 turns
     the last word was: So we stop here, at nine.
 """
 
@@ -33,13 +33,13 @@ async def until_the_budget_is_used(run_dir: Path) -> RunResult:
         fakes.openai.always(haggling)
         clients = [create_client(name, base_url=f"{fakes.openai.url}/v1", api_key="any") for name in ("gpt-4o", "o3")]
         participants = [Participant(name, client) for name, client in zip(("Seller", "Buyer"), clients, strict=True)]
-        limits = {"tokens": 240}
+        limits = {"tokens": 24_000}
         return await ConversationManager(participants, goal="Agree.", limits=limits, out=run_dir).run_discussion()
 
 
 def haggling(body: Mapping[str, Any]) -> Any:
     asked_to_end = "Wrap up" in str(body["messages"][-1])
-    return reply("So we stop here, at nine." if asked_to_end else "Ten.", usage=Usage(100, 10))
+    return reply("So we stop here, at nine." if asked_to_end else "Ten.", usage=Usage(4_000, 300))
 
 
 async def main() -> None:

@@ -37,10 +37,11 @@ class Heard:
         match event:
             case ToolCallDelta():
                 return
-            case ModelReplied(usage=usage, role=role):
+            case ModelReplied(usage=usage, role=role, failed=failed):
                 self.usage += usage
-                self._own += usage if role == "own" else NOTHING_USED
-                self.calls += role == "own"
+                if role == "own" and not failed:
+                    self._own += usage
+                    self.calls += 1
             case DraftDropped(usage=usage, role="own"):
                 self._dropped += usage
                 self.calls -= event.calls

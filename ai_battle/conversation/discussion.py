@@ -107,8 +107,8 @@ class Discussion:
 
     async def _close(self) -> tuple[Status, str]:
         limit = self._state.limit
-        if limit and (limit.needed or not self._state.stop_reason):
-            if not limit.needed and not self._state.wrapped_up and self._plan.mode != "no-meta":
+        if limit and (limit.is_full or not self._state.stop_reason):
+            if not limit.is_full and not self._state.wrapped_up and self._plan.mode != "no-meta":
                 await self.take_turn(self._step(self._floor.last_word, "wrap_up", "wrap_up"))
             await self._sum_up()
             return "limit", _words(limit)

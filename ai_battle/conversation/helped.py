@@ -34,6 +34,9 @@ class _Row:
             self.calls += 1
             self.usage += event.usage
             self.seconds += event.seconds
+            if event.failed:
+                self.dropped += 1
+                self.wasted += event.usage
 
     @property
     def kept_calls(self) -> int:

@@ -6,15 +6,18 @@ from time import monotonic
 from typing import Any, Literal
 
 from ..core.events import BudgetReached
+from ..core.exchange import Usage
 from ..core.ledger import ROUNDING, Ledger, SpendingLimits
 from ..core.plugins import check_options
 
 NEAR = 0.9
+LAST_WORDS = 3
+"""Turns as dear as the dearest so far that have to fit into what is left: one more, one that sums up, and a margin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """None: no limit. At 90 % of one the discussion is asked to wrap up; dollars and tokens are never passed.
+    """None: no limit. Near one the discussion is asked to wrap up; dollars and tokens are never passed.
 
     `unpriced: allow` lets models answer whose price nobody knows, for which a limit in dollars can't hold.
     """
@@ -39,10 +42,15 @@ class Limits:
 
 @dataclass(slots=True)
 class RunUse:
-    """What a run has used so far. Its ledger is booked where providers reply; `seconds` goes on while the run does."""
+    """What a run has used so far. Its ledger is booked where providers reply; `seconds` goes on while the run does.
+
+    `dearest_usd` and `longest_tokens` are what a turn has taken at the most.
+    """
 
     ledger: Ledger = field(default_factory=Ledger)
     tool_calls: int = 0
+    dearest_usd: float = 0.0
+    longest_tokens: int = 0
     _seconds_before: float = 0.0
     _started: float | None = field(default=None)
 
@@ -50,6 +58,10 @@ class RunUse:
         """Time of an earlier process, which counts as well."""
         if self._started is None:
             self._seconds_before += seconds
+
+    def note_turn(self, usage: Usage) -> None:
+        self.dearest_usd = max(self.dearest_usd, usage.cost_usd or 0.0)
+        self.longest_tokens = max(self.longest_tokens, usage.total_tokens)
 
     def start(self) -> None:
         self._started = monotonic()
@@ -60,16 +72,21 @@ class RunUse:
 
 
 def nearest(limits: Limits, use: RunUse) -> BudgetReached | None:
-    """The limit that is used up most, when at least 90 % of it are."""
-    near = max(_shares(limits, use), key=lambda reached: reached.share, default=None)
-    return near if near and near.share >= NEAR - ROUNDING else None
+    """The limit that is used up most, when it is time for last words."""
+    near = [reached for reached in _shares(limits, use) if _is_near(reached)]
+    return max(near, key=lambda reached: reached.share, default=None)
+
+
+def _is_near(reached: BudgetReached) -> bool:
+    left = reached.allowed - reached.used
+    return reached.share >= NEAR - ROUNDING or left < LAST_WORDS * reached.needed - ROUNDING
 
 
 def _shares(limits: Limits, use: RunUse) -> Iterator[BudgetReached]:
     if limits.cost_usd is not None:
-        yield BudgetReached("cost_usd", use.ledger.known_cost, limits.cost_usd)
+        yield BudgetReached("cost_usd", use.ledger.known_cost, limits.cost_usd, use.dearest_usd)
     if limits.tokens is not None:
-        yield BudgetReached("tokens", use.ledger.usage.total_tokens, limits.tokens)
+        yield BudgetReached("tokens", use.ledger.usage.total_tokens, limits.tokens, use.longest_tokens)
     if limits.seconds is not None:
         yield BudgetReached("seconds", use.seconds, limits.seconds)
     if limits.tool_calls:  # with none at all there is nothing to use up

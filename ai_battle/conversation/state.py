@@ -105,6 +105,7 @@ class State:
         self.messages += 1
         self.recent.append(event.message)
         self.use.add_seconds_before(event.seconds)
+        self.use.note_turn(event.usage)
         self.finished += 1
         self._answered.add(event.speaker)
         self.silent.pop(event.speaker, None)

@@ -232,7 +232,10 @@ class Concluded:
 
 @dataclass(frozen=True, slots=True)
 class BudgetReached:
-    """A limit is near (`share` >= 0.9), or what is left of it is less than the `needed` that a next call may take."""
+    """A limit is near: 90 % of it are used, or what is left is hardly more than the `needed` that a next call may take.
+
+    Where it is less, `is_full`, nobody is asked any more.
+    """
 
     limit: str
     used: float
@@ -242,6 +245,10 @@ class BudgetReached:
     @property
     def share(self) -> float:
         return self.used / self.allowed if self.allowed else 1.0
+
+    @property
+    def is_full(self) -> bool:
+        return self.used + self.needed > self.allowed
 
 
 @dataclass(frozen=True, slots=True)

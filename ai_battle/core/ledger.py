@@ -231,6 +231,8 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
             if budget.room(quote, alone=True) < quote.shortest:
                 raise budget.refusal(quote)
         await min(limiting, key=lambda budget: budget.room(quote)).wait()
+    if room == inf:
+        return Reservation(quote, _budgets=budgets)
     output_tokens = int(min(room, quote.output_tokens))
     for budget in limiting:
         budget.set_aside(quote, output_tokens)

@@ -26,11 +26,11 @@ from ._prices import Price
 
 _ENOUGH_TOKENS = 200
 INPUT_MARGIN = 1.25
-"""A request may have so many times the tokens of its estimate, and beyond that what was seen, `HIDDEN` at first."""
+"""A request may have so many times the tokens of its estimate, and what was seen beyond that."""
 HIDDEN = 500
-"""Tokens that a provider may add to a request: its template, its own words about tools."""
+"""Tokens that a provider may add to a request before any was seen: its template, its own words about tools."""
 SHORTEST_ANSWER = 256
-"""Tokens below which an answer is not kept to fit a limit: it would be cut off."""
+"""Tokens below which an answer is not kept to fit a limit, as it would be cut off; later twice the longest so far."""
 UNBOUNDED = 8_192
 """Tokens that an answer may have under a limit where neither `max_tokens` nor the model's own maximum is known."""
 
@@ -73,9 +73,9 @@ class Metered(ModelClient):
         self._terms = terms
         self._characters = 0
         self._tokens = 0
-        self._beyond_input = HIDDEN
+        self._beyond_input: int | None = None
         self._beyond_output = 0
-        self._longest = SHORTEST_ANSWER
+        self._longest = SHORTEST_ANSWER // 2
         self._has_warned = False
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -85,7 +85,10 @@ class Metered(ModelClient):
         entry: ModelReplied | None = None
         try:
             reply.response = await self.client.complete(asked, reply)
-        except (CancelledError, CutShort):
+        except CutShort:
+            reply.was_left = reply.is_enough = True
+            raise
+        except CancelledError:
             reply.was_left = True
             raise
         finally:
@@ -112,10 +115,11 @@ class Metered(ModelClient):
     def _quote(self, request: ModelRequest) -> Quote:
         """What was used beyond such a bound is expected again. An answer without `max_tokens` may be kept shorter."""
         most = self._terms.most_output(request)
-        estimate = estimate_request(request, self.characters_per_token)
-        input_tokens = int(estimate * INPUT_MARGIN) + self._beyond_input
+        estimate = estimate_request(request)
+        beyond = HIDDEN if self._beyond_input is None else self._beyond_input
+        input_tokens = int(estimate * INPUT_MARGIN) + beyond
         rates = self.price.highest_rates(input_tokens) if self.price else None
-        least = None if request.options.get("max_tokens") else self._longest
+        least = None if request.options.get("max_tokens") else 2 * self._longest
         output_tokens = (most or UNBOUNDED) + self._beyond_output
         return Quote(self.model, input_tokens, output_tokens, rates, least, self._terms.paid)
 
@@ -141,7 +145,7 @@ class Metered(ModelClient):
             usage = replace(usage, cost_usd=price.cost(usage))
         stop = reply.response.stop if reply.response else "length" if reply.was_left else "end"
         is_estimated = (usage.input_tokens, usage.output_tokens) != (reported.input_tokens, reported.output_tokens)
-        failed = reply.response is None
+        failed = not (reply.response or reply.is_enough)
         return ModelReplied(self.model, usage, reply.seconds, stop, is_estimated, failed=failed, paid=self._terms.paid)
 
     def _usage(self, request: ModelRequest, reply: "_Reply") -> Usage | None:
@@ -168,10 +172,10 @@ class Metered(ModelClient):
             self._characters += len(response.text)
             self._tokens += usage.output_tokens
         self._longest = max(self._longest, usage.output_tokens)
-        if quote := reservation.quote:
-            self._beyond_input += max(0, usage.input_tokens - quote.input_tokens)
-            if (granted := reservation.output_tokens) is not None:
-                self._beyond_output += max(0, usage.output_tokens - granted)
+        beyond = usage.input_tokens - int(estimate_request(request) * INPUT_MARGIN)
+        self._beyond_input = max(self._beyond_input or 0, beyond)
+        if (granted := reservation.output_tokens) is not None:
+            self._beyond_output = max(self._beyond_output, usage.output_tokens - granted)
 
 
 def _is_plain(response: ModelResponse) -> bool:
@@ -181,13 +185,17 @@ def _is_plain(response: ModelResponse) -> bool:
 
 @dataclass(slots=True)
 class _Reply:
-    """A listener: what is heard of one reply while it comes. `was_left`: whoever wanted it has stopped listening."""
+    """A listener: what is heard of one reply while it comes.
+
+    `was_left`: whoever wanted it has stopped listening; `is_enough`: because what came is enough to go by.
+    """
 
     emit: Emit
     reported: Usage = UNKNOWN_USAGE
     said: list[str] = field(default_factory=list)
     response: ModelResponse | None = None
     was_left: bool = False
+    is_enough: bool = False
     started: float = field(default_factory=perf_counter)
 
     async def __call__(self, event: Event) -> None:

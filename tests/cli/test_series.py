@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ai_battle.config import load
-from ai_battle.testing import FakeProviders, fault
+from ai_battle.core.exchange import Usage
+from ai_battle.testing import FakeProviders, fault, reply
 from tests.scenarios.terminal import begun, end_all, ended, wait_for
 
 from .conftest import Run
@@ -29,8 +30,8 @@ discussion:
   turns: 1
   goal: Say something.
   models:
-    Ann: {type: gpt-4o}
-    Bob: {type: gpt-4o}
+    Ann: {type: gpt-4o, parameters: {max_tokens: 5000}}
+    Bob: {type: gpt-4o, parameters: {max_tokens: 5000}}
 """
 
 
@@ -54,6 +55,7 @@ def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider
     with FakeProviders.in_thread() as fakes:
         for name, value in fakes.environment.items():
             monkeypatch.setenv(name, value)
+        fakes.openai.always(reply("Something.", usage=Usage(100, 5_000)))
         yield fakes
 
 

@@ -486,13 +486,18 @@ async def test_the_time_of_the_auxiliary_model_is_not_counted(stage: Stage) -> N
     assert (told.text, told.outcomes) == (ANSWER, ["guidance", "summary"])
 
 
-@pytest.mark.parametrize("limits", [HelpLimits(calls=1), HelpLimits(tokens=1400)])
-async def test_limits_of_helping_end_the_loop(stage: Stage, limits: HelpLimits) -> None:
+@pytest.mark.parametrize(
+    ("limits", "planned", "outcomes"),
+    [(HelpLimits(calls=1), 1, ["other", "fallback"]), (HelpLimits(tokens=1), 0, ["fallback"])],
+)
+async def test_limits_of_helping_end_the_loop(
+    stage: Stage, limits: HelpLimits, planned: int, outcomes: list[str]
+) -> None:
     stage.helping = Helping(limits=limits)
     stage.says([OTHER, SUMMARY], ["Directly."])
     told = await stage.ask(asked("Analyze the sales.", READ))
 
-    assert (told.text, stage.calls, told.outcomes) == ("Directly.", (1, 1), ["other", "fallback"])
+    assert (told.text, stage.calls, told.outcomes) == ("Directly.", (planned, 1), outcomes)
     assert "limit" in told.heard.of(HelpFailed)[0].reason
 
 

@@ -1,4 +1,4 @@
-"""Limits are soft: near one the discussion wraps up, and nothing is lost."""
+"""Near a limit the discussion wraps up while there is room for it, and nothing is lost."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,24 +36,24 @@ async def run(limits: Limits, out: Path, **settings: object) -> tuple[RunResult,
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (Limits(cost_usd=1.0), "cost_usd: 0.9 of 1"),
-        (Limits(tokens=1000), "tokens: 900 of 1000"),
-        (Limits(tokens=1000, cost_usd=100), "tokens: 900 of 1000"),
+        (Limits(cost_usd=1.0), "cost_usd: 0.8 of 1, and the next call may take 0.1"),
+        (Limits(tokens=1000), "tokens: 800 of 1000, and the next call may take 100"),
+        (Limits(tokens=1000, cost_usd=100), "tokens: 800 of 1000, and the next call may take 100"),
     ],
 )
-async def test_at_90_percent_one_wrap_up_turn_is_asked_for_and_the_run_ends(
+async def test_while_there_is_room_for_two_turns_one_wrap_up_turn_is_asked_for_and_the_run_ends(
     limits: Limits, reason: str, tmp_path: Path
 ) -> None:
     result, log, clients = await run(limits, tmp_path / "run")
 
-    assert (result.status, result.stop_reason, result.turns) == ("limit", reason, 10)
+    assert (result.status, result.stop_reason, result.turns) == ("limit", reason, 9)
     (reached,) = [event for event in log.events if isinstance(event, BudgetReached)]
-    assert reached.share == pytest.approx(0.9)
+    assert reached.share == pytest.approx(0.8)
     last = [event for event in log.events if isinstance(event, TurnFinished)][-1]
-    assert (last.kind, last.speaker) == ("wrap_up", "bob")
-    assert "last contribution" in clients[1].requests[-1].messages[-1].text
-    assert "Point 5." in clients[1].requests[-1].messages[-1].text
-    assert len(result.messages) == 11
+    assert (last.kind, last.speaker) == ("wrap_up", "ada")
+    assert "last contribution" in clients[0].requests[-1].messages[-1].text
+    assert "Point 4." in clients[0].requests[-1].messages[-1].text
+    assert len(result.messages) == 10
 
 
 async def test_a_run_that_was_killed_right_behind_the_turn_that_reached_a_limit_wraps_up_all_the_same(
@@ -67,7 +67,11 @@ async def test_a_run_that_was_killed_right_behind_the_turn_that_reached_a_limit_
     manager = ConversationManager(people, goal="Talk.", turns=50, limits=Limits(tokens=1000))
     result = await manager.resume(tmp_path / "run", log := EventLog())
 
-    assert (result.status, result.stop_reason, result.turns) == ("limit", "tokens: 900 of 1000", 10)
+    assert (result.status, result.stop_reason, result.turns) == (
+        "limit",
+        "tokens: 800 of 1000, and the next call may take 100",
+        9,
+    )
     assert [event.kind for event in log.events if isinstance(event, TurnFinished)] == ["wrap_up"]
 
 
@@ -96,7 +100,7 @@ async def test_time_is_a_limit_too(tmp_path: Path) -> None:
 async def test_no_meta_ends_without_a_note(tmp_path: Path) -> None:
     result, _, clients = await run(Limits(tokens=1000), tmp_path / "run", mode="no-meta")
 
-    assert (result.status, result.turns) == ("limit", 9)
+    assert (result.status, result.turns) == ("limit", 8)
     assert all("contribution" not in m.text for client in clients for m in client.requests[-1].messages)
 
 
@@ -127,6 +131,10 @@ async def test_a_run_whose_turns_are_done_is_done_however_near_its_limit(tmp_pat
 
     result = await manager.run_discussion()
 
-    assert (result.status, result.stop_reason, result.turns) == ("limit", "tokens: 900 of 1000", 10)
-    manager = ConversationManager(people, goal="Talk.", turns=5, limits={"tokens": 1080}, out=tmp_path / "other")
+    assert (result.status, result.stop_reason, result.turns) == (
+        "limit",
+        "tokens: 800 of 1000, and the next call may take 100",
+        9,
+    )
+    manager = ConversationManager(people, goal="Talk.", turns=5, limits={"tokens": 1300}, out=tmp_path / "other")
     assert (await manager.run_discussion()).status == "done"

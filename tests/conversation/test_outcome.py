@@ -102,7 +102,7 @@ async def test_the_moderator_gives_it_and_a_person_does_not(tmp_path: Path) -> N
         assert (concluded.speaker, concluded.text) == ("chair" if chair else "bot", "The outcome.")
 
 
-@pytest.mark.parametrize(("dollars", "asked"), [(20.0, True), (3.0, False)])
+@pytest.mark.parametrize(("dollars", "asked"), [(20.0, True), (2.0, False)])
 async def test_near_a_limit_it_is_asked_for_beyond_it_not(dollars: float, asked: bool, tmp_path: Path) -> None:
     people = [Participant(name, Costly(*["Go on."] * 20)) for name in ("ada", "bob")]
     manager = ConversationManager(

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core import plugins
 from ..core.errors import ConfigError, JournalError
+from ..core.private import write_private
 from ..core.texts import each_text
 from ._collecting import frozen
 from .budget import Budget
@@ -49,9 +50,7 @@ def begin(suite: Suite, folder: Path) -> Store:
         store.set_fact("repeats", suite.said.repeats)
         store.set_fact("unscored", suite.said.unscored)
         store.set_fact("forecast", asdict(forecast(suite)))
-        begun = folder / f"{SUITE_FILE}.part"
-        begun.write_text(suite.document.resolved(), encoding="utf-8")
-        begun.replace(folder / SUITE_FILE)
+        write_private(folder / SUITE_FILE, [suite.document.resolved()])
         undoing.pop_all()
     return store
 

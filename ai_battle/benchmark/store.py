@@ -1,5 +1,6 @@
 """The results of a benchmark: `results.sqlite`, where each sample is durable before it is called finished."""
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 from ..config.benchmark import Unscored
 from ..core.errors import JournalError
 from ..core.locking import RunLock
+from ..core.private import make_private, private
 from . import _rows
 from .sample import Key, Sample
 from .tasks import Task
@@ -42,7 +44,7 @@ class Store:
     def create(cls, folder: Path) -> "Store":
         """A new one; `folder` is made, and must not hold results already."""
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
         except OSError as error:
             raise JournalError(
                 f"{folder} can't be made a folder of results: {error.strerror}; name another."
@@ -180,9 +182,11 @@ class Store:
 def _connected(path: Path) -> sqlite3.Connection:
     """A write-ahead log: what is committed outlives the process, and readers never wait."""
     try:
+        if not path.exists():
+            os.close(private(str(path), os.O_WRONLY | os.O_CREAT))  # SQLite makes its other files with the same rights
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-    except sqlite3.Error as error:
+    except (OSError, sqlite3.Error) as error:
         raise JournalError(f"{path} can't be opened: {error}.") from error
     return connection

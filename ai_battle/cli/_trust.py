@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_battle.core.errors import ConfigError
+from ai_battle.core.private import make_private, private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +46,6 @@ def _trusted() -> list[str]:
 
 
 def _remember(digest: str) -> None:
-    _file().parent.mkdir(parents=True, exist_ok=True)
-    with _file().open("a", encoding="utf-8") as file:
+    make_private(_file().parent)
+    with open(_file(), "a", encoding="utf-8", opener=private) as file:
         file.write(f"{digest}\n")

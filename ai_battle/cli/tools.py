@@ -13,6 +13,7 @@ from ._options import as_json
 from ._plain import print_json
 
 if TYPE_CHECKING:
+    from ai_battle.config import Loaded
     from ai_battle.core.messages import ToolCall
     from ai_battle.tools.loading import Place
     from ai_battle.tools.registry import ToolRegistry
@@ -76,6 +77,34 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
     workspace = Path(place["workspace"])
     around = Place(workspace, allow_unsandboxed=place["allow_unsandboxed"])
     return asyncio.run(_call(wanted, _registry(paths, named, around)))
+
+
+@command.command("accept")
+@click.argument("config")
+@click.option("--trust", is_flag=True, help="Run code that the file names without asking.")
+def accept(config: str, trust: bool) -> None:
+    """Take the tools of CONFIG's MCP servers for known as they describe themselves now, and list them.
+
+    A tool that describes itself otherwise than at its first use is called only where a person allows it.
+    """
+    import asyncio
+
+    from ai_battle.conversation import checked
+
+    from ._trust import require_trust
+
+    loaded = checked(config)
+    require_trust(loaded, given=trust)
+    _show(asyncio.run(_accepted(loaded)))
+
+
+async def _accepted(loaded: "Loaded") -> "ToolRegistry":
+    from ai_battle.tools.mcp import McpServers
+    from ai_battle.tools.registry import ToolRegistry
+
+    said = loaded.file.discussion.tools
+    async with McpServers(said.mcp.servers if said else {}, ToolRegistry(), loaded.base) as servers:
+        return ToolRegistry(servers.accept())
 
 
 async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:

@@ -11,6 +11,7 @@ from typing import Literal
 from ..core.errors import JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
 from ..core.locking import RunLock
+from ..core.private import make_private, private
 from ..core.tooling import ToolCalled
 from . import _records
 from ._reading import CONFIG, FILE, VERSION, messages, opened, read, whole_lines
@@ -57,7 +58,7 @@ class Journal:
     def create(cls, run_dir: Path, durability: Durability = "every_second") -> "Journal":
         """A new journal in `run_dir`, which is made if need be."""
         try:
-            run_dir.mkdir(parents=True, exist_ok=True)
+            make_private(run_dir)
         except OSError as error:
             raise JournalError(_unwritable(run_dir, error)) from error
         return cls(run_dir, durability, fresh=True)
@@ -166,7 +167,7 @@ def _locked(run_dir: Path) -> RunLock:
 
 def _opened(path: Path, flags: int) -> int:
     try:
-        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags, 0o644)
+        return private(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags)
     except FileExistsError:
         way_out = f"go on with it (ai-battle resume {path.parent}) or name another directory"
         raise JournalError(f"{path} exists; {way_out}.") from None

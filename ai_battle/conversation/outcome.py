@@ -11,8 +11,8 @@ from pydantic_core import from_json
 from ..core.errors import AIBattleError, JournalError
 from ..core.events import Concluded, Emit, Warned
 from ..core.exchange import ModelRequest
+from ..core.private import write_private
 from ..core.relays import quiet
-from . import rundir
 from .participant import Participant
 from .prompting import prompt, with_note
 from .turn import Ear, answered
@@ -68,7 +68,7 @@ def keep(run_dir: Path, text: str) -> None:
         return
     path = run_dir / file_name(text)
     try:
-        rundir.write(path, f"{text}\n")
+        write_private(path, [f"{text}\n"])
     except OSError as error:
         raise JournalError(f"{path} can't be written: {error.strerror}.") from error
 

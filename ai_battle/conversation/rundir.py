@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.errors import ConfigError, JournalError
 from ..core.locking import NAME as LOCK
+from ..core.private import FOLDER, make_private, write_private
 from ._reading import CONFIG, FILE
 from .progress import Progress
 
@@ -29,18 +30,11 @@ def create(name: str, out: Path | None = None, *, config: str = "", runs: Path =
     try:
         run_dir = _taken(out) if out is not None else _named(name, runs)
         if config:
-            write(run_dir / CONFIG, config)
+            write_private(run_dir / CONFIG, [config])
     except OSError as error:
         place = out if out is not None else runs
         raise JournalError(f"{place} can't be written: {error.strerror}; name another directory with --out.") from error
     return run_dir
-
-
-def write(path: Path, text: str) -> None:
-    """Whole or not at all: a reader, or a crash, never meets half of the file."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
 
 
 def settings(config: str) -> Mapping[str, Any]:
@@ -89,7 +83,7 @@ def require_free(out: Path) -> None:
 
 def _taken(out: Path) -> Path:
     require_free(out)
-    out.mkdir(parents=True, exist_ok=True)
+    make_private(out)
     return out
 
 
@@ -99,7 +93,7 @@ def _named(name: str, runs: Path) -> Path:
     stem = taken = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"
     while True:
         try:
-            os.mkdir(runs / taken)
+            os.mkdir(runs / taken, FOLDER)
         except FileNotFoundError:
             runs.mkdir(parents=True, exist_ok=True)
         except FileExistsError:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .errors import JournalError
+from .private import private
 
 if sys.platform == "win32":
     import msvcrt
@@ -41,7 +42,7 @@ class RunLock:
 
 def _locked(path: Path) -> int:
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        fd = private(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             _take(fd)
         except (BlockingIOError, PermissionError):

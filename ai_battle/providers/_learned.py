@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..core.places import cache_directory
+from ..core.private import make_private
 
 SECONDS = 24 * 3600
 _LARGE = 256 * 1024
@@ -49,7 +50,7 @@ class Learned:
         at = time.time()
         self._refused.setdefault((endpoint, model), {})[refused] = at
         with suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.path.parent)
             _append(self.path, _line(endpoint, model, refused, at))
 
     def _refresh(self) -> None:

@@ -12,6 +12,7 @@ from ..core.borders import foreign_code
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.messages import Message
+from ..core.private import private
 from ..core.redaction import NO_SECRETS, Redactor
 from ..wire.genai import message_from_json, message_to_json
 from ._exchanges import Asked, Exchange, digested, values
@@ -27,7 +28,7 @@ class Recorder:
     def __init__(self, path: Path, redactor: Redactor = NO_SECRETS) -> None:
         self._redactor = redactor
         try:
-            self._file = path.open("xb", buffering=0)
+            self._file = open(path, "xb", buffering=0, opener=private)  # noqa: SIM115 - until `close`
         except FileExistsError as error:
             raise ConfigError(f"{path} exists already; name another file to record to, or delete it.") from error
         except OSError as error:

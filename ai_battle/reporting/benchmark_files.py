@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from ..benchmark.store import Store
 from ..benchmark.summary import Summary
 from ..benchmark.summing import summarised
 from ..core.errors import JournalError
+from ..core.private import write_private
 from .benchmark_html import render
 from .exports import no_formula
 
@@ -68,15 +68,10 @@ def _row(cells: Iterable[object]) -> str:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        with open(partial, "w", encoding="utf-8", newline="") as file:
-            file.writelines(pieces)
-        os.replace(partial, path)
+        write_private(path, pieces)
     except OSError as error:
         raise JournalError(
             f"{path} can't be written: {error.strerror}. The results themselves are kept; when that is mended, "
             f"write it with: ai-battle bench report {path.parent}"
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)

@@ -1,11 +1,11 @@
 """The reports that are kept beside a journal."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..conversation.rundir import REPORT, TRANSCRIPT
 from ..core.errors import JournalError
+from ..core.private import write_private
 from . import html, markdown
 
 
@@ -15,13 +15,8 @@ def write_reports(run_dir: Path) -> tuple[Path, Path]:
 
 
 def _write(path: Path, pieces: Iterator[str]) -> Path:
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        with open(partial, "w", encoding="utf-8") as file:
-            file.writelines(pieces)
-        os.replace(partial, path)
+        write_private(path, pieces)
     except OSError as error:
         raise JournalError(f"{path} can't be written: {error.strerror}. The journal has all of it.") from error
-    finally:
-        partial.unlink(missing_ok=True)
     return path

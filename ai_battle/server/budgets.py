@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from ..core.errors import BudgetExceeded, ConfigError, JournalError
 from ..core.locking import RunLock
+from ..core.private import make_private
 from .auth import Holder
 
 NAME = "spent.json"
@@ -45,7 +46,7 @@ class Budgets:
     @classmethod
     def _in(cls, folder: Path) -> "Budgets":
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             lock = RunLock(folder)
             return cls(_read(folder / NAME), folder, lock)
         except OSError as error:

@@ -28,6 +28,7 @@ class _Wish:
     asked: Asked
     prepared: ToolCall | None = None
     is_fenced: bool = False
+    doubt: str = ""
     problem: str = ""
     unknown: bool = False
 
@@ -68,7 +69,7 @@ class Runner:
                 writes = bool(tool.changes(prepared.arguments))
         except ToolError as error:
             return _Wish(call, Asked(call.name, call_key(call)), problem=str(error))
-        return _Wish(call, Asked(call.name, call_key(prepared), writes), prepared, tool.is_fenced)
+        return _Wish(call, Asked(call.name, call_key(prepared), writes), prepared, tool.is_fenced, tool.doubt)
 
     async def _result(self, wish: _Wish) -> ToolResult:
         if wish.problem:
@@ -91,7 +92,8 @@ class Runner:
         if self._consent is None:
             return ""
         call = wish.prepared or wish.call
-        decision = await self._consent.decide(call, writes=wish.asked.writes and not wish.is_fenced)
+        writes = wish.asked.writes and not wish.is_fenced
+        decision = await self._consent.decide(call, writes=writes, doubt=wish.doubt)
         await self._emit(ToolDecided(call, decision.word, decision.by, decision.reason))
         return "" if decision.allowed else refused(call.name, decision)
 

@@ -85,10 +85,10 @@ class Consent:
         """Whether it need not be offered at all."""
         return self._verdict(tool) == "deny" or self._person.refuses(tool)
 
-    async def decide(self, call: ToolCall, *, writes: bool = True) -> Decision:
-        """`writes`: the call changes something outside of a fence."""
+    async def decide(self, call: ToolCall, *, writes: bool = True, doubt: str = "") -> Decision:
+        """`writes`: the call changes something outside of a fence. With a `doubt` a person is asked in any case."""
         verdict = self._verdict(call.name) or ("ask" if writes else "allow")
-        if verdict == "ask":
+        if verdict == "ask" or (doubt and verdict == "allow"):
             return await self._person.decide(call, self._participant)
         return Decision(verdict == "allow", "policy")
 

@@ -20,12 +20,14 @@ class Tool(ABC):
 
     `writes` says that a call may change something that other calls see: such calls run one after the other, and what
     is remembered of earlier calls is forgotten. A person is asked about them where nothing else is said, unless
-    `is_fenced` says that what they change stays within a fence. After `timeout` seconds a call is given up.
+    `is_fenced` says that what they change stays within a fence. After `timeout` seconds a call is given up. `doubt` is
+    why a person is asked about each call whatever the approval says; empty where there is no such reason.
     """
 
     writes: bool = False
     is_fenced: bool = False
     timeout: float = 60.0
+    doubt: str = ""
 
     @property
     @abstractmethod

@@ -85,7 +85,10 @@ class ToolCapableClient(ModelClient):
 
 
 class _Turn:
-    """One `complete`, step by step. A model that calls what it is not offered is told why that is not run."""
+    """One `complete`, step by step. A model that calls what it is not offered is told why that is not run.
+
+    Tools that servers add or take away between two rounds are there, or not there, in the next one.
+    """
 
     def __init__(self, client: ToolCapableClient, request: ModelRequest, emit: Emit) -> None:
         self.may_call = True
@@ -95,7 +98,7 @@ class _Turn:
         self._limits = client.limits
         self._consent = client.consent
         self._specs = client.offered
-        self._known = client.manager.registry.specs
+        self._registry = client.manager.registry
         self._emit = emit
         self._answering = Answering(request)
         self._guard = Guard(client.limits, client.budget)
@@ -109,7 +112,7 @@ class _Turn:
         return response
 
     async def wishes(self, response: ModelResponse) -> Wishes:
-        wished = wishes(response, self._known, self._answering.quotable)
+        wished = wishes(response, self._registry.specs, self._answering.quotable)
         if self.held_back is None:
             for proposal in wished.proposals:
                 await self._emit(ToolProposed(proposal.call, proposal.kind))
@@ -130,7 +133,7 @@ class _Turn:
         return bool(response.text.strip()) or not self._answering.results
 
     async def accept(self, response: ModelResponse) -> ModelResponse:
-        await self._suspect(claimed(response.text, self._known, self._answering.messages))
+        await self._suspect(claimed(response.text, self._registry.specs, self._answering.messages))
         if response.text:
             await self._emit(TextDelta(response.text))
         return self._answering.finished(response)
@@ -149,7 +152,7 @@ class _Turn:
             self._answering.asides = (assistant(response.text), user("\n".join(wished.problems)))
         if self._guard.end_round(self._runner.seconds):
             self._answering.asides = (user(prompt("nudge")),)
-        self._specs = tuple(spec for spec in self._specs if self._may_offer(spec.name))
+        self._specs = tuple(spec for spec in self._registry.specs if self._may_offer(spec.name))
         self.may_call = bool(self._specs) and not self._guard.ended and not self._are_long(results)
 
     def _may_offer(self, name: str) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ...core.errors import ConfigError
+from ...core.private import make_private
 from .._threads import in_thread
 from ..base import Tool, telling_errors
 from ..sandbox import Hosts, Level, Outcome, Program, Sandbox, SandboxLimits, choose, discard
@@ -82,7 +83,7 @@ class CodeExecutionTool(Tool):
             return {"error": f"Unsupported language: {language}"}
         seconds = min(float(parameters.get("timeout", self.usual)), self.most)
         fence = await self.fence()
-        self.workspace.mkdir(parents=True, exist_ok=True)
+        make_private(self.workspace)
         program = Program(language, parameters.get("code", ""), seconds)
         return _result(await fence.run(program, self.workspace, self.limits, self._record), seconds)
 

@@ -4,26 +4,28 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
 from ...config.tools import McpServer
 from ...core.errors import ConfigError
 from ...core.plugins import optional
+from ...core.redaction import Redactor
 from . import _programs as programs
 
 LAST_WORDS = 400
-SHORTEST_SECRET = 4
 
 
 class Link(ABC):
     """`streams` are those of the official SDK. `shown` is how a user knows the server, without what may be secret."""
 
     shown: str
-    secrets: tuple[str, ...] = ()
+    secrets: Mapping[str, str] = MappingProxyType({})
+    """Each of its secrets, and the name of the variable or header that holds it."""
 
     @abstractmethod
     def streams(self) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
@@ -33,10 +35,7 @@ class Link(ABC):
         """What the server last said of itself, outside of the protocol."""
 
     def last_words(self) -> str:
-        said = self._said()
-        for secret in self.secrets:
-            said = said.replace(secret, "***")
-        return said[-LAST_WORDS:]
+        return Redactor(self.secrets).text(self._said())[-LAST_WORDS:]
 
 
 def link(settings: McpServer, base: Path) -> Link:
@@ -51,7 +50,7 @@ class Program(Link):
 
     def __init__(self, settings: McpServer, base: Path) -> None:
         self.shown = settings.command
-        self.secrets = _secret(settings.env)
+        self.secrets = {value: name for name, value in settings.env.items()}
         self._settings = settings
         self._folder = (base / Path(settings.cwd).expanduser()).absolute()
         self._stderr = bytearray()
@@ -86,7 +85,8 @@ class Address(Link):
     def __init__(self, settings: McpServer) -> None:
         parts = urlsplit(settings.url)
         self.shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-        self.secrets = (*_secret(settings.headers), *(part for part in (parts.query, parts.password) if part))
+        of_address = {part: "URL" for part in (parts.query, parts.password) if part}
+        self.secrets = {value: name for name, value in settings.headers.items()} | of_address
         self._settings = settings
         self._refusal = ""
 
@@ -105,7 +105,3 @@ class Address(Link):
 
     def _said(self) -> str:
         return self._refusal
-
-
-def _secret(values: dict[str, str]) -> tuple[str, ...]:
-    return tuple(value for value in values.values() if len(value) >= SHORTEST_SECRET)

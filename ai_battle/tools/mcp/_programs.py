@@ -3,17 +3,32 @@
 import asyncio
 import os
 import signal
+import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from ...core.plugins import optional
+from ..sandbox._interpreters import FENCE
+from ._streams import NO_REQUEST, Unreadable
 
 LONGEST_LINE = 16 * 1024 * 1024
 KEPT = 4_096
 PATIENCE = 2.0
+KEEPERS_PATIENCE = 10.0
+"""After two seconds the keeper ends by force what is there, which takes a moment where that is much."""
+KEEPER = (
+    sys.executable,
+    "-I",
+    "-S",
+    "-c",
+    "import sys; sys.path.append(sys.argv.pop(1)); from fence import keeper; keeper.main(sys.argv[1:])",
+    str(FENCE.parent),
+)
 GIVEN = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 
 
@@ -23,12 +38,12 @@ async def streams(
 ) -> AsyncIterator[tuple["_Said", "_Told"]]:
     """Its stdout and stdin in the form that the SDK wants; the end of its stderr is kept in `stderr`.
 
-    When this is left, so is every process of its group. The SDK's own client would gather a line without an end, and
-    leave what the program had started.
+    When this is left, so is every process that it has started: a keeper of its own sees to that. The SDK's own client
+    would gather a line without an end, and leave what the program had started.
     """
     given = {name: os.environ[name] for name in GIVEN if name in os.environ} | dict(environment)
     process = await asyncio.create_subprocess_exec(
-        *command,
+        *KEEPER, *command,
         stdin=PIPE, stdout=PIPE, stderr=PIPE,
         env=given, cwd=folder, start_new_session=True, limit=LONGEST_LINE,
     )  # fmt: skip
@@ -60,10 +75,13 @@ class _Said:
         return self
 
     async def __anext__(self) -> Any:
-        """What is no message, such as a greeting on the wrong stream, is passed over."""
+        """The next message, or why it is none; what is not meant to be one, such as a greeting, is passed over."""
         while line := await self._line():
-            with suppress(ValueError):
+            try:
                 return self._message(self._read(line, by_name=False))
+            except ValueError as error:
+                if b'"jsonrpc"' in line:
+                    return _unreadable(line, error)
         raise StopAsyncIteration
 
     async def _line(self) -> bytes:
@@ -72,6 +90,15 @@ class _Said:
         except ValueError:
             self._last_words.extend(b"[a line of more than %d bytes]" % LONGEST_LINE)
             return b""
+
+
+def _unreadable(line: bytes, error: ValueError) -> Unreadable:
+    try:
+        said = from_json(line)
+    except ValueError as broken:
+        return Unreadable(str(broken))
+    number = said.get("id") if isinstance(said, dict) else None
+    return Unreadable(str(error), number if isinstance(number, int | str) else NO_REQUEST)
 
 
 class _Told:
@@ -102,12 +129,12 @@ async def _listen(stderr: asyncio.StreamReader, heard: bytearray) -> None:
 
 
 async def _end(process: Process, stdin: asyncio.StreamWriter, listening: "asyncio.Task[None]") -> None:
-    """By the end of its stdin, then by asking, then by force; nothing of what it started in its group stays."""
+    """By the end of its stdin, then by asking, then by force; its keeper ends what it has started."""
     try:
         stdin.close()
         if not await _has_ended(process):
             _signal(process, signal.SIGTERM)
-            await _has_ended(process)
+            await _has_ended(process, KEEPERS_PATIENCE)
     finally:
         _signal(process, signal.SIGKILL)
         await _has_ended(process)
@@ -116,15 +143,16 @@ async def _end(process: Process, stdin: asyncio.StreamWriter, listening: "asynci
         process._transport.close()  # type: ignore[attr-defined]
 
 
-async def _has_ended(process: Process) -> bool:
+async def _has_ended(process: Process, seconds: float = PATIENCE) -> bool:
     """`process.wait` would also wait for whoever else holds its pipes."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(seconds):
             while process.returncode is None:  # noqa: ASYNC110 - nothing else tells
                 await asyncio.sleep(0.01)
     return process.returncode is not None
 
 
 def _signal(process: Process, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(number)

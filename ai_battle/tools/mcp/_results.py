@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -10,6 +11,14 @@ from typing import Any
 from ...core.messages import Image
 
 LARGEST_IMAGE = 8_000_000
+LONGEST_TYPE = 60
+PICTURES = {
+    "image/png": re.compile(rb"\x89PNG"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
+"""How the pictures begin that models can see."""
 
 
 def fields(result: Any) -> dict[str, Any]:
@@ -83,10 +92,13 @@ PARTS: dict[str, Callable[[Any], "str | Image"]] = {
 
 
 def _picture(media_type: str, data: str) -> "str | Image":
+    """A picture of a kind that models can see, whatever the server calls it."""
+    what = f"an image ({media_type[:LONGEST_TYPE]})"
     try:
         image = base64.b64decode(data, validate=True)
     except binascii.Error:
-        return f"[an image ({media_type}) that can't be read]"
+        return f"[{what} that can't be read]"
     if len(image) > LARGEST_IMAGE:
-        return f"[an image ({media_type}) of {len(image):,} bytes, which is too large]"
-    return Image(media_type, image)
+        return f"[{what} of {len(image):,} bytes, which is too large]"
+    seen = next((kind for kind, mark in PICTURES.items() if mark.match(image)), "")
+    return Image(seen, image) if seen else f"[{what} of {len(image):,} bytes, which is none that models can see]"

@@ -11,6 +11,7 @@ from ...core.borders import foreign_code
 from ...core.errors import ToolError
 from ...core.plugins import optional
 from ._links import Link
+from ._streams import Inbound, Outbound, Traffic
 
 PAGES = 100
 PAUSES = (1.0, 5.0, 30.0)
@@ -43,6 +44,7 @@ class Session:
         self._changed = changed
         self._mcp = optional("mcp", "mcp")
         self._over = asyncio.Event()
+        self._traffic = Traffic(self._over)
         self._ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
 
@@ -70,8 +72,15 @@ class Session:
         if not self._task.cancelled():
             self._task.exception()
 
-    async def tools(self) -> list[Any]:
-        """All tools of the server, in its own words."""
+    @property
+    def tools_changed(self) -> bool:
+        """Whether the server has said that its tools are others, since they were listed."""
+        return self._traffic.tools_changed
+
+    async def tools(self) -> tuple[list[Any], list[str]]:
+        """All tools of the server, in its own words, and why others are none."""
+        self._traffic.tools_changed = False
+        self._traffic.left_out = []
         found: list[Any] = []
         cursor = None
         for _ in range(PAGES):
@@ -79,7 +88,7 @@ class Session:
                 page = await self._ready.result().list_tools(cursor=cursor)
             found += page.tools
             if not (cursor := page.next_cursor):
-                return found
+                return found, self._traffic.left_out
         raise McpServerError(f"it lists tools without an end: {len(found):,} on the first {PAGES} pages")
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -121,7 +130,7 @@ class Session:
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[tuple[Any, Any]]:
         async with self._link.streams() as (read, write):
-            yield _Watched(read, self._over), write
+            yield Inbound(read, self._traffic), Outbound(write, self._traffic)
 
     async def _heard(self, message: Any) -> None:
         """Servers of the older protocol say that their tools changed whenever they like."""
@@ -142,6 +151,7 @@ class Session:
                 return
             except subscriptions.SubscriptionLost:
                 await asyncio.sleep(pause)
+                self._traffic.tools_changed = True
                 await self._changed(self)
 
     async def _follow(self, client: Any) -> None:
@@ -156,32 +166,6 @@ class Session:
             return said
         last_words = self._link.last_words()
         return f"{SILENCE[said]}; its last words: {last_words}" if last_words else SILENCE[said]
-
-
-class _Watched:
-    """The stream of what the server says; `ended` is set at its end."""
-
-    def __init__(self, stream: Any, ended: asyncio.Event) -> None:
-        self._stream = stream
-        self._ended = ended
-
-    @property
-    def last_context(self) -> Any:
-        return getattr(self._stream, "last_context", None)
-
-    async def __aenter__(self) -> "_Watched":
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> None:
-        self._ended.set()
-        await self._stream.__aexit__(*error)
-
-    def __aiter__(self) -> "_Watched":
-        return self
-
-    async def __anext__(self) -> Any:
-        return await self._stream.__anext__()
 
 
 async def _progress(tool: str, progress: float, total: float | None, message: str | None) -> None:

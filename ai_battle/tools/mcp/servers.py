@@ -1,6 +1,7 @@
 """The MCP servers of a discussion: started with it, kept alive, and stopped with it."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,10 +17,14 @@ from .._threads import in_thread
 from .._waiting import together
 from ..base import Parameters, Tool
 from ._links import link
+from ._pins import CHANGED, Pins, identity
 from ._results import fields
 from ._sessions import Session
 
 LONGEST_DESCRIPTION = 4_000
+LARGEST_SCHEMA = 32_000
+LARGEST_OFFER = 400_000
+"""Characters of JSON: of one tool, and of all tools of a server; they go with every request."""
 
 
 class Shelf(Protocol):
@@ -56,6 +61,10 @@ class McpServers:
     ) -> None:
         await self.aclose()
 
+    def accept(self) -> "list[McpTool]":
+        """Takes the tools that run now for those that are known on this machine."""
+        return [tool for server in self._servers for tool in server.accept()]
+
     async def aclose(self) -> None:
         await asyncio.gather(*(server.close() for server in self._servers))
 
@@ -67,13 +76,14 @@ class McpTool(Tool):
     description = ""
     parameters: Parameters = MappingProxyType({})
 
-    def __init__(self, server: "_Server", described: Any) -> None:
+    def __init__(self, server: "_Server", described: Any, doubt: str = "") -> None:
         self.name = f"{server.name}:{described.name}" if described.name.strip() else ""
         self.description = cut(described.description or described.title or "", LONGEST_DESCRIPTION)
         self.parameters = {"type": "object", **described.input_schema}
         self.writes = not (described.annotations and described.annotations.read_only_hint)
         self.timeout = server.timeout
         self.described = described
+        self.doubt = doubt
         self._server = server
 
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -88,22 +98,37 @@ class _Offers:
         self._emit = emit
 
     async def replace(self, server: str, old: list[McpTool], new: list[McpTool]) -> list[McpTool]:
-        """Those of the new ones that are offered now."""
+        """Those of the new ones that are offered now; nothing is awaited before all of them are there."""
         for tool in old:
             self._shelf.unregister_tool(tool.name)
-        offered, problems = [], []
+        offered: list[McpTool] = []
+        problems, left = [], LARGEST_OFFER
         for tool in new:
             try:
+                left -= _size(tool, left)
                 self._shelf.register_tool(tool)
                 offered.append(tool)
             except ConfigError as error:
                 problems.append(f"The MCP server {server!r} offers a tool that is left out: {error}")
-        for problem in problems:
-            await self.warn(problem)
+        doubts = [f"{tool.name}: {tool.doubt}; a person is asked about its calls." for tool in offered if tool.doubt]
+        for told in (*problems, *doubts):
+            await self.warn(told)
         return offered
 
     async def warn(self, message: str) -> None:
         await self._emit(Warned(message))
+
+
+def _size(tool: McpTool, left: int) -> int:
+    """What it adds to a request; raises `ConfigError` where that is too much."""
+    size = len(json.dumps(tool.parameters, ensure_ascii=False, default=str)) + len(tool.description)
+    if size > LARGEST_SCHEMA:
+        raise ConfigError(
+            f"{tool.name}: its description and schema have {size:,} characters, {LARGEST_SCHEMA:,} at most"
+        )
+    if size > left:
+        raise ConfigError(f"{tool.name}: all tools of the server together have more than {LARGEST_OFFER:,} characters")
+    return size
 
 
 class _Server:
@@ -114,6 +139,7 @@ class _Server:
         self.timeout = settings.timeout
         self._patience = settings.start_timeout
         self._link = link(settings, base)
+        self._pins = Pins(identity(settings, base))
         self._offers = offers
         self._listed: list[McpTool] = []
         self._offered: list[McpTool] = []
@@ -133,6 +159,10 @@ class _Server:
             self._listed = tools
             self._offered = await self._offers.replace(self.name, self._offered, tools)
 
+    def accept(self) -> list[McpTool]:
+        self._pins.accept(tool.described for tool in self._listed)
+        return self._offered
+
     async def close(self) -> None:
         if self._session:
             await self._session.close()
@@ -140,9 +170,12 @@ class _Server:
     async def call(self, tool: str, arguments: Parameters) -> Any:
         session = await self._alive()
         try:
-            return await session.call(tool, arguments)
+            answer = await session.call(tool, arguments)
         except ToolError as error:
             raise ToolError(f"The MCP server {self.name!r}: {error}") from error
+        if session.tools_changed:
+            await self._relist(session)
+        return answer
 
     async def _alive(self) -> Session:
         async with self._opening:
@@ -174,12 +207,18 @@ class _Server:
         return session, tools
 
     async def _tools(self, session: Session) -> list[McpTool]:
-        return [McpTool(self, described) for described in await session.tools()]
+        listed, left_out = await session.tools()
+        for reason in left_out:
+            await self._offers.warn(f"The MCP server {self.name!r} offers a tool that is left out: {reason}")
+        changed = self._pins.changed(listed)
+        return [McpTool(self, tool, CHANGED if tool.name in changed else "") for tool in listed]
 
     async def _relist(self, session: Session) -> None:
+        """Once, however often the server has said so; who comes second waits for what the first one finds."""
         try:
             async with self._listing, asyncio.timeout(self._patience):
-                await self.offer(await self._tools(session))
+                if session.tools_changed:
+                    await self.offer(await self._tools(session))
         except (AIBattleError, TimeoutError) as error:
             reason = str(error) or f"no answer within {self._patience:g} s"
             await self._offers.warn(

@@ -114,3 +114,33 @@ async def test_a_tool_whose_schema_is_none_is_left_out(running: Running) -> None
 async def test_equal_names_of_two_servers_are_two_tools_in_the_order_of_the_file(running: Running) -> None:
     async with running(b=program("odd", "flood"), c=program("odd", "flood")) as tools:
         assert tools.registry.names == ["b:quiet", "c:quiet"]
+
+
+async def test_what_is_no_tool_costs_itself_alone(running: Running) -> None:
+    async with running(odd=program("odd", "no_schema")) as tools:
+        assert tools.registry.names == ["odd:fine"]
+        assert not (await tools.call("odd:fine")).is_error
+
+    told = "\n".join(tools.warnings)
+    for name in ("'none': inputSchema", "'list': inputSchema.type must be 'object'", "None: name", "'no tool at all'"):
+        assert name in told
+
+
+async def test_tools_that_would_fill_every_request_are_left_out_by_name(running: Running) -> None:
+    async with running(odd=program("odd", "huge")) as tools:
+        names = tools.registry.names
+        size = sum(len(json.dumps(spec.schema)) for spec in tools.registry.specs)
+
+    told = "\n".join(tools.warnings)
+    assert names[:2] == ["odd:small", "odd:large0"]
+    assert size < 400_000
+    assert "odd:huge: its description and schema have 1,000," in told
+    assert "odd:large19: all tools of the server together have more than 400,000 characters" in told
+
+
+async def test_a_picture_is_what_it_shows_and_not_what_it_is_called(running: Running) -> None:
+    async with running(shop=program("shop")) as shop:
+        result = await shop.call("shop:disguised")
+
+    assert [part.media_type for part in result.parts if isinstance(part, Image)] == ["image/jpeg"]
+    assert "an image (image/png) of 20 bytes, which is none that models can see" in result.text

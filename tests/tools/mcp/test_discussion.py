@@ -34,3 +34,29 @@ async def test_participants_call_the_tools_of_a_server_that_ends_with_the_discus
     assert [answer.text for answer in returned] == ['{"result": "here"}']
     assert "It is here." in [message.text for message in result.messages]
     assert not children()
+
+
+async def test_a_list_that_changes_within_a_turn_is_taken_up(tmp_path: Path) -> None:
+    """After the call that changes it the new tool is offered in place of the old one, and is run."""
+    calls = [{"call": {"tool": f"odd:{name}"}} for name in ("grow", "grown")]
+    server = program("odd", "changes")
+    discussion = {
+        "initial_prompt": "Grow.",
+        "models": {
+            "ada": {"type": "scripted", "script": [*calls, {"say": "It has grown."}]},
+            "bob": {"type": "scripted", "script": [{"say": "I see."}]},
+        },
+        "turns": 1,
+        "tools": {
+            "mcp": {"servers": {"odd": {**server, "args": list(server["args"])}}},
+            "approval": {"default": "allow"},
+        },
+    }
+    log = EventLog()
+    await ConversationManager.from_config({"discussion": discussion}, out=tmp_path).run_discussion(log)
+
+    returned = [event.result for event in log.events if isinstance(event, ToolReturned)]
+    assert [(answer.call.name, answer.text) for answer in returned] == [
+        ("odd:grow", '{"result": "here"}'),
+        ("odd:grown", '{"result": "here"}'),
+    ]

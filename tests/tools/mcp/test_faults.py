@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 from typing import Any
 
 import pytest
@@ -19,8 +20,7 @@ from .conftest import Running, children, is_alive, program, until
         ({"command": "mcp-server-nowhere"}, "there is no program 'mcp-server-nowhere'; install it"),
         ({"command": "mcp-server-time", "cwd": "nowhere"}, "working directory .*nowhere is not there"),
         (program("odd", "breaks"), r"closed the connection; its last words: no licence found for token tok-12345"),
-        (program("odd", "breaks", env={"TOKEN": "tok-12345"}), r"no licence found for token \*\*\*$"),
-        (program("odd", "no_schema"), "tools.0.inputSchema Input should be a valid dictionary"),
+        (program("odd", "breaks", env={"TOKEN": "tok-12345"}), r"no licence found for token \${TOKEN}$"),
         (program("odd", "endless"), "lists tools without an end"),
         ({"url": "http://127.0.0.1:9/mcp?key=secret"}, r"\(http://127.0.0.1:9/mcp\) does not start: .*connect"),
     ],
@@ -45,12 +45,12 @@ async def test_a_server_that_dies_in_a_call_is_started_again_at_the_next_one(run
     async with running(odd=program("odd", "dies")) as tools:
         before = children()
         died = await tools.call("odd:die")
-        there = children()
+        await until(lambda: not children())
         await tools.call("odd:die")
 
     assert died.is_error
     assert died.text == """{"error": "The MCP server 'odd': it closed the connection; its last words: out of memory"}"""
-    assert (len(before), len(there)) == (1, 0)
+    assert len(before) == 1
     assert tools.warnings == ["The MCP server 'odd' had ended; it was started again."]
 
 
@@ -80,8 +80,22 @@ async def test_a_line_without_an_end_is_not_waited_for(running: Running) -> None
     assert "its last words: [a line of more than 16777216 bytes]" in result.text
 
 
-async def test_what_a_server_leaves_running_ends_with_it(running: Running) -> None:
-    async with running(odd=program("odd", "leaves")) as tools:
+@pytest.mark.parametrize("how", ["broken", "shapeless"])
+async def test_an_answer_that_can_not_be_read_is_told_at_once(running: Running, how: str) -> None:
+    """The time of a call is a minute: nothing here waits for its end."""
+    async with running(odd=program("odd", how)) as tools:
+        result = await asyncio.wait_for(tools.call(tools.registry.names[0]), 20)
+
+    assert result.is_error
+    assert "its answer can't be read" in result.text
+
+
+@pytest.mark.parametrize(
+    "how", ["leaves", pytest.param("orphans", marks=pytest.mark.skipif(sys.platform != "linux", reason="no subreaper"))]
+)
+async def test_what_a_server_leaves_running_ends_with_it(running: Running, how: str) -> None:
+    """Also what has a session of its own, and whose parent is gone."""
+    async with running(odd=program("odd", how)) as tools:
         pid = int(json.loads((await tools.call("odd:leave")).text)["result"])
         assert is_alive(pid)
 

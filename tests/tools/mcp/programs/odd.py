@@ -17,6 +17,11 @@ def tool(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "description": "A tool.", "inputSchema": SCHEMA, **more}
 
 
+def described() -> str:
+    """What stands in the file that the second argument names."""
+    return Path(sys.argv[2][1:]).read_text(encoding="utf-8") if sys.argv[2:] and sys.argv[2][:1] == "@" else ""
+
+
 LISTS: dict[str, list[dict[str, Any]]] = {
     "odd_names": [
         tool("get weather/now"),
@@ -27,7 +32,25 @@ LISTS: dict[str, list[dict[str, Any]]] = {
         tool("same"),
     ],
     "bad_schemas": [tool("good"), tool("bad", inputSchema={"type": "object", "properties": {"a": {"type": "texxt"}}})],
-    "no_schema": [tool("none", inputSchema="text")],
+    "no_schema": [
+        tool("none", inputSchema="text"),
+        tool("list", inputSchema={"type": "array"}),
+        {"description": "nameless"},
+        "no tool at all",  # type: ignore[list-item]
+        tool("fine"),
+    ],
+    "huge": [
+        tool("small"),
+        tool("huge", inputSchema={**SCHEMA, "properties": {"a": {"type": "string", "description": "x" * 1_000_000}}}),
+        *(
+            tool(f"large{n}", inputSchema={**SCHEMA, "properties": {"a": {"type": "string", "title": "x" * 30_000}}})
+            for n in range(20)
+        ),
+    ],
+    "broken": [tool("break")],
+    "shapeless": [tool("shape")],
+    "pinned": [tool("calm", description=described()), tool("same")],
+    "orphans": [tool("leave")],
     "endless": [tool("again")],
     "flood": [tool("quiet")],
     "stubborn": [tool("stay")],
@@ -73,6 +96,15 @@ def misbehave(answer: dict[str, Any]) -> None:
         case "changes":
             LISTS["changes"] = [tool("grown")]
             print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        case "broken":
+            sys.stdout.write('{"jsonrpc": "2.0", "id": 7, "result": {"content": [\n')
+            answer.clear()
+        case "shapeless":
+            answer["result"] = "text"
+        case "orphans":
+            leave = ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"]
+            number = subprocess.run(leave, start_new_session=True, stdout=subprocess.PIPE, text=True, check=True).stdout
+            answer["result"] = {"content": [{"type": "text", "text": number.strip()}]}
         case "dies":
             sys.exit("out of memory")
         case "rambles":

@@ -51,6 +51,13 @@ def picture() -> Any:
 
 
 @shop.tool(structured_output=False)
+def disguised() -> Any:
+    """Two that are called PNG: a JPEG, and a page."""
+    both = (b"\xff\xd8\xff\xe0 a picture", b"<html>a page</html>\n")
+    return [ImageContent(type="image", data=base64.b64encode(data).decode(), mime_type="image/png") for data in both]
+
+
+@shop.tool(structured_output=False)
 def everything() -> CallToolResult:
     """All other kinds of content."""
     blob = TextResourceContents(uri="shop://terms", mime_type="text/plain", text="No refunds.")

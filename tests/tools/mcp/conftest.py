@@ -78,6 +78,12 @@ def started(*how: str) -> Ours:
 def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ours, Path]]:
     """One that ends while other tests run, because its server takes seconds to be stopped; and where its number is."""
     number = tmp_path_factory.mktemp("stubborn") / "number"
+    with pytest.MonkeyPatch.context() as ours:
+        ours.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield from _stubborn(number)
+
+
+def _stubborn(number: Path) -> Iterator[tuple[Ours, Path]]:
     with started("stubborn", str(number)) as process:
         assert process.stdin
         process.stdin.write("\n")

@@ -42,9 +42,7 @@ def decisions(log: EventLog) -> dict[str, tuple[str, str]]:
     return {e.call.name: (e.decision, e.by) for e in log.events if isinstance(e, ToolDecided)}
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 async def test_a_changed_tool_is_told_and_denied_where_nobody_can_be_asked(tmp_path: Path) -> None:
@@ -91,5 +89,5 @@ async def test_a_changed_tool_is_accepted_on_the_command_line(
     assert code == 0
     assert "odd:calm  Two." in capsys.readouterr().out
     assert not warnings(log)
-    pins = Path(os.environ["XDG_STATE_HOME"], "ai-battle", "mcp-tools.json")
-    assert pins.stat().st_mode & 0o777 == 0o600
+    pins = os.path.join(os.environ["XDG_STATE_HOME"], "ai-battle", "mcp-tools.json")
+    assert os.stat(pins).st_mode & 0o777 == 0o600

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
 UNSPACED = ("zh", "ja")
 LEAST, AHEAD = 4, 2
@@ -34,11 +35,22 @@ _LETTERS: Mapping[str, str] = {
 @cache
 def closed_words(language: str, *kinds: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """The words of these kinds, and the stems that words may begin with."""
-    listed = [word for kind in kinds for word in _tables()[language][kind].split()]
+    listed = [word for kind in kinds for word in listed_words(language, kind)]
     return (
         frozenset(word for word in listed if not word.endswith("*")),
         tuple(word[:-1] for word in listed if word.endswith("*")),
     )
+
+
+def listed_words(language: str, kind: str) -> list[str]:
+    """The words of a kind in their order."""
+    return _tables()[language][kind].split()
+
+
+@cache
+def words_everywhere(kind: str) -> frozenset[str]:
+    """The words of a kind in all languages, stems left out."""
+    return frozenset().union(*(closed_words(language, kind)[0] for language in languages()))
 
 
 @cache
@@ -56,15 +68,29 @@ def spoken(text: str) -> Iterator[str]:
     return (match.group() for match in _WORD.finditer(text.casefold()))
 
 
+def has_word(text: str, language: str, kind: str) -> bool:
+    """It has one of the words of a kind, or two that stand for one."""
+    words, stems = closed_words(language, kind)
+    if language in UNSPACED:
+        return any(word in text for word in words)
+    said = list(spoken(text))
+    return any(word in words or word.startswith(stems) for word in said) or not words.isdisjoint(
+        map("_".join, pairwise(said))
+    )
+
+
 @lru_cache(maxsize=256)
-def language_of(text: str) -> str:
-    """The language of most of a text, by its script, or by its function words; empty where it could be several."""
+def language_of(text: str, least: int = LEAST) -> str:
+    """The language of most of a text, by its script, or by its function words; empty where it could be several.
+
+    `least` is how many votes a language needs.
+    """
     text = text[:_FIRST]
     if not text.isascii() and (script := _script(text)):
         return script
     found = _votes(text)
     (best, most), (_, second) = (*found.most_common(2), ("", 0), ("", 0))[:2]
-    return best if most >= LEAST and most >= second + AHEAD else ""
+    return best if most >= least and most >= second + AHEAD else ""
 
 
 def _script(text: str) -> str:
@@ -88,4 +114,4 @@ def _votes(text: str) -> Counter[str]:
 @cache
 def _latin() -> Mapping[str, frozenset[str]]:
     others = {*UNSPACED, "ru", "ar", "hi"}
-    return {name: closed_words(name, "function")[0] for name in languages() if name not in others}
+    return {name: closed_words(name, "function", "common")[0] for name in languages() if name not in others}

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import pairwise
 
-from .languages import UNSPACED, closed_words, language_of, languages, spoken
+from .languages import UNSPACED, closed_words, has_word, language_of, languages, spoken
 
 SHORT = 260
 """Characters of an answer that may be no more than words."""
@@ -37,16 +36,30 @@ def only_announces(text: str, prompt: str = "") -> bool:
     return any(_only_promises(said, language, prompt) for said, language in _read(text))
 
 
+@lru_cache(maxsize=64)
+def only_offers(text: str, prompt: str = "") -> bool:
+    """It greets and offers help, as if nothing had been asked; not where the prompt is no more than that either."""
+    return any(_only_greets(said, language, prompt) for said, language in _read(text))
+
+
+def _only_greets(said: str, language: str, prompt: str) -> bool:
+    if not said.endswith((*_ASKS, ".", "!", "\u3002", "\uff01")) or not has_word(said, language, "offer"):
+        return False
+    asked = _leftovers(prompt[:SHORT], language, "offer", "courtesy")
+    left = _leftovers(said, language, "offer", "courtesy")
+    return len(asked) > 1 and not left and len(said.split()) != 1 and not _is_verdict(said, language)
+
+
 def _only_denies(said: str, language: str, prompt: str) -> bool:
-    if said.endswith((":", "\uff1a")) or not _has(said, language, "negation") or _is_verdict(said, language):
+    if said.endswith((":", "\uff1a")) or not has_word(said, language, "negation") or _is_verdict(said, language):
         return False
     left = _leftovers(said, language, "negation", "excuse")
-    about_asker = prompt.rstrip().endswith(_ASKS) and _has(prompt, language, "own")
+    about_asker = prompt.rstrip().endswith(_ASKS) and has_word(prompt, language, "own")
     return len(left) <= FEW and len(_new(left, prompt)) <= (0 if about_asker else 1)
 
 
 def _only_promises(said: str, language: str, prompt: str) -> bool:
-    if said.endswith(_ASKS) or "`" in said or not _has(said, language, "promise") or _is_verdict(said, language):
+    if said.endswith(_ASKS) or "`" in said or not has_word(said, language, "promise") or _is_verdict(said, language):
         return False
     return len(_new(_leftovers(said, language, "promise", "courtesy"), prompt)) <= 1
 
@@ -77,16 +90,6 @@ def _read(text: str) -> Iterator[tuple[str, str]]:
     else:
         found = tuple(language for language in languages() if language not in UNSPACED)
     yield from ((said, language) for language in found)
-
-
-def _has(text: str, language: str, kind: str) -> bool:
-    words, stems = closed_words(language, kind)
-    if language in UNSPACED:
-        return any(word in text for word in words)
-    said = list(spoken(text))
-    return any(word in words or word.startswith(stems) for word in said) or not words.isdisjoint(
-        map("_".join, pairwise(said))
-    )
 
 
 def _leftovers(text: str, language: str, *kinds: str) -> list[str]:

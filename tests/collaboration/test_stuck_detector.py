@@ -60,7 +60,7 @@ def test_a_good_answer_is_left_alone() -> None:
         (RIGHT.replace("\n#### 19", ""), "final_unstated"),
         ("She has 12 - 5 = 7.\nWait, that is wrong. 12 + 3 = 15.\n#### 15", "self_correction"),
         ("She has 12 - 5 = 7 and 89 / 2 = 44.5.\n#### 44.5", "numbers_from_nowhere"),
-        (RIGHT.replace("#### 19", "The final answer is 19. The final answer is 20."), "contradiction"),
+        (RIGHT.replace("#### 19", "The final answer is 19. The final answer is 20."), "two_finals"),
     ],
 )
 def test_each_signal_of_a_calculation_is_named_and_costs_quality(response: str, signal: str) -> None:

@@ -13,7 +13,21 @@ UNSURE = {
     "Python REPL: what is 3 // 2?": "is judged as a sum, which a session of a program is not",
 }
 """Right answers that no text tells from wrong ones, with the reason."""
-LEAST = {"cut_off": 26, "loop": 17, "gives_up": 34, "empty_promise": 24, "no_answer": 3, "bad_code": 23, "bad_json": 6}
+LEAST = {
+    "cut_off": 26,
+    "loop": 17,
+    "gives_up": 34,
+    "empty_promise": 24,
+    "no_answer": 3,
+    "bad_code": 23,
+    "bad_json": 6,
+    "wrong_format": 21,
+    "wrong_language": 9,
+    "ignores_the_question": 2,
+    "repeats_the_other": 3,
+    "runs_on": 7,
+    "contradicts_itself": 5,
+}
 """How many of each flaw are found, of those in the file."""
 
 

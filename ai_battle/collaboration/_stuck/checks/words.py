@@ -2,8 +2,10 @@
 
 import math
 
+from ....signals.requested_form import misses_form
 from ....signals.residue import gives_up as only_gives_up
 from ....signals.residue import only_announces
+from ....signals.residue import only_offers as offers_only
 from ....signals.truncation import leads_nowhere
 from ....signals.wording import self_corrections
 from ..case import Case
@@ -23,6 +25,16 @@ def empty_promise(case: Case) -> float:
     if case.calls:
         return 0.0
     return float(leads_nowhere(case.text) or only_announces(case.text, case.prompt))
+
+
+def only_offers(case: Case) -> float:
+    """It offers help to who has asked for something."""
+    return float(not case.context.history and offers_only(case.text, case.prompt))
+
+
+def wrong_form(case: Case) -> float:
+    """It lacks a form that the prompt plainly asks for; of results a tool has given, nobody knows the number."""
+    return float(not case.calls and not case.context.results and misses_form(case.text, case.question))
 
 
 def _may_refuse(case: Case) -> bool:

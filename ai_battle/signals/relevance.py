@@ -1,0 +1,113 @@
+"""Whether an answer is in the language that is wanted."""
+
+import re
+from functools import cache, lru_cache
+
+from .languages import UNSPACED, closed_words, has_word, language_of, languages, spoken, words_everywhere
+
+LEAST_ASKED, SURE = 2, 6
+"""Votes that tell the language of a prompt, and of an answer that is said to be in another."""
+LATIN = frozenset(("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr"))
+LEAST, LEAST_OF_SCRIPT, LEAST_UNSPACED = 7, 3, 8
+"""Words of an answer that is in the wrong one of two languages, of one in other letters than those that are wanted, and
+its characters where no spaces part words."""
+_CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{1,400}`")
+_QUOTED = re.compile(
+    r"[\"\u201c\u201e\u00ab\u300c][^\"\u201d\u00bb\u300d\n]{2,400}[\"\u201d\u00bb\u300d]|(?<!\w)'[^'\n]{2,200}'(?!\w)"
+)
+_CLAUSE = re.compile(r"[.!?:\n\u3002\uff1a\uff1f\u061f]")
+_UNSPACED_WORD = re.compile(r"[\u3040-\u9fff]")
+_OTHER_LETTERS = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff]")
+_FIRST = 2_000
+_FRAME = " .!\"'\u2018\u2019\u201c\u201d"
+
+
+def is_in_wrong_language(text: str, prompt: str) -> bool:
+    """It is in another language than the prompt, or than the one that the prompt names for the answer.
+
+    Of a translation no more is known than that it must not be the text itself, nor in the letters of a third language.
+    """
+    said = _CODE.sub("", text).strip()
+    if _asks(prompt, "translate"):
+        return _is_untranslated(said, prompt)
+    if wanted := _to_answer_in(prompt):
+        return language_of(said) not in ("", *wanted) and len(said.split()) >= LEAST_OF_SCRIPT
+    asked, found = language_of(_QUOTED.sub("", prompt), LEAST_ASKED), language_of(said)
+    if not found or found == asked or _named(prompt):
+        return False
+    if _letters(found) == (_letters(asked) if asked or not _has_other_letters(prompt) else found):
+        return bool(asked) and len(said.split()) >= LEAST and language_of(said, SURE) == found
+    return _is_long(said) and {found, asked} != {"zh", "ja"}
+
+
+def _is_untranslated(said: str, prompt: str) -> bool:
+    """Nothing can be said where the prompt names no language that is known."""
+    named = _named(prompt)
+    if not named or len(said.split()) < 2:
+        return False
+    if said.strip(_FRAME).casefold() in prompt.casefold():
+        return True
+    wanted = {_letters(name) for name in named}
+    return _letters(language_of(said) or "en") not in {*wanted, _letters(language_of(prompt) or "en")} or (
+        "" not in wanted and not _has_other_letters(said) and not _has_other_letters(prompt)
+    )
+
+
+def _letters(language: str) -> str:
+    """One name for all languages in Latin letters."""
+    return "" if language in LATIN else language
+
+
+def _has_other_letters(text: str) -> bool:
+    return _OTHER_LETTERS.search(text) is not None
+
+
+def _is_long(said: str) -> bool:
+    return len(said) >= LEAST_UNSPACED if _UNSPACED_WORD.search(said) else len(said.split()) >= LEAST_OF_SCRIPT
+
+
+@lru_cache(maxsize=64)
+def _to_answer_in(prompt: str) -> tuple[str, ...]:
+    """The languages that a prompt says to answer in."""
+    clauses = [clause for clause in _CLAUSE.split(prompt[:_FIRST]) if _asks(clause, "answer")]
+    return tuple(language for clause in clauses for language in _named(clause))
+
+
+@lru_cache(maxsize=256)
+def _asks(prompt: str, kind: str) -> bool:
+    words, stems, unspaced = _everywhere(kind)
+    said = _words_of(prompt)
+    return (
+        not words.isdisjoint(said) or any(word.startswith(stems) for word in said) or any(map(prompt.count, unspaced))
+    )
+
+
+@lru_cache(maxsize=256)
+def _named(prompt: str) -> tuple[str, ...]:
+    """The languages that a prompt names."""
+    if not _asks(prompt, "name"):
+        return ()
+    return tuple(
+        language
+        for language in languages()
+        if has_word(prompt, language, "name") or any(name in prompt for name in _unspaced(language, "name"))
+    )
+
+
+@lru_cache(maxsize=64)
+def _words_of(prompt: str) -> frozenset[str]:
+    return frozenset(spoken(prompt[:_FIRST]))
+
+
+@cache
+def _everywhere(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+    """The words of a kind in all languages, their stems, and those in scripts without spaces."""
+    stems = {stem for language in languages() for stem in closed_words(language, kind)[1]}
+    unspaced = {word for language in UNSPACED for word in closed_words(language, kind)[0]}
+    unspaced |= {word for language in languages() for word in _unspaced(language, kind)}
+    return words_everywhere(kind), tuple(stems), tuple(unspaced)
+
+
+@cache
+def _unspaced(language: str, kind: str) -> tuple[str, ...]:
+    return tuple(word for word in closed_words(language, kind)[0] if _UNSPACED_WORD.search(word))

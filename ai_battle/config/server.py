@@ -57,6 +57,9 @@ class ServerLimits(Section):
     body_seconds: Seconds = Field(default=30, description="For the body of a request.")
     grace_seconds: Seconds = Field(default=60, description="For running answers when the server ends.")
     connections: Positive = Field(default=4096, description="Open connections.")
+    stored_mb: Annotated[float, Field(ge=0, le=65536), AS_NUMBER] = Field(
+        default=64, description="Answers of the Responses API that clients may refer to; 0 keeps none."
+    )
     max_tokens: Positive | None = Field(default=None, description="The longest answer that is asked for, in tokens.")
 
 

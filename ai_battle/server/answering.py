@@ -12,10 +12,11 @@ from ..core.errors import ProviderError
 from ..core.events import AttemptFailed, Emit, Event
 from ..core.exchange import ModelResponse
 from ..wire.failures import Failed
-from .apis.api import Api, Asked
+from .apis.api import Api, Asked, Writer
 from .outbox import Outbox
 from .refusing import BrokenOff, Left
 from .routes import Route
+from .stored import Conversation
 from .tally import Tally
 
 EVENT_STREAM = {
@@ -43,19 +44,31 @@ USUAL = Rhythm()
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that is understood, who is to answer it, and who counts. `tokens` is an estimate of its length."""
+    """A request that is understood, who is to answer it, and who counts.
+
+    `tokens` is an estimate of its length, `conversation` what it goes on, where an API has such.
+    """
 
     api: Api
     asked: Asked
     route: Route
     tally: Tally
     tokens: int = 0
+    conversation: Conversation | None = None
+
+    async def keep(self, writer: Writer) -> None:
+        """Before the client hears the end of its answer, as it may refer to it at once."""
+        if self.conversation:
+            await self.conversation.keep(writer.answer)
 
 
 async def whole(call: Call, client: ModelClient) -> tuple[bytes, ModelResponse]:
     """The body of an answer that is sent when it is complete; raises what the client raises."""
     response = await _completed(call, client, call.tally)
-    return call.api.encode(response, call.asked), response
+    writer = call.api.writer(call.asked, call.tokens)
+    body = writer.whole(response)
+    await call.keep(writer)
+    return body, response
 
 
 async def _completed(call: Call, client: ModelClient, listen: Emit) -> ModelResponse:
@@ -101,7 +114,9 @@ class Stream:
     async def answer(self, client: ModelClient) -> ModelResponse:
         """Raises what the client raises, `BrokenOff` and `Left`; what was sent until then stands."""
         response = await _completed(self._call, client, self)
-        self._say(self._writer.finish(response))
+        end = self._writer.finish(response)
+        await self._call.keep(self._writer)
+        self._say(end)
         return response
 
     def fail(self, failed: Failed) -> None:

@@ -22,6 +22,7 @@ from .apis import chat, messages, responses
 from .apis.api import Api, Asked
 from .refusing import Crashed, Denied, Left, headers_of, said
 from .served import Served
+from .stored import Conversation
 from .tally import Tally
 
 JSON = "application/json"
@@ -94,7 +95,10 @@ def _either(served: Served, answers: Answers) -> Handler:
 async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
     served.budgets.check(tally.holder)
     async with served.admission.place(tally.holder):
-        asked = api.decode(await _body(served, http, tally))
+        body, conversation = await _body(served, http, tally), None
+        if api.refers:
+            body, conversation = await Conversation(served.store, tally.holder.name).expanded(body)
+        asked = api.decode(body)
         request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
         tally.model, tally.stream = asked.model, asked.stream
         async with served.route(asked.model) as route:
@@ -104,7 +108,7 @@ async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -
             if route.is_direct and not asked.stream:
                 request = replace(request, extra={**request.extra, UNSTREAMED: True})
             tokens = (http.content_length or 0) // BYTES_PER_TOKEN
-            call = Call(api, replace(asked, request=request), route, tally, tokens)
+            call = Call(api, replace(asked, request=request), route, tally, tokens, conversation)
             return await (_streamed if asked.stream else _whole)(served, http, call)
 
 

@@ -28,6 +28,7 @@ from .plans import Plans
 from .served import Generation, Served
 from .settling import settle
 from .signalled import Signalled
+from .stored import MemoryStore
 from .tracing import Tracing, set_up
 
 LOOKS = 1.0
@@ -80,6 +81,7 @@ class Plan:
             log=RequestLog(write, self.level, self.redactor),
             log_content=self.server.log_content,
             rhythm=self.rhythm,
+            store=MemoryStore(int(limits.stored_mb * MEGABYTE)) if limits.stored_mb else None,
         )
 
 

@@ -16,6 +16,7 @@ from .metrics import Metrics
 from .plans import Plans
 from .refusing import said, without_addresses
 from .routes import Route, Routes
+from .stored import ResponseStore
 from .tally import Tally
 from .tracing import Tracing
 
@@ -73,6 +74,7 @@ class Served:
     log: RequestLog = field(default_factory=RequestLog)
     log_content: bool = False
     rhythm: Rhythm = USUAL
+    store: ResponseStore | None = None
 
     @property
     def routes(self) -> Routes:

@@ -20,7 +20,7 @@ TOO_LONG = "prompt is too long"  # the words at which agents compact their histo
 
 
 class Failed(Protocol):
-    """`kind` is "context", "budget" or "address" where the status alone says too little."""
+    """`kind` is "context", "budget", "address" or "previous_response" where the status alone says too little."""
 
     @property
     def status(self) -> int: ...
@@ -42,6 +42,8 @@ def failure(error: "AIBattleError | Failed") -> Failed:
             return Failure(400, worded_as_too_long(str(error)), "context")
         case TooLarge():
             return Failure(413, str(error))
+        case ConfigError(about="previous_response_id"):
+            return Failure(400, str(error), "previous_response")
         case ConfigError():
             return Failure(400, str(error))
         case BudgetExceeded():

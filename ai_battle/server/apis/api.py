@@ -21,7 +21,11 @@ class Asked:
 
 
 class Writer(Protocol):
-    """The bytes of one streamed answer."""
+    """The bytes of one answer, streamed or whole; `answer` is what later requests may refer to, when it has ended."""
+
+    @property
+    def answer(self) -> Mapping[str, Any] | None: ...
+    def whole(self, response: ModelResponse) -> bytes: ...
 
     def begin(self) -> bytes: ...
     def feed(self, event: Event) -> bytes:
@@ -44,12 +48,13 @@ def nothing_told(request: ModelRequest, headers: Mapping[str, str]) -> ModelRequ
 class Api:
     """`decode` raises `ConfigError`; `writer` is given an estimate of the tokens that were sent.
 
-    `told` is the request with what the client tells the provider beside the body.
+    `told` is the request with what the client tells the provider beside the body, `refers` says that requests may refer
+    to earlier answers.
     """
 
     name: str
     decode: Callable[[Mapping[str, Any]], Asked]
-    encode: Callable[[ModelResponse, Asked], bytes]
     writer: Callable[[Asked, int], Writer]
     error: EncodesErrors
     told: Callable[[ModelRequest, Mapping[str, str]], ModelRequest] = nothing_told
+    refers: bool = False

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.exchange import ModelResponse
 from ...wire import openai
 from ...wire.openai.errors import encode_error
 from ...wire.openai.writer import StreamWriter
@@ -19,12 +18,8 @@ def decode(body: Mapping[str, Any]) -> Asked:
     return Asked(readable(with_pairs(openai.decode_request(body))), model, flag(body, "stream"), usage)
 
 
-def encode(response: ModelResponse, asked: Asked) -> bytes:
-    return openai.encode_response(response, asked.model)
-
-
 def writer(asked: Asked, tokens: int) -> StreamWriter:
     return StreamWriter(asked.model, usage=asked.usage, input_tokens=tokens)
 
 
-API = Api("chat", decode, encode, writer, encode_error)
+API = Api("chat", decode, writer, encode_error)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.errors import ConfigError
-from ...core.exchange import ModelRequest, ModelResponse
+from ...core.exchange import ModelRequest
 from ...providers.anthropic import HEADERS, VERSION
 from ...wire import anthropic
 from ...wire.anthropic.errors import encode_error
@@ -22,10 +22,6 @@ def decode(body: Mapping[str, Any]) -> Asked:
     if body.get("max_tokens") is None:
         raise ConfigError("max_tokens is missing.")
     return Asked(readable(with_pairs(anthropic.decode_request(body))), model, flag(body, "stream"))
-
-
-def encode(response: ModelResponse, asked: Asked) -> bytes:
-    return anthropic.encode_response(response, asked.model)
 
 
 def writer(asked: Asked, tokens: int) -> StreamWriter:
@@ -45,4 +41,4 @@ def _needs_classic(options: Mapping[str, Any]) -> bool:
     return anthropic.unsupported(options) != anthropic.unsupported(options, anthropic.CLASSIC)
 
 
-API = Api("messages", decode, encode, writer, encode_error, told)
+API = Api("messages", decode, writer, encode_error, told)

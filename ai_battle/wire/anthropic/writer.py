@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from secrets import token_hex
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.errors import AIBattleError
 from ...core.events import Event, ThinkingDelta
@@ -15,7 +15,7 @@ from .._rest import finished
 from ..failures import Failed, failure
 from .blocks import WIRE, encode_part, wire_id
 from .errors import encode_error
-from .responses import encode_usage, stop_of
+from .responses import encode_response, encode_usage, stop_of
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
@@ -33,6 +33,8 @@ class StreamWriter:
 
     This API always tells the usage.
     """
+
+    answer: ClassVar[None] = None
 
     def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
         self._model = model
@@ -66,6 +68,10 @@ class StreamWriter:
         usage = {"output_tokens": 0} if response.usage == UNKNOWN_USAGE else encode_usage(response.usage)
         managed = {"context_management": extra["context_management"]} if "context_management" in extra else {}
         return told + _event("message_delta", {"delta": delta, "usage": usage, **managed}) + STOP
+
+    def whole(self, response: ModelResponse) -> bytes:
+        """The answer in one piece."""
+        return encode_response(response, self._model)
 
     def fail(self, error: AIBattleError | Failed) -> bytes:
         failed = failure(error)

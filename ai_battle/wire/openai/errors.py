@@ -5,7 +5,10 @@ from typing import Any
 from .._json import dumps
 
 CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 402: "insufficient_quota"}
-KINDS = {"context": "context_length_exceeded", "budget": "insufficient_quota", "address": "unknown_url"}
+KINDS = {
+    "context": "context_length_exceeded", "budget": "insufficient_quota", "address": "unknown_url",
+    "previous_response": "previous_response_not_found",
+}  # fmt: skip
 TYPES = {
     401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "not_found_error",
     429: "rate_limit_error", 529: "overloaded_error",

@@ -2,7 +2,7 @@
 
 import time
 from secrets import token_hex
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.errors import AIBattleError
 from ...core.events import Event
@@ -14,7 +14,7 @@ from .._rest import finished
 from ..failures import Failed, failure
 from .errors import encode_error
 from .parts import is_refusal, own, refusal, refuses
-from .response import OF_ITS_OWN, encode_usage, reason_of
+from .response import OF_ITS_OWN, encode_response, encode_usage, reason_of
 
 DONE = b"data: [DONE]\n\n"
 ENDS = b'},"finish_reason":null}]}\n\n'
@@ -24,7 +24,10 @@ CALL_ENDS = b"}}]" + ENDS
 class StreamWriter:
     """One per answer. `model` is the name that the client asked for, `usage` whether it wants to be told the usage."""
 
+    answer: ClassVar[None] = None
+
     def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
+        self._model = model
         self._usage = usage
         self._head = {
             "id": f"chatcmpl-{token_hex(16)}",
@@ -52,6 +55,10 @@ class StreamWriter:
         last = _chunk({**self._head, "choices": [choice], **more})
         usage = {**self._head, "choices": [], "usage": encode_usage(response.usage)}
         return told + last + (_chunk(usage) if self._usage else b"") + DONE
+
+    def whole(self, response: ModelResponse) -> bytes:
+        """The answer in one piece."""
+        return encode_response(response, self._model)
 
     def fail(self, error: AIBattleError | Failed) -> bytes:
         failed = failure(error)

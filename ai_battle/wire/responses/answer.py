@@ -21,7 +21,7 @@ REPEATED: Mapping[str, Any] = {
     "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True,
     "reasoning": {"effort": None, "summary": None}, "service_tier": "default", "temperature": None,
     "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": None, "truncation": "disabled",
-    "prompt_cache_key": None, "safety_identifier": None, "user": None,
+    "prompt_cache_key": None, "safety_identifier": None, "user": None, "previous_response_id": None, "store": True,
 }  # fmt: skip
 
 
@@ -39,8 +39,6 @@ def new_response(model: str, request: ModelRequest | None) -> dict[str, Any]:
         "incomplete_details": None,
         "model": model,
         "output": [],
-        "previous_response_id": None,
-        "store": False,
         "usage": None,
         **repeated,
     }

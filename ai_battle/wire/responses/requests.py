@@ -1,8 +1,8 @@
 """Requests of the Responses API."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest
@@ -16,15 +16,18 @@ from .items import decode_input
 from .shape import REQUEST
 from .tools import WIRE, decode_choice, decode_tools
 
-KEEPS_NOTHING = "this server keeps no answers: send the whole conversation as input"
 REFUSED = {
-    "previous_response_id": KEEPS_NOTHING,
-    "conversation": KEEPS_NOTHING,
+    "conversation": "this server keeps no conversations: name the answer before as previous_response_id",
     "background": "this server answers at once",
     "prompt": "this server keeps no prompts: send its text as instructions",
 }
 OPTIONS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
 NOT_KEPT = frozenset(("model", "input", "stream"))
+
+T = TypeVar("T")
+Item: TypeAlias = Mapping[str, Any]
+Items: TypeAlias = tuple[Item, ...]
+Find: TypeAlias = Callable[[str], Awaitable[T | None]]
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
@@ -60,10 +63,44 @@ def _refuse(body: Mapping[str, Any]) -> None:
     for name, why in REFUSED.items():
         if body.get(name) not in (*NOTHING, False):
             raise ConfigError(f"{name} is not possible here: {why}.")
-    items = body["input"] if isinstance(body["input"], list) else ()
-    for index, item in enumerate(items):
-        if item.get("type") == "item_reference":
-            raise ConfigError(f"input[{index}] refers to an item; {KEEPS_NOTHING}.")
+
+
+def keeps(body: Mapping[str, Any]) -> bool:
+    """Whether the client lets its answer be kept, as this API does unless it is told otherwise."""
+    return body.get("store") is not False
+
+
+async def expanded(body: Mapping[str, Any], conversation: Find[Items], item: Find[Item]) -> dict[str, Any]:
+    """The body with the conversation before it, and with items in the places where it refers to them.
+
+    Raises `ConfigError` for what `conversation` and `item` do not find.
+    """
+    before: Items = ()
+    if isinstance(previous := body.get("previous_response_id"), str) and previous:
+        problem = f"Previous response with id {previous!r} not found."
+        before = _found(await conversation(previous), problem, "previous_response_id")
+    given = body.get("input")
+    if not isinstance(given, list):
+        given = [{"role": "user", "content": given}] if before and isinstance(given, str) else given
+    if isinstance(given, list):
+        given = [*before, *[await _item(each, item) for each in given]]
+    return {**body, "input": given}
+
+
+async def _item(given: Any, find: Find[Item]) -> Any:
+    """An item that is only referred to; some clients leave out that it is a reference, and send its id alone."""
+    if not isinstance(given, Mapping) or given.keys() - {"type", "id"} or not isinstance(given.get("id"), str):
+        return given
+    if given.get("type", "item_reference") != "item_reference":
+        return given
+    return _found(await find(given["id"]), f"Item with id {given['id']!r} not found.", "input")
+
+
+def _found(found: T | None, problem: str, about: str) -> T:
+    if found is None:
+        words = f"{problem} Answers are kept for a while, and not at all with store: false; send all items as input."
+        raise ConfigError(words, about)
+    return found
 
 
 def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,13 +21,14 @@ from .tools import Told, known_to_client
 class StreamWriter:
     """One per answer. `model` is the name that the client asked for, `request` what is answered.
 
-    This API always tells the usage.
+    This API always tells the usage. `answer` is the whole response when it has ended well.
     """
 
     def __init__(
         self, model: str, *, usage: bool = True, input_tokens: int = 0, request: ModelRequest | None = None
     ) -> None:
         self._response = new_response(model, request)
+        self.answer: dict[str, Any] | None = None
         self._form = _Form(self._response["id"], known_to_client(request))
         self._blocks = Blocks(self._form)
 
@@ -42,7 +43,14 @@ class StreamWriter:
     def finish(self, response: ModelResponse) -> bytes:
         self._form.status = status = status_of(response)
         told = finished(self._blocks, response.message)
-        return told + self._tell(f"response.{status}", ended(response, self._form.output))
+        end = ended(response, self._form.output)
+        self.answer = self._response | end
+        return told + self._tell(f"response.{status}", end)
+
+    def whole(self, response: ModelResponse) -> bytes:
+        """The answer in one piece."""
+        self.finish(response)
+        return dumps(self.answer)
 
     def fail(self, error: AIBattleError | Failed) -> bytes:
         """What had not come to its end is no part of the response: clients act on items that are done."""

@@ -10,7 +10,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult, assistant, user
 from ai_battle.wire import anthropic, openai
-from ai_battle.wire.responses import decode_request, encode_response
+from ai_battle.wire.responses import StreamWriter, decode_request
 
 from ..telling import answer
 
@@ -65,7 +65,7 @@ def test_r_history_with_reasoning() -> None:
 
 
 def test_a_signature_comes_back_to_the_upstream_that_gave_it() -> None:
-    body = json.loads(encode_response(answer(Thinking("Hm.", "sig"), WEATHER), "m"))
+    body = json.loads(StreamWriter("m").whole(answer(Thinking("Hm.", "sig"), WEATHER)))
     request = decoded([{"role": "user", "content": "Hi"}, *body["output"], OUTPUT])
     first = json.loads(anthropic.encode_request(request, "claude"))["messages"][1]["content"][0]
 

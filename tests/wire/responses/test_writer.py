@@ -11,7 +11,7 @@ from ai_battle.core.errors import ContextTooLong, ProviderError, RateLimited
 from ai_battle.core.events import Event, TextDelta, ToolCallDelta
 from ai_battle.core.exchange import ModelRequest, Usage
 from ai_battle.core.messages import Part, Text, Thinking, ToolCall
-from ai_battle.wire.responses import StreamWriter, decode_request, encode_response
+from ai_battle.wire.responses import StreamWriter, decode_request
 
 from ..telling import answer, told, written
 
@@ -54,7 +54,7 @@ def types(read: list[dict[str, Any]]) -> list[str]:
 
 
 def whole(*parts: Part, request: ModelRequest | None = None, **fields: Any) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(encode_response(answer(*parts, **fields), "asked-for", request))
+    body: dict[str, Any] = json.loads(StreamWriter("asked-for", request=request).whole(answer(*parts, **fields)))
     Response.model_validate(body)
     return body
 

@@ -179,7 +179,7 @@ def test_the_response_repeats_what_was_asked() -> None:
     for body in (whole(Text("Hi"), request=request), stream(Text("Hi"), request=request)[0]["response"]):
         assert body["tools"] == OFFERED["tools"]
         assert body["temperature"] == 0.5
-        assert body["store"] is False
+        assert body["store"] is OFFERED.get("store", True)
 
 
 @pytest.mark.parametrize(

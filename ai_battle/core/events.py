@@ -125,9 +125,13 @@ class ScriptAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something a user should know that does not stop the run (a dropped parameter, a retired name)."""
+    """Something a user should know that does not stop the run (a dropped parameter, a retired name).
+
+    `option` is the one of a request that was left out or changed.
+    """
 
     message: str
+    option: str = ""
 
 
 @dataclass(frozen=True, slots=True)

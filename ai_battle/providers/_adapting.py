@@ -11,6 +11,9 @@ from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._learned import Learned
 
+EACH_TIME = "warn each time"
+"""In the `extra` of a request whose sender is told of every option that is left out, not once for each client."""
+
 _SPELLINGS = {
     "temperature": ("temperature",),
     "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"),
@@ -65,9 +68,9 @@ class Adapting(ModelClient):
         return request
 
     async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
-        if option not in self._said:
+        if option not in self._said or EACH_TIME in request.extra:
             self._said.add(option)
-            await emit(Warned(f"{option!r} is left out: {'/'.join(self._remembered_as)} refuses it{why}"))
+            await emit(Warned(f"{option!r} is left out: {'/'.join(self._remembered_as)} refuses it{why}", option))
         return replace(request, options={name: value for name, value in request.options.items() if name != option})
 
     def _remember(self, option: str, error: ProviderError) -> None:

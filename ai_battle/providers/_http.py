@@ -14,6 +14,7 @@ from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, 
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..wire._errors import UNREADABLE
 from ..wire.sse import BOM
+from ._adapting import EACH_TIME
 from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
 from ._faults import redact, shown
@@ -112,7 +113,7 @@ class HttpClient(ModelClient):
         try:
             question = await self.dialect.question(request)
             if question.left_out or question.clamped:
-                await self._warn(question, emit)
+                await self._warn(question, emit, each_time=EACH_TIME in request.extra)
             deadlines = self._limits.deadlines if is_streamed(request) else self._patient
             return await self._attempt(question, reader, emit, Clocks(deadlines, self._where))
         except ProviderError as error:
@@ -186,15 +187,15 @@ class HttpClient(ModelClient):
         if usage != UNKNOWN_USAGE:
             await emit(UsageReported(usage))
 
-    async def _warn(self, question: Question, emit: Emit) -> None:
-        """Once for each option."""
+    async def _warn(self, question: Question, emit: Emit, *, each_time: bool) -> None:
+        """Once for each option, or each time."""
         model = self.dialect.model
         changes = {name: f"{name!r} is left out: {model} does not take it." for name in question.left_out}
         for name, value in question.clamped.items():
             changes[name] = f"{name!r} is sent as {value}: {model} takes no more."
-        for option in [name for name in changes if name not in self._said]:
+        for option in [name for name in changes if each_time or name not in self._said]:
             self._said.add(option)
-            await emit(Warned(changes[option]))
+            await emit(Warned(changes[option], option))
 
     async def _explain(self, error: ProviderError, reader: Reader) -> None:
         text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"

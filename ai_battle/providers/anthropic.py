@@ -24,6 +24,7 @@ It is there where a client of this very API has sent the request: then its marks
 set, and its `anthropic-version` is the one that is spoken.
 """
 VERSION = "anthropic-version"
+"""Also in the `extra` of a request that is to be sent in this version, whoever made it."""
 
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _URLS = ("ANTHROPIC_BASE_URL",)
@@ -79,6 +80,8 @@ class Messages:
 
     async def question(self, request: ModelRequest) -> Question:
         told = request.extra.get(HEADERS, NO_HEADERS)
+        if VERSION in request.extra:
+            told = {VERSION: request.extra[VERSION], **told}
         version = self._spoken.to(told)
         left_out = wire.unsupported(request.options, version, self.model)
         clamped = wire.clamped(request.options, version, self.model)

@@ -12,6 +12,7 @@ from ..core.borders import foreign_code
 from ..core.errors import AIBattleError
 from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
+from ..providers._adapting import EACH_TIME
 from ..providers._http import UNSTREAMED
 from ..wire.bodies import decode_body
 from ..wire.failures import Failed
@@ -100,6 +101,7 @@ async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -
             body, conversation = await Conversation(served.store, tally.holder.name).expanded(body)
         asked = api.decode(body)
         request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
+        request = replace(request, extra={**request.extra, EACH_TIME: True})
         tally.model, tally.stream = asked.model, asked.stream
         async with served.route(asked.model) as route:
             tally.route = route

@@ -7,7 +7,7 @@ from traceback import walk_tb
 from typing import ClassVar
 
 from ..core.errors import AIBattleError, Unreachable
-from ..core.events import AttemptFailed, Event, ModelReplied
+from ..core.events import AttemptFailed, Event, ModelReplied, Warned
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import BoostStep, HelpAsked, HelpFailed
 from .auth import ANYBODY, Holder
@@ -24,6 +24,7 @@ NOTHING = "nothing_usable"
 class Tally:
     """A listener. `first_token` is in seconds after the start; `dollars` is the known part of what the usage cost.
 
+    `left_out` are options of the request that a model did not take, or not as they were.
     `error` is the kind of what went wrong, `reason` its words where they can't hold any of the conversation;
     `help_failed` is the kind of what went wrong with each helper that brought nothing.
     """
@@ -44,6 +45,7 @@ class Tally:
     dollars: float = 0.0
     outcomes: list[str] = field(default_factory=list)
     upstream_errors: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     help_failed: list[str] = field(default_factory=list)
     error: str = ""
     reason: str = ""
@@ -60,6 +62,8 @@ class Tally:
                 self.dollars += usage.cost_usd or 0.0
             case HelpAsked() | HelpFailed() | BoostStep():
                 self._hear_of_help(event)
+            case Warned(option=option) if option and option not in self.left_out:
+                self.left_out.append(option)
             case AttemptFailed():
                 self.upstream_errors.append(_kind(event))
 
@@ -115,6 +119,8 @@ class Tally:
             told["x-ai-battle-route"] = self.route.name if self.route.name.isprintable() else "other"
             if self.route.strategy:
                 told["x-ai-battle-strategy"] = self.route.strategy
+        if self.left_out:
+            told["x-ai-battle-left-out"] = ", ".join(self.left_out)
         if self.helped:
             told["x-ai-battle-helped"] = "true"
         if self.outcomes:

@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ai_battle.testing import FakeProviders, reply
 
+from .protocol.speaking import speaking
 from .serving import asked, serving
 
 HELLO: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
@@ -79,3 +82,47 @@ async def test_a_refusal_of_anthropic_ends_as_filtered_in_the_apis_of_openai(fak
     assert own["stop_reason"] == "refusal"
     assert (choice["finish_reason"], choice["message"]["content"]) == ("content_filter", "I could")
     assert (responses["status"], responses["incomplete_details"]) == ("incomplete", {"reason": "content_filter"})
+
+
+BODIES: dict[str, dict[str, Any]] = {
+    "/v1/messages": {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]},
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "Hello?"}]},
+    "/v1/responses": {"input": "Hello?"},
+}
+
+
+@pytest.mark.parametrize("path", [*BODIES])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_sampling_reaches_the_model_whatever_api_the_client_speaks(
+    fakes: FakeProviders, path: str, stream: bool
+) -> None:
+    body = {**BODIES[path], "model": "opus", "temperature": 0.25, "top_p": 0.5, "stream": stream}
+    async with (
+        serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1") as address,
+        speaking(address) as client,
+        client.session.post(address + path, json=body) as answer,
+    ):
+        assert "x-ai-battle-left-out" not in answer.headers
+        assert answer.status == 200
+
+    [question] = fakes.anthropic.questions
+    assert (question.body["temperature"], question.body["top_p"]) == (0.25, 0.5)
+    assert question.headers["anthropic-version"] == "2023-06-01"
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_what_a_model_does_not_take_is_told_in_a_header_each_time(
+    fakes: FakeProviders, path: str, stream: bool
+) -> None:
+    """Beside thinking the API takes no sampling, in no version."""
+    effort = {"reasoning": {"effort": "low"}} if path == "/v1/responses" else {"reasoning_effort": "low"}
+    body = {**BODIES[path], **effort, "model": "opus", "temperature": 0.25, "stream": stream}
+    told = []
+    async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1") as address, speaking(address) as client:
+        for _ in range(2):
+            async with client.session.post(address + path, json=body) as answer:
+                told.append(answer.headers.get("x-ai-battle-left-out"))
+
+    assert told == ["temperature"] * 2
+    assert "temperature" not in fakes.anthropic.questions[0].body

@@ -164,8 +164,10 @@ async def test_an_answer_that_broke_off_is_no_answer_to_go_on_from(fakes: FakePr
 
 async def test_the_sdk_goes_on_from_an_answer(fakes: FakeProviders) -> None:
     fakes.openai.says("Blue.", "The sky.")
-    async with serving(fakes, BIG_MODEL="openai/large") as address:
-        client = AsyncOpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0)
+    async with (
+        serving(fakes, BIG_MODEL="openai/large") as address,
+        AsyncOpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0) as client,
+    ):
         first = await client.responses.create(model="claude-opus-4", input="Which colour?")
         second = await client.responses.create(model="claude-opus-4", input="Why?", previous_response_id=first.id)
 

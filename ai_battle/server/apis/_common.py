@@ -1,11 +1,14 @@
 """What the bodies of all APIs have in common."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest
 from ...core.messages import Part, Text, Thinking
+from ...providers.anthropic import VERSION
+from ...wire import anthropic
 
 LONGEST = 256
 """Characters of a model's name."""
@@ -32,6 +35,13 @@ def readable(request: ModelRequest) -> ModelRequest:
     if request.system or any(_says_something(part) for message in request.messages for part in message.parts):
         return request
     raise ConfigError("There is nothing to answer: all messages are empty.")
+
+
+def with_sampling(request: ModelRequest) -> ModelRequest:
+    """The request in the version of Anthropic's API that hears all of its options, where the current one does not."""
+    if anthropic.unsupported(request.options) == anthropic.unsupported(request.options, anthropic.CLASSIC):
+        return request
+    return replace(request, extra={**request.extra, VERSION: anthropic.CLASSIC})
 
 
 def _says_something(part: Part) -> bool:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.exchange import ModelRequest
 from ...wire import openai
 from ...wire.openai.errors import encode_error
 from ...wire.openai.writer import StreamWriter
 from ...wire.pairing import with_pairs
-from ._common import flag, model_of, readable
+from ._common import flag, model_of, readable, with_sampling
 from .api import Api, Asked
 
 
@@ -22,4 +23,8 @@ def writer(asked: Asked, tokens: int) -> StreamWriter:
     return StreamWriter(asked.model, usage=asked.usage, input_tokens=tokens)
 
 
-API = Api("chat", decode, writer, encode_error)
+def told(request: ModelRequest, headers: Mapping[str, str]) -> ModelRequest:
+    return with_sampling(request)
+
+
+API = Api("chat", decode, writer, encode_error, told)

@@ -11,7 +11,7 @@ from ...wire import anthropic
 from ...wire.anthropic.errors import encode_error
 from ...wire.anthropic.writer import StreamWriter
 from ...wire.pairing import with_pairs
-from ._common import flag, model_of, readable
+from ._common import flag, model_of, readable, with_sampling
 from .api import Api, Asked
 
 PASSED_ON = ("anthropic-beta", VERSION)
@@ -31,14 +31,8 @@ def writer(asked: Asked, tokens: int) -> StreamWriter:
 def told(request: ModelRequest, headers: Mapping[str, str]) -> ModelRequest:
     """An upstream of the same API is spoken to as the client speaks."""
     passed = {name: headers[name] for name in PASSED_ON if name in headers}
-    if VERSION not in passed and _needs_classic(request.options):
-        passed[VERSION] = anthropic.CLASSIC
+    request = request if VERSION in passed else with_sampling(request)
     return replace(request, extra={**request.extra, HEADERS: passed})
-
-
-def _needs_classic(options: Mapping[str, Any]) -> bool:
-    """Whether something of what a client says that names no version is only heard in the older one."""
-    return anthropic.unsupported(options) != anthropic.unsupported(options, anthropic.CLASSIC)
 
 
 API = Api("messages", decode, writer, encode_error, told)

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.exchange import ModelRequest
 from ...wire import responses
 from ...wire.pairing import with_pairs
-from ._common import flag, model_of, readable
+from ._common import flag, model_of, readable, with_sampling
 from .api import Api, Asked
 
 
@@ -18,4 +19,8 @@ def writer(asked: Asked, tokens: int) -> responses.StreamWriter:
     return responses.StreamWriter(asked.model, usage=asked.usage, input_tokens=tokens, request=asked.request)
 
 
-API = Api("responses", decode, writer, responses.encode_error, refers=True)
+def told(request: ModelRequest, headers: Mapping[str, str]) -> ModelRequest:
+    return with_sampling(request)
+
+
+API = Api("responses", decode, writer, responses.encode_error, told, refers=True)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ...core.messages import ToolCall
 from ...signals.arithmetic import Calculation, Claim, calculation
 from ...signals.cleaning import cleaned
+from ...signals.code_blocks import code_blocks
 from ...signals.final_answers import FinalAnswer, final_answer
 from ...signals.locales import readings
 from ...signals.looping import four_word_repetition, is_wanted
@@ -22,8 +23,8 @@ from .family import FINAL_KIND, Family, family_of
 from .tasks import asks_for_tools
 
 T = TypeVar("T")
-LONGEST, BARE = 20_000, 4
-"""Characters of a text that are judged: of a longer one its beginning and its end."""
+LONGEST, BARE = 20_000, 15
+"""Characters of a text that are judged: of a longer one its beginning and its end. Words that show no working."""
 
 _REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)
 _FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result|solution)"\s{0,8}:', re.IGNORECASE)
@@ -90,8 +91,13 @@ class Case:
 
     @cached_property
     def is_bare(self) -> bool:
-        """The answer alone, so that nothing can be said of its working."""
-        return len(self.text.split(maxsplit=BARE)) <= BARE
+        """The answer in a few words, so that nothing can be said of its working."""
+        return len(self.text.split(maxsplit=BARE)) <= BARE and not self.claims
+
+    @cached_property
+    def is_program(self) -> bool:
+        """The answer calculates by a program that it brings."""
+        return any(language == "python" or "print(" in code for language, code in code_blocks(self.text))
 
     @property
     def is_split(self) -> bool:

@@ -5,16 +5,21 @@ Only data whose licence allows it is learned on. What has none, or too little da
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from math import log
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import ConfigError
 from ..measures import mean
+from .assessment import NO_CONTEXT
+from .case import Case
 from .family import FAMILIES, Family
-from .judgements import by_hand, to_learn
-from .profile import FILE, Head, Profile, standard
+from .guards import everyday
+from .judgements import Measured, by_hand, measured, to_learn
+from .profile import FILE, Head, Profile, logit, standard, with_hand
 from .records import Pair, read_pairs
 from .regression import Problem, Term, fit
 
@@ -29,6 +34,12 @@ CHANCE = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.6)
 """Quantiles of the gain where nothing was measured."""
 SPOILT, RESCUED = 0.05, 1.0
 """How often a helper is wrong where an answer is right, and the logit of its being right elsewhere: assumed."""
+GUARDS = 0.5
+"""As many pairs as the right everyday answers count as."""
+STUCK, STUCK_GUARDS, ABLE = 0.08, 0.02, 0.6
+"""The shares of right answers that may be stuck at the defaults: of models right in `ABLE` or more, and everyday ones."""
+AT_DEFAULT = -log(0.7 / 0.3)
+"""The logit of failure at which an answer is stuck at the default threshold."""
 LEAST_RIGHT = 10
 """Right answers on which a judgement has to speak before it may weigh: without any, nothing says that it is no habit
 of the right ones.
@@ -36,15 +47,41 @@ of the right ones.
 
 
 def learned(pairs: Sequence[Pair], family: Family) -> Profile:
-    """The profile of a family; each pair counts the same and has an offset of its own, so models are not compared."""
+    """The profile of a family; each pair counts the same and has an offset of its own, so models are not compared.
+
+    Everyday answers of each form count as right and as wrong alike, as the form says nothing: so it can't weigh.
+    """
     if not pairs:
         return Profile({}, Head(ASSUMED[family], {}), Head(RESCUED, {}), SPOILT, CHANCE)
     spread = {name: _spread(name, pairs) for name in to_learn(family) if may_weigh(name, pairs)}
     fixed = {name: weight for name, weight in by_hand(family).items() if any(_means(name, pairs))}
-    failure = _head(_failures(pairs), pairs, spread, STRENGTH, fixed)
+    either = [_Example(None, found.signals, 0.5, GUARDS * ROWS / len(guards(family))) for found in guards(family)]
+    failure = _head([*_failures(pairs), *either], pairs, spread, STRENGTH, fixed)
     rescue = _head(_rescues(pairs), pairs, spread, RESCUE_STRENGTH)
     good = [1 - large for pair in pairs for small, large in zip(pair.small, pair.large, strict=True) if small > 0.5]
-    return Profile(spread, Head(ASSUMED[family], failure.weights), rescue, mean(good))
+    profile = Profile(spread, Head(0.0, failure.weights), rescue, mean(good))
+    intercept = min(ASSUMED[family], *_allowed(with_hand(profile, family), family, pairs))
+    return replace(profile, failure=replace(profile.failure, intercept=intercept))
+
+
+@cache
+def guards(family: Family) -> tuple[Measured, ...]:
+    """Right everyday answers, measured."""
+    cases = (Case(response, prompt, NO_CONTEXT) for prompt, response in everyday())
+    return tuple(measured(case) for case in cases if case.family == family)
+
+
+def _allowed(profile: Profile, family: Family, pairs: Sequence[Pair]) -> Iterator[float]:
+    """The intercept at which as many of the right answers as may be are stuck at the defaults, for each who gives them.
+
+    Of models that are mostly wrong the right answers look like wrong ones.
+    """
+    able = [pair for pair in pairs if mean(pair.small) >= ABLE] or pairs
+    right = [[found for found, small in zip(pair.measured, pair.small, strict=True) if small > 0.5] for pair in able]
+    for found, share in (*((each, STUCK) for each in right), (guards(family), STUCK_GUARDS)):
+        doubts = sorted(logit(profile.failure, profile.standard(each.signals)) for each in found if not each.failed)
+        if doubts:
+            yield AT_DEFAULT - doubts[min(len(doubts) - 1, int((1 - share) * len(doubts)))]
 
 
 def may_weigh(name: str, pairs: Sequence[Pair]) -> bool:
@@ -78,21 +115,18 @@ def _spread(name: str, pairs: Sequence[Pair]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Example:
-    """An answer of a pair to learn from."""
+    """An answer to learn from; an everyday one is of no pair."""
 
-    pair: Pair
+    pair: Pair | None
     signals: Mapping[str, float]
     label: float
-
-    @property
-    def weight(self) -> float:
-        return ROWS / len(self.pair.records)
+    weight: float
 
 
 def _failures(pairs: Sequence[Pair]) -> list[_Example]:
     """Is this answer wrong?"""
     return [
-        _Example(pair, signals, 1 - small)
+        _Example(pair, signals, 1 - small, ROWS / len(pair.records))
         for pair in pairs
         for signals, small in zip(_signals(pair), pair.small, strict=True)
     ]
@@ -101,7 +135,7 @@ def _failures(pairs: Sequence[Pair]) -> list[_Example]:
 def _rescues(pairs: Sequence[Pair]) -> list[_Example]:
     """If it is wrong, was the large model right?"""
     return [
-        _Example(pair, signals, large)
+        _Example(pair, signals, large, ROWS / len(pair.records))
         for pair in pairs
         for signals, small, large in zip(_signals(pair), pair.small, pair.large, strict=True)
         if small <= 0.5
@@ -118,10 +152,11 @@ def _head(
     """The intercept is the mean of the offsets of all pairs; what has a `fixed` weight keeps it."""
     signals = [Term([_standard(e.signals, name, width) for e in examples], strength) for name, width in spread.items()]
     signals += [Term([e.signals.get(name, 0.0) for e in examples], KEPT, weight) for name, weight in fixed.items()]
-    offsets = [Term([float(each.pair is pair) for each in examples], OFFSET_STRENGTH) for pair in pairs]
+    owners = (*pairs, None)
+    offsets = [Term([float(each.pair is owner) for each in examples], OFFSET_STRENGTH) for owner in owners]
     labels, weights = [each.label for each in examples], [each.weight for each in examples]
     found = fit(Problem([*signals, *offsets], labels, weights))
-    return Head(mean(found[len(signals) :]), dict(zip(spread, found, strict=False)))
+    return Head(mean(found[len(signals) : -1]), dict(zip(spread, found, strict=False)))
 
 
 def _standard(signals: Mapping[str, float], name: str, width: tuple[float, float]) -> float:

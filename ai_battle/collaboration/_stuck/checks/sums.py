@@ -6,7 +6,7 @@ from ..case import Case
 
 CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 0.5, 5280.0}
 
-FEW = 3
+FEW, SHORT = 3, 40
 
 
 def wrong(case: Case) -> float:
@@ -15,7 +15,7 @@ def wrong(case: Case) -> float:
 
 
 def none(case: Case) -> float | None:
-    return None if case.is_bare else float(not case.claims)
+    return None if case.is_bare or case.is_program else float(not case.claims)
 
 
 def from_nowhere(case: Case) -> float | None:
@@ -39,11 +39,11 @@ def missed(case: Case) -> float | None:
 
 
 def misread(case: Case) -> float | None:
-    """It calculates with a number that nobody gave, and leaves one aside that was given.
+    """It calculates with a number that nobody gave, and leaves one aside that was given, of a short question.
 
     Where few numbers were given, that a day has 24 hours is no reason to leave one of them aside.
     """
-    if not case.claims or not case.facts:
+    if not case.claims or not case.facts or len(case.question.split()) > SHORT:
         return None
     given, used = rounded(case.facts), rounded(case.numbers)
     if all(number <= FEW or stands_among(number, used) for number in given):

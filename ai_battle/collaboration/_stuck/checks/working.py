@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from itertools import combinations
 
 from ....signals.quantities import is_shown, shown
 from ..case import Case
@@ -9,6 +10,7 @@ from .final import final_value
 
 NEAR = 0.005
 FACTORS = (1.0, 100.0, 0.01)
+MOST = 30
 _EQUAL = ("=", "\u2248", "equals", "~")
 _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
 
@@ -25,19 +27,19 @@ def last_sum_uses_nothing(case: Case) -> float | None:
 
 
 def final_not_in_working(case: Case) -> float | None:
-    if case.is_bare or (value := final_value(case)) is None:
+    if case.is_bare or case.is_program or (value := final_value(case)) is None:
         return None
     return float(not is_in(float(value), case.numbers if case.is_split else case.numbers[:-1]))
 
 
 def final_not_last_sum(case: Case) -> float | None:
-    if case.is_bare or (value := final_value(case)) is None:
+    if case.is_bare or case.is_program or (value := final_value(case)) is None:
         return None
     return float(bool(case.claims) and not near(case.claims[-1].value, float(value)))
 
 
 def final_off_sums(case: Case) -> float | None:
-    """The final answer is no result, no operand, and no other number that stands before it or in the prompt."""
+    """The final answer is no result, no operand, no other number before it or in the prompt, and one step from none."""
     if not case.claims or (value := final_value(case)) is None:
         return None
     final, before = abs(float(value)), _up_to_result(case)
@@ -47,7 +49,18 @@ def final_off_sums(case: Case) -> float | None:
     unit = min((unit for number, unit in case.shown if number == final), default=1.0)
     others = {number for number, _ in shown(before)}.union(case.facts)
     others.update(number for claim in case.claims for number in (claim.value, claim.true, *claim.operands))
-    return float(not any(is_shown(number * factor, [(final, unit)]) for number in others for factor in FACTORS))
+    written = [(final, unit)]
+    leads = any(is_shown(number * factor, written) for number in others for factor in FACTORS)
+    return float(not leads and not _is_one_step_from(sorted(others)[-MOST:], written))
+
+
+def _is_one_step_from(known: list[float], written: list[tuple[float, float]]) -> bool:
+    """A last sum may be left to the reader."""
+    return any(
+        is_shown(value, written)
+        for a, b in combinations(known, 2)
+        for value in (a + b, b - a, a * b, b / a if a else 0.0, a / b if b else 0.0)
+    )
 
 
 def _up_to_result(case: Case) -> str:

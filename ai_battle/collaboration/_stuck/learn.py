@@ -37,7 +37,7 @@ SPOILT, RESCUED = 0.05, 1.0
 GUARDS = 0.5
 """As many pairs as the right everyday answers count as."""
 STUCK, STUCK_GUARDS, ABLE = 0.08, 0.02, 0.6
-"""The shares of right answers that may be stuck at the defaults: of models right in `ABLE` or more, and everyday ones."""
+"""Shares of right answers that may be stuck at the defaults: of models right in `ABLE` or more, and everyday ones."""
 AT_DEFAULT = -log(0.7 / 0.3)
 """The logit of failure at which an answer is stuck at the default threshold."""
 LEAST_RIGHT = 10

@@ -58,6 +58,7 @@ class Judgement:
     weight: float = 0.0
     learned: Families = ()
     at_once: bool = False
+    is_habit: bool = False
 
 
 class Measured(NamedTuple):
@@ -79,6 +80,11 @@ def evidence(name: str) -> Measure:
 
 def at_once(name: str, measure: Measure, sentence: str) -> Judgement:
     return Judgement(name, measure, sentence, at_once=True)
+
+
+def habit(name: str, measure: Measure, families: Families) -> Judgement:
+    """How an answer looks weighs nothing; but of one model it may tell something, as its own labels show."""
+    return Judgement(name, measure, families=families, is_habit=True)
 
 
 JUDGEMENTS: tuple[Judgement, ...] = (
@@ -126,6 +132,7 @@ JUDGEMENTS: tuple[Judgement, ...] = (
               MATH, learned=MATH),
     Judgement("no_final", final.missing, families=(*MATH, *MCQ), weight=1.0),
     Judgement("final_unstated", final.unstated, "it states no final answer", MATH, learned=MATH),
+    Judgement("results_unused", working.results_unused, "results are calculated and not used", MATH, learned=MATH),
     Judgement("final_not_in_working", working.final_not_in_working, "its final answer does not stand in the working",
               MATH, learned=MATH),
     Judgement("final_not_last_sum", working.final_not_last_sum, "its final answer is not what came out last",
@@ -134,6 +141,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
               MATH, learned=MATH),
     Judgement("facts_unused", facts.unused, "numbers of the question are not used",
               (*MATH, *MCQ), learned=(*MATH, *MCQ)),
+    habit("final_unmarked", final.unmarked, MATH),
+    habit("final_fractional", final.fractional, MATH),
     Judgement("question_length", question.length, families=MATH, learned=MATH),
     Judgement("question_numbers", question.numbers, families=MATH, learned=MATH),
     Judgement("question_compares", question.compares, families=MATH, learned=MATH),
@@ -235,8 +244,9 @@ def measured(case: Case) -> Measured:
 
 
 def by_hand(family: Family) -> dict[str, float]:
-    """The weights of a family that no data of ours could tell."""
-    return {row.name: row.weight for row in _OF_FAMILY[family] if row.weight and family not in row.learned}
+    """The weights of a family that no data of ours could tell; those of habits are 0 until a calibration moves them."""
+    rows = (row for row in _OF_FAMILY[family] if row.weight or row.is_habit)
+    return {row.name: row.weight for row in rows if family not in row.learned}
 
 
 def to_learn(family: Family) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def learned(pairs: Sequence[Pair], family: Family) -> Profile:
     if not pairs:
         return Profile({}, Head(ASSUMED[family], {}), Head(RESCUED, {}), SPOILT, CHANCE)
     spread = {name: _spread(name, pairs) for name in to_learn(family) if may_weigh(name, pairs)}
-    fixed = {name: weight for name, weight in by_hand(family).items() if any(_means(name, pairs))}
+    fixed = {name: weight for name, weight in by_hand(family).items() if weight and any(_means(name, pairs))}
     either = [_Example(None, found.signals, 0.5, GUARDS * ROWS / len(guards(family))) for found in guards(family)]
     failure = _head([*_failures(pairs), *either], pairs, spread, STRENGTH, fixed)
     rescue = _head(_rescues(pairs), pairs, spread, RESCUE_STRENGTH)

@@ -5,6 +5,8 @@ from fractions import Fraction
 from ....signals.numbers import numbers
 from ..case import Case
 
+_MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
+
 
 def missing(case: Case) -> float:
     return float(case.final is None)
@@ -12,6 +14,15 @@ def missing(case: Case) -> float:
 
 def unstated(case: Case) -> float | None:
     return None if case.is_bare else float(case.final is None or not case.final.stated)
+
+
+def unmarked(case: Case) -> float | None:
+    return None if case.is_bare else float(not any(mark in case.lowered for mark in _MARKS))
+
+
+def fractional(case: Case) -> float | None:
+    value = final_value(case)
+    return None if value is None else float(value.denominator != 1)
 
 
 def final_value(case: Case) -> Fraction | None:

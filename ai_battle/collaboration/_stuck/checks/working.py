@@ -26,6 +26,19 @@ def last_sum_uses_nothing(case: Case) -> float | None:
     return float(not any(is_in(operand, results) for operand in last.operands))
 
 
+def results_unused(case: Case) -> float | None:
+    """The share of results that neither a later sum nor the final answer takes up."""
+    if case.is_bare or len(case.claims) < 2:
+        return None
+    value = final_value(case)
+    later = [float(value)] if value is not None else []
+    idle = 0
+    for claim in reversed(case.claims):
+        idle += not is_in(claim.value, later)
+        later += claim.operands
+    return idle / len(case.claims)
+
+
 def final_not_in_working(case: Case) -> float | None:
     if case.is_bare or case.is_program or (value := final_value(case)) is None:
         return None

@@ -48,12 +48,12 @@ def test_one_peer_finds_wrong_answers_and_saves_large_calls(peer: str, attempts:
 def test_a_peer_that_is_asked_where_it_matters_spares_most_of_its_calls(
     peer: str, attempts: list[Attempt], table: Table
 ) -> None:
-    """It brings more than the detector alone with two thirds of the peer's calls spared."""
+    """It brings more than the detector alone, which asks for help in one answer of nine, with most calls spared."""
     beside = Beside.of(attempts, table, peer)
     without, found = alone(beside, 0.8), second_look(beside, 0.8)
 
     assert found.peer_calls <= 0.35
-    assert found.large_calls <= without.large_calls + 0.08
+    assert found.large_calls <= without.large_calls + 0.10
     assert found.recovered >= without.recovered + 0.12
 
 

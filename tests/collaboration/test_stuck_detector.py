@@ -263,8 +263,9 @@ def test_the_threshold_decides_what_is_poor() -> None:
 def test_with_a_help_rate_the_expected_gain_decides_and_nothing_is_retried() -> None:
     rare, often = StuckDetector(help_rate=0.01), StuckDetector(help_rate=0.6)
     assert rare.max_retries == 1
-    assert often.assess(WRONG_SUM, APPLES).stuck
-    assert not rare.assess(WRONG_SUM, APPLES).stuck
+    assert often.assess(NOT_CALCULATED, APPLES).stuck
+    assert not rare.assess(NOT_CALCULATED, APPLES).stuck
+    assert rare.assess(WRONG_SUM, APPLES).stuck, "nothing needs help more"
     assert not often.assess(RIGHT, APPLES).stuck
 
 

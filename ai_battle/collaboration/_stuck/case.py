@@ -23,7 +23,7 @@ from .family import FINAL_KIND, Family, family_of
 from .tasks import asks_for_tools
 
 T = TypeVar("T")
-LONGEST, BARE = 20_000, 15
+LONGEST, BARE = 20_000, 10
 """Characters of a text that are judged: of a longer one its beginning and its end. Words that show no working."""
 
 _REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)

@@ -1,7 +1,7 @@
 """The schema of a server file: `server`, and how its models are reached."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -61,6 +61,10 @@ class ServerLimits(Section):
         default=64, description="Answers of the Responses API that clients may refer to; 0 keeps none."
     )
     max_tokens: Positive | None = Field(default=None, description="The longest answer that is asked for, in tokens.")
+    unpriced: Literal["refuse", "allow"] = Field(
+        default="refuse",
+        description="Whether a model of unknown price may answer for keys with a budget; it counts as nothing.",
+    )
 
 
 class PlanCache(Section):

@@ -276,8 +276,9 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
     return response
 
 
-def unpriced(model: str) -> str:
+def unpriced(model: str, place: str = "beside the limit") -> str:
+    """Why a limit in dollars refuses a model, and how to go on."""
     return (
         f"The price of {model} is not known, so a limit in dollars can't hold: state it under 'prices:', or say "
-        "'unpriced: allow' beside the limit."
+        f"'unpriced: allow' {place}."
     )

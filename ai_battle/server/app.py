@@ -11,6 +11,7 @@ from aiohttp import web
 from ..core.borders import foreign_code
 from ..core.errors import AIBattleError
 from ..core.exchange import ModelRequest
+from ..core.ledger import charged_to
 from ..core.tokens import estimate_request
 from ..providers._adapting import EACH_TIME
 from ..providers._http import UNSTREAMED
@@ -68,7 +69,7 @@ def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
     async def handle(http: web.Request) -> web.StreamResponse:
         tally = Tally(api.name)
         try:
-            with GUARDED:
+            with GUARDED, charged_to(tally.budget):
                 tally.holder = served.keys.holder(http.headers)
                 return await answers(served, api, http, tally)
         except AIBattleError as error:
@@ -94,7 +95,12 @@ def _either(served: Served, answers: Answers) -> Handler:
 
 
 async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
-    served.budgets.check(tally.holder)
+    """Every call of a model on the way is charged to the key of the request."""
+    with charged_to(served.budgets.of(tally.holder)):
+        return await _admitted(served, api, http, tally)
+
+
+async def _admitted(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
     async with served.admission.place(tally.holder):
         body, conversation = await _body(served, http, tally), None
         if api.refers:

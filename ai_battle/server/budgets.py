@@ -7,10 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Literal
 
 from pydantic_core import from_json, to_json
 
 from ..core.errors import BudgetExceeded, ConfigError, JournalError
+from ..core.ledger import Budget, Ledger, SpendingLimits
 from ..core.locking import RunLock
 from ..core.private import make_private
 from .auth import Holder
@@ -27,12 +29,17 @@ def state_directory(environment: Mapping[str, str]) -> Path:
 
 @dataclass(slots=True)
 class Budgets:
-    """`folder` is where it is kept; None: nowhere, as no key has a budget."""
+    """One budget for each key, by its holder's name; `folder` is where what they spent is kept, None for nowhere.
 
-    spent: dict[str, float] = field(default_factory=dict)
+    `unpriced` says whether models may answer for a key with a budget whose price is unknown.
+    """
+
+    spent: dict[str, Ledger] = field(default_factory=dict)
     folder: Path | None = None
+    unpriced: Literal["refuse", "allow"] = "refuse"
     _lock: RunLock | None = None
     _timer: asyncio.TimerHandle | None = None
+    _open: dict[str, Budget] = field(default_factory=dict)
 
     @classmethod
     def opened(cls, state: Path) -> "Budgets":
@@ -48,24 +55,28 @@ class Budgets:
         try:
             make_private(folder)
             lock = RunLock(folder)
-            return cls(_read(folder / NAME), folder, lock)
+            return cls(_read(folder / NAME), folder, _lock=lock)
         except OSError as error:
             raise ConfigError(
                 f"What keys spend can't be kept in {folder}: {error.strerror}; set state under server:."
             ) from error
 
-    def check(self, holder: Holder) -> None:
-        """Raises `BudgetExceeded`. A request that begins below the budget is finished, also when it goes beyond."""
-        if holder.budget is not None and (spent := self.spent.get(holder.name, 0.0)) >= holder.budget:
-            raise BudgetExceeded(
-                f"The budget of {holder.name} is used up with this worker: ${spent:.4f} of ${holder.budget:.2f}."
-            )
+    def of(self, holder: Holder) -> Budget:
+        """What the calls for a request of this key are charged to; raises `BudgetExceeded` where nothing is left."""
+        if not holder.name:
+            return Budget()
+        ledger = self.spent.setdefault(holder.name, Ledger())
+        budget = self._open.setdefault(holder.name, Budget(ledger=ledger, payer=holder.name))
+        budget.limits = SpendingLimits(holder.budget, unpriced=self.unpriced)
+        if budget.reached and holder.budget is not None:
+            spent = f"${ledger.known_cost:.4f} of ${holder.budget:.2f}"
+            raise BudgetExceeded(f"The budget of {holder.name} is used up with this worker: {spent}.")
+        return budget
 
-    def add(self, holder: Holder, dollars: float) -> None:
-        if dollars and holder.name:
-            self.spent[holder.name] = self.spent.get(holder.name, 0.0) + dollars
-            if self.folder and not self._timer:
-                self._timer = asyncio.get_running_loop().call_later(SOON, self._write)
+    def keep(self) -> None:
+        """Has what was spent written down soon."""
+        if self.folder and not self._timer:
+            self._timer = asyncio.get_running_loop().call_later(SOON, self._write)
 
     def close(self) -> None:
         if self._timer:
@@ -78,14 +89,15 @@ class Budgets:
         self._timer = None
         if self.folder:
             new = self.folder / f"{NAME}.new"
-            new.write_bytes(to_json(self.spent))
+            new.write_bytes(to_json({name: ledger.known_cost for name, ledger in self.spent.items()}))
             os.replace(new, self.folder / NAME)
 
 
-def _read(path: Path) -> dict[str, float]:
+def _read(path: Path) -> dict[str, Ledger]:
     if not path.exists():
         return {}
     try:
-        return {str(name): float(spent) for name, spent in from_json(path.read_bytes()).items()}
+        spent = from_json(path.read_bytes())
+        return {str(name): Ledger(known_cost=float(dollars)) for name, dollars in spent.items()}
     except (ValueError, AttributeError, TypeError) as error:
         raise ConfigError(f"{path} does not say what keys have spent; mend or remove it.") from error

@@ -14,6 +14,7 @@ from ..assembly.surroundings import Surroundings
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
 from ..config.server import LoadedServer, Server, load_server
 from ..core.errors import ConfigError
+from ..core.ledger import unpriced
 from ..core.redaction import NO_SECRETS, Redactor
 from . import settings
 from .admission import MEGABYTE, Admission, Bounds
@@ -67,8 +68,19 @@ class Plan:
         return Bounds(int(limits.body_mb * MEGABYTE), limits.body_seconds, limits.max_tokens)
 
     @property
+    def unpriced_models(self) -> str:
+        """The names of those that a limit in dollars can't hold for."""
+        names = (str(model.name) for model in self.generation.models if model.price is None)
+        return ", ".join(dict.fromkeys(names))
+
+    @property
     def has_budgets(self) -> bool:
         return any(key.budget_usd is not None for key in self.server.keys)
+
+    def budgets(self) -> Budgets:
+        budgets = Budgets.opened(self.state) if self.has_budgets else Budgets()
+        budgets.unpriced = self.server.limits.unpriced
+        return budgets
 
     def served(self, write: Write) -> Served:
         limits = self.server.limits
@@ -76,7 +88,7 @@ class Plan:
             self.generation,
             self.bounds,
             self.keys,
-            Budgets.opened(self.state) if self.has_budgets else Budgets(),
+            self.budgets(),
             Admission(limits.concurrent, limits.queue),
             log=RequestLog(write, self.level, self.redactor),
             log_content=self.server.log_content,
@@ -123,7 +135,10 @@ class Told:
         level = level_of(document.environment.get("LOG_LEVEL", ""))
         redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
         named = server.model_copy(update={"keys": keys})
-        return Plan(named, generation, Keys.of(keys), status, state, level, redactor, seen)
+        plan = Plan(named, generation, Keys.of(keys), status, state, level, redactor, seen)
+        if plan.has_budgets and server.limits.unpriced == "refuse" and (names := plan.unpriced_models):
+            raise ConfigError(unpriced(names, "under 'server: limits:'"))
+        return plan
 
 
 def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
@@ -234,9 +249,7 @@ def _terms(plan: Plan) -> Iterator[str]:
     yield f"Clients need a key: {names}" if names else "Programs of this machine need no key."
     if plan.has_budgets:
         yield f"Budgets hold for this worker alone; what is spent is kept under {plan.state}."
-        unpriced = [str(m.name) for m in plan.generation.models if m.price is None and not m.local]
-        if unpriced:
-            names = ", ".join(dict.fromkeys(unpriced))
+        if names := plan.unpriced_models:
             yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 
 
@@ -264,7 +277,8 @@ async def _reload(told: Told, served: Served, say: Say) -> None:
     try:
         plan = told.plan()
         if plan.has_budgets and not served.budgets.folder:
-            served.budgets = Budgets.opened(plan.state)
+            served.budgets = plan.budgets()
+        served.budgets.unpriced = plan.server.limits.unpriced
     except ConfigError as error:
         say(f"The change is not taken up: {error}")
         return

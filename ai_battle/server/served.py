@@ -98,7 +98,8 @@ class Served:
     def account(self, tally: Tally) -> None:
         """A request is over."""
         tally.done()
-        self.budgets.add(tally.holder, tally.dollars)
+        if tally.dollars:
+            self.budgets.keep()
         name = tally.route.name if tally.route else ""
         self.metrics.count(tally, name if not name or name in self.routes.named else OTHER)
         self.log.tell(tally)

@@ -7,9 +7,10 @@ from traceback import walk_tb
 from typing import ClassVar
 
 from ..core.errors import AIBattleError, Unreachable
-from ..core.events import AttemptFailed, Event, ModelReplied, Warned
-from ..core.exchange import NOTHING_USED, Usage
+from ..core.events import AttemptFailed, Event, Warned
+from ..core.exchange import Usage
 from ..core.helping import BoostStep, HelpAsked, HelpFailed
+from ..core.ledger import Budget
 from .auth import ANYBODY, Holder
 from .refusing import BrokenOff, Crashed, Denied, said
 from .routes import Route
@@ -22,7 +23,7 @@ NOTHING = "nothing_usable"
 
 @dataclass(slots=True)
 class Tally:
-    """A listener. `first_token` is in seconds after the start; `dollars` is the known part of what the usage cost.
+    """A listener. `first_token` is in seconds after the start; all calls for the request are charged to `budget`.
 
     `left_out` are options of the request that a model did not take, or not as they were.
     `error` is the kind of what went wrong, `reason` its words where they can't hold any of the conversation;
@@ -41,8 +42,7 @@ class Tally:
     status: int = 200
     seconds: float = 0.0
     first_token: float | None = None
-    usage: Usage = NOTHING_USED
-    dollars: float = 0.0
+    budget: Budget = field(default_factory=Budget)
     outcomes: list[str] = field(default_factory=list)
     upstream_errors: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -57,9 +57,6 @@ class Tally:
 
     async def __call__(self, event: Event) -> None:
         match event:
-            case ModelReplied(usage=usage):
-                self.usage = usage if self.usage is NOTHING_USED else self.usage + usage
-                self.dollars += usage.cost_usd or 0.0
             case HelpAsked() | HelpFailed() | BoostStep():
                 self._hear_of_help(event)
             case Warned(option=option) if option and option not in self.left_out:
@@ -78,6 +75,15 @@ class Tally:
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
                 self._helps = self._helps and outcome != "other"
+
+    @property
+    def usage(self) -> Usage:
+        return self.budget.ledger.usage
+
+    @property
+    def dollars(self) -> float:
+        """The known part of what the usage cost."""
+        return self.budget.ledger.known_cost
 
     @property
     def helped(self) -> bool:
@@ -133,7 +139,7 @@ class Tally:
         told = self.early
         if self.route and self.route.strategy:
             told |= {"x-ai-battle-helped": str(self.helped).lower(), "x-ai-battle-loops": str(len(self.outcomes))}
-        if self.usage is not NOTHING_USED and self.usage.cost_usd is not None:
+        if self.budget.ledger.calls and self.usage.cost_usd is not None:
             told["x-ai-battle-cost-usd"] = f"{self.usage.cost_usd:.6f}"
         return told
 

@@ -1,5 +1,6 @@
 """Dollars by key."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -9,14 +10,16 @@ import aiohttp
 import pytest
 
 from ai_battle.core.errors import ConfigError
+from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
+from ai_battle.core.ledger import book, charged_to
 from ai_battle.server.auth import Holder
 from ai_battle.server.budgets import Budgets
-from ai_battle.testing import FakeProviders, reply
+from ai_battle.testing import FakeProviders, Reply, reply
 
 from .serving import asked, serving
 
-HELLO: dict[str, Any] = {"model": "large", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
+HELLO: dict[str, Any] = {"model": "large", "max_tokens": 300_000, "messages": [{"role": "user", "content": "Hello?"}]}
 FILE = """
 server:
   state: {state}
@@ -39,7 +42,7 @@ async def test_a_budget_that_is_used_up_is_told_as_429_until_the_worker_forgets(
     fakes: FakeProviders, file: str, tmp_path: Path
 ) -> None:
     """The second server takes over what the first one had written down."""
-    fakes.openai.always(reply("Yes.", usage=Usage(200_000, 100_000)))
+    fakes.openai.always(reply("Yes.", usage=Usage(200, 300_000)))
     async with serving(fakes, file) as address:
         statuses = [(await asked(address, "/v1/messages", HELLO, TEAM))[0] for _ in range(2)]
     async with serving(fakes, file) as address:
@@ -52,22 +55,26 @@ async def test_a_budget_that_is_used_up_is_told_as_429_until_the_worker_forgets(
             again = told.headers["x-should-retry"]
         other, _ = await asked(address, "/v1/messages", HELLO, {"x-api-key": "key-of-anybody"})
 
-    assert statuses == [200, 200, 429]
+    assert statuses == [200, 429, 429]
     assert (status, answer["error"]["code"]) == (429, "insufficient_quota")
-    assert answer["error"]["message"] == "The budget of team is used up with this worker: $0.6000 of $0.50."
+    assert answer["error"]["message"].startswith(
+        "The limit of team leaves no room for a call of openai/gpt-4o: $0.3002"
+    )
     assert other == 200
     assert again == "false"
-    assert json.loads((tmp_path / "state/worker-0/spent.json").read_text())["team"] == pytest.approx(0.6)
+    assert json.loads((tmp_path / "state/worker-0/spent.json").read_text())["team"] == pytest.approx(0.3002)
 
 
 async def test_each_worker_has_a_place_of_its_own(tmp_path: Path) -> None:
     first, second = Budgets.opened(tmp_path), Budgets.opened(tmp_path)
-    first.add(Holder("team", 1.0), 0.25)
-    second.add(Holder("team", 1.0), 0.5)
-    first.close()
-    second.close()
+    for budgets, dollars in ((first, 0.25), (second, 0.5)):
+        with charged_to(budgets.of(Holder("team", 1.0))):
+            book(ModelReplied("m", Usage(1, 1, cost_usd=dollars), 0.1))
+        budgets.keep()
+        budgets.close()
 
-    assert [Budgets.opened(tmp_path).spent, Budgets.opened(tmp_path).spent] == [{"team": 0.25}, {"team": 0.5}]
+    again = [Budgets.opened(tmp_path), Budgets.opened(tmp_path)]
+    assert [budgets.spent["team"].known_cost for budgets in again] == [0.25, 0.5]
 
 
 def test_what_was_written_and_can_not_be_read_is_not_taken_for_nothing(tmp_path: Path) -> None:
@@ -83,3 +90,88 @@ async def test_without_budgets_nothing_is_written(fakes: FakeProviders, tmp_path
         await asked(address, "/v1/messages", {**HELLO, "model": "opus"})
 
     assert not os.listdir(tmp_path)
+
+
+PAIRED = """
+server:
+  state: {state}
+  keys: [{{key: key-of-team, name: team, budget_usd: {budget}}}]
+  routes:
+    large: openai/gpt-4o
+    pair: {{model: openai/gpt-4o-mini, secondary: openai/gpt-4o, strategy: rescue}}
+prices:
+  openai/gpt-4o: {{input: 0, output: 10}}
+  openai/gpt-4o-mini: {{input: 0, output: 10}}
+"""
+
+
+def paired(folder: Path, budget: float) -> str:
+    path = folder / "paired.yaml"
+    path.write_text(PAIRED.format(state=folder / "state", budget=budget))
+    return str(path)
+
+
+def stuck(body: Any) -> Reply:
+    """As long as it may be, and 4,000 tokens at the most."""
+    return reply("I do not know.", usage=Usage(10, written(body)), delay=0.02)
+
+
+def written(body: Any) -> int:
+    return min(4_000, body.get("max_tokens") or body.get("max_completion_tokens") or 4_000)
+
+
+def bill(fakes: FakeProviders) -> float:
+    return sum(written(question.body) for question in fakes.openai.questions) * 10 / 1e6
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("model", ["large", "pair"])
+async def test_requests_at_once_do_not_pass_a_budget(
+    fakes: FakeProviders, tmp_path: Path, model: str, stream: bool
+) -> None:
+    """Of sixty requests of $0.04 at once, two fit into $0.10; a pair asks several times for each."""
+    fakes.openai.always(stuck)
+    asked_for = {**HELLO, "model": model, "max_tokens": 4_000, "stream": stream}
+    async with serving(fakes, paired(tmp_path, 0.1)) as address, aiohttp.ClientSession(address) as session:
+
+        async def ask() -> int:
+            async with session.post("/v1/messages", json=asked_for, headers=TEAM) as answer:
+                await answer.read()
+                return answer.status
+
+        statuses = await asyncio.gather(*(ask() for _ in range(60)))
+        metrics = await (await session.get("/metrics", headers=TEAM)).text()
+
+    assert 0.08 <= bill(fakes) <= 0.1
+    assert set(statuses) == {200, 429}
+    assert kept(tmp_path) == pytest.approx(bill(fakes))
+    assert f'ai_battle_cost_usd_total{{route="{model}"}} {bill(fakes):.10g}' in metrics
+
+
+async def test_an_answer_that_is_empty_counts_for_its_key(fakes: FakeProviders, tmp_path: Path) -> None:
+    """A reasoning model used up its tokens and said nothing, also when it was asked again."""
+    fakes.openai.always(reply("", usage=Usage(10, 3_000, reasoning_tokens=3_000), stop="length"))
+    async with serving(fakes, paired(tmp_path, 0.06)) as address:
+        for _ in range(5):
+            await asked(address, "/v1/messages", {**HELLO, "max_tokens": 3_000}, TEAM)
+
+    assert len(fakes.openai.questions) == 2
+    assert kept(tmp_path) == pytest.approx(0.06)
+
+
+async def test_a_budget_refuses_to_start_with_a_model_of_unknown_price(fakes: FakeProviders, tmp_path: Path) -> None:
+    path = tmp_path / "server.yaml"
+    written = "server: {keys: [{key: k, budget_usd: 1}], routes: {mine: openai/nobody-knows-it}%s}\n"
+    path.write_text(written % "")
+    with pytest.raises(ConfigError, match=r"price of openai/nobody-knows-it is not known.*under 'server: limits:'"):
+        async with serving(fakes, str(path), XDG_STATE_HOME=str(tmp_path)):
+            pass
+
+    path.write_text(written % ", limits: {unpriced: allow}")
+    async with serving(fakes, str(path), XDG_STATE_HOME=str(tmp_path)) as address:
+        assert (await asked(address, "/v1/messages", {**HELLO, "model": "mine"}, {"x-api-key": "k"}))[0] == 200
+
+
+def kept(folder: Path) -> float:
+    """What the server has written down that its key has spent."""
+    return float(json.loads((folder / "state/worker-0/spent.json").read_text())["team"])

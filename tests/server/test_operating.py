@@ -288,7 +288,7 @@ def test_who_may_ask_and_what_may_be_spent_is_told_at_the_start(tmp_path: Path) 
     path = tmp_path / "server.yaml"
     path.write_text(
         f"server: {{state: {tmp_path}, keys: [{{key: key-of-team, name: team, budget_usd: 5}}],"
-        " routes: {a: openrouter/some/model}}"
+        " limits: {unpriced: allow}, routes: {a: openrouter/some/model}}"
     )
     said = "\n".join(described(Told(str(path), {"OPENROUTER_API_KEY": "key"}).plan(), "http://x"))
 

@@ -103,11 +103,16 @@ class BoostTurn:
 
     async def best(self) -> ModelResponse:
         """The best that the auxiliary model has said; if it has said nothing, what it answers without guidance."""
-        best = max(reversed(self._answers), key=_worth, default=None)
+        best = max(reversed(self._answers), key=self._worth, default=None)
         if not best:
             await self._turn.failed("no reply of the boost model led to an answer: it was in none of the formats")
             return await self.directly()
         return await self._accept(best, Aloud(self._emit))
+
+    def _worth(self, answer: Draft) -> tuple[bool, bool]:
+        """Of equals the last is taken; one that tells of results that no tool returned is worth less."""
+        told = claimed(answer.text, self._tools, (*self._request.messages, *answer.response.steps))
+        return answer.response.stop in ("end", "stop_sequence"), not told
 
     async def _ask(self) -> Draft | None:
         if self._seconds <= 0:
@@ -173,8 +178,3 @@ def _useless(text: str) -> str:
     if refuses(text) and isinstance(parse(text), Other):
         return f"it declined to answer: {text.strip()[:200]}"
     return ""
-
-
-def _worth(answer: Draft) -> tuple[bool, bool]:
-    """Of equals the last is taken; one that tells of results that no tool returned is worth less."""
-    return answer.response.stop in ("end", "stop_sequence"), not claimed(answer.text)

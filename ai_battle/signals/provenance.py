@@ -40,6 +40,7 @@ _SCALED = re.compile(r"\s?([^\W\d_]{1,9})")
 # What one figure is twice, or in another unit: times, percent, bytes, miles, pounds, inches, feet.
 _FACTORS = (*(2, 3, 4, 7, 12, 24, 30, 31, 52, 60, 365, 3600), *(100, 1000, 1e6, 1024, 1024**2))
 _UNITS = (1.609344, 2.204623, 2.54, 0.3048, 3.6)
+_CONSTANTS = sorted((*_FACTORS, *_UNITS, 360.0, 1440.0, 86400.0, 168.0, 8760.0, 273.15))
 _CLOSE, _CLOSER = 0.03, 0.02
 """How far a figure may be that was rounded to tens or more, and one that was derived, as a share of it."""
 _MEASURED = re.compile(
@@ -87,11 +88,25 @@ class Known:
         self._facts = list(facts(self.text))
 
     def supports(self, fact: Fact) -> bool:
+        """Whether a fact was there, as it stands or one step away, or is what everybody knows of units and days."""
+        is_constant = not fact.measured and any(_near(_CONSTANTS, value, half) for value, half in fact.values)
+        if is_constant or self.has(fact):
+            return True
+        if fact.kind == "time":
+            return any(self._is_step_from_time(minutes) for minutes, _ in fact.values)
+        return any(_near(self._derived, value, min(half, _CLOSER * value)) for value, half in fact.values)
+
+    def has(self, fact: Fact) -> bool:
+        """Whether it was there as it stands; figures may be rounded."""
         if fact.kind in ("code", "address"):
             return _FILLING.sub("", fact.text).casefold() in self._letters
         if fact.kind == "time":
-            return any(self._has_time(minutes) for minutes, _ in fact.values)
-        return self._has_number(fact)
+            return any(minutes in self._times or (minutes + 720) % 1440 in self._times for minutes, _ in fact.values)
+        if any(_near(self._base, value, _rounded(value, half)) for value, half in fact.values):
+            return True
+        parts = [int(digits) for digits in _DIGITS.findall(fact.text)]
+        is_time = len(parts) == 2 and parts[1] < 60 and parts[0] * 60 + parts[1] in self._times
+        return is_time or (len(parts) > 2 and self._parts.issuperset(parts))
 
     @cached_property
     def _letters(self) -> str:
@@ -124,27 +139,18 @@ class Known:
         found |= {100 - value for value in base} | {value * 1.8 + 32 for value in base}
         found |= {(value - 32) / 1.8 for value in base} | {float(len(base)), sum(base), sum(base) / max(1, len(base))}
         for a, b in combinations(base, 2):
-            found |= {a + b, abs(a - b), a * b, *((a / b, b / a, 100 * a / b, 100 * b / a) if a and b else ())}
+            found |= {
+                a + b,
+                abs(a - b),
+                a * b,
+                a * b / 100,
+                *((a / b, b / a, 100 * a / b, 100 * b / a) if a and b else ()),
+            }
             found |= {abs(a - b) / a * 100 if a else 0.0, abs(a - b) / b * 100 if b else 0.0, (a + b) / 2}
         hours = (abs(a - b) for a, b in combinations(sorted(self._times)[:PAIRED], 2))
         return sorted(found.union(*((minutes, minutes / 60, minutes % 60) for minutes in hours)))
 
-    def _has_number(self, fact: Fact) -> bool:
-        ways = [(value, half) for value, half in fact.values]
-        if any(
-            _near(self._base, value, half) or _near(self._base, value, _rounded(value, half)) for value, half in ways
-        ):
-            return True
-        parts = [int(digits) for digits in _DIGITS.findall(fact.text)]
-        if len(parts) > 2 and self._parts.issuperset(parts):
-            return True
-        if len(parts) == 2 and parts[1] < 60 and parts[0] * 60 + parts[1] in self._times:
-            return True
-        return any(_near(self._derived, value, min(half, _CLOSER * value)) for value, half in fact.values)
-
-    def _has_time(self, minutes: float) -> bool:
-        if minutes in self._times or (minutes + 720) % 1440 in self._times:
-            return True
+    def _is_step_from_time(self, minutes: float) -> bool:
         if minutes % 60 == 0 and not {int(minutes // 60), int(minutes // 60) % 12}.isdisjoint(self._parts):
             return True
         gaps = {abs(minutes - time) for time in self._times}

@@ -16,6 +16,11 @@ def opposed(text: str, source: str) -> bool:
     return any(known[group] and said[group] and not said[group] & known[group] for group in _groups() if group in _TOLD)
 
 
+def named(text: str, group: str) -> frozenset[str]:
+    """The states of a group that a text names."""
+    return frozenset(_states(text)[group])
+
+
 def denies(text: str) -> bool:
     """Whether it says that something is not so, could not be had, or failed."""
     return bool(_states(text)["denial"])

@@ -143,7 +143,7 @@ class _Turn:
         self.held_back = None
         await asyncio.sleep(self._limits.pause_before(self._guard.rounds + 1))
         if wished.calls:
-            await self._suspect(invented(wished.after, self._answering.messages))
+            await self._suspect(invented(wished.after, self._answering.messages, wished.calls))
             results = await self._runner.run(self._answering.called(response, wished))
             self._answering.returned(results)
         else:

@@ -188,6 +188,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     # What the tools have returned, and what the answer makes of it.
     Judgement("result_contradicted", part(results.check, "result_contradicted"),
               "it tells figures that no tool has returned", TOOL, 3.0),
+    Judgement("result_invented", results.invented, "it tells what only a tool could, and no call did",
+              weight=3.0),
     Judgement("state_contradicted", part(results.check, "state_contradicted"),
               "it tells the opposite of what a tool has returned", TOOL, 3.0),
     Judgement("result_denied", part(results.check, "result_denied"),

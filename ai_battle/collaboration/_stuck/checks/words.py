@@ -9,6 +9,7 @@ from ....signals.residue import only_offers as offers_only
 from ....signals.truncation import leads_nowhere
 from ....signals.wording import self_corrections
 from ..case import Case
+from . import results
 
 
 def self_correction(case: Case) -> float:
@@ -16,15 +17,18 @@ def self_correction(case: Case) -> float:
 
 
 def gives_up(case: Case) -> float:
-    """It says that it can't, and nothing else."""
-    return float(not _may_refuse(case) and only_gives_up(case.text, case.prompt))
+    """It says that it can't, and nothing else. That nothing was found may be what a tool has returned."""
+    if _may_refuse(case) or (case.context.results and not results.say_much(case)):
+        return 0.0
+    return float(only_gives_up(case.text, case.prompt))
 
 
 def empty_promise(case: Case) -> float:
-    """It announces what does not come; a call is something that comes."""
+    """It announces what does not come; a call is something that comes. A report may end with what is to come."""
     if case.calls:
         return 0.0
-    return float(leads_nowhere(case.text) or only_announces(case.text, case.prompt))
+    announces = not case.context.results and only_announces(case.text, case.prompt)
+    return float(leads_nowhere(case.text) or announces)
 
 
 def only_offers(case: Case) -> float:

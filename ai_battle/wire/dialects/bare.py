@@ -28,6 +28,7 @@ _QUOTED = re.compile(r"[\s)\]]{0,5}[«»“”」』]")
 _COMMENTING = ("#", "//")
 _LABELS = frozenset({"arguments", "args", "parameters", "params", "input"})
 _CELL_END = re.compile(r"`? {0,80}\|")
+_NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z|<!\[CDATA\Z")
 _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
@@ -97,7 +98,7 @@ def _goes_on(source: Source, piece: Piece, before: str) -> bool:
 
 def _stands_alone(source: Source, start: int, end: int) -> bool:
     """`name()` in a sentence is how people write of a function; alone on its line, or in a list, it is a call."""
-    before = source.before(start, 300).strip(" \t`(\"'*-")
+    before = _NUMBER.sub("", source.before(start, 300)).strip(" \t`(\"'*-")
     begins = not before or _CALL_BEFORE.fullmatch(before) is not None
     listed = before.startswith("[") and before.count("[") > before.count("]")
     return listed or (begins and _LINE_REST.match(source.text, end) is not None)

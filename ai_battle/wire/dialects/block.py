@@ -9,6 +9,7 @@ from ai_battle.core.messages import ToolCall
 from .body import attempt, from_value, read_bodies, read_object_for
 from .elements import BLOCKS, read_elements
 from .fences import Fence
+from .lines import read_lines
 from .names import Offered
 from .reading import Piece, issue
 from .source import Source
@@ -18,7 +19,9 @@ _TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n`]+?)[ \t\r]*(?:\n|(?=
 _NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
 _OBJECT = re.compile(r"\s*(?=\{)")
 _CLOSED = re.compile(r"\s*+[`~]{3,}")
-_PAIRS = re.compile(r"\s*[\"']?(?:tool|tool_name|name|function)[\"']?\s*[:=]")
+_PAIRS = re.compile(
+    r"\s*(?:[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|[\w.\-:/]+[ \t]*\n[\w \t\-]+[:=])"
+)
 
 
 def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
@@ -65,11 +68,13 @@ def _name_alone(source: Source, at: int, fence: Fence, tools: Offered) -> Piece 
 
 
 def _without_braces(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
-    """`tool: x` and `parameters: {...}` on lines of their own; only a closed block is known to be complete."""
+    """A key and a value on each line, or an object that only lacks its braces; a block that is open may go on."""
     closing = source.find(fence.closing, fence.inside) if _PAIRS.match(source.text, fence.inside) else None
     if closing is None:
         return None
     try:
+        if (found := read_lines(source, fence.inside, tools)) and found[1] == closing.start():
+            return Piece(at, found[1], [found[0]])
         value, _ = read_value(f"{{{source.text[fence.inside : closing.start()]}}}", 0)
     except Unreadable:
         return Piece(at, closing.start(), issues=[issue("malformed", source.text, at)])

@@ -19,7 +19,7 @@ _SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
 _FILLER = re.compile(
     r"(?:[\s,;)]|>>>(?=\w)|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
     r"|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
-    r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|function_calls?|start_function_call|end_function_call"
+    r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|use_(?:mcp_)?tool|function_calls?|start_function_call|end_function_call"
     r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*+"
 )
 _NAMED = re.compile(
@@ -27,17 +27,17 @@ _NAMED = re.compile(
     rf"(?P<between>(?:\s|{_SPECIAL}(?:\s*[\w\-]+(?=\s*\[ARGS\]))?|```(?:json)?)*)(?P<next>\{{|\(|<arg_key>|</tool_call>)"
 )
 _ELEMENT = re.compile(
-    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool|(?:tool|function)_call(?=\s))(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
+    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool|(?:tool|function)_call(?=\s))(?:\s+id=[\"'][^\"'<>]{0,80}[\"'])?(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
     r"|<\|open\|>call tool=\"(?P<channel>[^\"]*)\"[^<>]*<\|sep\|>"
     r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
 )
 _SPELLED = re.compile(
-    r"<(?P<tag>name|tool|tool_name|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
+    r"(?:<server_name>[^<>]{0,80}</server_name>\s*)?<(?P<tag>name|tool|tool_name|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
     r"\s*<(?P<given>arguments|parameters|args|input|tool_input)>\s*"
 )
 _OLD = tagged(r"(?:</parameters>\s*)?</invoke>")
 _TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
-_ROLES = frozenset({"assistant", "user", "system", "tool"})
+_ROLES = frozenset({"assistant", "user", "system", "tool", "all"})
 _RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
 Reader = Callable[[str], tuple[ToolCall, int]]
 

@@ -59,7 +59,7 @@ _PARAMETER = (
 PARAMETERS = _notation(
     _PARAMETER,
     rf"</{_DSML}(?:parameter|param|arg|argument)>",
-    rf"</{_DSML}(?:function|invoke|tool_call|tool)>|</?(?:tool_call|\w+:tool_call)>",
+    rf"</{_DSML}(?:function|invoke|tool_call|function_call|tool)>|</?(?:tool_call|\w+:tool_call)>",
 )
 ARGUMENT_PAIRS = _notation(
     r"<arg_key>(?P<key>[^<>]*)</arg_key>\s*<arg_value>", r"</arg_value>", r"</tool_call>|(?=<tool_call>)"

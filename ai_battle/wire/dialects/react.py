@@ -6,6 +6,7 @@ from typing import Any
 from ai_battle.core.messages import ToolCall
 
 from .body import attempt, read_bodies, read_object_for
+from .lines import read_lines
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece
@@ -13,9 +14,16 @@ from .source import Source
 from .tolerant import Unreadable
 from .typed import typed
 
-_ACTION = re.compile(r"Action\**\s*:\**[ \t]*")
+_ACTION = re.compile(
+    r"(?:(?P<sure>Action)|Tool|Function|✿FUNCTION✿)(?:[ _](?:[Nn]ame|[Cc]all))?(?: \d{1,3})?\**\s*:\**[ \t]*"
+)
+_GIVEN = r"(?:Action[ _]Input|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
 _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
-_INPUT = re.compile(r"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**Action[ _]Input\**\s*:\**[ \t]*")
+_INPUT = re.compile(
+    rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_GIVEN}(?P<label>\**\s*:\**[ \t]*)"
+    r"(?P<below>\r?\n(?=[ \t]*(?:[-*•+][ \t]+)?[*_`]*\w))?"
+)
+_BRACKETS = re.compile(r"(?P<name>[\w.\-/:]+)\[(?P<value>[^\[\]\n]*)\]")
 _OBJECT = re.compile(r"\s*(?:`+\w*\s*)?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
 _UNDECIDED = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
 _REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
@@ -31,9 +39,9 @@ def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
     announced = _ACTION.match(source.text, at)
     if not announced:
         return None
-    piece = _announced(source, announced.end(), tools)
+    piece = (_announced if announced["sure"] else _labelled)(source, announced.end(), tools)
     if piece is None or not piece.is_call:
-        undecided = _UNDECIDED.match(source.text, announced.end())
+        undecided = (piece and piece.cut) or _UNDECIDED.match(source.text, announced.end())
         return Piece(at, announced.end(), cut=True) if undecided else None
     rest = _REST.match(source.text, piece.end)
     return Piece(at, rest.end() if rest else piece.end, piece.calls, piece.issues, piece.cut)
@@ -42,11 +50,36 @@ def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
 def _announced(source: Source, at: int, tools: Offered) -> Piece | None:
     if structure := _STRUCTURE.match(source.text, at):
         return read_bodies(source, structure.end(), tools)
-    if found := _INPUT.match(source.text, at):
-        if given := _OBJECT.match(source.text, found.end()):
-            return read_object_for(source, found["name"], (at, given.end()), tools)
-        return attempt(source, at, found["name"], tools, lambda tool: _from_line(source.text, tool, found.end(), tools))
+    if one := _BRACKETS.match(source.text, at):
+        return attempt(source, at, one["name"], tools, lambda tool: (_of_one(one["value"], tool, tools), one.end()))
+    if piece := _labelled(source, at, tools, sure=True):
+        return piece
+    if line := _INPUT.match(source.text, at):
+        end = line.end("label")
+        return attempt(source, at, line["name"], tools, lambda tool: _from_line(source.text, tool, end, tools))
     return None
+
+
+def _labelled(source: Source, at: int, tools: Offered, *, sure: bool = False) -> Piece | None:
+    """A name, and below a label the arguments: an object, or a line for each."""
+    found = _INPUT.match(source.text, at)
+    if not found or not (sure or tools.known(found["name"])):
+        return None
+    if given := _OBJECT.match(source.text, found.end()):
+        return read_object_for(source, found["name"], (at, given.end()), tools)
+    try:
+        lines = read_lines(source, found.end(), tools, found["name"]) if found["below"] else None
+    except Unreadable as error:
+        return Piece(at, found.end(), cut=error.cut)
+    return Piece(at, lines[1], [lines[0]]) if lines else None
+
+
+def _of_one(value: str, tool: str, tools: Offered) -> ToolCall:
+    """The call with the text of the one parameter that there is, if there is a text."""
+    names = tools.required(tool) or tuple(tools.properties(tool))[:1]
+    if len(names) > 1 or (value and not names):
+        raise Unreadable(0)
+    return ToolCall(tool, {names[0]: _unquoted(value.strip(), tools, tool, names[0])} if value else {})
 
 
 def _from_line(text: str, tool: str, at: int, tools: Offered) -> tuple[ToolCall, int]:

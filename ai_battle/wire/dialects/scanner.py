@@ -31,16 +31,16 @@ from .source import Source
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
 _OPENER = re.compile(
     r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“\\\w`}])|\((?:(?<=[\w`]\()|(?<=[\w`]\s\())"
-    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|Observation"
+    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|Observation|Tool|Function|✿F"
 )
 _MARKER = re.compile(
-    r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|tool_request|function_calls?|start_function_call|functions|tool)>"
-    r"|<[|｜](?:DSML｜)?(?:tool|function|action|plugin)(?:[\w▁]*)[|｜]?>|<\|(?:python_tag|START_ACTION|tools_prefix)\|>"
+    r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|use_(?:mcp_)?tool|tool_request|function_calls?|start_function_call|functions|tool)>"
+    r"|<[|｜](?:DSML｜)?(?:tool|function|action|plugin)(?:[\w▁]*)[|｜]?>|<\|(?:python_tag|START_ACTION|tools_prefix|recipient)\|>"
 )
 _READ = CALLING | READABLE
 _ENDS = re.compile(r"<[^<>]*(?:end|suffix|output|response|result)s?[|｜]?>", re.IGNORECASE)
 _ELEMENT = re.compile(
-    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:tool|function)_call\s+name="
+    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:tool|function)_call\s+(?:id=[\"'][^\"'<>]{0,80}[\"']\s+)?name="
     r"|<\|open\|>call tool=|<invoke>\s*<tool_name>"
 )
 _NOT_OURS = re.compile(
@@ -304,5 +304,8 @@ _READERS: dict[str, Callable[[Scanner, int], Piece | None]] = {
     "~": Scanner._marks,
     ">": Scanner._quotation,
     "A": Scanner._action,
+    "T": Scanner._action,
+    "F": Scanner._action,
+    "✿": Scanner._action,
     "O": Scanner._observation,
 }

@@ -35,6 +35,8 @@ ARGUMENTS = (
     "function_args",
     "function_input",
     "tool_args",
+    "tool_arguments",
+    "tool_parameters",
 )
 IDS = ("id", "tool_call_id", "call_id")
 LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
@@ -120,6 +122,9 @@ def _tool(named: str, tools: Offered, *, explicit: bool, certain: bool) -> str |
 
 def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
     """`{"id": ..., "type": "function", "function": {...}}` as one object."""
+    params = value.get("params")
+    if value.get("method") == "tools/call" and isinstance(params, dict):
+        return params
     for key in (
         "function",
         "functionCall",

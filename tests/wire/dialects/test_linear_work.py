@@ -25,6 +25,8 @@ _HOSTILE = (
     '```tool_call\n{"name": "look_up", "arguments": {\n```\n', '```json\n{"tool": "look_up", "parameters": [\n```\n',
     "<function_call>\n{'name': 'look_up'\n</function_call>\n", '<tool_call>{"name" "look_up"}</tool_call>\n', "```tool\ntool: look_up\n```\n",
     '```tool\n{"a": 1\n```\n', "Shall I? clock()\n", "or\n```tool\nclock()\n```\n", "Action: clock\nObservation: ", "For example:\nclock()\n",
+    "Tool: look_up\nArguments:\n- limit: 3\n", "Tool: ", "✿FUNCTION✿: clock\n", "```tool\nlook_up\nword: |\n  a\n", "Action 1: look_up[", "limit: 3\n",
+    "```tool\nlook_up\nlimit: 3\n```\n",
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """What stands in a block that is there for calls: all that a marker can announce, and looser things besides."""
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ _NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
 _OBJECT = re.compile(r"\s*(?=\{)")
 _CLOSED = re.compile(r"\s*+[`~]{3,}")
 _PAIRS = re.compile(
-    r"\s*(?:[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|[\w.\-:/]+[ \t]*\n[\w \t\-]+[:=])"
+    r"\s*(?:(?:- )?[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|\[?[\w.\-:/]+\]?[ \t]*\n[\w \t\-]+[:=])"
 )
 
 
@@ -72,9 +73,10 @@ def _without_braces(source: Source, at: int, fence: Fence, tools: Offered) -> Pi
     closing = source.find(fence.closing, fence.inside) if _PAIRS.match(source.text, fence.inside) else None
     if closing is None:
         return None
-    try:
+    with suppress(Unreadable):
         if (found := read_lines(source, fence.inside, tools)) and found[1] == closing.start():
             return Piece(at, found[1], [found[0]])
+    try:
         value, _ = read_value(f"{{{source.text[fence.inside : closing.start()]}}}", 0)
     except Unreadable:
         return Piece(at, closing.start(), issues=[issue("malformed", source.text, at)])

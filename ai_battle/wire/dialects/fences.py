@@ -58,6 +58,7 @@ READABLE = frozenset(
 )
 
 
+_HEADER = re.compile(r"\s*(?:async )?(?:def|for|while|if|with|class|try|else|elif)\b[^\n]*:\Z")
 _PROGRAMS = frozenset({"python", "py", "python3"})
 
 
@@ -118,8 +119,12 @@ def holds_fences(source: Source, fence: Fence) -> bool:
     return close is not None and _FENCED_LINE.search(source.text, fence.inside, close.start()) is not None
 
 
-def is_within_code(source: Source, fence: Fence, at: int) -> bool:
+def is_within_code(source: Source, fence: Fence | None, at: int) -> bool:
     """Whether it stands in a function, a loop or the like of a program: that is no call to be made now."""
+    if fence is None:
+        line = source.before(at, _WINDOW)
+        above = source.text[max(0, at - _WINDOW) : at - len(line)].rstrip()
+        return line.startswith(("  ", "\t")) and _HEADER.match(above.rpartition("\n")[2]) is not None
     if fence.language not in _PROGRAMS:
         return False
     above = source.text[max(fence.inside, at - _WINDOW) : at - len(source.before(at, _WINDOW))]

@@ -16,10 +16,12 @@ _ENTRY = re.compile(
     r"(?P<value>[^\n]*)(?:\n|\Z)"
 )
 _HEADING = re.compile(r"[ \t]*\[(?P<key>\w{1,80})\][ \t]*(?:\n|\Z)")
-_NAME = re.compile(r"[ \t]*(?P<name>[\w.\-:/]{1,128})(?:\(\))?[ \t]*\n")
+_NAME = re.compile(r"[ \t]*\[?(?P<name>[\w.\-:/]{1,128})(?:\(\)|\])?[ \t]*\n")
 _BLANK = re.compile(r"[ \t]*\r?\n")
 _BLOCK = re.compile(r"[|>][-+]?[ \t\r]*")
 _MARKED = re.compile(r"([\"'`]+)(.*)\1,?|(.*)")
+_GROWING = re.compile(r"[^\n]{0,200}\Z")
+_ITEMS = re.compile(r"(?:[ \t]*-[ \t]+[^\n]*(?:\n|\Z))+")
 _OBJECT = re.compile(r"[ \t`]*(?=\{)")
 
 
@@ -43,7 +45,7 @@ def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tupl
             at = end
     if tool and given.keys() >= set(tools.required(tool)):
         return ToolCall(tool, given), at
-    if at >= len(source.text):
+    if _GROWING.match(source.text, at):
         raise Unreadable(at, cut=True)
     return None
 
@@ -69,6 +71,8 @@ def _entry(text: str, at: int) -> re.Match[str] | None:
 
 def _valued(text: str, entry: re.Match[str], schema: Any) -> tuple[Any, int]:
     """The value on the line of its key, or the lines below it that are further in."""
+    if not entry["value"].strip() and (items := _ITEMS.match(text, entry.end())):
+        return [_plain(item.strip()[1:]) for item in items[0].strip().split("\n")], items.end()
     if not _BLOCK.fullmatch(entry["value"]):
         return typed(_plain(entry["value"]), schema), entry.end()
     at, lines = entry.end(), []

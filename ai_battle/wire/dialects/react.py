@@ -15,17 +15,20 @@ from .tolerant import Unreadable
 from .typed import typed
 
 _ACTION = re.compile(
-    r"(?:(?P<sure>Action)|Tool|Function|✿FUNCTION✿)(?:[ _](?:[Nn]ame|[Cc]all))?(?: \d{1,3})?\**\s*:\**[ \t]*"
+    r"(?:(?P<sure>[Aa]ction)|Tool|Function|✿FUNCTION✿)(?:[ _](?:[Nn]ame|[Cc]all))?(?: \d{1,3})?\**\s*:\**[ \t]*"
 )
-_GIVEN = r"(?:Action[ _]Input|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
+_GIVEN = r"(?:[Aa]ction[ _][Ii]nput|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
 _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
 _INPUT = re.compile(
     rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_GIVEN}(?P<label>\**\s*:\**[ \t]*)"
     r"(?P<below>\r?\n(?=[ \t]*(?:[-*•+][ \t]+)?[*_`]*\w))?"
 )
 _BRACKETS = re.compile(r"(?P<name>[\w.\-/:]+)\[(?P<value>[^\[\]\n]*)\]")
-_OBJECT = re.compile(r"\s*(?:`+\w*\s*)?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
+_OBJECT = re.compile(r"\s*(?:`+\w*\s*|[\"'](?=\{))?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
 _UNDECIDED = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
+# Lines of a tool and its arguments are a call where nothing but others follow: else they describe it.
+_ALONE = re.compile(r"\s*(?:\Z|[*_]*(?:Action|Observation|Tool|Function|✿)|`{3})")
+_GROWING = re.compile(r"\s*[^\n]{0,40}\Z")
 _REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
 OBSERVED = re.compile(r"Observation\**\s*:")
 _MARKS = re.compile(r"\s*`*\w*\s*\Z")
@@ -71,7 +74,9 @@ def _labelled(source: Source, at: int, tools: Offered, *, sure: bool = False) ->
         lines = read_lines(source, found.end(), tools, found["name"]) if found["below"] else None
     except Unreadable as error:
         return Piece(at, found.end(), cut=error.cut)
-    return Piece(at, lines[1], [lines[0]]) if lines else None
+    if lines is None or not _ALONE.match(source.text, lines[1]):
+        return Piece(at, found.end(), cut=True) if lines and _GROWING.match(source.text, lines[1]) else None
+    return Piece(at, lines[1], [lines[0]])
 
 
 def _of_one(value: str, tool: str, tools: Offered) -> ToolCall:

@@ -31,7 +31,7 @@ from .source import Source
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
 _OPENER = re.compile(
     r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“\\\w`}])|\((?:(?<=[\w`]\()|(?<=[\w`]\s\())"
-    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|Observation|Tool|Function|✿F"
+    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|[Aa]ction|Observation|Tool|Function|✿F"
 )
 _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|use_(?:mcp_)?tool|tool_request|function_calls?|start_function_call|functions|tool)>"
@@ -179,7 +179,7 @@ class Scanner:
 
     def _parenthesis(self, at: int) -> Piece | None:
         piece = None if self._thinks else _bare(read_parenthesis(self.source, at, self.tools))
-        if piece and piece.calls and self._fence and is_within_code(self.source, self._fence, piece.start):
+        if piece and piece.calls and is_within_code(self.source, self._fence, piece.start):
             return Piece(piece.start, piece.end)
         return piece
 
@@ -304,6 +304,7 @@ _READERS: dict[str, Callable[[Scanner, int], Piece | None]] = {
     "~": Scanner._marks,
     ">": Scanner._quotation,
     "A": Scanner._action,
+    "a": Scanner._action,
     "T": Scanner._action,
     "F": Scanner._action,
     "✿": Scanner._action,

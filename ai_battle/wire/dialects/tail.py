@@ -16,10 +16,11 @@ _BEGINNING = re.compile(
     r"|\]<?[^\s<>]{0,12}|◁[^▷\n]{0,12}|[`~]+[\w.+#\-/ ]{0,40}|[\"'(*]{1,3})"
     r"|to=[\w.\-]*\s{0,40}(?:<\|?[^<>{}]{0,20}(?:>[^{}\n]{0,200})?)?)\Z"
 )
-_LABELS = ("Action", "Tool", "Function", "✿FUNCTION✿")
+_LABELS = ("Action", "action", "Tool", "Function", "✿FUNCTION✿")
 _BEGUN = "|".join(label[:length] for label in _LABELS for length in range(len(label), 0, -1))
 _ACTION = re.compile(
-    rf"(?<![^\n* #\-_])(?:(?:{'|'.join(_LABELS)})[^\n]{{0,240}}(?:\n\s{{0,20}}[^\n]{{0,60}}){{0,2}}|{_BEGUN})\Z"
+    rf"(?<![^\n* #\-_])\*{{0,3}}(?:(?:{'|'.join(_LABELS)})"
+    rf"[^\n]{{0,240}}(?:\n\s{{0,20}}[^\n]{{0,60}}){{0,2}}|{_BEGUN})\Z"
 )
 _NAME = re.compile(rf"{_OPENINGS}([\w.\-/:\\]{{1,160}})[\s`*:]{{0,5}}\Z")
 _PREFIXES = ("function", "functions", "tool", "tools", "default_api", "api", "namespace")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from .languages import closed_words, language_of, spoken
 from .words import sentences
 
-LONGEST, MOST = 4_000, 60
+LONGEST, MOST = 1_500, 60
 _VERDICT = re.compile(r"^\W{0,4}(yes|no|true|false)\b")
 _CONCLUSION = re.compile(
     r"\b(?:so|therefore|thus|hence),? (?:the answer is |it is )?(yes|no|true|false)\b", re.IGNORECASE
@@ -31,8 +31,8 @@ _THOUSANDS = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 
 def denies_itself(text: str, prompt: str = "") -> bool:
     """What is compared may be measured in the prompt."""
-    said = text[:LONGEST].lower()
-    return _turns_round(said) or _says_the_opposite(said) or _compares_wrongly(said, prompt[-LONGEST:].lower())
+    said, asked = text[:LONGEST].lower(), prompt[-LONGEST:].lower()
+    return _turns_round(said) or _says_the_opposite(said, language_of(text)) or _compares_wrongly(said, asked)
 
 
 def _turns_round(said: str) -> bool:
@@ -42,9 +42,9 @@ def _turns_round(said: str) -> bool:
     return opened is not None and bool(concluded) and _SAME[opened[1]] != _SAME[concluded[-1]]
 
 
-def _says_the_opposite(said: str) -> bool:
+def _says_the_opposite(said: str, language: str) -> bool:
     """Of two sentences that follow each other, one is the other with a word of negation."""
-    if not (language := language_of(said)):
+    if not language:
         return False
     negations = closed_words(language, "negation")[0]
     stated = [frozenset(spoken(sentence)) - _AUXILIARIES for sentence in sentences(said)[:MOST] if sentence[-1] != "?"]

@@ -28,6 +28,8 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
     Of a translation no more is known than that it must not be the text itself, nor in the letters of a third language.
     """
     said = _CODE.sub("", text).strip()
+    if said.startswith(("{", "[{", "[\n", '["')):
+        return False
     if _asks(prompt, "translate"):
         return _is_untranslated(said, prompt)
     if wanted := _to_answer_in(prompt):

@@ -84,7 +84,7 @@ def _lacks_tag(tag: str, text: str) -> bool:
 
 
 def _is_none_of(choice: tuple[str, ...], text: str) -> bool:
-    said = text.split() if len(choice[0]) == 1 else list(spoken(text))
+    said = text.split() if len(choice[0]) == 1 else spoken(text)
     return not any(word.strip(_FRAME).casefold() in choice for word in said) or len(said) > _FEW
 
 

@@ -108,7 +108,7 @@ def _ends_in_joint(end: str) -> bool:
     line = end[end.rfind("\n") + 1 :]
     if not _ends_in_letter(line) or not (language := language_of(end)):
         return False
-    words = list(spoken(line))
+    words = spoken(line)
     return len(words) >= FEW and words[-1] in closed_words(language, "joints")[0] and line.endswith(words[-1])
 
 

@@ -122,7 +122,7 @@ def test_a_sum_that_does_not_hold_counts_in_a_talk_as_well(made: int, stuck: boo
 
 
 def test_a_choice_without_a_pick_is_stuck_and_one_with_a_pick_is_not() -> None:
-    assert judged("All of them are planets of the sun.", CHOICE).at_once
+    assert judged("All of them are planets of the sun.", CHOICE).stuck
     picked = judged("Jupiter is the largest planet of all. The answer is (B).", CHOICE)
     assert not picked.stuck
     assert picked.quality > judged("The closest one is not listed. The answer is (D).", CHOICE).quality

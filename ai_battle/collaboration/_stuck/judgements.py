@@ -42,6 +42,8 @@ MCQ: Families = ("mcq",)
 TOOL: Families = ("tool",)
 CODE: Families = ("code",)
 CHAT: Families = ("chat",)
+BUT_MCQ: Families = ("math", "tool", "code", "chat")
+"""Of answers to choices, benchmarks count some as right in which they could read none; there it is a signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ def evidence(name: str) -> Measure:
     return lambda case: case.context.evidence.get(name)
 
 
-def at_once(name: str, measure: Measure, sentence: str) -> Judgement:
-    return Judgement(name, measure, sentence, at_once=True)
+def at_once(name: str, measure: Measure, sentence: str, families: Families = FAMILIES) -> Judgement:
+    return Judgement(name, measure, sentence, families, at_once=True)
 
 
 def habit(name: str, measure: Measure, families: Families) -> Judgement:
@@ -91,12 +93,12 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     # What decides alone.
     at_once("empty", hard.empty, "there is no answer"),
     at_once("filtered", hard.filtered, "the provider cut the answer off"),
-    at_once("loop", hard.loop, "the answer goes round in circles at its end"),
-    at_once("repetition", hard.repetition, "most of the answer was said before"),
+    at_once("loop", hard.loop, "the answer goes round in circles at its end", BUT_MCQ),
+    at_once("repetition", hard.repetition, "most of the answer was said before", BUT_MCQ),
     at_once("truncated", hard.truncated, "the answer stops in the middle"),
     at_once("gives_up", hard.gives_up, "the model says that it can't"),
     at_once("empty_promise", words.empty_promise, "it announces something and ends"),
-    at_once("no_answer", hard.no_answer, "no final answer is given"),
+    at_once("no_answer", hard.no_answer, "no final answer is given", MATH),
     at_once("unfit_again", hard.unfit_again, "a tool call does not fit its schema, after one such call had failed"),
     # Form: how long, how often the same.
     Judgement("length", shape.length, weight=-0.5, families=(*MATH, *MCQ, *CODE, *CHAT), learned=(*MATH, *MCQ, *CODE)),

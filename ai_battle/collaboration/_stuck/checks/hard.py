@@ -1,5 +1,6 @@
 """What says at once that an answer needs help, whatever it would be worth otherwise."""
 
+from ....signals.languages import spoken, words_everywhere
 from ....signals.looping import repeats
 from ....signals.truncation import cut_off
 from ..case import Case
@@ -37,10 +38,13 @@ def gives_up(case: Case) -> float:
 
 
 def no_answer(case: Case) -> float:
-    """No final answer where one is due; in a discussion with numbers in it not every turn owes one."""
-    if case.family not in ("math", "mcq") or not final.missing(case) or gives_up(case):
+    """No final answer where one is due; in a discussion with numbers in it not every turn owes one.
+
+    A number in words is one as well.
+    """
+    if not final.missing(case) or not wants_number(case.question) or gives_up(case):
         return 0.0
-    return float(case.family != "math" or wants_number(case.question))
+    return float(words_everywhere("numerals").isdisjoint(spoken(case.text)))
 
 
 def unfit_again(case: Case) -> float:

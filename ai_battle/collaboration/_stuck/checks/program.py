@@ -8,7 +8,9 @@ from ....signals.syntax import is_readable
 from ..case import Case
 
 _WANTED = re.compile(
-    r"\b(?:write|implement|create|develop|complete|fix|refactor)\b[^.?!\n\"']{0,80}\b(?:function|program|script|code|class|method|query|algorithm)\b",
+    r"\b(?:write|implement|create|develop|fix|refactor|complete)\b(?: me| us)?(?: an?| the| this| some| my)?"
+    r"(?: (?!video|film|movie|radio|lesson)[\w+#-]{1,20}){0,3}"
+    r" (?:function|program|script|code|class|method|query|algorithm)\b(?! calls?| period)",
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"\b(?:write|implement|create)\b[^.?!`\n]{0,60}`(\w{2,60})\(", re.IGNORECASE)
@@ -22,10 +24,15 @@ def check(case: Case) -> dict[str, float]:
     code = code_of(case.text, case.question)
     return {
         "code_does_not_parse": float(any(not is_readable(language, part) for language, part in code)),
-        "no_code": float(bool(_WANTED.search(case.prompt)) and not code and not _STARTS.search(case.text)),
+        "no_code": float(bool(_WANTED.search(case.prompt)) and not code and not _shows_code(case)),
         "code_misnamed": float(bool(code) and not _has_name(case.question, code)),
         "json_block_unreadable": float(any(not _is_json(part) for language, part in code if language == "json")),
     }
+
+
+def _shows_code(case: Case) -> bool:
+    """Code stands in it without a block; or there is an answer, as to the question what code does."""
+    return case.states_answer or _STARTS.search(case.text) is not None
 
 
 def _has_name(prompt: str, code: list[tuple[str, str]]) -> bool:

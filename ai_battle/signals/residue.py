@@ -16,6 +16,7 @@ _LABEL = re.compile(
     r"\s{0,4}(?:\[[^\]\n]{1,30}\]|\*{0,2}[^\W\d_][\w.-]{0,20}(?: [^\W\d_][\w.-]{0,20})?:\*{0,2}(?=\s))\s*"
 )
 _IDEOGRAPHS, _KANA = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"[\u3040-\u30ff]")
+_UNSPACED_PIECE = re.compile(r"[^\W_\u3040-\u9fff]+|[\u3040-\u9fff]{1,2}")
 _DIGITS = re.compile(r"\d+")
 _FIRST = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
 _ASKS = ("?", "\uff1f", "\u061f")
@@ -95,7 +96,7 @@ def _read(text: str) -> Iterator[tuple[str, str]]:
 def _leftovers(text: str, language: str, *kinds: str) -> list[str]:
     """The words that are none of the closed ones; where no spaces part words, what is left between these."""
     if language in UNSPACED:
-        return [word for word in _closed(language, kinds).split(text) if any(map(str.isalnum, word))]
+        return _UNSPACED_PIECE.findall(_closed(language, kinds).sub(" ", text))
     words, stems = closed_words(language, "function", *kinds)
     return [word for word in spoken(text) if word not in words and not word.startswith(stems)] + _DIGITS.findall(text)
 

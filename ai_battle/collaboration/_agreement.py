@@ -17,6 +17,11 @@ CERTAIN = 0.98
 DOUBT = "doubt"
 """The feature that alone tells as much as can be told without labels: the logit of failure, votes counted."""
 
+REFUTING = frozenset(
+    ("wrong_sums", "asked_sum_missed", "code_does_not_parse", "unknown_parameter", "missing_required", "json_unfit")
+).union(("result_contradicted", "state_contradicted", "check_fails"))
+"""Signals that say of an answer itself what no number of others makes good."""
+
 # How many times likelier right than wrong answers are to be said by another model too, and not to be: means over all
 # pairs of small models of different families (see docs/explanation/agreement.md). Where nothing was measured, little.
 WORTH: Mapping[str, tuple[float, float]] = {
@@ -81,12 +86,17 @@ class Tally:
         return first - max(others, default=0)
 
 
+def is_refuted(judged: Assessment) -> bool:
+    """Whether an answer fails a hard check, or holds what is false by itself: a sum, a call, code."""
+    return judged.at_once or any(judged.signals.get(name) for name in REFUTING)
+
+
 def weighed(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:
     """What is known of an answer, and what others say to the same request: each of them shifts the odds.
 
-    An answer that fails a hard check is not mended by others that agree with it.
+    An answer that is refuted is not mended by others that agree with it.
     """
-    if mine is None or judged.at_once:
+    if mine is None or is_refuted(judged):
         return judged
     kept = min(max(judged.quality, 1 - CERTAIN), CERTAIN)
     odds = kept / (1 - kept)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
-from ._agreement import DOUBT, Ballot, Tally, ballot, features
+from ._agreement import DOUBT, Ballot, Tally, ballot, features, is_refuted
 from ._folds import folds
 from ._logistic import Row, Weights, fit
 from ._stuck import calibrating
@@ -110,7 +110,7 @@ def _polled(answer: Answer) -> Polled:
 def _judged(request: ModelRequest, text: str) -> tuple[Assessment, Ballot | None]:
     response = ModelResponse(assistant(text))
     judged = StuckDetector().assess_response(request, response)
-    return judged, None if judged.at_once else ballot(request, response)
+    return judged, None if is_refuted(judged) else ballot(request, response)
 
 
 def _good(answer: Answer, place: int) -> float:

@@ -10,7 +10,7 @@ from ..core.errors import EmptyAnswer, ProviderError, Refused
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.messages import assistant
-from ._agreement import Ballot, Tally, ballot, features, weighed
+from ._agreement import Ballot, Tally, ballot, features, is_refuted, weighed
 from ._drafts import Draft
 from ._examining import Judges, examined
 from ._helping import Turn
@@ -45,7 +45,7 @@ class Calibrated(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """An answer, what it comes down to, and what the detector makes of it; one that fails a hard check has no vote."""
+    """An answer, what it comes down to, and what the detector makes of it; one that is refuted has no vote."""
 
     draft: Draft
     ballot: Ballot | None
@@ -127,7 +127,7 @@ class Poll:
 
     @property
     def _split(self) -> str:
-        return f"no two agree: {', '.join(shown(each.ballot) for each in self.voices)}"
+        return f"no two agree: {', '.join(map(_told, self.voices))}"
 
     @property
     def _agreement(self) -> Agreement | None:
@@ -135,10 +135,12 @@ class Poll:
 
     def _is_poor(self, voice: Voice, judged: Assessment | None = None) -> bool:
         known = self.with_votes(voice, judged)
-        if self._agreement and not known.at_once:
+        if self._agreement and not is_refuted(known):
             ballots = [each.ballot for each in self.voices]
             place = next(place for place, each in enumerate(self.voices) if each is voice)
             return self._agreement.doubts(features(judged or voice.judged, ballots, place))
+        if voice.ballot is None and is_refuted(known):
+            return known.at_once or known.stuck
         return known.at_once or (known.stuck and known.quality < self._detector.threshold)
 
     async def serve(self, voice: Voice) -> ModelResponse:
@@ -184,7 +186,11 @@ class Poll:
         judged = self._detector.assess_response(self.request, draft.response)
         if calls_again(self.request, draft.response):
             return Voice(draft, None, hopeless("calls_again", CALLS_AGAIN))
-        return Voice(draft, None if judged.at_once else ballot(self.request, draft.response), judged)
+        return Voice(draft, None if is_refuted(judged) else ballot(self.request, draft.response), judged)
+
+
+def _told(voice: Voice) -> str:
+    return shown(voice.ballot) if voice.ballot else voice.judged.reason.rstrip(".") or shown(None)
 
 
 def shown(ballot: Ballot | None) -> str:

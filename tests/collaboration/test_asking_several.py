@@ -215,6 +215,36 @@ async def test_the_plurality_is_served_though_the_primary_is_outvoted(models: Mo
     assert not any(event.strategy != "council" for event in kinds(log, HelpAsked))
 
 
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("How many rolls are 7 trays of 24 rolls?", "7 * 24 = 158 rolls. The answer is 158."),
+        ("Write a Python function that doubles a number.", "```python\ndef double(x:\n    return 2 * x\n```"),
+    ],
+)
+async def test_no_number_of_votes_makes_good_what_is_false_by_itself(models: Models, prompt: str, said: str) -> None:
+    for fake in (models.small, models.peer, models.third):
+        fake.always(said)
+    models.large.says("That is another matter.")
+    client = of(models, council.create, stuck_detector=StuckDetector())
+    response = await client.complete(asked(prompt))
+    await client.aclose()
+
+    assert (response.text, models.calls[-1]) == ("That is another matter.", 1)
+
+
+async def test_one_that_holds_is_served_before_two_that_agree_on_what_is_false(models: Models) -> None:
+    models.small.always("7 * 24 = 158 rolls. The answer is 158.")
+    models.peer.always("7 * 24 = 158 rolls. The answer is 158.")
+    models.third.always("7 * 24 = 168 rolls. The answer is 168.")
+    clients = [models.client(fake) for fake in (models.small, models.peer, models.third)]
+    client = council.create(clients[0], None, peers=clients[1:])
+    response = await client.complete(asked("How many rolls are 7 trays of 24 rolls?"))
+    await client.aclose()
+
+    assert "168" in response.text
+
+
 async def test_the_reserve_is_asked_only_where_opinions_are_divided(models: Models) -> None:
     reserve = ScriptedClient("#### 18", "#### 18", "#### 18")
     client = council.create(

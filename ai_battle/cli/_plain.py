@@ -2,7 +2,6 @@
 
 import json
 import os
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from ai_battle.core.redaction import STRUCTURE, Redactor
 from ai_battle.core.texts import each_text, printable
 
 
-@cache
 def _redactor() -> Redactor:
     """Knows the secrets of the environment and of the `.env` here; those of a file are masked where it is run."""
     from ai_battle.config import environment_redactor

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ import click
 def command(run_dir: Path, formats: str, output: Path | None) -> None:
     """Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place."""
     from ai_battle.core.errors import ConfigError
+    from ai_battle.core.locking import held
     from ai_battle.reporting import export
 
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
@@ -25,8 +27,10 @@ def command(run_dir: Path, formats: str, output: Path | None) -> None:
         pieces = export(run_dir, name)
         if output is None:
             sys.stdout.writelines(pieces)
-        else:
-            _write(_place(output, run_dir, name, several=len(wanted) > 1), pieces)
+            continue
+        place = _place(output, run_dir, name, several=len(wanted) > 1)
+        with held(run_dir) if place.absolute().is_relative_to(run_dir.absolute()) else nullcontext():
+            _write(place, pieces)
 
 
 def _place(output: Path, run_dir: Path, name: str, *, several: bool) -> Path:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_battle.core.errors import ConfigError
+from ai_battle.core.texts import printable
 
 from ._options import as_json
 from ._plain import print_json
 
 if TYPE_CHECKING:
     from ai_battle.config import Loaded
+    from ai_battle.core.exchange import ToolSpec
     from ai_battle.core.messages import ToolCall
     from ai_battle.tools.loading import Place
     from ai_battle.tools.registry import ToolRegistry
@@ -46,7 +48,7 @@ def list_(paths: tuple[str, ...], as_json: bool) -> None:
         shown = {one.name: {"description": one.description, "parameters": one.schema} for one in registry.specs}
         print_json(shown)
         return
-    _show(registry)
+    _show(registry.specs)
 
 
 @command.command("call")
@@ -95,16 +97,16 @@ def accept(config: str, trust: bool) -> None:
 
     loaded = checked(config)
     require_trust(loaded, given=trust)
-    _show(asyncio.run(_accepted(loaded)))
+    _show(loaded.redactor.value(asyncio.run(_accepted(loaded))))
 
 
-async def _accepted(loaded: "Loaded") -> "ToolRegistry":
+async def _accepted(loaded: "Loaded") -> "tuple[ToolSpec, ...]":
     from ai_battle.tools.mcp import McpServers
     from ai_battle.tools.registry import ToolRegistry
 
     said = loaded.file.discussion.tools
     async with McpServers(said.mcp.servers if said else {}, ToolRegistry(), loaded.base) as servers:
-        return ToolRegistry(servers.accept())
+        return ToolRegistry(servers.accept()).specs
 
 
 async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
@@ -154,7 +156,7 @@ def _setting(written: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {written}: {text!r} is no YAML") from error
 
 
-def _show(registry: "ToolRegistry") -> None:
+def _show(tools: "Sequence[ToolSpec]") -> None:
     from rich.table import Table
 
     from ai_battle.wire.dialects.arguments import signature
@@ -162,6 +164,7 @@ def _show(registry: "ToolRegistry") -> None:
     from ._options import show_table
 
     table = Table.grid(padding=(0, 2))
-    for tool in registry.specs:
-        table.add_row(tool.name, f"{tool.description}\n  {signature('', tool.schema)}")
+    for tool in tools:
+        about = f"{tool.description}\n  {signature('', tool.schema)}"
+        table.add_row(printable(tool.name), printable(about))
     show_table(table)

@@ -17,6 +17,7 @@ PROMPTS = frozenset({"goal", "initial_prompt", "persona", "instructions", "estab
 """What stands under these keys is sent to models as it is."""
 NO_OWNER = ("parameters", "headers", "env", "options")
 IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
+MANY_RUNS = 6
 SHORTEST = 4
 SHORTEST_PLAIN = 8
 """Numbers, and words of small or of capital letters alone, stand in many texts by chance."""
@@ -53,8 +54,14 @@ def is_credential(name: str, value: str) -> bool:
     """Whether what a variable holds is a secret by its name, or looks like one: no words, no version, no address."""
     if SECRET_VARIABLE.fullmatch(name) or KEYS.fullmatch(value):
         return True
-    pieces = [] if re.search(r"\s|://", value) else re.findall(r"[^\W_]{8,}", value)
-    return any(len(re.findall(r"\d+|[^\W\d_]+", piece)) > 2 for piece in pieces)
+    return not re.search(r"\s|://", value) and _looks_random(value)
+
+
+def _looks_random(value: str) -> bool:
+    """Many short runs of letters and digits: `xk83hd72kq01`, but not `claude-3-5-sonnet` or `TypeScript5`."""
+    runs = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", value)
+    digits = sum(run.isdigit() for run in runs)
+    return len(runs) >= MANY_RUNS and (digits > 1 or len(runs) > MANY_RUNS + 1) and sum(map(len, runs)) <= 3 * len(runs)
 
 
 def in_environment(variables: Mapping[str, str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from ._expanding import Expanding
 from ._nodes import Node, Place, from_python, place_of
 from ._overriding import overridden
 from ._reading import read_text
-from ._secrets import in_environment
+from ._secrets import can_be_hidden, in_environment
 from ._values import Section
 from ._words import problems_of
 from ._writing import written_back
@@ -125,7 +125,7 @@ class Reading(Generic[F, D]):
         if file is None:
             raise _wrong(problems, expanding, tree, origin)
         all_notes = tuple(map(expansion.hide, (*notes, *expanding.notes, *self.kind.notes(file))))
-        known = Redactor({**in_environment(variables), **expansion.secrets}, frozenset(self.kind.allowed(file)))
+        known = self._redactor(file, expansion)
         found = self.document(
             file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=known
         )
@@ -134,6 +134,12 @@ class Reading(Generic[F, D]):
         if problems or expanding.problems or origin.faults:
             raise _wrong(problems, expanding, tree, origin)
         return found
+
+    def _redactor(self, file: F, expansion: Expansion) -> Redactor:
+        """What its user calls a secret that may be sent is one, whatever it looks like."""
+        allowed, variables = frozenset(self.kind.allowed(file)), expansion.variables
+        called = {variables[name]: name for name in allowed if can_be_hidden(variables.get(name, ""))}
+        return Redactor({**in_environment(variables), **called, **expansion.secrets}, allowed)
 
 
 def environment_redactor(variables: Mapping[str, str], folder: Path | None = None) -> Redactor:

@@ -1,8 +1,10 @@
 """Reads a journal line by line, at any instant and whatever is writing it."""
 
+import logging
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from datetime import datetime
+from functools import cached_property, lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import IO, NamedTuple, overload
@@ -18,6 +20,7 @@ VERSION = 1
 FILE = "journal.jsonl"
 CONFIG = "config.yaml"
 _SAID = ("prompt_given", "turn_finished")
+_log = logging.getLogger(__name__)
 
 
 class Line(NamedTuple):
@@ -30,17 +33,45 @@ class Line(NamedTuple):
 
 
 def lines(run_dir: Path) -> Iterator[Line]:
-    """All whole lines, each once: copies with a number that was there before tell nothing new.
+    """All whole lines, each once: those with a number that was there before are passed over.
 
-    What a crash left at the end (no newline, or no JSON) is passed over. Raises `JournalError` for a malformed line
-    that others follow, for a newer format, and where there is no journal.
+    What a crash left at the end (no newline, or no JSON) is passed over, too; lines that are missing or repeated are
+    told in the log, once. Raises `JournalError` for a malformed line that others follow, for a newer format, and where
+    there is no journal.
     """
-    last = -1
+    order = Order(run_dir)
     for line in whole_lines(run_dir):
-        seq = line.record.get("seq")
-        if not isinstance(seq, int) or seq > last:
-            last = seq if isinstance(seq, int) else last
+        if fault := order.fault(line):
+            _warn(fault)
+        if order.is_new:
             yield line
+
+
+class Order:
+    """Follows the numbers of the lines: each is one more than the one before."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.next = 0
+        self.is_new = True
+        self._path = run_dir / FILE
+
+    def fault(self, line: Line) -> str:
+        """What is wrong with the place of a line, which it names; empty where nothing is."""
+        seq, expected = line.record["seq"], self.next
+        self.is_new = seq >= expected
+        self.next = max(expected, seq + 1)
+        if seq == expected:
+            return ""
+        if self.is_new:
+            gone = f"line {expected} is" if seq == expected + 1 else f"lines {expected} to {seq - 1} are"
+            return f"{self._path}:{line.number}: {gone} missing before this one, which is line {seq} by its 'seq'."
+        return f"{self._path}:{line.number}: line {seq} by its 'seq' is there already; this one is passed over."
+
+
+@lru_cache(maxsize=1024)
+def _warn(fault: str) -> None:
+    """Once: a journal is read several times."""
+    _log.warning("%s", fault)
 
 
 def whole_lines(run_dir: Path) -> Iterator[Line]:
@@ -123,7 +154,7 @@ def _whole_lines(file: IO[bytes], path: Path) -> Iterator[Line]:
         if record is None:
             malformed = number
             continue
-        _check_version(record, f"{path}:{number}")
+        _check(record, f"{path}:{number}")
         yield Line(number, start, end, record)
 
 
@@ -135,10 +166,21 @@ def _parsed(data: bytes) -> _records.Record | None:
     return record if isinstance(record, dict) and "type" in record else None
 
 
-def _check_version(record: _records.Record, place: str) -> None:
+def _is_time(written: object) -> bool:
+    try:
+        return isinstance(written, str) and datetime.fromisoformat(written) is not None
+    except ValueError:
+        return False
+
+
+def _check(record: _records.Record, place: str) -> None:
     version = record.get("v")
     if not isinstance(version, int):
         raise JournalError(f"{place}: the line has no format version 'v'.")
+    if type(record.get("seq")) is not int or record["seq"] < 0:
+        raise JournalError(f"{place}: the line has no number 'seq'.")
+    if not _is_time(record.get("time")):
+        raise JournalError(f"{place}: the line has no 'time', such as 2026-01-31T12:00:00.000+00:00.")
     if version > VERSION:
         raise JournalError(
             f"{place}: written in journal format {version}, this ai-battle reads up to {VERSION}; "

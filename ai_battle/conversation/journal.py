@@ -11,10 +11,10 @@ from typing import Literal
 from ..core.errors import JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
 from ..core.locking import RunLock
-from ..core.private import make_private, private
+from ..core.private import make_private, private, write_private
 from ..core.tooling import ToolCalled
 from . import _records
-from ._reading import CONFIG, FILE, VERSION, messages, opened, read, whole_lines
+from ._reading import CONFIG, FILE, VERSION, Order, messages, opened, read, whole_lines
 from .progress import Progress, progress
 
 __all__ = ["Durability", "Journal", "Progress", "messages", "progress", "read"]
@@ -22,6 +22,8 @@ __all__ = ["Durability", "Journal", "Progress", "messages", "progress", "read"]
 Durability = Literal["every_second", "every_turn"]
 
 SECONDS_UNSYNCED = 1.0
+MOST_FAULTS = 20
+"""So many lines that are missing or repeated are told at once."""
 _SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, RunStarted, RunFinished)
 _sync_data = getattr(os, "fdatasync", os.fsync)
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="journal-sync")
@@ -36,7 +38,7 @@ class Journal:
     `warnings` is what reopening found and mended; emit it.
     """
 
-    def __init__(self, run_dir: Path, durability: Durability, *, fresh: bool) -> None:
+    def __init__(self, run_dir: Path, durability: Durability, *, fresh: bool, config: str = "") -> None:
         self.run_dir = run_dir
         self.warnings: tuple[Warned, ...] = ()
         self._every_turn = durability == "every_turn"
@@ -48,6 +50,8 @@ class Journal:
         with ExitStack() as undo:
             self._lock = _locked(run_dir)
             undo.callback(self._lock.release)
+            if config:
+                _keep(config, run_dir)
             self._fd = _opened(run_dir / FILE, os.O_EXCL if fresh else 0)
             undo.callback(os.close, self._fd)
             if not fresh:
@@ -55,13 +59,13 @@ class Journal:
             undo.pop_all()
 
     @classmethod
-    def create(cls, run_dir: Path, durability: Durability = "every_second") -> "Journal":
-        """A new journal in `run_dir`, which is made if need be."""
+    def create(cls, run_dir: Path, durability: Durability = "every_second", config: str = "") -> "Journal":
+        """A new journal in `run_dir`, which is made if need be; beside it the resolved `config`."""
         try:
             make_private(run_dir)
         except OSError as error:
             raise JournalError(_unwritable(run_dir, error)) from error
-        return cls(run_dir, durability, fresh=True)
+        return cls(run_dir, durability, fresh=True, config=config)
 
     @classmethod
     def reopen(cls, run_dir: Path, durability: Durability = "every_second") -> "Journal":
@@ -99,13 +103,18 @@ class Journal:
             self._broken = f"The journal of {self.run_dir} is closed."
 
     def _repair(self) -> None:
+        order = Order(self.run_dir)
+        faults: list[str] = []
         for line in whole_lines(self.run_dir):
-            self._seq = max(self._seq, line.record.get("seq", self._seq) + 1)
+            faults += filter(None, [order.fault(line)])
             self._end = line.end
+        self._seq = order.next
+        self.warnings = tuple(map(Warned, faults[:MOST_FAULTS]))
         torn = os.fstat(self._fd).st_size - self._end
         if torn:
             os.ftruncate(self._fd, self._end)
-            self.warnings = (Warned(f"The journal ended in a half-written line; {torn} bytes were cut off."),)
+            words = f"The journal ended in a half-written line; {torn} bytes were cut off."
+            self.warnings = (*self.warnings, Warned(words))
 
     def _line(self, event: Event) -> bytes:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -161,6 +170,16 @@ class Journal:
 def _locked(run_dir: Path) -> RunLock:
     try:
         return RunLock(run_dir)
+    except OSError as error:
+        raise JournalError(_unwritable(run_dir, error)) from error
+
+
+def _keep(config: str, run_dir: Path) -> None:
+    """Not over that of a run that another process began meanwhile."""
+    if (run_dir / FILE).exists():
+        return
+    try:
+        write_private(run_dir / CONFIG, [config])
     except OSError as error:
         raise JournalError(_unwritable(run_dir, error)) from error
 

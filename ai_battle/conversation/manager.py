@@ -137,8 +137,8 @@ class ConversationManager:
 
     async def _begun(self, casting: Casting, emit: Emit) -> RunResult:
         async with _cast(casting, {}) as cast:
-            run_dir = rundir.create(casting.name, self._out, config=casting.config)
-            async with _closing(Journal.create(run_dir, casting.durability)) as kept:
+            run_dir = rundir.create(casting.name, self._out)
+            async with _closing(Journal.create(run_dir, casting.durability, casting.config)) as kept:
                 settings = rundir.settings(casting.config)
                 begin = RunStarted(casting.name, str(run_dir), _types(cast.plan), settings)
                 return await _run(cast, kept, Audience(kept, State(cast.plan), emit, casting.redactor), begin)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.errors import ConfigError, JournalError
 from ..core.locking import NAME as LOCK
-from ..core.private import FOLDER, make_private, write_private
+from ..core.private import FOLDER, make_private
 from ._reading import CONFIG, FILE
 from .progress import Progress
 
@@ -22,19 +22,16 @@ LONGEST_NAME = 60
 LEFT_BEHIND = (LOCK, f".{CONFIG}.partial")
 
 
-def create(name: str, out: Path | None = None, *, config: str = "", runs: Path = Path("runs")) -> Path:
-    """Makes `out`, or `runs/<UTC time>-<name>`, and writes `config` (resolved, without secrets) into it.
+def create(name: str, out: Path | None = None, *, runs: Path = Path("runs")) -> Path:
+    """Makes `out`, or `runs/<UTC time>-<name>`.
 
     Raises `ConfigError` for a directory that is in use, `JournalError` for one that can't be made.
     """
     try:
-        run_dir = _taken(out) if out is not None else _named(name, runs)
-        if config:
-            write_private(run_dir / CONFIG, [config])
+        return _taken(out) if out is not None else _named(name, runs)
     except OSError as error:
         place = out if out is not None else runs
         raise JournalError(f"{place} can't be written: {error.strerror}; name another directory with --out.") from error
-    return run_dir
 
 
 def settings(config: str) -> Mapping[str, Any]:

@@ -3,7 +3,8 @@
 import os
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import JournalError
@@ -38,6 +39,19 @@ class RunLock:
         with suppress(PermissionError):  # Windows keeps a file that is open; an empty lock file does no harm
             self._path.unlink(missing_ok=True)
         os.close(self._fd)
+
+
+@contextmanager
+def held(run_dir: Path) -> Iterator[None]:
+    """Nobody else writes into the directory meanwhile; raises `JournalError` where somebody does already."""
+    try:
+        lock = RunLock(run_dir)
+    except OSError as error:
+        raise JournalError(f"{run_dir} can't be written: {error.strerror}.") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _locked(path: Path) -> int:

@@ -19,6 +19,9 @@ _FILTERED = re.compile(
     f"(?P<flag>{FLAG})|(?P<end>\r\n?|[\u2028\u2029])|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f])"
     f"|(?P<steering>[{STEERING}])|[{UNSEEN}]+|(?<={_BESIDE})[{JOINERS}]|[{JOINERS}](?={_BESIDE})"
 )
+FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "settings"})
+"""What stands under these keys has keys of others, whatever they are called."""
+NOTHING: frozenset[str] = frozenset()
 _SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]")
 
 
@@ -43,10 +46,11 @@ def _sign(found: re.Match[str]) -> str:
     return ""
 
 
-def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = frozenset()) -> Any:
+def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NOTHING) -> Any:
     """The value with every text in it changed, keys too; the very same value where nothing changes.
 
-    `but` are keys and fields whose text stays as it is. Values of dataclasses are looked into as well.
+    `but` are keys and fields whose text stays as it is, except within `FREE` ones. Values of dataclasses are looked
+    into as well.
     """
     match value:
         case str():
@@ -59,10 +63,13 @@ def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = fr
     return _each_field(value, change, but) if is_dataclass(value) and not isinstance(value, type) else value
 
 
+def _below(key: Any, value: Any, change: Callable[[str], str], but: frozenset[str]) -> Any:
+    return value if key in but else each_text(value, change, NOTHING if key in FREE else but)
+
+
 def _each_in_mapping(value: Mapping[Any, Any], change: Callable[[str], str], but: frozenset[str]) -> Any:
     made = {
-        (change(key) if isinstance(key, str) else key): item if key in but else each_text(item, change, but)
-        for key, item in value.items()
+        (change(key) if isinstance(key, str) else key): _below(key, item, change, but) for key, item in value.items()
     }
     same = len(made) == len(value) and all(
         key is old and item is value[old] for (key, item), old in zip(made.items(), value, strict=True)
@@ -74,6 +81,6 @@ def _each_field(value: Any, change: Callable[[str], str], but: frozenset[str]) -
     made = {}
     for field in fields(value):
         old = getattr(value, field.name)
-        if field.init and field.name not in but and (new := each_text(old, change, but)) is not old:
+        if field.init and (new := _below(field.name, old, change, but)) is not old:
             made[field.name] = new
     return replace(value, **made) if made else value

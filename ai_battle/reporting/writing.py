@@ -5,13 +5,15 @@ from pathlib import Path
 
 from ..conversation.rundir import REPORT, TRANSCRIPT
 from ..core.errors import JournalError
+from ..core.locking import held
 from ..core.private import write_private
 from . import html, markdown
 
 
 def write_reports(run_dir: Path) -> tuple[Path, Path]:
-    """Writes transcript.md and report.html into the run directory, each whole or not at all."""
-    return _write(run_dir / TRANSCRIPT, markdown.render(run_dir)), _write(run_dir / REPORT, html.render(run_dir))
+    """Writes transcript.md and report.html into the run directory, each whole or not at all, under its lock."""
+    with held(run_dir):
+        return _write(run_dir / TRANSCRIPT, markdown.render(run_dir)), _write(run_dir / REPORT, html.render(run_dir))
 
 
 def _write(path: Path, pieces: Iterator[str]) -> Path:

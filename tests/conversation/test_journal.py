@@ -216,6 +216,10 @@ async def test_an_event_that_is_not_known_is_named_with_its_line(journal: Journa
         (b'"parts"', b'"pasta"', "'message' of turn_finished is malformed"),
         (b'"speaker"', b'"spoken"', "turn_finished has no 'speaker'"),
         (b'"v":1', b'"w":1', "the line has no format version"),
+        (b'"seq":0', b'"seq":"0"', "the line has no number 'seq'"),
+        (b'"seq":0', b'"seq":-1', "the line has no number 'seq'"),
+        (b'"time":"', b'"time":"noon ', "the line has no 'time', such as 2026-"),
+        (b'"time"', b'"when"', "the line has no 'time', such as 2026-"),
     ],
 )
 async def test_a_line_that_lacks_something_says_what(

@@ -58,7 +58,7 @@ async def test_a_journal_can_be_read_wherever_its_growth_is_stopped(tmp_path: Pa
         assert len(messages(tmp_path / "run")) == whole[:size].count(b"\n")
 
 
-async def test_lines_that_are_there_twice_count_once(tmp_path: Path) -> None:
+async def test_lines_that_are_there_twice_count_once_and_are_told(tmp_path: Path) -> None:
     """A file that was put together by hand, or by a tool that copies what it has copied before."""
     path = await journal_of(tmp_path, 3)
     first, second, third = path.read_bytes().splitlines(keepends=True)
@@ -66,10 +66,37 @@ async def test_lines_that_are_there_twice_count_once(tmp_path: Path) -> None:
 
     assert [message.text for message in messages(tmp_path)] == ["turn 1", "turn 2", "turn 3"]
     journal = Journal.reopen(tmp_path)
-    assert journal.warnings == ()
+    told = [warning.message for warning in journal.warnings]
     await journal(turn(4, "ann", "turn 4"))
     await journal.close()
     assert [record["seq"] for record, _ in read(tmp_path)] == [0, 1, 2, 3]
+    assert len(told) == 4
+    assert told[0] == f"{path}:3: line 0 by its 'seq' is there already; this one is passed over."
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        ((0, 2), "journal.jsonl:2: line 1 is missing before this one, which is line 2 by its 'seq'."),
+        ((2,), "journal.jsonl:1: lines 0 to 1 are missing before this one"),
+        ((1, 0, 2), "journal.jsonl:2: line 0 by its 'seq' is there already"),
+    ],
+)
+async def test_lines_that_are_gone_are_told_with_their_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: tuple[int, ...], told: str
+) -> None:
+    path = await journal_of(tmp_path, 3)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[number] for number in kept))
+
+    assert messages(tmp_path)[-1].text == "turn 3"
+    journal = Journal.reopen(tmp_path)
+    await journal(turn(4, "ann", "turn 4"))
+    await journal.close()
+
+    assert told in "\n".join(caplog.messages)
+    assert told in "\n".join(warning.message for warning in journal.warnings)
+    assert messages(tmp_path)[-1].text == "turn 4"
 
 
 async def test_a_malformed_line_in_the_middle_is_named_and_nothing_is_cut_off(tmp_path: Path) -> None:

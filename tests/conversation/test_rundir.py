@@ -15,13 +15,12 @@ CONFIG = "discussion:\n  goal: agree\n  turns: 3\n"
 
 
 def test_a_run_gets_a_directory_of_its_own_even_within_the_same_second(tmp_path: Path) -> None:
-    made = [rundir.create("robot arms/v2", runs=tmp_path / "runs", config=CONFIG) for _ in range(3)]
+    made = [rundir.create("robot arms/v2", runs=tmp_path / "runs") for _ in range(3)]
 
     assert len(set(made)) == 3
     for run_dir in made:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-robot-arms-v2(-[0-9a-f]+)?", run_dir.name)
-        assert (run_dir / "config.yaml").read_text() == CONFIG
-        assert os.listdir(run_dir) == ["config.yaml"]
+        assert os.listdir(run_dir) == []
 
 
 def test_out_names_the_directory(tmp_path: Path) -> None:
@@ -51,8 +50,8 @@ def test_a_file_in_the_place_of_a_directory_is_named(tmp_path: Path) -> None:
 
 
 async def started(run_dir: Path) -> Progress:
-    rundir.create("x", run_dir, config=CONFIG)
-    journal = Journal.create(run_dir)
+    rundir.create("x", run_dir)
+    journal = Journal.create(run_dir, config=CONFIG)
     await journal(RunStarted("x", str(run_dir), {}, rundir.settings(CONFIG)))
     await journal.close()
     return progress(run_dir)

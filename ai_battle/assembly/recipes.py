@@ -10,6 +10,7 @@ from ..collaboration._examining import Check, Tested
 from ..collaboration._helping import Helping, HelpLimits, HelpUse, Look
 from ..collaboration._judging import Judge
 from ..collaboration._opinions import OwnOpinion, PeerOpinion
+from ..collaboration._optimistic import Optimistic
 from ..collaboration._pool import Pool
 from ..collaboration._stuck.detector import StuckDetector
 from ..collaboration.ladder import Standing
@@ -70,7 +71,8 @@ class Recipe:
         def made(use: HelpUse | None = None, standing: Standing | None = None) -> ModelClient:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
-                return make(self.model.client, secondary, **options, **{key: own[key] for key in own if key in taken})
+                pair = make(self.model.client, secondary, **options, **{key: own[key] for key in own if key in taken})
+            return Optimistic(pair) if self.help.stream == "optimistic" else pair
 
         return made
 

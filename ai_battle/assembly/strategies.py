@@ -15,7 +15,7 @@ from ..core.plugins import near
 
 STRATEGIES = "ai_battle.collaboration"
 JUDGING = ("threshold", "max_retries", "help_rate", "max_cost", "calibration", "judge", "check", "peers", "samples")
-HELPING = ("helper_timeout", "helper_sees", "limits")
+HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
 LIVE = ("stuck_detector", "helping", "standing", "base")
 """What a strategy is given and no file can say."""
@@ -92,12 +92,20 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     if unknown := [key for key in written(pair) if key not in {*_keys(make)}]:
         raise Misused(unknown[0], f"{pair.strategy} has no such option{_owners(unknown[0])}", is_key=True)
     _check_judge(pair)
+    _check_stream(pair)
     _check_options(pair, make)
 
 
 def _check_judge(pair: Help) -> None:
     if pair.judge and pair.helper_sees == "prompt":
         raise Misused("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
+
+
+def _check_stream(pair: Help) -> None:
+    if pair.stream == "optimistic" and not getattr(plugins.load(STRATEGIES, pair.strategy), "DRAFTS_ALONE", False):
+        alone = [name for name in names() if getattr(plugins.load(STRATEGIES, name), "DRAFTS_ALONE", False)]
+        words = f"is optimistic, and {pair.strategy} has no first answer to show; {', '.join(alone)} have"
+        raise Misused("stream", words)
 
 
 def place_of(pair: Help, about: str) -> Path:

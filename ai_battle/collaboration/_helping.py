@@ -152,10 +152,10 @@ class Turn:
 
     async def accept(self, draft: Draft) -> ModelResponse:
         """Says the answer aloud; its usage is that of the whole turn."""
-        for index, call in enumerate(draft.response.tool_calls):
-            await self.emit(ToolCallDelta(index, call.id, call.name, arguments_text(call)))
         if draft.text:
             await self.emit(TextDelta(draft.text))
+        for index, call in enumerate(draft.response.tool_calls):
+            await self.emit(ToolCallDelta(index, call.id, call.name, arguments_text(call)))
         return replace(draft.response, usage=self.usage)
 
     async def _in_time(self, helper: ModelClient, request: ModelRequest, role: Role) -> Draft:

@@ -9,6 +9,8 @@ from ._prompts import filled, marked
 from ._seeing import advising, told, with_note
 from ._trying import Trying
 
+DRAFTS_ALONE = True
+"""The small model's own answer comes first, and nothing beside it: it may be read before it is judged."""
 MEASURED = ""
 
 

@@ -11,6 +11,8 @@ from ._seeing import advising, with_note
 from ._stuck.detector import StuckDetector
 from ._trying import Trying
 
+DRAFTS_ALONE = True
+"""The small model's own answer comes first, and nothing beside it: it may be read before it is judged."""
 MEASURED = ""
 
 

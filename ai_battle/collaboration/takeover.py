@@ -12,6 +12,8 @@ from ._prompts import filled
 from ._seeing import Case, done, with_note
 from ._trying import Trying
 
+DRAFTS_ALONE = True
+"""The small model's own answer comes first, and nothing beside it: it may be read before it is judged."""
 MEASURED = (
     "GSM8K, Mixtral-8x7B with GPT-4, 803 recorded answers: 78.3 % are right with 21 % of them taken over, "
     "where the small model alone has 63.9 %, the large one 84.8 %, and taking over at random 68.3 %"
@@ -56,8 +58,9 @@ def in_its_place(case: Case, sees: Sees) -> ModelRequest:
 
 
 def with_its_own_options(request: ModelRequest) -> ModelRequest:
-    """Without those that were chosen for the small model; what ends an answer ends this one too."""
-    return replace(request, options={name: value for name, value in request.options.items() if name == "stop"})
+    """Without those that were chosen for the small model; what ends or bounds an answer does so with this one too."""
+    kept = {name: value for name, value in request.options.items() if name in ("stop", "max_tokens")}
+    return replace(request, options=kept)
 
 
 def create(

@@ -97,6 +97,10 @@ class Help(Section):
     helper_sees: Literal["prompt", "attempt", "history"] = Field(
         default="history", description="What the helper gets to see."
     )
+    stream: Literal["judged", "optimistic"] = Field(
+        default="judged",
+        description="When text is told: once it is judged, or at once, with a correction where it is poor.",
+    )
     limits: PairLimits = Field(default=PairLimits(), description="Limits of the helper.")
     options: FreeMapping = Field(default={}, description="What a strategy of your own takes beside these.")
 

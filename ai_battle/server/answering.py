@@ -9,7 +9,7 @@ from aiohttp import web
 
 from ..core.client import ModelClient
 from ..core.errors import ProviderError
-from ..core.events import AttemptFailed, Emit, Event
+from ..core.events import AttemptFailed, Emit, Event, ModelReplied
 from ..core.exchange import ModelResponse
 from ..wire.failures import Failed
 from .apis.api import Api, Asked, Writer
@@ -95,6 +95,7 @@ class Stream:
         self._call = call
         self._rhythm = rhythm
         self._tally = call.tally
+        self._is_amid_reply = False
         self._writer = call.api.writer(call.asked, call.tokens)
         self._opening = self._writer.begin()
         self._outbox = Outbox(http, lambda: {**call.tally.early, **EVENT_STREAM})
@@ -145,17 +146,20 @@ class Stream:
                 await self._outbox.room()
             return
         await self._tally(event)
+        if isinstance(event, ModelReplied) and not event.failed:
+            self._is_amid_reply = False
         if isinstance(event, AttemptFailed) and self._is_bound:
             raise BrokenOff(ProviderError(event.reason, status=event.status, request_id=event.request_id))
 
     @property
     def _is_bound(self) -> bool:
         """Whether a strategy must not go on with another attempt, for what was read of this one stands."""
-        return self._tally.first_token is not None and not self._call.route.is_direct
+        return self._is_amid_reply and not self._call.route.is_direct
 
     def _say(self, data: bytes) -> None:
         if self._tally.first_token is None:
             self._tally.heard()
+        self._is_amid_reply = True
         self._put(data)
 
     def _put(self, data: bytes) -> None:

@@ -31,6 +31,7 @@ class Tally:
     """
 
     hears_drafts: ClassVar[bool] = False
+    hears_text: ClassVar[bool] = False
 
     api: str
     request_id: str = field(default_factory=lambda: f"req_{token_hex(12)}")

@@ -51,13 +51,13 @@ async def test_the_helper_gets_the_request_itself_and_not_the_attempt() -> None:
     assert big.requests == [request]
 
 
-async def test_options_of_the_small_model_stay_with_it() -> None:
+async def test_options_of_the_small_model_stay_with_it_but_bounds_hold_for_both() -> None:
     options = {"temperature": 0.1, "num_ctx": 2048, "max_tokens": 10, "stop": ["END"]}
     small, big = model(POOR), large("Four.")
     await STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge()).complete(asked(options=options))
 
     assert small.requests[0].options == options
-    assert big.requests[0].options == {"stop": ["END"]}
+    assert big.requests[0].options == {"max_tokens": 10, "stop": ["END"]}
 
 
 async def test_a_helper_that_sees_the_prompt_alone_still_has_the_tools_to_call() -> None:

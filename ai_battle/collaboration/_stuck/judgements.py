@@ -180,7 +180,7 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("call_repeated_in_answer", part(calls.check, "call_repeated_in_answer"), families=TOOL, weight=2.0),
     Judgement("placeholder", part(calls.check, "placeholder"), "a call has a placeholder for a value", TOOL, 1.5),
     Judgement("prompt_not_served", part(calls.check, "prompt_not_served"),
-              "the calls leave much of the prompt aside", TOOL, 1.5),
+              "the calls leave much of the prompt aside", TOOL, 0.5),
     Judgement("name_not_asked_for", part(calls.check, "name_not_asked_for"), families=TOOL, weight=0.7),
     # Tool calls on the way to it.
     Judgement("call_repeated", part(trouble.check, "call_repeated"), "the same call was made again", weight=2.0),

@@ -54,15 +54,26 @@ def _only_greets(said: str, language: str, prompt: str) -> bool:
 def _only_denies(said: str, language: str, prompt: str) -> bool:
     if said.endswith((":", "\uff1a")) or not has_word(said, language, "negation") or _is_verdict(said, language):
         return False
+    if not has_word(said, language, "own") and not _excuses(said, language):
+        return False
     left = _leftovers(said, language, "negation", "excuse")
     about_asker = prompt.rstrip().endswith(_ASKS) and has_word(prompt, language, "own")
     return len(left) <= FEW and len(_new(left, prompt)) <= (0 if about_asker else 1)
 
 
+def _excuses(said: str, language: str) -> bool:
+    """More than a word of negation, which may be the answer."""
+    words, stems = closed_words(language, "excuse")
+    words = words - closed_words(language, "negation", "function")[0]
+    if language in UNSPACED:
+        return any(word in said for word in words)
+    return any(word in words or word.startswith(stems) for word in spoken(said))
+
+
 def _only_promises(said: str, language: str, prompt: str) -> bool:
     if said.endswith(_ASKS) or "`" in said or not has_word(said, language, "promise") or _is_verdict(said, language):
         return False
-    return len(_new(_leftovers(said, language, "promise", "courtesy"), prompt)) <= 1
+    return len(_new(_leftovers(said, language, "promise", "courtesy", "common"), prompt)) <= 1
 
 
 def _is_verdict(said: str, language: str) -> bool:

@@ -38,7 +38,7 @@ _TOKEN = {
 _QUOTES = ('"', "'", "`")
 _SQL_GAP = re.compile(
     r"\b(?:where|and|or|from|by|set|on|select|having)\s+(?:where|from|order\s+by|group\s+by|limit|having|and|or)\b"
-    r"|\b(?:where|and|or|from|by|set|on)\s*(?:\Z|;|\))|,\s*(?:from|where|\))\b|\bselect\s*;",
+    r"|(?:\b(?:where|and|or|from|by|set|on)|[=<>])\s*(?:\Z|;|\))|,\s*(?:from|where|\))\b|\bselect\s*;",
     re.IGNORECASE,
 )
 _SQL_TEXT = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*[\s\S]*?\*/")
@@ -49,7 +49,15 @@ _FLAVOURS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\\[pP](?:\{[^{}]{1,40}\}|[A-Z])"), r"\\w"),
     (re.compile(r"\[\[:\^?\w{1,12}:\]"), r"[\\w"),
 )
-_BROKEN = ("unterminated", "missing )", "unbalanced", "nothing to repeat", "multiple repeat", "bad character range")
+_BROKEN = (
+    "unterminated",
+    "missing )",
+    "unbalanced",
+    "nothing to repeat",
+    "multiple repeat",
+    "bad character range",
+    "cannot refer to an open",
+)
 
 
 def is_readable(language: str, code: str) -> bool:

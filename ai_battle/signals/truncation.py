@@ -46,7 +46,7 @@ def cut_off(text: str) -> bool:
 def stops_short(text: str) -> bool:
     """Its sentences end, but its last one does not."""
     lines = [line.strip() for line in text[-_TAIL:].split("\n") if line.strip()]
-    if not lines or not _ends_in_letter(lines[-1]):
+    if not lines or not _ends_in_letter(lines[-1]) or "://" in lines[-1].rsplit(" ", 1)[-1]:
         return False
     *before, last = lines
     if _ITEM.match(last):

@@ -10,16 +10,17 @@ from ai_battle import StuckDetector
 DATA = Path(__file__).parent / "data"
 UNSURE = {
     'Explain the difference between "affect" and "effect".': "ends without a stop, as what is cut off does",
-    "Python REPL: what is 3 // 2?": "is judged as a sum, which a session of a program is not",
+    "Explain what `rm -rf` does.": "the same",
+    "Topic: dogs at work. Nils: I am against it. Olga, your turn:": "the same",
 }
 """Right answers that no text tells from wrong ones, with the reason."""
 LEAST = {
-    "cut_off": 26,
-    "loop": 17,
-    "gives_up": 34,
-    "empty_promise": 24,
+    "cut_off": 31,
+    "loop": 20,
+    "gives_up": 45,
+    "empty_promise": 29,
     "no_answer": 3,
-    "bad_code": 23,
+    "bad_code": 27,
     "bad_json": 6,
     "wrong_format": 21,
     "wrong_language": 9,

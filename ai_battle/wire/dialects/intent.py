@@ -20,8 +20,9 @@ from .reading import Certainty, Piece
 _WINDOW = 600
 _MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")
 _ENCLOSED = re.compile(r"</[^<>\n]{1,80}>")
-_LABEL = re.compile(r"(?:^|(?<=\s))(?:[-*+•・]|\(?\w{1,2}[.)])\s")
+_LABEL = re.compile(r"^[ \t]*(?:[-*+•・]|\(?\w{1,2}[.)])(?:\s|\Z)", re.MULTILINE)
 _ASKS = r"[?？؟]|か[。．]|[\u0370-\u03ff]\s?[;\u037e]"
+_MAY_ASK = re.compile(r"[?？؟;か\u037e]")
 _QUESTION = re.compile(rf"[？؟]|(?:{_ASKS})[\s\"'»”’)\]」』?]*(?=\s|\Z|[^\x00-\x7f])")
 _ENDS_ASKING = re.compile(rf"(?:{_ASKS})[\"'»”’)\]」』]*\Z")
 _SENTENCE_END = re.compile(r"(?<!\W\w)[.!?…](?=\s)|[。！？؟।]")
@@ -44,9 +45,11 @@ class Intent:
 
 def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
     """One for each of the pieces, which all hold calls."""
-    gaps = _gaps(text, pieces)
-    behind = [_said(gap) for gap in gaps[1:]]
-    together = _of_all(text, pieces, behind, said=_said(gaps[0][-_WINDOW:]))
+    if not pieces:
+        return []
+    gaps = [_spoken(gap) for gap in _gaps(text, pieces)]
+    behind = [_said(gap[:_WINDOW]) for gap in gaps[1:]]
+    together = _of_all(text, pieces, gaps, behind)
     last = max((at for at, said in enumerate(behind) if said), default=-1)
     found: list[Intent] = []
     for at, piece in enumerate(pieces):
@@ -64,11 +67,11 @@ def _certainty(text: str, piece: Piece, *, goes_on: bool) -> Certainty:
     return Certainty.MENTIONED if goes_on or _line(text, piece.start).strip("\t `[\"'({") else Certainty.BARE
 
 
-def _of_all(text: str, pieces: Sequence[Piece], behind: Sequence[str], *, said: str) -> ProposalKind | None:
+def _of_all(text: str, pieces: Sequence[Piece], gaps: Sequence[str], behind: Sequence[str]) -> ProposalKind | None:
     """What holds for all calls of the text: that a question follows, or that they are there to choose from."""
-    if any(map(_QUESTION.search, behind)):
+    if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
-    if any(map(_words("alternative").fullmatch, behind[:-1])) and (said or behind[-1]):
+    if any(map(_words("alternative").fullmatch, behind[:-1])) and (behind[-1] or _said(gaps[0][-_WINDOW:])):
         return "offer"
     items = [piece for piece in pieces if piece.is_bare and _LISTED.match(_line(text, piece.start))]
     return "offer" if 1 < len(items) == len(pieces) and behind[-1] else None
@@ -81,10 +84,16 @@ def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
     return [text[end : max(end, start)] for end, start in zip(ends, starts, strict=True)]
 
 
-def _said(gap: str) -> str:
-    """The words of it: without reasoning, markup and labels, and what was invented as an observation."""
-    observed = _OBSERVED.search(gap)
-    spoken = thinking.CLOSE.split(gap[: observed.start()] if observed else gap)[-1]
+def _spoken(gap: str) -> str:
+    """What of it is neither reasoning nor invented as an observation."""
+    observed = _OBSERVED.search(gap) if "Observation" in gap else None
+    return thinking.CLOSE.split(gap[: observed.start()] if observed else gap)[-1]
+
+
+def _said(spoken: str) -> str:
+    """The words of it, without markup and labels."""
+    if not spoken or spoken.isspace():
+        return ""
     return _LABEL.sub(" ", _MARKUP.sub(" ", spoken)).strip(" \n\t\r,;[](){}\"'|")
 
 
@@ -127,16 +136,16 @@ def _main(clauses: list[str]) -> str:
 
 @cache
 def _words(kind: str) -> re.Pattern[str]:
-    """One pattern of all words of a kind."""
+    """One pattern of all words of a kind; those with the same borders share them, which is what makes it quick."""
     rows = files(__package__).joinpath("restraint.txt").read_text(encoding="utf-8").splitlines()
     listed = (row.partition(":")[2] for row in rows if row.startswith(kind))
-    words = sorted({word.strip() for row in listed for word in row.split(" | ")}, key=len, reverse=True)
-    return re.compile("|".join(map(_pattern, filter(None, words))), re.IGNORECASE)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for word in sorted({word.strip() for row in listed for word in row.split(" | ")}, key=len, reverse=True):
+        groups.setdefault(_borders(word), []).append(re.escape(word.strip("~ ")).replace(r"\ ", r"\s+"))
+    return re.compile("|".join(f"{o}(?:{'|'.join(words)}){c}" for (o, c), words in groups.items()), re.IGNORECASE)
 
 
-def _pattern(word: str) -> str:
-    plain = re.escape(word.strip("~ ")).replace(r"\ ", r"\s+")
+def _borders(word: str) -> tuple[str, str]:
     if _UNSPACED.search(word):
-        return plain
-    opens, closes = ("" if word.startswith("~") else r"(?<!\w)"), ("" if word.endswith("~") else r"(?!\w)")
-    return f"{opens}{plain}{closes}"
+        return "", ""
+    return ("" if word.startswith("~") else r"(?<!\w)"), ("" if word.endswith("~") else r"(?!\w)")

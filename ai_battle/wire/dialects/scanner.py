@@ -31,7 +31,7 @@ from .source import Source
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
 _OPENER = re.compile(
     r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“\\\w`}])|\((?:(?<=[\w`]\()|(?<=[\w`]\s\())"
-    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|[Aa]ction|Observation|Tool|Function|✿F"
+    r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|action|Observation|Tool|Function|✿F"
 )
 _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|use_(?:mcp_)?tool|tool_request|function_calls?|start_function_call|functions|tool)>"

@@ -44,6 +44,18 @@ _LOOSE_LISTS = ("actions",)
 _BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index", "reason", "thought", "content"})
 # A call that says how it ended is a record of one.
 _OUTCOMES = frozenset({"result", "results", "output", "outputs", "response", "observation", "tool_result"})
+_WRAPPERS = (
+    "function",
+    "functionCall",
+    "function_call",
+    "tool",
+    "tool_call",
+    "toolCall",
+    "call",
+    "command",
+    "action",
+)
+_SIGNS = frozenset((*NAMES, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS, "method"))
 _SCHEMA_KEYS = frozenset({"type", "properties"})
 
 
@@ -64,7 +76,7 @@ def calls_in(value: Any, tools: Offered, *, explicit: bool) -> list[ToolCall]:
     for key in (*LISTS, *_LOOSE_LISTS):
         if isinstance(value.get(key), list):
             return _calls_in_list(value[key], tools, explicit=explicit or key in LISTS)
-    call = _one(value, tools, explicit=explicit)
+    call = None if value.keys().isdisjoint(_SIGNS) else _one(value, tools, explicit=explicit)
     return [call] if call else _by_name(value, tools)
 
 
@@ -125,17 +137,7 @@ def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
     params = value.get("params")
     if value.get("method") == "tools/call" and isinstance(params, dict):
         return params
-    for key in (
-        "function",
-        "functionCall",
-        "function_call",
-        "tool",
-        "tool_call",
-        "toolCall",
-        "call",
-        "command",
-        "action",
-    ):
+    for key in _WRAPPERS:
         if isinstance(value.get(key), dict):
             outside = {name: value[name] for name in (*ARGUMENTS, *IDS) if name in value}
             return {**outside, **value[key]}

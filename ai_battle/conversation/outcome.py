@@ -11,6 +11,7 @@ from pydantic_core import from_json
 from ..core.errors import AIBattleError, JournalError
 from ..core.events import Concluded, Emit, Warned
 from ..core.exchange import ModelRequest
+from ..core.markdown import contained
 from ..core.private import write_private
 from ..core.relays import quiet
 from .participant import Participant
@@ -68,7 +69,7 @@ def keep(run_dir: Path, text: str) -> None:
         return
     path = run_dir / file_name(text)
     try:
-        write_private(path, [f"{text}\n"])
+        write_private(path, [f"{text if path.suffix == '.json' else contained(text, lowered=0)}\n"])
     except OSError as error:
         raise JournalError(f"{path} can't be written: {error.strerror}.") from error
 

@@ -7,9 +7,9 @@ from ..conversation.journal import read
 from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.exchange import Usage
 from ..core.helping import HelpSummed
+from ..core.markdown import cell, code_block, contained
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ._figures import count, counted, dollars, duration, moment
-from ._plain import cell, code_block, contained
 from .account import Account, Voice, account
 from .decisions import NOTHING_DECIDED, Decisions, calls, with_decisions
 from .helping import HEADS, table, without_repeats

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import Again, BadReply, ConfigError, ContextTooLong, ProviderError, RateLimited, Refused
+from ..core.redaction import without_keys
 from . import _waits
 from ._json import dumps, loads
 
@@ -39,10 +40,6 @@ NO_MONEY = re.compile(
 )
 PER_DAY = re.compile(r"\b(?:per|each|a)[ -]day\b|\bdaily\b|PerDay", re.IGNORECASE)
 MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
-SECRETS = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )\S+"
-    r"|(?<=[?&]key=)[^&\s\"']+|(?i:(?<=api key provided: )|(?<=api key: )|(?<=x-api-key: ))\S+?(?=[.,]?(?:\s|$))"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ def no_answer(raw: bytes) -> ProviderError:
     if isinstance(body, str) and raw.lstrip().startswith(b"{"):
         return malformed(raw)
     kind = "a web page" if raw.lstrip()[:1] == b"<" else "no answer of this API"
-    start = redacted(_one_line(head(raw)))[:200]
+    start = without_keys(_one_line(head(raw)))[:200]
     return BadReply(f"The server sent {kind}; is base_url right? It begins: {start}", again="once", raw=head(raw))
 
 
@@ -134,13 +131,8 @@ def read_complaint(body: Any) -> Complaint:
     return _complaint(body)
 
 
-def redacted(text: str) -> str:
-    """Without what looks like a key."""
-    return SECRETS.sub("***", text)
-
-
 def head(raw: bytes) -> str:
-    return redacted(raw[:RAW].decode("utf-8", "replace"))
+    return without_keys(raw[:RAW].decode("utf-8", "replace"))
 
 
 def _complaint(body: Mapping[str, Any]) -> Complaint:
@@ -175,7 +167,7 @@ def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
 
 
 def _classified(said: Complaint, again: Again) -> ProviderError:
-    message = redacted(said.message)[:MESSAGE] or "no reason given"
+    message = without_keys(said.message)[:MESSAGE] or "no reason given"
     text = f"HTTP {said.status}: {message}" if said.status else message
     if said.kinds & BLOCKED:
         return Refused(text, status=said.status)

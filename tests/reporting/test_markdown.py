@@ -59,6 +59,17 @@ async def test_what_happened_beside_the_turns_is_told(markdown: str) -> None:
         ("```python\n# a comment\nx < y", "```python\n# a comment\nx < y\n```"),
         ("~~~~\n```\n~~~~\n# after", "~~~~\n```\n~~~~\n#### after"),
         ("![x](https://example.org/?secret)", "!\\[x](https://example.org/?secret)"),
+        ("[a](javascript:alert(1)) [b](https://example.org)", "[a\\](javascript:alert(1)) [b](https://example.org)"),
+        ("[a]( JaVaScript:x) [b](java&#115;cript:x)", "[a\\]( JaVaScript:x) [b\\](java&#115;cript:x)"),
+        (
+            "[a](<data:text/html,x>) [b](vbscript:x) [c](\njavascript:x)",
+            "[a\\](&lt;data:text/html,x>) [b\\](vbscript:x) [c\\](\njavascript:x)",
+        ),
+        ("[r]: javascript:x\n[a][r]", "[r\\]: javascript:x\n[a][r]"),
+        (
+            "[Ada]: I agree, see [notes](notes.md#top) and `x[0](javascript:1)`",
+            "[Ada]: I agree, see [notes](notes.md#top) and `x[0](javascript:1)`",
+        ),
         ("\x1b[31mred\x07", "␛[31mred␇"),
     ],
 )

@@ -2,14 +2,17 @@
 
 import re
 
-from ..core.texts import printable
+from .texts import printable
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=\s)")
 _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`).*?(?<!`)\1(?!`)")
-_RISK = re.compile(r"<(?=[A-Za-z/!?])|!\[")
+_HARMLESS = r"<?(?:https?://|mailto:|[#/.?]|[\w-]+(?:[./#?>)\s]|$))"
+"""How the target of a link begins that runs nothing: an address of the web, or of a file beside this one."""
+_RISK = re.compile(rf"<(?=[A-Za-z/!?])|!\[|\](?=\((?!\s*{_HARMLESS}))", re.IGNORECASE)
+_DEFINITION = re.compile(rf"^([\s>*+-]*\[[^\]]{{0,999}})\](?=:(?!\s*{_HARMLESS}))", re.IGNORECASE)
 _RISK_OR_CODE = re.compile(f"{_CODE_SPAN.pattern}|{_RISK.pattern}")
-_INERT = {"<": "&lt;", "![": "!\\["}
+_INERT = {"<": "&lt;", "![": "!\\[", "]": "\\]"}
 LOWERED, DEEPEST = 3, 6
 """By how many levels headings are lowered, and no further than to which."""
 
@@ -26,9 +29,12 @@ def code_block(text: str) -> str:
     return f"{'`' * (longest + 1)}\n{printable(text)}\n{'`' * (longest + 1)}"
 
 
-def contained(text: str) -> str:
-    """Markdown that stays in its place: no tags, no pictures to fetch, lower headings, every code fence closed."""
-    reader = _Reader()
+def contained(text: str, lowered: int = LOWERED) -> str:
+    """Markdown that stays in its place: no tags, pictures to fetch or links that run something, lower headings.
+
+    Every code fence is closed.
+    """
+    reader = _Reader(lowered)
     lines = [reader.take(line) for line in printable(text).strip("\n").split("\n")]
     return "\n".join([*lines, reader.fence] if reader.fence else lines)
 
@@ -39,8 +45,9 @@ class _Reader:
     After a stray backtick nobody can say where code spans of that paragraph begin, so none of them is trusted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lowered: int) -> None:
         self.fence = ""
+        self._lowered = lowered
         self._stray = False
 
     def take(self, line: str) -> str:
@@ -48,9 +55,10 @@ class _Reader:
             self._stray = False
             return line
         self._stray = self._stray and bool(line.strip())
+        line = _DEFINITION.sub(r"\1\\]", line)
         inert = _inert(line, _RISK if self._stray else _RISK_OR_CODE)
         self._stray = self._stray or "`" in _CODE_SPAN.sub("", line)
-        return _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + LOWERED, DEEPEST), inert)
+        return _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + self._lowered, DEEPEST), inert)
 
     def _is_code(self, line: str) -> bool:
         """Whether the line belongs to a code block, its fences included."""

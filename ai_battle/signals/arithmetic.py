@@ -38,7 +38,7 @@ _ABOUT = re.compile(
 )
 # "1.116 € : 6 =" divides; "Step 2 : 5 + 3 =" does not.
 _DIVIDES = re.compile(rf"(?<=[\d{_CURRENCY}\w]) ?: ?(?=[{_CURRENCY}]?\d[\d.]*\s?[^\W\d_]{{0,12}}\s{{0,3}}[=\u2248~])")
-_CODE_OF_CURRENCY = re.compile(r"(?:(?<=[=\u2248*/+(-])|(?<=[=\u2248*/+(-] ))[A-Z]{2,3}\s?(?=\d)")
+_CODE_OF_CURRENCY = re.compile(r"([=\u2248*/+(-] ?)[A-Z]{2,3}\s?(?=\d)")
 # What is asked, quoted or called wrong is not claimed.
 _WRONG = (
     r"wrong|incorrect|not (?:right|correct|true)|false|mistake|falsch|nicht richtig|faux|sbagliat|errad[oa]|fout"
@@ -47,6 +47,7 @@ _WRONG = (
 )
 _SAID = rf"=(?=\s{{0,3}}[{_CURRENCY}]?\d[\d.]{{0,20}}"
 _UNCLAIMED = re.compile(rf"{_SAID}[^\n=]{{0,3}}\?)|{_SAID}[^\n=\d]{{0,25}}(?:{_WRONG}))", re.IGNORECASE)
+_QUOTES = ("\u201c", "\u201d", "\u201e", "\u00ab", "\u300c", '"', "~~")
 _QUOTED = re.compile(
     r"[\u201c\u201e\u00ab\u300c][^\u201c\u201d\u00bb\u300d\n]{1,80}[\u201c\u201d\u00bb\u300d]|~~[^~\n]{1,80}~~"
     r"|(?<!\w)\"[^\"\n=:]{1,60}=[^\"\n=:]{1,20}\"(?![\]}:,])"
@@ -142,11 +143,13 @@ def _prepared(text: str) -> str:
     """The text with the signs of sums as ASCII has them, without what is only asked, quoted or called wrong."""
     text = text[-LONGEST:].replace("divided by", "/").replace("R$", "$").replace("Rs.", "$")
     plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), text).translate(_SIGNS)
-    plain = _POWER.sub(lambda m: _POWERS[m.group()], _EQUALS.sub("=", plain))
-    if ":" in plain:
+    plain = _EQUALS.sub("=", plain)
+    if not plain.isascii():
+        plain = _POWER.sub(lambda m: _POWERS[m.group()], plain)
+    if " : " in plain:
         plain = _DIVIDES.sub(" / ", plain)
-    plain = _CODE_OF_CURRENCY.sub("$", plain)
-    return _UNCLAIMED.sub(" ", _QUOTED.sub(" ", plain))
+    plain = _CODE_OF_CURRENCY.sub(r"\1$", plain)
+    return _UNCLAIMED.sub(" ", _QUOTED.sub(" ", plain) if any(mark in plain for mark in _QUOTES) else plain)
 
 
 def _with_roundings(found: Sequence[Claim]) -> Iterator[Claim]:

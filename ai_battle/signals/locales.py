@@ -8,19 +8,16 @@ LATIN = "_A-Za-z\u00c0-\u024f\u0370-\u03ff"
 """Letters that a number may be a part of a name with; a Chinese one stands beside a number as a space would."""
 _SPACE = "\u00a0\u2007\u2009\u202f"
 _GROUPED_BY_SPACE = re.compile(
-    rf"(?<![{LATIN}\d.,])\d{{1,3}}(?:(?:[{_SPACE}]\d{{3}})+|(?: \d{{3}})+)(?![\d {_SPACE}]?\d)"
+    rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:(?:[{_SPACE}]\d{{3}})+|(?: \d{{3}})+)(?![\d {_SPACE}]?\d)"
 )
-_GROUPED_BY_MARK = re.compile(rf"(?<![{LATIN}\d.,])\d{{1,3}}(?:['\u2019\u066c]\d{{3}})+(?!\d)")
-_CHAIN = re.compile(r"(?<![.,])\d+(?:[.,]\d+)+")
+_GROUPED_BY_MARK = re.compile(rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:['\u2019\u066c]\d{{3}})+(?!\d)")
+_CHAIN = re.compile(r"\d(?<![.,]\d)\d*(?:[.,]\d+)+")
 _TEN_THOUSANDS = re.compile(rf"(?<![{LATIN}\d.])(\d{{1,12}}(?:\.\d{{1,8}})?) ?([万萬億亿])(\d{{1,4}}(?![\d.]))?")
 _WORTH = {"\u4e07": 10**4, "\u842c": 10**4, "\u5104": 10**8, "\u4ebf": 10**8}
-_COMMA_IS_DECIMAL = re.compile(
-    r"(?<![\d.,])(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,9})(?![\d,])|(?<![\d.,])0,\d|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.])"
-)
-_POINT_IS_DECIMAL = re.compile(
-    r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,9})(?![\d.])|(?<![\d.,])0\.\d|(?<![\d.,])\d{1,3}(?:,\d{3}){2,}(?![\d,])"
-)
-_UNCLEAR = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,]\d)(?!\d)")
+_WRITTEN = re.compile(r"\d[\d.,]*\d")
+_COMMA_IS_DECIMAL = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,9})|0,\d+|\d{1,3}(?:\.\d{3}){2,}")
+_POINT_IS_DECIMAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,9})|0\.\d+|\d{1,3}(?:,\d{3}){2,}")
+_UNCLEAR = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _MARKS = {
     0x066A: "%", 0x066B: ".", 0x060C: ", ", 0xFF0C: ", ", 0x3001: ", ", 0x3002: ". ", 0xFF0E: ".", 0xFF05: "%",
     0xFF1D: "=", 0xFF0B: "+", 0xFF0D: "-", 0xFF0A: "*", 0xFF0F: "/", 0xFF08: "(", 0xFF09: ")", 0xFF04: "$",
@@ -37,13 +34,20 @@ _WIDE_COMMA = re.compile(r"(?<=\d)\uff0c(?=\d{3})")
 
 def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
     """Whether commas are decimal in `text`: one answer where it shows, in it or else in its prompt; both where not."""
-    for shown in (text, f"{prompt}\n{text}"):
-        commas, points = len(_COMMA_IS_DECIMAL.findall(shown)), len(_POINT_IS_DECIMAL.findall(shown))
+    written = _separated(text)
+    for shown in (written, [*_separated(prompt), *written]):
+        commas = sum(_COMMA_IS_DECIMAL.fullmatch(number) is not None for number in shown)
+        points = sum(_POINT_IS_DECIMAL.fullmatch(number) is not None for number in shown)
         if commas and points:
             return (commas > points, commas <= points)
         if commas or points:
             return (commas > 0,)
-    return (False, True) if _UNCLEAR.search(text) else (False,)
+    return (False, True) if any(map(_UNCLEAR.fullmatch, written)) else (False,)
+
+
+def _separated(text: str) -> list[str]:
+    """The numbers with something between their digits."""
+    return [number for number in _WRITTEN.findall(text) if "," in number or "." in number]
 
 
 def plain_digits(text: str) -> str:

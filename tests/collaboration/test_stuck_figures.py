@@ -51,6 +51,14 @@ def test_at_the_defaults_not_more_than_four_answers_in_ten_get_help() -> None:
     assert figures.row("", sample(), figures.by_weights(sample(), shipped())).help_rate <= 0.4
 
 
+def test_right_answers_are_left_alone() -> None:
+    """At once: at most one in a hundred, whoever gives them; at the defaults: one in ten of a model's, one in twenty."""
+    recorded, everyday = figures.left_alone([sample()])
+    assert max(*recorded.at_once.values(), *everyday.at_once.values()) <= 0.01
+    assert recorded.stuck <= 0.1
+    assert everyday.stuck <= 0.05
+
+
 def test_no_right_answer_is_cut_short_while_it_streams() -> None:
     line = list(figures.cuts([sample()]))[-1]
     assert line.split()[1] == "0.0000"

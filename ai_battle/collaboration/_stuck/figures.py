@@ -5,16 +5,16 @@ the weights of the families tool and chat are set by hand, so nothing of them is
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from ..measures import Measure, apgr, auroc, calibration_error, cpt, interval, mean
 from .calibrating import Sample, fitted
 from .calibration import Calibration
-from .family import FAMILIES
-from .judgements import to_learn
-from .learn import learned, with_gains
+from .family import FAMILIES, Family
+from .judgements import JUDGEMENTS, Measured, to_learn
+from .learn import guards, learned, with_gains
 from .prefix import Prefix
 from .profile import Weights, shipped, with_hand
 from .records import Pair, Record, pairs_named
@@ -132,6 +132,35 @@ def _characters_read(record: Record) -> int:
     return watcher.length
 
 
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """Shares of right answers that are stuck at the defaults, and that fall to each judgement at once."""
+
+    name: str
+    right: int
+    stuck: float
+    at_once: Mapping[str, float]
+
+    def __str__(self) -> str:
+        fallen = ", ".join(f"{name} {share:.2%}" for name, share in self.at_once.items() if share)
+        return f"{self.name:36} {self.right:6} {self.stuck:6.1%}  {fallen}"
+
+
+def left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
+    """What is said of the right answers of each recorded model, and of everyday ones."""
+    for pair in pairs:
+        answers = zip(pair.measured, pair.small, strict=True)
+        yield _left_alone(pair.name, [(found, pair.family) for found, small in answers if small > 0.5])
+    yield _left_alone("everyday", [(found, family) for family in FAMILIES for found in guards(family)])
+
+
+def _left_alone(name: str, right: Sequence[tuple[Measured, Family]]) -> LeftAlone:
+    scores = [score(found, family, shipped()) for found, family in right]
+    names = [row.name for row in JUDGEMENTS if row.at_once]
+    fallen = {each: mean([float(each in found.failed) for found, _ in right]) for each in names}
+    return LeftAlone(name, len(right), mean([float(is_stuck) for is_stuck in stuck(scores)]), fallen)
+
+
 def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
     """How sure the figures of one pair are."""
     measures: dict[str, Measure] = {"apgr": apgr, "cpt80": lambda s, a, b: cpt(s, a, b, 0.8)}
@@ -142,7 +171,8 @@ def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> None:
     pairs = pairs_named(arguments)
-    for line in chain(cuts(pairs), tables(pairs)):
+    alone = (f"\nright answers, and those stuck at the defaults or at once\n{'pair':36} {'right':>6}  stuck",)
+    for line in chain(alone, map(str, left_alone(pairs)), cuts(pairs), tables(pairs)):
         print(line, flush=True)
     for pair in pairs:
         if pair.small_model == "mixtral-8x7b" and pair.family == "math":

@@ -10,7 +10,7 @@ from .final import final_value
 
 NEAR = 0.005
 FACTORS = (1.0, 100.0, 0.01)
-MOST = 30
+MOST = 16
 _EQUAL = ("=", "\u2248", "equals", "~")
 _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
 
@@ -64,13 +64,14 @@ def final_off_sums(case: Case) -> float | None:
     others.update(number for claim in case.claims for number in (claim.value, claim.true, *claim.operands))
     written = [(final, unit)]
     leads = any(is_shown(number * factor, written) for number in others for factor in FACTORS)
-    return float(not leads and not _is_one_step_from(sorted(others)[-MOST:], written))
+    return float(not leads and not _is_one_step_from(sorted(others)[-MOST:], final, unit))
 
 
-def _is_one_step_from(known: list[float], written: list[tuple[float, float]]) -> bool:
+def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:
     """A last sum may be left to the reader."""
+    least, most = final - unit, final + unit
     return any(
-        is_shown(value, written)
+        least < value < most
         for a, b in combinations(known, 2)
         for value in (a + b, b - a, a * b, b / a if a else 0.0, a / b if b else 0.0)
     )

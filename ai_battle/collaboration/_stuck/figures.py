@@ -147,10 +147,16 @@ class LeftAlone:
 
 
 def left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
-    """What is said of the right answers of each recorded model, and of everyday ones."""
+    """What is said of the right answers of each recorded model, and of everyday ones.
+
+    Where none of the options is named, the grader has guessed one: that is no right answer.
+    """
     for pair in pairs:
         answers = zip(pair.measured, pair.small, strict=True)
-        yield _left_alone(pair.name, [(found, pair.family) for found, small in answers if small > 0.5])
+        yield _left_alone(
+            pair.name,
+            [(each, pair.family) for each, small in answers if small > 0.5 and not each.signals.get("no_pick")],
+        )
     yield _left_alone("everyday", [(found, family) for family in FAMILIES for found in guards(family)])
 
 

@@ -6,6 +6,7 @@ import re
 from ....signals.code_blocks import code_of
 from ....signals.syntax import is_readable
 from ..case import Case
+from . import output
 
 _WANTED = re.compile(
     r"\b(?:write|implement|create|develop|fix|refactor|complete)\b(?: me| us)?(?: an?| the| this| some| my)?"
@@ -22,9 +23,10 @@ _STARTS = re.compile(
 
 def check(case: Case) -> dict[str, float]:
     code = code_of(case.text, case.question)
+    wanted = bool(_WANTED.search(case.prompt)) and not case.once(output.check)
     return {
         "code_does_not_parse": float(any(not is_readable(language, part) for language, part in code)),
-        "no_code": float(bool(_WANTED.search(case.prompt)) and not code and not _shows_code(case)),
+        "no_code": float(wanted and not code and not _shows_code(case)),
         "code_misnamed": float(bool(code) and not _has_name(case.question, code)),
         "json_block_unreadable": float(any(not _is_json(part) for language, part in code if language == "json")),
     }

@@ -7,6 +7,7 @@ from typing import Protocol
 from ..core.client import ModelClient
 from ..core.events import Emit, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.ledger import book
 from ..providers._exchanges import digested, response_from_json, response_to_json
 from ..wire._json import dumps, loads
 
@@ -42,13 +43,12 @@ class Cache:
 
 
 class Cached(ModelClient):
-    """`identity` says which model it is, with all that it was made of; `saved_...` is what its hits have saved."""
+    """`identity` says which model it is, with all that it was made of; `saved_seconds` is what its hits have saved."""
 
     def __init__(self, client: ModelClient, cache: Cache, identity: str) -> None:
         self._client = client
         self._cache = cache
         self._identity = identity
-        self.saved_usd = 0.0
         self.saved_seconds = 0.0
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -74,8 +74,9 @@ class Cached(ModelClient):
             await emit(TextDelta(response.text))
         for index, call in enumerate(response.tool_calls):
             await emit(ToolCallDelta(index, call.id, call.name, dumps(call.arguments).decode()))
-        await emit(ModelReplied(response.model, response.usage, said["seconds"], response.stop))
-        self.saved_usd += response.usage.cost_usd or 0.0
+        entry = ModelReplied(response.model, response.usage, said["seconds"], response.stop, paid=False)
+        book(entry)
+        await emit(entry)
         self.saved_seconds += said["seconds"]
         return response
 

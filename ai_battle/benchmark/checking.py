@@ -141,10 +141,11 @@ def _names_code(setting: Setting) -> bool:
 
 def _without_price(suite: Suite) -> Iterator[Problem]:
     """A limit of dollars can't be kept where nobody knows what a model costs."""
-    if suite.said.limits.cost_usd is None:
+    if suite.said.limits.cost_usd is None or suite.said.limits.unpriced == "allow":
         return
     for name in sorted({str(model.name) for model in priced(suite) if model.price is None}):
         words = f"can't be kept: the price of {name} is not known; add it: prices: {{{name}: {{input: 1, output: 2}}}}"
+        words += ", or say 'unpriced: allow' beside it"
         yield Problem(("benchmark", "limits", "cost_usd"), words)
 
 

@@ -7,22 +7,25 @@ from ..core.client import ModelClient
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import DraftDropped, HelpAsked, StuckFound
+from ..core.ledger import Budget, Ledger
 from .cache import Cached
 from .lanes import InLane
 from .sample import Key, Sample
-from .settings import RECORDED
 
 
 class Heard:
-    """A listener for one sample. `small` is the first answer of the model that is helped, `large` the helper's last."""
+    """A listener for one sample. `small` is the first answer of the model that is helped, `large` the helper's last.
+
+    What the answer takes is charged to `budget`, and what of it, and of scoring it, is really paid to `paid`.
+    """
 
     __slots__ = (
         "_cached",
         "_helped",
         "_lanes",
         "_reason",
-        "_usage",
         "_wasted",
+        "budget",
         "large",
         "paid",
         "quality",
@@ -37,9 +40,9 @@ class Heard:
         self.quality: float | None = None
         self.signals: Mapping[str, float] = {}
         self.seconds = 0.0
-        self._usage = NOTHING_USED
+        self.budget = Budget()
+        self.paid = Budget(ledger=Ledger(paid_only=True))
         self._wasted = NOTHING_USED
-        self.paid = 0.0
         self._helped = False
         self._reason = ""
         self._lanes: list[InLane] = []
@@ -51,9 +54,7 @@ class Heard:
 
     def _note(self, event: Event) -> None:
         match event:
-            case ModelReplied():
-                self._pay(event)
-            case DraftDropped():
+            case ModelReplied(failed=True) | DraftDropped():
                 self._wasted += event.usage
             case StuckFound() if self.quality is None:
                 self.quality, self.signals = event.quality, event.signals
@@ -64,11 +65,6 @@ class Heard:
             case HelpAsked() if event.is_help:
                 self._helped = True
                 self._reason = self._reason or event.reason
-
-    def _pay(self, event: ModelReplied) -> None:
-        self._usage += event.usage
-        if not event.model.startswith(RECORDED):
-            self.paid += event.usage.cost_usd or 0.0
 
     def lane(self, client: InLane) -> InLane:
         self._lanes.append(client)
@@ -84,7 +80,7 @@ class Heard:
         saved = sum([cached.saved_seconds for cached in self._cached])
         return Sample(
             *key,
-            usage=self._usage,
+            usage=self.budget.ledger.usage,
             wasted=self._wasted,
             seconds=max(0.0, seconds - waited) + saved,
             helped=self._helped,
@@ -93,7 +89,7 @@ class Heard:
             reason=self._reason,
             small_answer=self.small.text if self.small else "",
             large_answer=self.large.text if self.large else "",
-            spent_usd=max(0.0, self.paid - sum(cached.saved_usd for cached in self._cached)),
+            spent_usd=self.paid.ledger.known_cost,
             **rest,
         )
 

@@ -18,6 +18,7 @@ from ..core.client import ModelClient
 from ..core.errors import AIBattleError
 from ..core.events import Emit
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.ledger import charged_to
 from ..core.messages import user
 from .cache import Cache, Cached, Keeper
 from .drawing import OF
@@ -72,13 +73,23 @@ class Player:
         await self._shelf.aclose()
 
     async def play(self, key: Key, task: Task) -> Sample:
-        """The sample, also where the call failed; only cancelling gets through."""
-        setting = self._kit.settings[key.setting]
+        """The sample, also where the call failed.
+
+        Raises `BudgetExceeded` where a limit of the whole run kept a call from being made: that is no sample.
+        """
         heard = Heard()
+        with charged_to(heard.paid):
+            sample = await self._played(key, task, heard)
+        if heard.paid.refused:
+            raise heard.paid.refused
+        return sample
+
+    async def _played(self, key: Key, task: Task, heard: Heard) -> Sample:
         begun = perf_counter()
         try:
             with foreign_code(f"{key.setting}, task {key.task}", AIBattleError):
-                answer = await self._answer(setting, task, heard)
+                with charged_to(heard.budget):
+                    answer = await self._answer(self._kit.settings[key.setting], task, heard)
                 heard.seconds = perf_counter() - begun
                 return await self._scored(key, task, answer, heard)
         except AIBattleError as error:
@@ -132,7 +143,6 @@ class Player:
 
     async def _scored(self, key: Key, task: Task, answer: Answer, heard: Heard) -> Sample:
         score = await scored(self._scorers[task.extra[OF]], task, answer)
-        heard.paid += score.cost_usd
         scores = {
             f"{part}_score": (await self._part_score(task, said, answer, score)).value
             for part, said in (("small", heard.small), ("large", heard.large))

@@ -12,7 +12,6 @@ from ..core.errors import ConfigError, JournalError
 from ..core.private import write_private
 from ..core.texts import each_text
 from ._collecting import frozen
-from .budget import Budget
 from .executors import EXECUTORS
 from .forecast import forecast
 from .loading import Wishes, load
@@ -78,17 +77,17 @@ async def play(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
     kit = _kit(suite, terms)
     keeper = store if suite.said.cache and suite.said.repeats == 1 and _asked_twice(suite) else None
     executor = plugins.create(EXECUTORS, suite.said.executor, kit, keeper)
-    runner = Runner(suite, store, executor, _budget(suite), terms.hear)
+    runner = Runner(suite, store, executor, _expected(suite), terms.hear)
     try:
         return await runner.run(again=terms.again)
     finally:
         await executor.aclose()
 
 
-def _budget(suite: Suite) -> Budget:
-    limit = suite.said.limits.cost_usd
-    expected = forecast(suite).settings if limit is not None else ()
-    return Budget(limit, {each.setting: each.high or 0.0 for each in expected})
+def _expected(suite: Suite) -> Mapping[str, float]:
+    """What a sample of each setting may cost, by forecast, where that is limited."""
+    expected = forecast(suite).settings if suite.said.limits.cost_usd is not None else ()
+    return {each.setting: each.high or 0.0 for each in expected}
 
 
 def described(setting: Setting) -> Mapping[str, Any]:

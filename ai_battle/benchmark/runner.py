@@ -1,14 +1,16 @@
 """Runs a suite: samples at once, each durable when it is done, within limits, from where an earlier run stopped."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import inf
 from time import monotonic
 from typing import Literal
 
-from .budget import Budget
+from ..core.errors import BudgetExceeded
+from ..core.ledger import Budget, Ledger, SpendingLimits, charged_to
 from .executors import Executor
 from .sample import Key, Sample
 from .store import Store
@@ -17,6 +19,12 @@ from .tasks import Task
 
 GATHERED = 0.05
 """Seconds that finished samples are gathered before they are written together."""
+
+MARGIN = 1.5
+"""A sample may cost this many times what the dearest of its setting has cost so far."""
+
+KNOWN = 5
+"""So many samples of a setting say what one may cost; before that, the forecast says it."""
 
 Status = Literal["done", "limit"]
 
@@ -57,13 +65,16 @@ class Runner:
         suite: Suite,
         store: Store,
         executor: Executor,
-        budget: Budget,
+        expected: Mapping[str, float],
         hear: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
         self._suite = suite
         self._store = store
         self._executor = executor
-        self._budget = budget
+        self._budget = _budget(suite)
+        self._expected = expected
+        self._dearest: dict[str, float] = {}
+        self._seen: Counter[str] = Counter()
         self._hear = hear
         self._done: list[Sample] = []
         self._news = asyncio.Event()
@@ -82,9 +93,10 @@ class Runner:
         finished = self._store.finished(with_failed=not again)
         self._before, self._begun = len(finished), monotonic()
         self._ends = self._begun + (self._suite.said.limits.seconds or inf)
-        self._paid_before = self._budget.spent = self._store.spent()
+        self._paid_before = self._budget.ledger.known_cost = self._store.spent()
         try:
-            await self._all(self._jobs(finished))
+            with charged_to(self._budget):
+                await self._all(self._jobs(finished))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
         return Ended("limit" if self._reason else "done", self._reason, self._progress())
@@ -97,6 +109,7 @@ class Runner:
                 writing.cancel()
         finally:
             self._write_down()
+            self._store.set_spent(self._spent)
 
     def _jobs(self, finished: set[Key]) -> Iterator[tuple[Key, Task]]:
         """All settings answer a task before the next one comes, so that they can be compared whenever a run ends."""
@@ -108,35 +121,56 @@ class Runner:
     async def _play(self, jobs: Iterator[tuple[Key, Task]]) -> None:
         while not self._reason and (job := next(jobs, None)):
             key, task = job
-            if self._out_of_time() or (amount := await self._set_aside(key)) is None:
+            if self._out_of_time() or not await self._is_affordable(key.setting):
                 return
             self._running += 1
             try:
                 sample = await self._executor.play(key, task)
+            except BudgetExceeded as refused:
+                self._reason = f"the limit of ${self._limit:g}. {refused}"
+                return
             finally:
                 self._running -= 1
-            self._budget.settle(key.setting, amount, sample.spent_usd)
-            self._settled.set()
+                self._settled.set()
+            self._note_cost(sample)
             self._done.append(sample)
             self._news.set()
 
-    async def _set_aside(self, key: Key) -> float | None:
-        """Waits while samples that run hold money that they may not need; None when the limit is reached."""
-        while (amount := self._budget.set_aside(key.setting)) is None and not self._reason:
+    async def _is_affordable(self, setting: str) -> bool:
+        """Waits while samples that run may leave room for one more: one that is broken off is money for nothing."""
+        while not self._reason and not self._fits(setting):
             if not self._running:
-                self._reason = self._dollars(key.setting)
+                self._reason = (
+                    f"the limit of ${self._limit:g}: ${self._spent:.4f} are spent, and the next sample of {setting!r} "
+                    f"may cost ${self._may_cost(setting):.4f}"
+                )
                 self._settled.set()
-                return None
+                break
             self._settled.clear()
             await self._settled.wait()
-        return amount
+        return not self._reason
 
-    def _dollars(self, setting: str) -> str:
-        budget = self._budget
-        return (
-            f"the limit of ${budget.limit:g}: ${budget.spent:.4f} are spent, and the next sample of {setting!r} "
-            f"may cost ${budget.may_cost(setting):.4f}"
-        )
+    def _fits(self, setting: str) -> bool:
+        used_up = self._spent >= self._limit > 0
+        return not used_up and self._spent + (self._running + 1) * self._may_cost(setting) <= self._limit
+
+    def _may_cost(self, setting: str) -> float:
+        """What a sample may cost: by forecast, and once some are known a bit more than the dearest."""
+        dearest = self._dearest.get(setting, 0.0) * MARGIN
+        return dearest if self._seen[setting] >= KNOWN else max(dearest, self._expected.get(setting, 0.0))
+
+    def _note_cost(self, sample: Sample) -> None:
+        self._seen[sample.setting] += 1
+        self._dearest[sample.setting] = max(self._dearest.get(sample.setting, 0.0), sample.spent_usd)
+
+    @property
+    def _limit(self) -> float:
+        limit = self._suite.said.limits.cost_usd
+        return inf if limit is None else limit
+
+    @property
+    def _spent(self) -> float:
+        return self._budget.ledger.known_cost
 
     def _out_of_time(self) -> bool:
         if monotonic() >= self._ends:
@@ -163,6 +197,11 @@ class Runner:
         finished = self._before + self._played
         rest = total - finished
         each = seconds / self._played if self._played else None
-        cost = (self._budget.spent - self._paid_before) / self._played if self._played else 0.0
+        cost = (self._spent - self._paid_before) / self._played if self._played else 0.0
         left = each * rest if each is not None else None
-        return Progress(finished, total, self._failed, seconds, left, self._budget.spent, cost * rest)
+        return Progress(finished, total, self._failed, seconds, left, self._spent, cost * rest)
+
+
+def _budget(suite: Suite) -> Budget:
+    limits = suite.said.limits
+    return Budget(SpendingLimits(limits.cost_usd, unpriced=limits.unpriced), Ledger(paid_only=True), "the benchmark")

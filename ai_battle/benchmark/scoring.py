@@ -14,6 +14,7 @@ from ..config.collaboration import HelperSettings
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
+from ..core.ledger import Budget, charged_to
 from ..tools.sandbox import Level, Sandbox, choose
 from .sample import Score
 from .scorers import SCORERS, Answer, Scorer
@@ -67,15 +68,20 @@ def judges(written: Sequence[ScorerSettings], surroundings: Surroundings) -> lis
 
 async def scored(scorers: Sequence[Scorer], task: Task, answer: Answer) -> Score:
     """By the first that can read the answer; the reasons of all where none can, and what all cost."""
+    with charged_to(budget := Budget()):
+        score = await _first_score(scorers, task, answer)
+    return replace(score, cost_usd=budget.ledger.known_cost)
+
+
+async def _first_score(scorers: Sequence[Scorer], task: Task, answer: Answer) -> Score:
     unread: list[Score] = []
     for scorer in scorers:
         score = await scorer.score(task, answer)
-        cost = score.cost_usd + sum(each.cost_usd for each in unread)
         if score.value is not None:
-            return replace(score, cost_usd=cost)
+            return score
         unread.append(score)
     why, failed = "; ".join(each.why for each in unread), all(each.scorer_failed for each in unread)
-    return Score(None, why, sum(each.cost_usd for each in unread), failed)
+    return Score(None, why, scorer_failed=failed)
 
 
 def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:

@@ -17,6 +17,7 @@ from .tasks import Task
 
 NAME = "results.sqlite"
 FORMAT = 1
+UNFINISHED = "unfinished_usd"
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE settings (place INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, described TEXT NOT NULL);
@@ -136,8 +137,12 @@ class Store:
         return {Key(*row) for row in self._read(f"SELECT setting, task, repeat FROM samples {where}")}  # noqa: S608
 
     def spent(self) -> float:
-        """Dollars that the samples have really cost."""
-        return float(next(self._read("SELECT TOTAL(spent_usd) FROM samples"))[0])
+        """Dollars that were really paid, also for what came to no sample."""
+        return float(next(self._read("SELECT TOTAL(spent_usd) FROM samples"))[0]) + float(self.fact(UNFINISHED, 0.0))
+
+    def set_spent(self, dollars: float) -> None:
+        """What was paid in all: the part that no sample has is kept beside them."""
+        self.set_fact(UNFINISHED, max(0.0, dollars - self.spent() + float(self.fact(UNFINISHED, 0.0))))
 
     def answer(self, key: bytes) -> str | None:
         """What the cache holds for a request."""

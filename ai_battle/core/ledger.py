@@ -77,7 +77,7 @@ class Quote:
 class Budget:
     """Limits over a ledger. What calls under way may come to is set aside, so that several can't pass them together.
 
-    `payer` names it in errors.
+    `payer` names it in errors. `refused` is why a call was not made in this or in a budget around it.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class Budget:
         self.limits = limits or SpendingLimits()
         self.ledger = ledger or Ledger()
         self.payer = payer
+        self.refused: BudgetExceeded | None = None
         self._aside_usd = 0.0
         self._aside_tokens = 0
         self._waiting: set[asyncio.Future[None]] = set()
@@ -103,6 +104,11 @@ class Budget:
     @property
     def is_limited(self) -> bool:
         return self.limits.cost_usd is not None or self.limits.tokens is not None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is set aside for a call any more."""
+        return not self._aside_tokens and self._aside_usd < ROUNDING
 
     def limits_call(self, quote: Quote) -> bool:
         """Whether a call of this kind could come up against a limit."""
@@ -229,7 +235,7 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     while (room := min(budget.room(quote) for budget in limiting)) < quote.shortest:
         for budget in limiting:
             if budget.room(quote, alone=True) < quote.shortest:
-                raise budget.refusal(quote)
+                raise _refused(budget, quote)
         await min(limiting, key=lambda budget: budget.room(quote)).wait()
     if room == inf:
         return Reservation(quote, _budgets=budgets)
@@ -237,6 +243,15 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     for budget in limiting:
         budget.set_aside(quote, output_tokens)
     return Reservation(quote, output_tokens, budgets, limiting)
+
+
+def _refused(budget: Budget, quote: Quote) -> BudgetExceeded:
+    """The refusal, known to each budget that was opened inside this one: what they stand for lacks a call."""
+    error = budget.refusal(quote)
+    budgets = _open.get()
+    for inner in budgets[budgets.index(budget) :]:
+        inner.refused = error
+    return error
 
 
 def book(entry: ModelReplied) -> None:

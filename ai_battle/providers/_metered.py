@@ -25,6 +25,8 @@ from ..core.tokens import CHARACTERS_PER_TOKEN, estimate_message, estimate_reque
 from ._prices import Price
 
 _ENOUGH_TOKENS = 200
+FEWEST_CHARACTERS, MOST_CHARACTERS = 1.0, 8.0
+"""To a token, in any text."""
 INPUT_MARGIN = 1.25
 """A request may have so many times the tokens of its estimate, and what was seen beyond that."""
 HIDDEN = 500
@@ -80,16 +82,18 @@ class Metered(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         reservation = await reserve(partial(self._quote, request) if self._terms.bounded else None)
-        asked = await self._within(reservation, request, emit)
-        reply = _Reply(emit)
+        asked, reply = self._within(reservation, request), _Reply(emit)
         entry: ModelReplied | None = None
         try:
+            if asked is not request:
+                await self._warn(reservation, emit)
+            reply.is_sent = True
             reply.response = await self.client.complete(asked, reply)
         except CutShort:
             reply.was_left = reply.is_enough = True
             raise
         except CancelledError:
-            reply.was_left = True
+            reply.was_left = reply.is_sent
             raise
         finally:
             entry = self._entry(asked, reply)
@@ -109,8 +113,13 @@ class Metered(ModelClient):
 
     @property
     def characters_per_token(self) -> float:
-        """What this model's reported usage amounts to, or a common guess."""
-        return self._characters / self._tokens if self._tokens >= _ENOUGH_TOKENS else CHARACTERS_PER_TOKEN
+        """What this model's reported usage amounts to, or a common guess.
+
+        Far beyond what is usual, tokens were used for something else than the text.
+        """
+        if self._tokens < _ENOUGH_TOKENS:
+            return CHARACTERS_PER_TOKEN
+        return min(max(self._characters / self._tokens, FEWEST_CHARACTERS), MOST_CHARACTERS)
 
     def _quote(self, request: ModelRequest) -> Quote:
         """What was used beyond such a bound is expected again. An answer without `max_tokens` may be kept shorter."""
@@ -123,18 +132,21 @@ class Metered(ModelClient):
         output_tokens = (most or UNBOUNDED) + self._beyond_output
         return Quote(self.model, input_tokens, output_tokens, rates, least, self._terms.paid)
 
-    async def _within(self, reservation: Reservation, request: ModelRequest, emit: Emit) -> ModelRequest:
+    def _within(self, reservation: Reservation, request: ModelRequest) -> ModelRequest:
         """The request with the `max_tokens` that a limit leaves, where the answer could be longer."""
         quote, granted = reservation.quote, reservation.output_tokens
         if not quote or granted is None or quote.least is None:
             return request
         if granted >= quote.output_tokens and self._terms.most_output(request) is not None:
             return request
+        return replace(request, options={**request.options, "max_tokens": granted})
+
+    async def _warn(self, reservation: Reservation, emit: Emit) -> None:
         if not self._has_warned:
             self._has_warned = True
-            words = f"Answers of {self.model} are kept to what is left of a limit, {granted} tokens now"
+            words = f"Answers of {self.model} are kept to what is left of a limit"
+            words += f", {reservation.output_tokens} tokens now"
             await emit(Warned(f"{words}; set max_tokens to say how long they may be."))
-        return replace(request, options={**request.options, "max_tokens": granted})
 
     def _entry(self, request: ModelRequest, reply: "_Reply") -> ModelReplied | None:
         usage = self._usage(request, reply)
@@ -173,9 +185,9 @@ class Metered(ModelClient):
             self._tokens += usage.output_tokens
         self._longest = max(self._longest, usage.output_tokens)
         beyond = usage.input_tokens - int(estimate_request(request) * INPUT_MARGIN)
-        self._beyond_input = max(self._beyond_input or 0, beyond)
+        self._beyond_input = max((self._beyond_input or 0) // 2, beyond)
         if (granted := reservation.output_tokens) is not None:
-            self._beyond_output = max(self._beyond_output, usage.output_tokens - granted)
+            self._beyond_output = max(self._beyond_output // 2, usage.output_tokens - granted)
 
 
 def _is_plain(response: ModelResponse) -> bool:
@@ -194,6 +206,7 @@ class _Reply:
     reported: Usage = UNKNOWN_USAGE
     said: list[str] = field(default_factory=list)
     response: ModelResponse | None = None
+    is_sent: bool = False
     was_left: bool = False
     is_enough: bool = False
     started: float = field(default_factory=perf_counter)

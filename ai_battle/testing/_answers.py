@@ -6,11 +6,12 @@ import math
 import socket
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from aiohttp import web
 
+from ..core.exchange import Usage
 from ._wires.base import Json, Question, Wire, dumps
 from .replies import Reply
 
@@ -30,12 +31,24 @@ Step = bytes | float | Break
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The headers go out with the first bytes, also if these are empty. `length` None means chunked."""
+    """The headers go out with the first bytes, also if these are empty. `length` None means chunked.
+
+    `usage` is what the whole answer takes, of `size` bytes: who gets a part of them is billed for that part.
+    """
 
     steps: Iterable[Step]
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     length: int | None = None
+    usage: Usage | None = None
+    size: int = 0
+
+    def bill(self, sent: int) -> Usage | None:
+        """What a provider charges for so many bytes of it: the question, and of the answer what was written."""
+        if self.usage is None or not sent:
+            return None
+        share = min(1.0, sent / self.size) if self.size else 1.0
+        return replace(self.usage, output_tokens=round(self.usage.output_tokens * share))
 
 
 def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
@@ -45,6 +58,11 @@ def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None
 
 def reply_answer(wire: Wire, question: Question, reply: Reply) -> Answer:
     """The answer as it should be, in one write unless the reply asks for pauses."""
+    answer = _unbilled(wire, question, reply)
+    return replace(answer, usage=reply.spent, size=sum(len(step) for step in answer.steps if isinstance(step, bytes)))
+
+
+def _unbilled(wire: Wire, question: Question, reply: Reply) -> Answer:
     if not question.stream:
         answer = json_answer(wire.whole(reply, question))
         return Answer((reply.delay, *answer.steps), 200, answer.headers, answer.length)
@@ -58,7 +76,8 @@ def streamed(wire: Wire, steps: Iterable[Step]) -> Answer:
     return Answer(steps, 200, {"Content-Type": wire.stream_type, "Cache-Control": "no-cache"})
 
 
-async def play(answer: Answer, request: web.BaseRequest, request_id: str) -> web.StreamResponse:
+async def play(answer: Answer, request: web.BaseRequest, request_id: str, sent: list[int]) -> web.StreamResponse:
+    """Adds the bytes that went out to `sent`, one number for each step."""
     response = web.StreamResponse(status=answer.status, headers={"x-request-id": request_id, **answer.headers})
     if answer.length is None:
         response.enable_chunked_encoding()
@@ -69,6 +88,8 @@ async def play(answer: Answer, request: web.BaseRequest, request_id: str) -> web
             _break(request, step)
             break
         await _take(step, request, response)
+        if isinstance(step, bytes):
+            sent.append(len(step))
     return response
 
 

@@ -74,13 +74,19 @@ def half_then(*after: Step) -> Callable[[Scene], Answer]:
 
     def answer(scene: Scene) -> Answer:
         half, length = _first_half(scene)
-        return replace(_body(scene, (half, *after)), length=length)
+        return _billed(scene, replace(_body(scene, (half, *after)), length=length))
 
     return answer
 
 
 def only(*steps: Step) -> Callable[[Scene], Answer]:
     return lambda scene: _body(scene, steps)
+
+
+def _billed(scene: Scene, answer: Answer) -> Answer:
+    """A spoiled answer, of which what was sent has a price."""
+    sound = reply_answer(scene.wire, scene.question, scene.reply)
+    return replace(answer, usage=sound.usage, size=sound.size)
 
 
 def _body(scene: Scene, steps: Iterable[Step]) -> Answer:
@@ -91,30 +97,32 @@ def _body(scene: Scene, steps: Iterable[Step]) -> Answer:
 
 
 def ends_in_the_middle(scene: Scene) -> Answer:
-    return _body(scene, (_first_half(scene)[0],))
+    return _billed(scene, _body(scene, (_first_half(scene)[0],)))
 
 
 def truncated(scene: Scene) -> Answer:
     """In a stream, one event is cut; the end of the HTTP body is in order."""
     half, _ = _first_half(scene)
-    return _body(scene, (half[:-20],))
+    return _billed(scene, _body(scene, (half[:-20],)))
 
 
 def malformed(scene: Scene) -> Answer:
     """In a stream, the event in the middle is no JSON; the others are whole."""
     if not scene.question.stream:
-        return _body(scene, (dumps(scene.wire.whole(scene.reply, scene.question)).replace(b":", b"=", 3),))
+        whole = dumps(scene.wire.whole(scene.reply, scene.question))
+        return _billed(scene, _body(scene, (whole.replace(b":", b"=", 3),)))
     events = list(scene.wire.stream(scene.reply, scene.question).all)
     middle = len(events) // 2
     events[middle] = events[middle].replace(b'":', b'"=')
-    return _body(scene, (b"".join(events),))
+    return _billed(scene, _body(scene, (b"".join(events),)))
 
 
 def error_event(scene: Scene) -> Answer:
     if not scene.question.stream:
         return error_object(scene)
     half, _ = _first_half(scene)
-    return _body(scene, (half, scene.wire.error_event(Problem("overloaded", model=scene.question.model))))
+    error = scene.wire.error_event(Problem("overloaded", model=scene.question.model))
+    return _billed(scene, _body(scene, (half, error)))
 
 
 def error_object(scene: Scene) -> Answer:
@@ -132,7 +140,7 @@ def invalid_utf8(scene: Scene) -> Answer:
     reply = completed(Reply("A café is not a caf\u00e9 in every encoding."), scene.question.number, 9)
     answer = reply_answer(scene.wire, scene.question, reply)
     data = b"".join(step for step in answer.steps if isinstance(step, bytes))
-    return _body(scene, (data.replace("é".encode(), b"\xe9"),))
+    return replace(answer, steps=(data.replace("é".encode(), b"\xe9"),), length=None)
 
 
 def page(status: int, title: bytes) -> Callable[[Scene], Answer]:
@@ -145,7 +153,7 @@ def drip(scene: Scene) -> Answer:
     answer = reply_answer(scene.wire, scene.question, scene.reply)
     data = b"".join(step for step in answer.steps if isinstance(step, bytes))
     pause = 0.2 if scene.seconds is None else float(scene.seconds)
-    return _body(scene, (step for byte in data for step in (bytes((byte,)), pause)))
+    return replace(answer, steps=(step for byte in data for step in (bytes((byte,)), pause)), length=None)
 
 
 def pings(scene: Scene) -> Answer:

@@ -14,6 +14,7 @@ from typing import Any, Self
 from aiohttp import web
 from pydantic_core import from_json
 
+from ..core.exchange import NOTHING_USED, Usage
 from ..core.messages import ToolCall
 from ._answers import Answer, json_answer, play, reply_answer
 from ._spoiling import Scene
@@ -34,7 +35,10 @@ _SHUTDOWN_SECONDS = 0.05
 
 @dataclass
 class ReceivedRequest:
-    """What a fake was asked. `disconnected` says that the client left before it had the whole answer."""
+    """What a fake was asked. `disconnected` says that the client left before it had the whole answer.
+
+    `billed` is what a provider would charge for what was sent; None where that is nothing.
+    """
 
     method: str
     path: str
@@ -44,6 +48,7 @@ class ReceivedRequest:
     time: float = field(default_factory=time)
     finished: bool = False
     disconnected: bool = False
+    billed: Usage | None = None
 
     @cached_property
     def body(self) -> dict[str, Any]:
@@ -85,6 +90,11 @@ class FakeProvider:
         return [r for r in self.requests if self._wire.question(r.path.removeprefix(_MOVED), r.query, r.body)]
 
     @property
+    def bill(self) -> Usage:
+        """What a provider would charge for all requests: broken answers by what was sent of them."""
+        return sum((request.billed for request in self.requests if request.billed), NOTHING_USED)
+
+    @property
     def open_requests(self) -> int:
         """How many requests are being answered at this moment."""
         return sum(not request.finished for request in self.requests)
@@ -110,8 +120,9 @@ class FakeProvider:
         self._remember(received)
         if request.method == "HEAD":
             return web.Response()
+        answer, sent = self._answer(received), list[int]()
         try:
-            return await play(self._answer(received), request, f"req_{self.count}")
+            return await play(answer, request, f"req_{self.count}", sent)
         except asyncio.CancelledError:
             received.disconnected = True
             raise
@@ -120,6 +131,7 @@ class FakeProvider:
             return web.Response()
         finally:
             received.finished = True
+            received.billed = answer.bill(sum(sent))
 
     def _remember(self, received: ReceivedRequest) -> None:
         self.count += 1

@@ -10,6 +10,9 @@ from typing import Any
 
 from ...core import plugins
 from ...core.errors import ProviderError
+from ...core.events import ModelReplied
+from ...core.exchange import Usage
+from ...core.ledger import book
 from ..cache import Keeper
 from ..playing import Kit, Player
 from ..sample import Key, Sample
@@ -35,6 +38,7 @@ class OnRay:
         except self._ray.exceptions.RayError as error:
             lost = ProviderError(f"Its worker was lost {LOST + 1} times: {type(error).__name__}: {error}")
             return Sample(*key, error=str(lost))
+        book(ModelReplied("", Usage(cost_usd=sample.spent_usd), sample.seconds))  # paid for in another process
         return sample
 
     async def aclose(self) -> None:

@@ -36,10 +36,10 @@ class Judge:
             response = await self._model.complete(ModelRequest((user(self._asked(task, answer)),)))
         except ProviderError as error:
             return Score(None, f"the judge did not answer: {error}", scorer_failed=True)
-        cost, grades = response.usage.cost_usd or 0.0, _GRADE.findall(response.text)
+        grades = _GRADE.findall(response.text)
         if not grades or int(grades[-1]) > MOST:
-            return Score(None, "the judge gave no grade", cost, scorer_failed=True)
-        return Score(int(grades[-1]) / MOST, response.text.strip()[:500], cost)
+            return Score(None, "the judge gave no grade", scorer_failed=True)
+        return Score(int(grades[-1]) / MOST, response.text.strip()[:500])
 
     def _asked(self, task: Task, answer: Answer) -> str:
         reference = f"<reference>\n{task.reference}\n</reference>" if task.reference else ""

@@ -6,16 +6,14 @@ from pathlib import Path
 
 from ..conversation.journal import read
 from ..core.events import (
-    Concluded,
     Event,
     ModelReplied,
     RunFinished,
     RunResumed,
     RunStarted,
-    SpeakerSelected,
-    Summarised,
     TurnFailed,
     TurnFinished,
+    TurnStarted,
 )
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import HelpSummed
@@ -40,7 +38,6 @@ class Voice:
     def finish(self, turn: TurnFinished) -> None:
         self.turns += 1
         self.seconds += turn.seconds
-        self.usage += turn.usage
         if turn.model:
             self.models[turn.model] = None
 
@@ -73,7 +70,7 @@ class Sizes:
 
 @dataclass(slots=True)
 class Account:
-    """The sums over a run. `overhead` is what selecting speakers, summarising and the outcome cost."""
+    """The sums over the entries of a run. `overhead` are those of no turn: speakers chosen, notes, the outcome."""
 
     name: str
     voices: dict[str, Voice] = field(default_factory=dict)
@@ -85,21 +82,23 @@ class Account:
     overhead: Usage = NOTHING_USED
     sizes: Sizes = field(default_factory=Sizes)
     help: HelpSummed | None = None
+    _open: set[str] = field(default_factory=set)
 
     def take(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self._begin(event)
+            case TurnStarted(speaker=speaker):
+                self._open.add(speaker)
+            case ModelReplied():
+                self._book(event)
             case TurnFinished():
                 self.turns += 1
+                self._open.discard(event.speaker)
                 self.voice(event.speaker).finish(event)
                 self.sizes.add(event.usage.total_tokens)
             case TurnFailed():
                 self._fail(event)
-            case ModelReplied(estimated=True, speaker=speaker) if speaker:
-                self.voice(speaker).estimated = True
-            case Summarised() | SpeakerSelected() | Concluded():
-                self.overhead += event.usage
             case HelpSummed():
                 self.help = event
             case RunFinished() | RunResumed():
@@ -108,6 +107,14 @@ class Account:
     def _begin(self, event: RunStarted) -> None:
         self.name = event.name
         self.voices |= {each: Voice(each, type_) for each, type_ in event.participants.items()}
+
+    def _book(self, entry: ModelReplied) -> None:
+        if entry.speaker in self._open:
+            self.voice(entry.speaker).usage += entry.usage
+        else:
+            self.overhead += entry.usage
+        if entry.estimated and entry.speaker:
+            self.voice(entry.speaker).estimated = True
 
     def voice(self, name: str) -> Voice:
         return self.voices.setdefault(name, Voice(name))
@@ -130,9 +137,8 @@ class Account:
             self.status, self.stop_reason = event.status, event.stop_reason
 
     def _fail(self, event: TurnFailed) -> None:
-        voice = self.voice(event.speaker)
-        voice.failed_turns += 1
-        voice.usage += event.usage
+        self._open.discard(event.speaker)
+        self.voice(event.speaker).failed_turns += 1
 
 
 def account(run_dir: Path) -> Account:

@@ -45,8 +45,13 @@ EVENTS: tuple[Event, ...] = (
     AttemptFailed("phi4", 1, "cut <off>", 0.5, partial="He", speaker="bob"),
     ModelReplied("phi4", BOB, 1.0, estimated=True, speaker="bob"),
     TurnFinished(2, 1, "bob", SEARCHED, BOB, "phi4", 2.0, 2, "length", STEPS),
+    TurnStarted(3, 2, "ann"),
+    ModelReplied("gpt-4o", Usage(10, 0, cost_usd=0.0), 1.0, speaker="ann", failed=True),
     TurnFailed(3, 2, "ann", "no <connection>", "skip", Usage(10, 0, cost_usd=0.0)),
+    ModelReplied("gpt-4o", Usage(50, 5, cost_usd=0.0), 1.0, speaker="ann"),
     Summarised(2, "They <em>met</em>.", Usage(50, 5, cost_usd=0.0), "gpt-4o"),
+    TurnStarted(4, 2, "bob"),
+    ModelReplied("phi4", BOB, 1.0, speaker="bob"),
     TurnFinished(4, 2, "bob", assistant("=HYPERLINK(1)\n\x1b[31mred\x00", "bob"), BOB, "phi4", 2.0),
     RunFinished("limit", "cost_usd", 3, NOTHING_USED),
 )

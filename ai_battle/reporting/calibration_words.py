@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import stdev
 from textwrap import fill
 
 from ..collaboration._stuck.calibrating import SURE, Report, Target
 from ..collaboration._stuck.calibration import Point
-from ..collaboration.measures import curve, mean
+from ..collaboration.measures import curve, interval, mean
 from ._figures import dollars
 
 COLUMNS = 78
@@ -33,9 +33,10 @@ def recommended(report: Report, target: Target) -> Iterator[str]:
     yield f"For {aim(target)}: {made.help_rate:.1%} of the answers get help (± {made.error:.1%})."
     if point := likely(report):
         small, large = mean(report.small), mean(report.large)
+        low, high = _recovered(report)
         yield (
             f"The quality is then about {point.quality:.3f} (95 % interval {point.low:.3f} … {point.high:.3f}), "
-            f"with {(point.quality - small) / (large - small):.0%} of the helper's advantage."
+            f"with {(point.quality - small) / (large - small):.0%} of the helper's advantage ({low:.0%} … {high:.0%})."
         )
     if target.helper_price:
         yield f"An answer costs about {dollars(target.own_price + made.help_rate * target.helper_price)} on average."
@@ -118,6 +119,18 @@ def _best(report: Report, target: Target) -> float | None:
     most = max(_reached(report))
     reached = most if target.kind == "quality" else (most - small) / (large - small)
     return reached if reached < target.value - 1e-9 else None
+
+
+def _recovered(report: Report) -> tuple[float, float]:
+    """The 95 % interval of the part of the helper's advantage that the recommended share brings."""
+    share = report.calibration.help_rate
+
+    def part(scores: Sequence[float], small: Sequence[float], large: Sequence[float]) -> float:
+        reached = curve(scores, small, large)
+        advantage = reached[-1] - reached[0]
+        return (reached[round(share * len(small))] - reached[0]) / advantage if advantage > 0 else 0.0
+
+    return interval(part, report.scores, report.small, report.large)
 
 
 def _reached(report: Report) -> list[float]:

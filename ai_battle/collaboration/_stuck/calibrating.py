@@ -145,7 +145,7 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
     samples = [_sample(answer) for answer in labelled]
     small, large = tuple(each.small for each in samples), tuple(each.large for each in samples)
     corrections = fitted(samples, weights)
-    gains = _unseen(samples, weights) if corrections else _gains(samples, weights, {})
+    gains = _unseen(labelled, samples, weights) if corrections else _gains(samples, weights, {})
     if helps := mean(large) > mean(small):
         rate = share_for(target, gains, small, large)
         calibration = cut_at(rate, _gains(samples, weights, corrections), corrections, target.kind)
@@ -165,12 +165,27 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
     )
 
 
-def _unseen(samples: Sequence[Sample], weights: Weights) -> list[float]:
+def _unseen(labelled: Sequence[Answer], samples: Sequence[Sample], weights: Weights) -> list[float]:
+    """Gains by corrections that have not seen the answer, nor another that repeats it: its label would tell."""
     gains = [0.0] * len(samples)
+    folds = _folds(labelled)
     for fold in range(FOLDS):
-        others = [sample for place, sample in enumerate(samples) if place % FOLDS != fold]
-        gains[fold::FOLDS] = _gains(samples[fold::FOLDS], weights, fitted(others, weights))
+        held = [place for place, of in enumerate(folds) if of == fold]
+        others = [sample for sample, of in zip(samples, folds, strict=True) if of != fold]
+        found = _gains([samples[place] for place in held], weights, fitted(others, weights))
+        for place, gain in zip(held, found, strict=True):
+            gains[place] = gain
     return gains
+
+
+def _folds(labelled: Sequence[Answer]) -> list[int]:
+    """The fold of each answer; equal ones are in one, where there are different ones enough."""
+    numbers: dict[tuple[str, str], int] = {}
+    for answer in labelled:
+        numbers.setdefault((answer.prompt, answer.response), len(numbers))
+    if len(numbers) < LEAST_LABELLED:
+        return [place % FOLDS for place in range(len(labelled))]
+    return [numbers[answer.prompt, answer.response] % FOLDS for answer in labelled]
 
 
 def share_for(target: Target, gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
@@ -20,6 +20,8 @@ from .messages import Message, Part, Thinking
 from .texts import JOINERS, each_text, printable
 
 SHORTEST = 4
+HEAD = 3
+KNOWN_PIECES = 4096
 SHORTEST_ENCODED = 6
 """A shorter piece of base64 or of hexadecimal digits stands in many texts by chance."""
 
@@ -151,6 +153,11 @@ class Redactor:
             if isinstance(said := getattr(error, name, None), str):
                 setattr(error, name, self.text(said))
 
+    @cached_property
+    def is_clear(self) -> Callable[[str], bool]:
+        """Whether a piece of a stream holds no secret and begins none; the pieces are words, and come again."""
+        return lru_cache(KNOWN_PIECES)(lambda text: self._visible(text) is text and not self._beginning.search(text))
+
     def released(self, text: str) -> tuple[str, str]:
         """What of the beginning of a text may leave, whatever follows, and the rest, which may begin a secret."""
         kept = (
@@ -185,6 +192,12 @@ class Redactor:
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         return re.compile(_one_of(self._spellings))
+
+    @cached_property
+    def _beginning(self) -> re.Pattern[str]:
+        """The first letters of any spelling, or as many of them as stand at the end of a text."""
+        heads = (_one_of(tuple({each[:length] for each in self._spellings})) for length in (HEAD, 2, 1))
+        return re.compile("{}|(?:{}|{})\\Z".format(*heads))
 
     @cached_property
     def _in_json(self) -> tuple[bytes, ...]:

@@ -58,11 +58,13 @@ class _Pieces:
         self._held: dict[Hashable, Piece] = {}
 
     async def __call__(self, event: Event) -> None:
-        if isinstance(event, AttemptFailed):
-            self._held.clear()
-        if isinstance(event, Piece):
+        if isinstance(event, TextDelta) and not self._held and self._redactor.is_clear(event.text):
+            await self._emit(event)
+        elif isinstance(event, Piece):
             await self._pass_on(event)
         else:
+            if isinstance(event, AttemptFailed):
+                self._held.clear()
             await self._emit(self._redactor.value(event))
 
     async def end(self) -> None:

@@ -54,7 +54,7 @@ _QUOTED = re.compile(
 )
 _TOKEN = re.compile(
     rf"[\s{_CURRENCY},]*+(?:"
-    r"(?P<word>[^\W\d_]{2,}+(?:/[^\W\d_]++)?(?![\w(])(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}+(?![\w(]))*+"
+    r"(?P<word>[^\W\d_]{2,}+(?:/[^\W\d_]++)?(?![\w(])(?>(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}+(?![\w(]))*)"
     r"|[aA](?= [^\W\d_])|[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?!\w)"
     r"|(?<=[\d\u00b0] )[mgslLhtVAWJNKCF](?:/[^\W\d_]++)?(?![\w(^]))"
     r"|(?P<number>(?<![_A-Za-z\u00c0-\u024f\u0370-\u03ff\d.])(?:\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"

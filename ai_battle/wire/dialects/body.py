@@ -17,10 +17,10 @@ from .tolerant import Unreadable
 
 _SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
 _FILLER = re.compile(
-    r"(?:[\s,;)]|>>>(?=\w)|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
+    r"(?>(?:[\s,;)]|>>>(?=\w)|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
     r"|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
     r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|use_(?:mcp_)?tool|function_calls?|start_function_call|end_function_call"
-    r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*+"
+    r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*)"
 )
 _NAMED = re.compile(
     r"(?:call:|function\s*<｜tool▁sep｜>\s*|print\((?=[\w.\-]+\())?(?P<name>[A-Za-z_][\w.\-/:\\]*)"

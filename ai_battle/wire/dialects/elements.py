@@ -22,7 +22,7 @@ _NOISE_END = re.compile(r"\]<\]minimax\[>\[\Z")
 _ATTRIBUTE = r"([\w\-]{1,80})\s?=\s?(\"[^\"]{0,2000}\"|'[^']{0,2000}')"
 ATTRIBUTES = re.compile(
     rf"<(?P<tag>[A-Za-z_][\w.\-:]{{0,80}})"
-    rf"(?P<given>(?:\s{{1,20}}{_ATTRIBUTE.replace('(', '(?:')}){{1,20}}+)\s{{0,20}}/>"
+    rf"(?P<given>(?>(?:\s{{1,20}}{_ATTRIBUTE.replace('(', '(?:')}){{1,20}}))\s{{0,20}}/>"
 )
 _EACH = re.compile(_ATTRIBUTE)
 _CALLING_TAGS = frozenset({"tool", "function", "invoke", "call", "tool_call", "function_call", "tool_use", "action"})

@@ -23,7 +23,7 @@ _ANSWERED = re.compile(
     re.IGNORECASE,
 )
 _QUOTATION = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」"}
-_ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)++")
+_ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?>(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)+)")
 CALLING = frozenset(
     {
         "tool",

@@ -7,7 +7,7 @@ from typing import Any
 from .numerals import number_at
 from .quoting import QUOTE, read_string
 
-_SPACE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}+\*/)*+")
+_SPACE = re.compile(r"(?>(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}+\*/)*)")
 _SOLID = frozenset(map(chr, range(0x21, 0x7F))) - {"/", "#"}
 _QUOTING = frozenset("\"'`“\\<rRuUfFbB")
 _KEY = re.compile(r"[\w$][\w.$\-]*")

@@ -26,7 +26,7 @@ def require_known_options(loaded: Loaded, around: Surroundings) -> None:
     said = loaded.file.discussion.models.values()
     named = {parse(spec.type, around.providers).provider for spec in said if spec.role != "user"}
     if wrong := [*problems(around, named)]:
-        raise ConfigProblems(map(loaded.located, wrong))
+        raise ConfigProblems(map(loaded.location_of, wrong))
 
 
 def _problems_of(name: str, section: Mapping[str, Any], *, may_ask: bool) -> Iterable[Problem]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core import plugins
-from ..core.errors import ConfigError, JournalError
+from ..core.errors import ConfigError, NoSuchRecord
 from ..core.private import write_private
 from ..core.texts import each_text
 from ._collecting import frozen
@@ -59,7 +59,7 @@ def reopened(folder: Path, wishes: Wishes) -> tuple[Suite, Store]:
     with ExitStack() as undoing:
         store = undoing.enter_context(closing(Store.open(folder, to_write=True)))
         if not (folder / SUITE_FILE).is_file():
-            raise JournalError(f"{folder} was not begun: it has no {SUITE_FILE}. Remove it, and run the suite again.")
+            raise NoSuchRecord(f"{folder} was not begun: it has no {SUITE_FILE}. Remove it, and run the suite again.")
         suite = load(str(folder / SUITE_FILE), replace(wishes, tasks=tuple(store.tasks())))
         if [setting.name for setting in suite.settings] != [*store.settings()]:
             raise ConfigError(f"{folder / SUITE_FILE} has other settings than the results; run it as a new benchmark.")

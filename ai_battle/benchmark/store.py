@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config.benchmark import Unscored
-from ..core.errors import JournalError
+from ..core.errors import JournalError, NoSuchRecord
 from ..core.locking import RunLock
 from ..core.private import make_private, private
 from . import _rows
@@ -63,7 +63,7 @@ class Store:
     def open(cls, folder: Path, *, to_write: bool = False) -> "Store":
         """One that is there already."""
         if not (folder / NAME).is_file():
-            raise JournalError(f"{folder} holds no results: there is no {NAME} in it.")
+            raise NoSuchRecord(f"{folder} holds no results: there is no {NAME} in it.")
         lock = RunLock(folder) if to_write else None
         store = cls(folder, _connected(folder / NAME), lock)
         try:

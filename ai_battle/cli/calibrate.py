@@ -13,14 +13,23 @@ if TYPE_CHECKING:
 
     from ai_battle.collaboration._stuck.calibrating import Report, Target
 
-SHARE = click.FloatRange(0, 1)
+
+def _share(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is None or 0 <= value <= 1:
+        return value
+    way_out = f"; write {value / 100:.6g} for {value:.6g} %" if 1 < value <= 100 else ""
+    raise click.BadParameter(f"is a share from 0 to 1, not {value:.6g}{way_out}")
 
 
 @click.command("calibrate")
 @click.argument("data", type=click.Path(path_type=str))
-@click.option("--target-help-rate", type=SHARE, help="Share of answers that get help; needs no labels.")
-@click.option("--target-quality", type=SHARE, help="Mean quality to reach, with as little help as that takes.")
-@click.option("--target-pgr", type=SHARE, help="Share of the helper's advantage to reach.")
+@click.option(
+    "--target-help-rate", type=float, callback=_share, help="Share of answers that get help; needs no labels."
+)
+@click.option(
+    "--target-quality", type=float, callback=_share, help="Mean quality to reach, with as little help as that takes."
+)
+@click.option("--target-pgr", type=float, callback=_share, help="Share of the helper's advantage to reach.")
 @click.option("--max-cost", type=click.FloatRange(0), help="Dollars that an answer may cost on average.")
 @click.option("--helper-price", type=click.FloatRange(0), default=0.0, help="Dollars of one answer of the helper.")
 @click.option("--own-price", type=click.FloatRange(0), default=0.0, help="Dollars of one answer of the small model.")

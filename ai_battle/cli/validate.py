@@ -2,12 +2,16 @@
 
 import os
 import re
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ._options import as_json
+
+if TYPE_CHECKING:
+    from ai_battle.config import Located
 from ._plain import print_json
 
 SECTION = re.compile(rb"^(benchmark|discussion|server):", re.MULTILINE)
@@ -29,15 +33,21 @@ def command(configs: tuple[str, ...], as_json: bool) -> int:
 
 
 def _report(config: str) -> dict[str, Any]:
-    from ai_battle.config import ConfigProblems
+    from ai_battle.config import ConfigProblems, Located
     from ai_battle.core.errors import ConfigError
 
     try:
         return {"config": config, "problems": [], "notes": _notes(config)}
     except ConfigProblems as error:
-        return {"config": config, "problems": list(error.problems), "notes": []}
+        return {"config": config, "problems": [_fields(each) for each in error.located], "notes": []}
     except ConfigError as error:
-        return {"config": config, "problems": [str(error)], "notes": []}
+        return {"config": config, "problems": [_fields(Located(config, None, None, None, str(error)))], "notes": []}
+
+
+def _fields(problem: "Located") -> dict[str, Any]:
+    """`text` is the line that is shown without --json."""
+    text = str(problem) if problem.line or problem.path is not None else problem.message
+    return {**asdict(problem), "path": problem.path or "", "text": text}
 
 
 def _notes(config: str) -> list[str]:
@@ -67,7 +77,7 @@ def _kind(path: Path) -> str:
 
 def _show(report: dict[str, Any]) -> None:
     for problem in report["problems"]:
-        click.echo(problem)
+        click.echo(problem["text"])
     for note in report["notes"]:
         click.echo(f"{report['config']}: note: {note}")
     if not report["problems"]:

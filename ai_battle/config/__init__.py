@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..core.lazy import names_of
 from .packaged import packaged, packaged_names
-from .problems import ConfigProblems, Problem
+from .problems import ConfigProblems, Located, Problem
 
 if TYPE_CHECKING:
     from .documents import Source, environment_redactor
@@ -26,6 +26,7 @@ __all__ = [
     "ConfigProblems",
     "DiscussionFile",
     "Loaded",
+    "Located",
     "Problem",
     "Source",
     "environment_redactor",

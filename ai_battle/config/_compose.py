@@ -8,6 +8,7 @@ import yaml
 from ..core.errors import ConfigError
 from ._nodes import DEEPEST, Node, Place
 from ._scalars import Plain
+from .problems import ConfigProblems, Located
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 STANDARD = "tag:yaml.org,2002:"
@@ -21,7 +22,7 @@ def compose(text: str, name: str) -> tuple[Node, list[tuple[Place, str]]]:
     try:
         return composer.document(), composer.problems
     except yaml.YAMLError as error:
-        raise ConfigError(_syntax(error, name)) from None
+        raise ConfigProblems([_syntax(error, name)]) from None
 
 
 def compose_value(text: str, label: str) -> Node:
@@ -149,17 +150,18 @@ class _Composer:
         self._fail(_place(event), message)
 
     def _fail(self, place: Place, message: str) -> NoReturn:
-        raise ConfigError(f"{self._name}:{place[0]}:{place[1]}: {message}")
+        line, column = place if isinstance(place, tuple) else (None, None)
+        raise ConfigProblems([Located(self._name, line, column, None, message)])
 
 
 def _place(event: Any) -> tuple[int, int]:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 
-def _syntax(error: yaml.YAMLError, name: str) -> str:
+def _syntax(error: yaml.YAMLError, name: str) -> Located:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
-    return f"{where}: {_said(error)}"
+    line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+    return Located(name, line, column, None, _said(error))
 
 
 def _said(error: yaml.YAMLError) -> str:
@@ -189,5 +191,6 @@ SYNTAX = (
     ("did not find expected '-' indicator", "this does not line up with the entries of the list above"),
     ("control characters are not allowed", "a control character, which YAML does not allow; remove it"),
     ("special characters are not allowed", "a control character, which YAML does not allow; remove it"),
+    ("did not find expected node content", "a value is missing here, or a bracket above is not closed"),
     ("unexpected end of stream", "a quote that is opened here or above is never closed"),
 )

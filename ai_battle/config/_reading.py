@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from ..core.errors import ConfigError
+from ..core.spelling import likely_names
+from .problems import ConfigProblems, Located
 
 LARGEST = 5_000_000
 YAML = (".yaml", ".yml")
@@ -34,9 +35,8 @@ def _decoded(data: bytes, shown: str) -> str:
         before = data[: error.start]
         line = before.count(b"\n") + 1
         looks = "; it looks like UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
-        raise ConfigError(
-            f"{shown}:{line}: is not UTF-8 text (byte 0x{data[error.start]:02x}){looks}; save it as UTF-8"
-        ) from None
+        message = f"is not UTF-8 text (byte 0x{data[error.start]:02x}){looks}; save it as UTF-8"
+        raise ConfigProblems([Located(shown, line, None, None, message)]) from None
 
 
 def near_file(path: Path, endings: tuple[str, ...] = ("",), others: Sequence[str] = ()) -> str:
@@ -44,8 +44,8 @@ def near_file(path: Path, endings: tuple[str, ...] = ("",), others: Sequence[str
     if not os.path.isdir(path.parent):
         return f", and no directory {str(path.parent)!r} either"
     names = [name for name in _names(path.parent) if name.endswith(endings)]
-    close = get_close_matches(path.name, [*names, *others], n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    likely = likely_names(path.name, [*names, *others])
+    return f"; did you mean {' or '.join(map(repr, likely))}?" if likely else ""
 
 
 def _yaml_in(folder: Path) -> str:

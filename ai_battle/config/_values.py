@@ -61,6 +61,16 @@ def _number(value: Any) -> Any:
     return number if isinstance(number, int | float) and not isinstance(number, bool) else value
 
 
+def _share(value: Any) -> Any:
+    """20 and "20 %" are percentages, and where a share is due they are told how to be one."""
+    percent = _number(value.strip().removesuffix("%").strip() if isinstance(value, str) else value)
+    says_percent = isinstance(value, str) and value.strip().endswith("%")
+    if isinstance(percent, int | float) and (says_percent or 1 < percent <= 100):
+        context = {"percent": f"{percent:.6g}", "share": f"{percent / 100:.6g}"}
+        raise PydanticCustomError("share", "is a share from 0 to 1; write {share} for {percent} %", context)
+    return percent
+
+
 def _flag(value: Any) -> Any:
     """Only true and false are flags, and what older YAML wrote for them; 1 and 0 are numbers."""
     return value if isinstance(value, bool) or (isinstance(value, str) and not value.isdigit()) else {}
@@ -100,5 +110,5 @@ Flag = Annotated[bool, Short(_flag, REFERENCE)]
 Count = Annotated[int, Field(ge=0, le=LARGE), AS_NUMBER]
 Positive = Annotated[int, Field(ge=1, le=LARGE), AS_NUMBER]
 Amount = Annotated[float, Field(ge=0, le=LARGE), AS_NUMBER]
-Share = Annotated[float, Field(ge=0, le=1), AS_NUMBER]
+Share = Annotated[float, Field(ge=0, le=1), Short(_share, REFERENCE)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000), AS_NUMBER]

@@ -120,6 +120,9 @@ WORDS: dict[str, Words] = {
     "greater_than_equal": _bound("at least", "ge"),
     "greater_than": _bound("more than", "gt"),
     "less_than_equal": _bound("at most", "le"),
+    "share": lambda context, value: (
+        f"is a share from 0 to 1, not {value}; write {context['share']} for {context['percent']} %"
+    ),
     "less_than": _bound("less than", "lt"),
     "literal_error": _choice,
     "tuple_type": _expects("a list"),

@@ -22,13 +22,14 @@ from ._values import Section
 from ._words import problems_of
 from ._writing import written_back
 from .packaged import packaged, packaged_names
-from .problems import ConfigProblems, Problem, dotted
+from .problems import ConfigProblems, Located, Problem, dotted
 from .problems import Path as KeyPath
 
 F = TypeVar("F", bound=Section)
 
 Source = str | os.PathLike[str] | Mapping[str, Any]
-Fault = tuple[Place, str]
+Fault = tuple[Place, str, str]
+"""A place, the path there, and what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Origin:
     """What a configuration was read from, before it is checked."""
 
     tree: Node
-    faults: list[Fault]
+    faults: list[tuple[Place, str]]
     base: Path
     name: str
     shown: str = ""
@@ -85,7 +86,10 @@ class Document(Generic[F]):
 
     def located(self, problem: Problem) -> str:
         """The problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
-        return self.expansion.hide(_line(_fault(self.tree, problem), self.shown))
+        return str(self.location_of(problem))
+
+    def location_of(self, problem: Problem) -> Located:
+        return _located(_fault(self.tree, problem), self.shown, self.expansion)
 
     def resolved(self) -> str:
         """The configuration as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
@@ -180,8 +184,9 @@ def _expanded(tree: Node, expanding: Expanding, origin: Origin) -> Any:
 def _wrong(problems: list[Problem], expanding: Expanding, tree: Node, origin: Origin) -> ConfigProblems:
     unset = {problem.path for problem in expanding.problems}
     all_problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]
-    faults = sorted((*origin.faults, *(_fault(tree, problem) for problem in all_problems)), key=_order)
-    return ConfigProblems(expanding.expansion.hide(_line(fault, origin.shown)) for fault in faults)
+    unread = ((place, "", message) for place, message in origin.faults)
+    faults = sorted((*unread, *(_fault(tree, problem) for problem in all_problems)), key=_order)
+    return ConfigProblems(_located(fault, origin.shown, expanding.expansion) for fault in faults)
 
 
 def _told_to_models(expanding: Expanding, redactor: Redactor) -> Iterable[Problem]:
@@ -231,14 +236,13 @@ def _drop(path: KeyPath, values: Any) -> None:
 
 
 def _fault(tree: Node, problem: Problem) -> Fault:
-    return place_of(tree, problem.path, problem.key), f"{dotted(problem.path)}: {problem.message}"
+    return place_of(tree, problem.path, problem.key), dotted(problem.path), problem.message
 
 
-def _line(fault: Fault, shown: str) -> str:
-    place, message = fault
-    if isinstance(place, tuple):
-        return f"{shown}:{place[0]}:{place[1]} {message}"
-    return f"{place} {message}".strip()
+def _located(fault: Fault, shown: str, expansion: Expansion) -> Located:
+    place, path, message = fault
+    file, line, column = (shown, *place) if isinstance(place, tuple) else (place, None, None)
+    return Located(file, line, column, expansion.hide(path), expansion.hide(message))
 
 
 def _order(fault: Fault) -> tuple[int, int]:

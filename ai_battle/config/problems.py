@@ -18,11 +18,33 @@ class Problem:
     key: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A problem and where it stands; as text it is `robot.yaml:7:9 discussion.turns: must be a whole number`.
+
+    `file` may be an option of the command line, and is empty for a dictionary; these have no lines. `path` is None
+    where the text can't be read as YAML at all.
+    """
+
+    file: str
+    line: int | None
+    column: int | None
+    path: str | None
+    message: str
+
+    def __str__(self) -> str:
+        where = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        if self.path is None:
+            return f"{where}: {self.message}"
+        return f"{where} {self.path}{': ' if self.path else ''}{self.message}".strip()
+
+
 class ConfigProblems(ConfigError):
     """All that is wrong with a configuration, one `place path: message` a line."""
 
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, located: Iterable[Located]) -> None:
+        self.located = tuple(located)
+        self.problems = tuple(map(str, self.located))
         super().__init__("\n".join(self.problems))
 
 

@@ -11,7 +11,7 @@ from typing import IO, NamedTuple, overload
 
 from pydantic_core import from_json
 
-from ..core.errors import JournalError
+from ..core.errors import JournalError, NoSuchRecord
 from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.messages import Message
 from . import _records
@@ -87,7 +87,7 @@ def opened(run_dir: Path) -> IO[bytes]:
     except FileNotFoundError as error:
         if (run_dir / CONFIG).is_file():
             return BytesIO()
-        raise JournalError(f"{run_dir} is no run directory: it has no {FILE}.") from error
+        raise NoSuchRecord(f"{run_dir} is no run directory: it has no {FILE}.") from error
     except OSError as error:
         raise JournalError(f"{run_dir / FILE} can't be read: {error.strerror}.") from error
 

@@ -42,7 +42,7 @@ class _Read:
 def read_all(loaded: Loaded) -> Inputs:
     """Every input file of a discussion; raises `ConfigError` for what can't be read, or can't be sent yet."""
     if problems := [*loaded.missing_files(), *unreadable(loaded)]:
-        raise ConfigProblems(loaded.located(problem) for problem in problems)
+        raise ConfigProblems(loaded.location_of(problem) for problem in problems)
     found = [_located(loaded, path, file) for path, file in _listed(loaded)]
     return Inputs(tuple(read.part for read in found if read.part), (*_beyond_most(loaded), *_warnings(found)))
 

@@ -24,6 +24,10 @@ class JournalError(AIBattleError):
     """A run directory that can't be written, read or locked."""
 
 
+class NoSuchRecord(ConfigError, JournalError):
+    """A folder was named that holds no run, or no results of a benchmark."""
+
+
 class ToolError(AIBattleError):
     """A tool that failed; the model gets the text and can react."""
 

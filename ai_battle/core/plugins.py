@@ -5,7 +5,6 @@ import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -13,6 +12,7 @@ from typing import Any
 
 from .borders import foreign_code
 from .errors import ConfigError
+from .spelling import likely_names
 
 
 def names(package: str) -> list[str]:
@@ -74,8 +74,8 @@ def optional(module: str, extra: str) -> ModuleType:
 
 def near(name: str, known: list[str]) -> str:
     """The end of an error message: what the user may have meant, or all there is to choose from."""
-    if close := get_close_matches(name, known, n=3, cutoff=0.6):
-        return f"; did you mean {' or '.join(map(repr, close))}?"
+    if likely := likely_names(name, known):
+        return f"; did you mean {' or '.join(map(repr, likely))}?"
     return f"; there is {', '.join(sorted(known))}." if 0 < len(known) <= 20 else "."
 
 

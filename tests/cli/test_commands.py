@@ -277,7 +277,7 @@ class TestResumeReplayExport:
     def test_what_is_no_run_directory_is_said_to_be_none(self, ai_battle: Run, folder: Path) -> None:
         for command in ("resume", "replay", "export"):
             outcome = ai_battle(command, folder)
-            assert outcome.code == 1
+            assert outcome.code == 2
             assert "is no run directory" in outcome.err
 
     def test_a_replay_says_it_all_again(self, ai_battle: Run, scripted: Path) -> None:
@@ -360,6 +360,40 @@ class TestValidateAndSchema:
         assert json.loads(ai_battle("validate", scripted, "--json").out) == [
             {"config": str(scripted), "problems": [], "notes": []}
         ]
+
+    @pytest.mark.parametrize(
+        ("text", "line", "column", "path", "message"),
+        [
+            (SCRIPTED.replace("turns: 2", "trns: 2"), 3, 3, "discussion.trns", "unknown key; did you mean 'turns'?"),
+            (SCRIPTED.replace("goal:", "turns: 1\n  goal:"), 5, 3, "", "the key 'turns' is written twice"),
+            ("discussion:\n\tgoal: x\n", 2, 1, "", "a tab, @, ` or % can't start a value"),
+            ("discussion: [\n", 2, 1, "", "a value is missing here, or a bracket above is not closed"),
+        ],
+    )
+    def test_a_problem_is_told_to_programs_in_fields(
+        self, ai_battle: Run, folder: Path, text: str, line: int, column: int, path: str, message: str
+    ) -> None:
+        (folder / "talk.yaml").write_text(text)
+
+        outcome = ai_battle("validate", "talk.yaml", "--json")
+
+        assert outcome.code == 2
+        problem = json.loads(outcome.out)[0]["problems"][0]
+        where = {"file": "talk.yaml", "line": line, "column": column, "path": path}
+        assert {key: problem[key] for key in where} == where
+        assert problem["message"].startswith(message)
+        assert problem["text"] == ai_battle("validate", "talk.yaml").lines[0]
+
+    def test_a_file_that_is_not_there_is_told_to_programs_in_fields_too(self, ai_battle: Run) -> None:
+        problem = json.loads(ai_battle("validate", "nothing.yaml", "--json").out)[0]["problems"][0]
+
+        assert (problem["file"], problem["line"], problem["column"], problem["path"]) == (
+            "nothing.yaml",
+            None,
+            None,
+            "",
+        )
+        assert "there is no such file" in problem["message"]
 
     def test_the_schema_is_a_json_schema(self, ai_battle: Run) -> None:
         schema = json.loads(ai_battle("schema").out)

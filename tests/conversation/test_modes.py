@@ -209,7 +209,7 @@ async def test_in_parallel_all_answer_the_same_history_and_are_heard_in_order(tm
         ({"participants": []}, "two participants or more; there is 0"),
         ({"goal": " "}, "needs a goal"),
         ({"turns": 0}, "turns is 0"),
-        ({"stop": {"frase": "x"}}, "did you mean 'phrase'"),
+        ({"stop": {"phraze": "x"}}, "did you mean 'phrase'"),
     ],
 )
 async def test_what_can_not_become_a_discussion_is_refused(

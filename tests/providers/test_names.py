@@ -106,7 +106,7 @@ def test_a_provider_of_the_file_is_one_as_well() -> None:
         ("gpt-4oo", "did you mean 'gpt-4o'"),
         ("sonet", "'sonnet'"),
         ("claude-3-sonet", "did you mean 'claude-3-sonnet'?"),
-        ("claude-9", "Or name its provider: 'anthropic/claude-9'"),
+        ("claude-9", "name its provider, as in 'anthropic/claude-9'"),
         ("phi4", "model 'phi4'; name its provider, as in 'ollama/phi4'. To see what there is: ai-battle models list"),
         ("gemma3:1b", "written as 'ollama/gemma3:1b'"),
         ("gpt-oss:120b", "written as 'ollama/gpt-oss:120b'"),

@@ -145,7 +145,7 @@ discussion:
   stop: {any: [{phrse: x}]}
 """)
         assert refusal(ai_battle("run", path)).splitlines() == [
-            "talk.yaml:1:1 prizes: unknown key; did you mean 'prices' or 'providers'?",
+            "talk.yaml:1:1 prizes: unknown key; did you mean 'prices'?",
             "talk.yaml:3:3 discussion.tunrs: unknown key; did you mean 'turns'?",
             "talk.yaml:6:11 discussion.models.Ann.typ: unknown key; did you mean 'type'?",
             "talk.yaml:6:37 discussion.models.Ann.parameters.temprature: unknown key; did you mean 'temperature'?",
@@ -337,11 +337,26 @@ class TestRunDirectories:
         assert told.err.startswith("error: kept/journal.jsonl:1: written in journal format 2")
         assert told.err.endswith("upgrade it: pip install -U ai-battle\n")
 
-    @pytest.mark.parametrize("command", ["resume", "replay", "export"])
-    def test_what_is_no_run_directory(self, ai_battle: Command, command: str) -> None:
-        told = ai_battle(command, "nowhere")
-        assert (told.code, told.out) == (1, "")
-        assert told.err.startswith("error: nowhere is no run directory")
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("resume", "nowhere"),
+            ("replay", "nowhere"),
+            ("replay", "nowhere", "--swap", "Ann=gpt-4o"),
+            ("export", "nowhere"),
+            ("show", "nowhere", "1"),
+            ("show", "nowhere", "1", "--request"),
+        ],
+    )
+    def test_what_is_no_run_directory(self, ai_battle: Command, arguments: tuple[str, ...]) -> None:
+        assert refusal(ai_battle(*arguments)).startswith("nowhere is no run directory")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [("bench", "resume", "nowhere"), ("bench", "report", "nowhere"), ("bench", "compare", "nowhere", "here")],
+    )
+    def test_what_are_no_results(self, ai_battle: Command, arguments: tuple[str, ...]) -> None:
+        assert "nowhere" in refusal(ai_battle(*arguments))
 
     def test_a_configuration_that_was_changed_since(self, ai_battle: Command, kept: Path) -> None:
         lines = (kept / "journal.jsonl").read_bytes().splitlines(keepends=True)

@@ -136,6 +136,8 @@ def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surro
         options |= {"deadlines": around.retry.deadlines}
         if around.environment is not None:
             options |= {"environment": around.environment}
+    if plugins.takes(plugins.factory(PROVIDERS, module), "base"):
+        options = {"base": around.base, **options}
     client: ModelClient = plugins.create(PROVIDERS, module, name.model, **options)
     return client
 

@@ -1,5 +1,6 @@
 """The files that `init` writes."""
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
@@ -15,6 +16,7 @@ from ai_battle.core.plugins import near
 from ._survey import Found, survey
 
 SCHEMA = files("ai_battle.config") / "schemas" / "discussion.json"
+SCHEMA_FILE = "discussion.schema.json"
 CLOUD = {
     "anthropic": "haiku",
     "openai": "gpt-4o-mini",
@@ -22,6 +24,11 @@ CLOUD = {
     "groq": "groq/llama-3.3-70b-versatile",
     "openrouter": "openrouter/meta-llama/llama-3.3-70b-instruct",
 }
+BILLIONS = re.compile(r"(\d+(?:\.\d+)?)b\b", re.IGNORECASE)
+PAIR = """\
+  collaboration:                # the small model asks the large one where its answer looks poor
+    pairs: [{{primary: Planner, secondary: {}, strategy: rescue, help_rate: 0.2}}]
+"""
 NO_CONVERSATION = ("embed", "bge-", "whisper", "tts", "rerank")
 
 
@@ -32,7 +39,7 @@ def copied(name: str, path: Path) -> Sequence[Path]:
         raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
     text = source.read_text(encoding="utf-8")
     _write(path, "\n".join([_schema_line(), *text.splitlines()[1:], ""]))
-    return [path, *_with_inputs(text, source.parent, path.parent)]
+    return [path, *_with_schema(path), *_with_inputs(text, source.parent, path.parent)]
 
 
 def starter(path: Path) -> Sequence[Path]:
@@ -41,15 +48,30 @@ def starter(path: Path) -> Sequence[Path]:
     if not types:
         return copied("quickstart", path)
     template = Template((files(__package__) / "starter.yaml").read_text(encoding="utf-8"))
-    _write(path, f"{_schema_line()}\n{template.substitute(first=types[0], second=types[-1])}")
-    return [path]
+    pair = PAIR.format(types[-1]) if _is_larger(types[-1], types[0]) else ""
+    _write(path, f"{_schema_line()}\n{template.substitute(first=types[0], second=types[-1], pair=pair)}")
+    return [path, *_with_schema(path)]
 
 
 def _two(found: Sequence[Found]) -> list[str]:
-    """Two different ones where that can be had: a small one on this machine, and another."""
+    """Two different ones where that can be had: the smallest on this machine, and a larger one."""
     local = [f"{one.provider}/{model}" for one in found if one.provider not in CLOUD for model in _talking(one)]
+    local = _small_first(local)
     cloud = [CLOUD[one.provider] for one in found if one.provider in CLOUD and one.state == "ready"]
-    return [*local[:1], *cloud[:1], *local[1:2], *cloud[1:2]][:2]
+    return [*local[:1], *cloud[:1], *local[:0:-1], *cloud[1:2]][:2]
+
+
+def _small_first(models: Sequence[str]) -> list[str]:
+    """Those whose names tell no size keep their place behind those whose names do."""
+    sizes = {each: float(found[1]) for each in models if (found := BILLIONS.search(each))}
+    return sorted(models, key=lambda each: sizes.get(each, float("inf")))
+
+
+def _is_larger(large: str, small: str) -> bool:
+    """A model of the cloud is larger than one on this machine; of two here the name tells how large they are."""
+    of_cloud = [each in CLOUD.values() for each in (large, small)]
+    sizes = [float(found[1]) for each in (large, small) if (found := BILLIONS.search(each))]
+    return of_cloud == [True, False] or (of_cloud == [False, False] and len(sizes) == 2 and sizes[0] >= 2 * sizes[1])
 
 
 def _talking(found: Found) -> list[str]:
@@ -57,7 +79,15 @@ def _talking(found: Found) -> list[str]:
 
 
 def _schema_line() -> str:
-    return f"# yaml-language-server: $schema={SCHEMA}"
+    return f"# yaml-language-server: $schema=./{SCHEMA_FILE}"
+
+
+def _with_schema(path: Path) -> Iterator[Path]:
+    """The schema beside the file, so that the folder can be moved and shared."""
+    copy = path.parent / SCHEMA_FILE
+    if not copy.exists() or copy.read_bytes() != SCHEMA.read_bytes():
+        _write(copy, SCHEMA.read_text(encoding="utf-8"))
+        yield copy
 
 
 def _with_inputs(text: str, source: Path, target: Path) -> Iterator[Path]:

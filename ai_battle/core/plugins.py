@@ -62,6 +62,11 @@ def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, 
             raise ConfigError(f"{name} has no option {option!r}{near(option, list(known))}")
 
 
+def takes(factory: Callable[..., Any], option: str) -> bool:
+    """Whether a parameter of that name stands in the signature of `factory`."""
+    return option in inspect.signature(factory).parameters
+
+
 def optional(module: str, extra: str) -> ModuleType:
     """An optional dependency; raises `ConfigError` that says which extra brings it."""
     try:

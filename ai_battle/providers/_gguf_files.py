@@ -16,16 +16,16 @@ _FOLDERS = (".", "models", "~/models", "~/.lmstudio/models", "~/.cache/lm-studio
 _LONGEST_STRING = 2**24
 
 
-def find(model: str) -> Path:
-    """The file that a model type names: a path, or the name of a file in one of the usual folders."""
-    path = Path(model).expanduser()
+def find(model: str, base: Path = Path()) -> Path:
+    """The file that a model type names: a path from `base` on, or the name of a file in one of the usual folders."""
+    path = base / Path(model).expanduser()
     for candidate in (path, path.with_name(f"{path.name}.gguf")):
         if os.path.isfile(candidate):  # a name that can't be one is not there either
             return candidate.resolve()
     found = {file.stem: file for file in files()}
     if file := found.get(path.name.removesuffix(".gguf")):
         return file
-    raise ConfigError(f"There is no model file {str(path)!r} here ({Path.cwd()}){near(path.stem, list(found))}")
+    raise ConfigError(f"There is no model file {model!r} in {base.resolve()}{near(path.stem, list(found))}")
 
 
 def files() -> Iterable[Path]:

@@ -1,6 +1,7 @@
 """A GGUF file on llama.cpp in this process: no server to install, nothing leaves the machine."""
 
 import asyncio
+from pathlib import Path
 
 from ..core.client import ModelClient
 from ..core.events import Emit, ignore
@@ -19,9 +20,11 @@ class GgufClient(ModelClient):
     `num_ctx` is the size of the context, else that of the first request's options; `threads` 0 is llama.cpp's choice.
     """
 
-    def __init__(self, model: str, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None) -> None:
+    def __init__(
+        self, model: str, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None, base: Path = Path()
+    ) -> None:
         optional("xllamacpp", "local")
-        self.path = find(model)
+        self.path = find(model, base)
         self.trained_context = context_length(metadata(self.path))
         self._num_ctx = num_ctx
         self._threads = threads
@@ -56,5 +59,8 @@ class GgufClient(ModelClient):
         return self._client
 
 
-def create(model: str, *, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None) -> ModelClient:
-    return GgufClient(model, num_ctx, threads, deadlines)
+def create(
+    model: str, *, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None, base: Path = Path()
+) -> ModelClient:
+    """`base` is the folder that a relative path starts from."""
+    return GgufClient(model, num_ctx, threads, deadlines, base)

@@ -113,7 +113,28 @@ class TestInit:
         outcome = ai_battle("init", "debaet")
         assert (outcome.code, "did you mean 'debate'" in outcome.err) == (2, True)
 
-    def test_the_schema_that_editors_are_pointed_at_is_there(self, ai_battle: Run) -> None:
+    @pytest.mark.parametrize("arguments", [(), ("debate",), ("--output", "deep/down/mine.yaml")])
+    def test_the_schema_that_editors_are_pointed_at_is_beside_the_file(
+        self, ai_battle: Run, arguments: tuple[str, ...]
+    ) -> None:
+        path = Path(ai_battle("init", *arguments).out.split()[-1])
+        schema = path.read_text().splitlines()[0].partition("$schema=")[2]
+
+        assert schema == "./discussion.schema.json"
+        assert json.loads((path.parent / schema).read_text())["properties"]["discussion"]
+        assert str(Path.cwd()) not in path.read_text()
+
+    def test_a_pair_is_proposed_where_a_small_and_a_large_model_are_there(
+        self, ai_battle: Run, fakes: FakeProviders
+    ) -> None:
         ai_battle("init")
-        schema = Path("discussion.yaml").read_text().splitlines()[0].partition("$schema=")[2]
-        assert json.loads(Path(schema).read_text())["properties"]["discussion"]
+        discussion = yaml.safe_load(Path("discussion.yaml").read_text())["discussion"]
+
+        pair = discussion["collaboration"]["pairs"][0]
+        assert (discussion["models"][pair["primary"]]["type"], pair["secondary"]) == ("ollama/gemma3:1b", "haiku")
+
+    def test_no_parameter_is_written_that_some_models_refuse(self, ai_battle: Run, fakes: FakeProviders) -> None:
+        ai_battle("init")
+        models = yaml.safe_load(Path("discussion.yaml").read_text())["discussion"]["models"]
+
+        assert {key for spec in models.values() for key in spec["parameters"]} == {"max_tokens"}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ai_battle.cli import _exit_code
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
@@ -39,11 +40,24 @@ def test_a_file_is_found_by_its_path_and_in_the_folder_models(
     assert {model, other} <= set(files())
 
 
+def test_a_relative_path_starts_at_the_folder_of_the_yaml(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "talks" / "files").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    model.rename(tmp_path / "talks" / "files" / "tiny.gguf")
+    talk = "discussion: {goal: Talk., models: {A: {type: gguf/files/tiny.gguf}, B: {type: gguf/./files/tiny}}}\n"
+    (tmp_path / "talks" / "talk.yaml").write_text(talk)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    assert _exit_code(["validate", "../talks/talk.yaml"]) == 0, capsys.readouterr().out
+
+
 def test_a_file_that_is_not_there_is_an_error_with_near_names(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    message = f"There is no model file 'tinny.gguf' here ({tmp_path}); did you mean 'tiny'?"
+    message = f"There is no model file 'tinny.gguf' in {tmp_path}; did you mean 'tiny'?"
     with pytest.raises(ConfigError, match=re.escape(message)):
         GgufClient("tinny.gguf")
 

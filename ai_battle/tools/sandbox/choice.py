@@ -17,7 +17,7 @@ from ._unfenced import Unfenced
 from .errors import NoFence
 from .sandbox import Sandbox
 
-Level = Literal["auto", "strict", "docker", "none"]
+Level = Literal["auto", "strict", "docker", "seatbelt", "none"]
 
 _WHOLE_LANDLOCK = 6
 _FIXES = {
@@ -28,24 +28,26 @@ _FIXES = {
     abi <abi/4.0>,
     profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }
 - use Linux 6.12 or newer with Landlock (`lsm=...,landlock` on the kernel's command line).""",
-    "darwin": "To fix it, start ai-battle outside of any other sandbox: macOS allows none inside of another.",
+    "darwin": """`sandbox: docker` uses Docker, where it is installed. `sandbox: seatbelt` uses the sandbox of macOS,
+which was never tried: no test, no attack. Use it only if you would run the code without a fence.""",
 }
 _NO_GATE = "can't keep a program to some hosts (allow_hosts), only bubblewrap can"
-_NO_FIX = "There is no fence for this system; run ai-battle on Linux or macOS, or in WSL 2."
+_NO_FIX = "There is no fence for this system; run ai-battle on Linux or in WSL 2, or use `sandbox: docker`."
 _WITHOUT = "To run code without a fence all the same, set `sandbox: none` and give --allow-unsandboxed."
 
 
 def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterable[str] = ()) -> Sandbox:
-    """`strict` takes only a fence with nothing missing, `docker` that one; `none` is none, and needs the second key.
+    """`strict` takes only a fence with nothing missing. `docker` and `seatbelt` are taken by name alone, as our tests
+    have run neither on a system of its own. `none` is none, and needs the second key.
 
     With `hosts`, it is one that can keep programs to them. Raises `NoFence`, which says why nothing works here and what
     to do about it, and `ConfigError` for what is no host.
     """
     found = Hosts(hosts)
-    if level in ("none", "docker"):
+    if level in ("none", "docker", "seatbelt"):
         if found:
             raise NoFence(f"`sandbox: {level}` {_NO_GATE}; use `auto`, or take allow_hosts out.")
-        return _docker() if level == "docker" else _unfenced(allow_unsandboxed)
+        return _unfenced(allow_unsandboxed) if level == "none" else {"docker": _docker, "seatbelt": _seatbelt}[level]()
     reasons = []
     for fence, binary in _candidates():
         reason = _unfit(fence, strict=level == "strict", reaches=bool(found)) or _probe.why_not(fence, binary)
@@ -70,6 +72,14 @@ def _docker() -> Sandbox:
     return Sandbox(fence)
 
 
+def _seatbelt() -> Sandbox:
+    if sys.platform != "darwin":
+        raise NoFence("`sandbox: seatbelt` is the sandbox of macOS, and this is another system; use `auto`.")
+    if reason := _probe.why_not(fence := Seatbelt()):
+        raise NoFence(f"The sandbox of macOS does not run code here: {reason}\nmacOS allows none inside of another.")
+    return Sandbox(fence)
+
+
 def _candidates() -> Iterator[tuple[Fence, str]]:
     """The strongest first."""
     if sys.platform == "linux":
@@ -77,8 +87,6 @@ def _candidates() -> Iterator[tuple[Fence, str]]:
             yield Bubblewrap(binary), binary
         if landlock_abi():
             yield Landlocked(), ""
-    elif sys.platform == "darwin":
-        yield Seatbelt(), ""
 
 
 def _unfit(fence: Fence, *, strict: bool, reaches: bool) -> str:

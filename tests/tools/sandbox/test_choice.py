@@ -163,3 +163,16 @@ def test_the_profile_for_macos_names_every_path_as_data() -> None:
     assert '(subpath "/work \\"x\\") (allow file-write* (subpath \\"/")' in text
     assert text.index("(deny default)") < text.index("(allow file-read*")
     assert text.rstrip().endswith("(deny network*)")
+
+
+def test_no_fence_that_never_ran_is_taken_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    for level in ("auto", "strict"):
+        with pytest.raises(NoFence, match=r"`sandbox: seatbelt` uses the sandbox of macOS,\nwhich was never tried"):
+            choose(level)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="this is macOS")
+def test_the_sandbox_of_macos_is_refused_elsewhere() -> None:
+    with pytest.raises(NoFence, match="is the sandbox of macOS, and this is another system; use `auto`"):
+        choose("seatbelt")

@@ -169,7 +169,7 @@ def test_no_fence_that_never_ran_is_taken_unasked(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "platform", "darwin")
     for level in ("auto", "strict"):
         with pytest.raises(NoFence, match=r"`sandbox: seatbelt` uses the sandbox of macOS,\nwhich was never tried"):
-            choose(level)  # type: ignore[arg-type]
+            choose(level)
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="this is macOS")

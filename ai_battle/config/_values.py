@@ -65,7 +65,7 @@ def _share(value: Any) -> Any:
     """20 and "20 %" are percentages, and where a share is due they are told how to be one."""
     percent = _number(value.strip().removesuffix("%").strip() if isinstance(value, str) else value)
     says_percent = isinstance(value, str) and value.strip().endswith("%")
-    if isinstance(percent, int | float) and (says_percent or 1 < percent <= 100):
+    if isinstance(percent, int | float) and (says_percent or 2 <= percent <= 100):
         context = {"percent": f"{percent:.6g}", "share": f"{percent / 100:.6g}"}
         raise PydanticCustomError("share", "is a share from 0 to 1; write {share} for {percent} %", context)
     return percent

@@ -30,8 +30,7 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
         parse(spec.type, around.providers).provider for spec in loaded.file.discussion.models.values() if spec.type
     )
     tools = toolbox.named_code(said.tools) if (said := loaded.file.discussion).tools else ()
-    section = loaded.file.discussion.collaboration
-    used = (pair.strategy for pair in section.pairs) if section and section.enabled else ()
+    used = (each.pair.strategy for each in pairs.placed(said, around))
     modules = (name for name in (*named, *_helping(loaded, around), *used) if "." in name)
     return tuple(dict.fromkeys((*modules, *(loaded.expansion.hide(code) for code in tools))))
 

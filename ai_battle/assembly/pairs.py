@@ -34,9 +34,8 @@ def placed(said: Discussion, around: Surroundings) -> tuple[Placed, ...]:
     section = said.collaboration
     if not section or not section.enabled:
         return ()
-    return tuple(
-        Placed(pair, (*PAIRS, index), helped(pair.primary, said, around)) for index, pair in enumerate(section.pairs)
-    )
+    pairs = (strategies.with_file(pair, around.base) for pair in section.pairs)
+    return tuple(Placed(pair, (*PAIRS, index), helped(pair.primary, said, around)) for index, pair in enumerate(pairs))
 
 
 def of(name: str, pairs: tuple[Placed, ...]) -> tuple[Placed, ...]:

@@ -19,6 +19,7 @@ from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from . import detecting, strategies
+from .announcing import AnnouncedHelper
 from .helpers import helpers_of
 from .models import Model
 
@@ -121,6 +122,8 @@ class Recipe:
 
     def _secondary(self) -> ModelClient | None:
         helpers = self._all("secondary")
+        if not strategies.announces_help(strategies.factory(self.help.strategy)):
+            helpers = tuple(AnnouncedHelper(each, self.help.strategy) for each in helpers)
         return Pool(helpers, self.help.helper_timeout) if len(helpers) > 1 else next(iter(helpers), None)
 
     def _all(self, key: str) -> tuple[ModelClient, ...]:

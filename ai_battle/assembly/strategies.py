@@ -1,9 +1,11 @@
 """Strategies by name, and what the options of a pair are to them."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, get_type_hints
+from pathlib import Path as FilePath
+from typing import Any, TypeVar, get_type_hints
 
 from ..config.collaboration import Help
 from ..config.problems import Path
@@ -21,6 +23,9 @@ LIVE = ("stuck_detector", "helping", "standing", "base")
 """What a strategy is given and no file can say."""
 
 _KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+H = TypeVar("H", bound=Help)
 
 
 class Misused(Exception):
@@ -49,6 +54,21 @@ def factory(name: str) -> Callable[..., ModelClient]:
         raise ConfigError(f"there is no strategy {name!r}{near(name, names())}")
     made: Callable[..., ModelClient] = found
     return made
+
+
+def with_file(pair: H, base: FilePath) -> H:
+    """The pair, its strategy named by the file beside the YAML, `mine.py` for `mine`, where no other has that name."""
+    name = pair.strategy
+    file = base / (name if name.endswith(".py") else f"{name}.py")
+    may_be_file = name.endswith(".py") or (name.isidentifier() and name not in plugins.names(STRATEGIES))
+    if not may_be_file or not os.path.isfile(file):
+        return pair
+    return pair.model_copy(update={"strategy": str(file.resolve())})
+
+
+def announces_help(make: Callable[..., ModelClient]) -> bool:
+    """Whether a strategy tells itself when it asks for help: ours do, and those that are given `helping`."""
+    return make.__module__.startswith(f"{STRATEGIES}.") or "helping" in taken(make)
 
 
 def needs_helper(make: Callable[..., ModelClient]) -> bool:

@@ -27,8 +27,8 @@ def dataset(written: DatasetSettings, base: Path) -> Dataset:
 
 
 def is_code(name: str) -> bool:
-    """Whether it is the dotted name of a module, which is trusted before it is imported."""
-    return "." in name and all(map(str.isidentifier, name.split(".")))
+    """Whether it is the dotted name of a module or a Python file, which is trusted before it is imported."""
+    return name.endswith(".py") or ("." in name and all(map(str.isidentifier, name.split("."))))
 
 
 def recognised(path: Path) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..assembly import RetryPolicy
+from ..assembly import RetryPolicy, strategies
 from ..assembly.surroundings import Surroundings
 from ..config import Problem, Source
+from ..config._aliases import renamed_below
+from ..config._nodes import Node
 from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
 from ..config.documents import Kind, Reading
 from ..config.packaged import packaged_suite, packaged_suites
@@ -19,7 +21,12 @@ from .settings import Setting, Wrong, multiplied
 from .suite import Suite, SuiteFile
 from .tasks import Task
 
-SUITE = Kind("benchmark", BenchmarkFile)
+
+def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
+    return renamed_below(tree, ("benchmark", "settings"), "primary", "model"), ()
+
+
+SUITE = Kind("benchmark", BenchmarkFile, _rewritten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +101,14 @@ class _Drawing:
 
     def _multiplied(self) -> tuple[Setting, ...]:
         try:
-            return tuple(multiplied(self._said.settings))
+            return tuple(map(self._with_file, multiplied(self._said.settings)))
         except Wrong as wrong:
             self.problems.append(wrong.problem)
             return ()
+
+    def _with_file(self, setting: Setting) -> Setting:
+        help_ = setting.help and strategies.with_file(setting.help, self._document.base)
+        return replace(setting, help=help_)
 
     def _all_tasks(self) -> Iterator[Task]:
         names: list[str] = []

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ..core.plugins import near
+from ._aliases import renamed_below
 from ._nodes import Node
 from .participants import ROLES
 
@@ -25,6 +26,7 @@ def rewritten(tree: Node) -> tuple[Node, list[str]]:
         return tree, notes
     discussion = _without_old_keys(discussion, "discussion.", notes)
     tree, discussion = _in_place(tree, discussion)
+    discussion = renamed_below(discussion, ("collaboration", "pairs"), "model", "primary")
     models = discussion.child("models")
     if models and isinstance(models.value, dict):
         discussion, models = _roles_in_place(discussion, models)

@@ -18,6 +18,11 @@ SCHEMAS: Mapping[str, type[Section]] = {
     "benchmark": BenchmarkFile,
     "server": ServerFile,
 }
+OTHER_NAMES = {
+    "Pair": ("model", "primary"),
+    "RouteSettings": ("primary", "model"),
+    "SettingSettings": ("primary", "model"),
+}
 BUILT_IN = (
     "anthropic", "azure", "gemini", "gguf", "groq", "llamacpp", "lmstudio", "mlx", "ollama", "openai", "openrouter",
     "replay", "scripted", "vllm",
@@ -36,6 +41,9 @@ def json_schema(kind: str = "discussion") -> dict[str, Any]:
     if kind not in SCHEMAS:
         raise ConfigError(f"there is no schema {kind!r}{near(kind, list(SCHEMAS))}")
     schema = SCHEMAS[kind].model_json_schema(schema_generator=_WithoutTitles)
+    for section, (other, own) in OTHER_NAMES.items():
+        if described := schema["$defs"].get(section):
+            _add_other_name(described, other, own)
     beside = schema["properties"]
     beside["providers"] |= _by_name(schema["$defs"]["Provider"])
     if kind == "discussion":
@@ -43,6 +51,13 @@ def json_schema(kind: str = "discussion") -> dict[str, Any]:
         inside.update({key: beside[key] for key in BESIDE})
         beside.update({key: inside[key] for key in INSIDE})
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": f"ai-battle {kind}"}
+
+
+def _add_other_name(section: dict[str, Any], other: str, own: str) -> None:
+    section["properties"][other] = section["properties"][own]
+    if own in section.get("required", ()):
+        section["required"] = [key for key in section["required"] if key != own]
+        section["anyOf"] = [{"required": [own]}, {"required": [other]}]
 
 
 def _by_name(provider: dict[str, Any]) -> dict[str, Any]:

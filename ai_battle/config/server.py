@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ._aliases import renamed_below
+from ._nodes import Node
 from ._values import AS_NUMBER, LARGE, TEXT, Amount, Count, Name, Positive, Seconds, Section, Short
 from .collaboration import Help, Helper
 from .documents import Document, Kind, Reading, Source
@@ -104,6 +106,13 @@ class LoadedServer(Document[ServerFile]):
     """A checked server file."""
 
 
+def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
+    return renamed_below(tree, ("server", "routes"), "primary", "model"), ()
+
+
+SERVER = Kind("server", ServerFile, _rewritten)
+
+
 def load_server(source: Source, environment: Mapping[str, str]) -> LoadedServer:
     """Raises `ConfigError` with all that is wrong."""
-    return Reading(Kind("server", ServerFile), LoadedServer).read(source, environment)
+    return Reading(SERVER, LoadedServer).read(source, environment)

@@ -1,12 +1,16 @@
 """Finds things by name: the name in the YAML is the name of a file, of an entry point, or a dotted path."""
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -24,6 +28,8 @@ def load(package: str, name: str) -> Any:
     """The module (or what the entry point or the dotted path names); raises `ConfigError` with near names."""
     if name.isidentifier() and not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}"):
         return importlib.import_module(f"{package}.{name}")
+    if name.endswith(".py"):
+        return load_file(Path(name), f"The file {name} does not load")
     if found := _entry_points(package).get(name):
         with foreign_code(f"The plug-in {name!r} does not load", ConfigError):
             return found.load()
@@ -31,6 +37,21 @@ def load(package: str, name: str) -> Any:
         with foreign_code(f"The module {name!r} does not load", ConfigError):
             return importlib.import_module(name)
     raise ConfigError(f"{package.rpartition('.')[2]} has no {name!r}{near(name, names(package))}")
+
+
+def load_file(path: Path, failed: str) -> ModuleType:
+    """The module that a Python file makes; what it raises is a `ConfigError` that begins with `failed`."""
+    name = f"ai_battle_drop_in_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec
+    assert spec.loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        with foreign_code(failed, ConfigError), redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise ConfigError(f"{failed}: the file ends the program ({error.code})") from error
+    return module
 
 
 def create(package: str, name: str, *args: Any, **options: Any) -> Any:

@@ -85,6 +85,7 @@ class Builder:
             raise Unmade(Problem((*ROUTES, name, misused.key), misused.words, key=misused.is_key)) from misused
 
     def _route(self, name: str, settings: RouteSettings) -> Route:
+        settings = strategies.with_file(settings, self.around.base)
         with about("model"):
             model = self._model(name, settings.model, settings.headers, settings.api_key)
         if not settings.model_fields_set & Help.model_fields.keys():
@@ -224,7 +225,8 @@ def named_code(document: LoadedServer) -> tuple[str, ...]:
     models = [*(tier for tier in tiers if tier), *(route.model for route in server.routes.values())]
     models += [helper for route in server.routes.values() for _, helper in helpers_of(route)]
     providers = (_provider(model.type, custom) for model in models)
-    names = (*providers, *(route.strategy for route in server.routes.values()))
+    used = (strategies.with_file(route, document.base).strategy for route in server.routes.values())
+    names = (*providers, *used)
     return tuple(dict.fromkeys(name for name in names if "." in name))
 
 

@@ -1,12 +1,9 @@
 """Where tools come from: the built-in ones, installed packages, drop-in files, and modules by their dotted name."""
 
-import hashlib
 import importlib
 import importlib.util
 import inspect
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -93,16 +90,7 @@ def from_file(path: Path) -> list[Source]:
         raise ConfigError(f"There is no file {path}; paths: names Python files with tools, or folders of them")
     if path.suffix != ".py":
         raise ConfigError(f"{path} is no Python file with tools; paths: names files such as dice.py")
-    name = f"ai_battle_drop_in_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec
-    assert spec.loader
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        with foreign_code(f"The tools of {path} do not load", ConfigError), redirect_stdout(sys.stderr):
-            spec.loader.exec_module(module)
-    except SystemExit as error:
-        raise ConfigError(f"The tools of {path} do not load: the file ends the program ({error.code})") from error
+    module = plugins.load_file(path, f"The tools of {path} do not load")
     if not (found := tools_of(module)):
         raise ConfigError(f"{path} has no tools; it needs a class derived from ai_battle.Tool or a function with @tool")
     return found

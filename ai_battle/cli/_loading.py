@@ -10,7 +10,7 @@ from ai_battle.conversation.casting import Cast, FromFile
 from ai_battle.conversation.journal import progress
 from ai_battle.conversation.person import keyboard
 from ai_battle.conversation.plan import Plan
-from ai_battle.core.errors import NoSuchRecord
+from ai_battle.core.errors import JournalError
 from ai_battle.core.redaction import Redactor
 
 
@@ -36,5 +36,5 @@ def _config_of(run_dir: Path) -> Path:
     progress(run_dir)
     config = run_dir / "config.yaml"
     if not config.is_file():
-        raise NoSuchRecord(f"{run_dir} has no config.yaml: this run was started from Python, not from a configuration.")
+        raise JournalError(f"{run_dir} has no config.yaml: this run was started from Python, not from a configuration.")
     return config

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from .languages import closed_words, language_of, spoken
+from .languages import UNSPACED, closed_words, language_of, spoken
 
 _OPENS = re.compile(r"(?:(?<![:;=8-])[(\[{\uff08]|(?<=[\w)\]] )[=+]|(?<=[\w)\]])[=+]|(?<=\w)[\uff0c\u3001\u060c])$")
 _JSON_BEGINS = re.compile(
@@ -21,9 +21,11 @@ _TABLE_LINE, _TABLE_RULE = re.compile(r"\s{0,3}\|.*\|\s*$"), re.compile(r"\s{0,3
 _EMPTY_BLOCK = re.compile(r"```\w{0,15}\s*\n\s*```\s*$")
 _HEADING = re.compile(r"#{1,3} [^\W\d_]")
 _ADDRESS = re.compile(r",\s[^\W\d_][\w-]*$")
+_BRACKET_OPENS, _BRACKET_CLOSES = re.compile(r"(?<![:;=8-])[(\[\uff08]"), re.compile(r"[)\]\uff09]")
+_COMMA = re.compile(r"[,;:\uff0c\u3001\u060c]")
 FEW, LONG, FAREWELL = 3, 10, 24
 """Words that have a last one; words of a line that is a sentence; characters of what is said in parting."""
-_LONGEST_GREETING = 5
+_LONGEST_GREETING, _LONGEST_CLAUSE = 5, 5
 _TAIL = 2_000
 _SELECTOR = "\ufe0f"
 
@@ -55,6 +57,17 @@ def stops_short(text: str) -> bool:
     if stops := list(_STOP_INSIDE.finditer(last)):
         return not _is_farewell(last[stops[-1].end() :].strip(), stops[-1].group())
     return bool(before) and _is_long(last) and (_STOP_AT_END.search(before[-1]) is not None or before[-1].endswith(","))
+
+
+def breaks_off(text: str, prompt: str = "") -> bool:
+    """Its last sentence shows that more was to come: by a bracket, by a clause, or by a word of a single letter.
+
+    The missing stop shows nothing: people and models leave it off.
+    """
+    line = text[-_TAIL:].rstrip().rsplit("\n", 1)[-1]
+    stops = list(_STOP_INSIDE.finditer(line))
+    last = line[stops[-1].end() :].strip() if stops else line
+    return _is_open(last) or _is_open_clause(last, text) or _is_first_letter(last, text, prompt)
 
 
 def leads_nowhere(text: str) -> bool:
@@ -110,6 +123,37 @@ def _ends_in_joint(end: str) -> bool:
         return False
     words = spoken(line)
     return len(words) >= FEW and words[-1] in closed_words(language, "joints")[0] and line.endswith(words[-1])
+
+
+def _is_open(sentence: str) -> bool:
+    """A bracket or a mark of emphasis in it has no counterpart."""
+    return (
+        len(_BRACKET_OPENS.findall(sentence)) > len(_BRACKET_CLOSES.findall(sentence))
+        or sentence.count("\u00ab") != sentence.count("\u00bb")
+        or sentence.count("**") % 2 == 1
+    )
+
+
+def _is_open_clause(sentence: str, text: str) -> bool:
+    """It is a short clause that another has to follow."""
+    words, language = spoken(sentence), language_of(text[-_TAIL:])
+    if not language or not FEW <= len(words) <= _LONGEST_CLAUSE or _COMMA.search(sentence):
+        return False
+    openers = closed_words(language, "clause")[0]
+    return words[0] in openers or "_".join(words[:2]) in openers
+
+
+def _is_first_letter(sentence: str, text: str, prompt: str) -> bool:
+    """Its last word is one letter that is no word, no unit and no name; a capital one may end a sentence."""
+    *before, last = sentence.split() or [""]
+    language = language_of(text[-_TAIL:])
+    if len(last) != 1 or not language or language in UNSPACED:
+        return False
+    if before and (last.isupper() or before[-1][-1].isdigit()):
+        return False
+    letter = last.casefold()
+    known = closed_words(language, "function", "joints", "common")[0]
+    return letter not in known and spoken(text).count(letter) == 1 and letter not in spoken(prompt)
 
 
 def _is_farewell(piece: str, stop: str) -> bool:

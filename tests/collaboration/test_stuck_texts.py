@@ -8,14 +8,8 @@ import pytest
 from ai_battle import StuckDetector
 
 DATA = Path(__file__).parent / "data"
-UNSURE = {
-    'Explain the difference between "affect" and "effect".': "ends without a stop, as what is cut off does",
-    "Explain what `rm -rf` does.": "the same",
-    "Topic: dogs at work. Nils: I am against it. Olga, your turn:": "the same",
-}
-"""Right answers that no text tells from wrong ones, with the reason."""
 LEAST = {
-    "cut_off": 31,
+    "cut_off": 22,
     "loop": 20,
     "gives_up": 45,
     "empty_promise": 29,
@@ -29,7 +23,11 @@ LEAST = {
     "runs_on": 7,
     "contradicts_itself": 5,
 }
-"""How many of each flaw are found, of those in the file."""
+"""How many of each flaw are found, of those in the file.
+
+Of texts that are cut off, those that show it by their last word or by an open clause: a missing stop alone shows
+nothing, as right answers lack it as well; providers tell how an answer ended.
+"""
 
 
 def cases(name: str) -> Iterator[tuple[str, str, str]]:
@@ -52,7 +50,7 @@ def test_a_right_answer_is_left_alone(heading: str, prompt: str, answer: str) ->
     found = StuckDetector().assess(answer, prompt)
 
     assert not found.at_once, found.reason
-    assert not found.stuck or prompt in UNSURE, found.reason
+    assert not found.stuck, found.reason
 
 
 @pytest.mark.parametrize("flaw", LEAST)

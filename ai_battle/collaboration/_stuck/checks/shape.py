@@ -2,8 +2,12 @@
 
 import math
 
-from ....signals.truncation import stops_short as ends_within_sentence
+from ....signals.truncation import breaks_off
+from ....signals.truncation import stops_short as lacks_last_stop
 from ..case import Case
+
+NO_STOP = 0.25
+"""What a missing stop is worth where nothing else shows that more was to come: many right answers lack it."""
 
 
 def length(case: Case) -> float:
@@ -16,7 +20,9 @@ def repeated_words(case: Case) -> float:
 
 
 def stops_short(case: Case) -> float:
-    return float(ends_within_sentence(case.text))
+    if not lacks_last_stop(case.text):
+        return 0.0
+    return 1.0 if breaks_off(case.text, case.prompt) else NO_STOP
 
 
 def ends_openly(case: Case) -> float:

@@ -100,6 +100,9 @@ class _Turn:
         self._used = frozenset[str]().union(
             *(_stems(_words_of(name)) | named(_words_of(name), "tool") for name in backing)
         )
+        self._is_about_tools = bool(_stems(self._prompt) & self._about)
+        # What the others of a discussion say is no order, and an answer to it reports nothing.
+        self._is_talk = any(message.speaker for message in messages)
         self._ran = any("programs" in named(_words_of(name), "tool") for name in used)
 
     @property
@@ -125,8 +128,8 @@ class _Turn:
             return False
         if fact.kind == "address":
             return bool(self._kinds & {"web", "files"})
-        if self._kinds & LOOKED_UP == {"programs"}:
-            return bool(_stems(self._prompt) & self._about)
+        if self._kinds & LOOKED_UP <= {"programs", "files"}:
+            return self._is_about_tools
         return fact.kind == "code" or bool(self._kinds & LOOKED_UP)
 
     def _witnesses(self, said: str) -> bool:
@@ -153,7 +156,7 @@ class _Turn:
             return True
         if "deeds" not in self._kinds or named(self._prompt, "question"):
             return False
-        return self._is_about_prompt(said)
+        return self._is_about_prompt(said) and (self._is_about_tools or not self._is_talk)
 
     def _is_about_prompt(self, said: str) -> bool:
         return bool(_tokens(said) & _tokens(self._prompt))

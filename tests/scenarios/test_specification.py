@@ -140,6 +140,17 @@ RESEARCH = {
     }
 }  # fmt: skip
 
+GARDEN = (
+    "I would start with raised beds along the south wall, one for each class.",
+    "Raised beds suit the wall. Keep them narrow, so that children reach the middle from both sides.",
+    "Add a water barrel near the shed; carrying cans across the yard tires the small ones.",
+    "Who waters in the summer holidays? Two families a week could share a rota.",
+    "A rota works if the beds need little: herbs, chard and beans rather than lettuce.",
+    "Beans then, and sunflowers behind them, so that the little ones see something grow fast.",
+    "The barrel should have a lid, as children climb on whatever stands about.",
+    "Let us begin with three beds, and ask in autumn which classes want one of their own.",
+)
+"""Turns of a talk in which nobody needs help."""
 GAVE_WAY = "'claude-3-sonnet' is retired; its successor 'claude-sonnet-5-5' is used."
 MANAGERS = (CollaborativeConversationManager, ConversationManager)
 
@@ -164,6 +175,9 @@ async def test_the_fragment_completed_with_turns_models_and_a_goal_runs(
     fakes: FakeProviders, here: Path, manager: type[ConversationManager]
 ) -> None:
     (here / "garden.yaml").write_text(FRAGMENT)
+    fakes.ollama.says(*GARDEN[:2], *GARDEN[4:6])
+    fakes.anthropic.says(GARDEN[2], GARDEN[6])
+    fakes.openai.says(GARDEN[3], GARDEN[7])
 
     result, told = await played(manager, "garden.yaml")
 

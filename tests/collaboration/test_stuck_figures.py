@@ -1,5 +1,7 @@
 """The figures that the documentation states, held on the answers that lie here, and on all of them where they are."""
 
+import gzip
+import json
 import os
 from functools import cache
 from pathlib import Path
@@ -89,3 +91,44 @@ def test_all_figures_of_the_detector_alone() -> None:
     for pair, row in rows.items():
         assert pair.dataset != "gsm8k" or row.help_rate <= 0.4, row
     assert learn.shipped_file(CORPUS) == Path(learn.__file__).with_name(FILE).read_text(encoding="utf-8")
+
+
+ROOM = {
+    "name": "room.book",
+    "parameters": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "seats": {"type": "number"}, "days": {"type": "array"}},
+        "required": ["name", "seats"],
+    },
+}
+WANTED = {"ground_truth": [{"room.book": {"name": ["Oak", "oak room"], "seats": [4.0], "days": ["", ["Monday"]]}}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "recorded", "label"),
+    [
+        ("[room.book(name='Oak', seats=4)]", WANTED, False, 1.0),
+        ("[{'room.book': {'name': 'Oak-Room', 'seats': 4, 'days': ['monday']}}]", WANTED, False, 1.0),
+        ('{"name": "room.book", "arguments": {"name": "Oak", "seats": 4, "days": []}}', WANTED, False, 1.0),
+        ("[room.book(name='Oak', seats=5)]", WANTED, True, 0.0),
+        ("[room.book(name='Oak', seats=True)]", WANTED, True, 0.0),
+        ("[room.book(name='Oak', seats=4, days=['Friday'])]", WANTED, True, 0.0),
+        ("[room.book(name='Oak', seats=4), room.book(name='Oak', seats=4)]", WANTED, True, 0.0),
+        ("I have booked the Oak for four.", WANTED, True, 0.0),
+        ("[room.book(name='Oak', seats=4)]", None, True, 0.0),
+        ("No tool of mine tells the weather.", None, True, 1.0),
+        ("[tell_weather()]", None, False, 0.0),
+    ],
+)
+def test_a_call_is_right_that_is_read_and_wanted(
+    tmp_path: Path, answer: str, wanted: object, recorded: bool, label: float
+) -> None:
+    row = {"prompt": "Book the Oak for 4.", "tools": [ROOM], "reference": wanted, "category": wanted or "relevance"}
+    for model in ("small", "large"):
+        row |= {f"{model}_response": answer, f"{model}_correct": recorded}
+    with gzip.open(tmp_path / "bfcl.one.other.jsonl.gz", "wt", encoding="utf-8") as lines:
+        lines.write(json.dumps(row))
+
+    [pair] = read_pairs(tmp_path)
+
+    assert (pair.small, pair.large) == ([label], [label])

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.exchange import ToolSpec
+from ...wire.dialects import parse_tool_calls
 from .assessment import NO_CONTEXT, Context
 from .case import Case
 from .family import Family
@@ -22,6 +24,8 @@ FAMILY_OF: Mapping[str, Family] = {
     "bfcl": "tool",
     "mtbench": "chat",
 }
+_SPELLING = re.compile(r"[ ,./\-_*^'\"]")
+"""What the benchmark of the references leaves out where it compares texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +98,55 @@ def _records(path: Path) -> Iterator[Record]:
         for line in lines:
             row = json.loads(line)
             if isinstance(row.get("small_response"), str):
-                yield Record(
-                    row["prompt"],
-                    row["small_response"],
-                    float(row["small_correct"]),
-                    float(row["large_correct"]),
-                    Context(tools=tuple(map(_tool, row.get("tools") or ()))),
-                )
+                tools = tuple(map(_tool, row.get("tools") or ()))
+                small, large = (_label(row, model, tools) for model in ("small", "large"))
+                yield Record(row["prompt"], row["small_response"], small, large, Context(tools=tools))
 
 
 def _tool(row: Mapping[str, Any]) -> ToolSpec:
     return ToolSpec(row["name"], row.get("description", ""), row.get("parameters") or {})
+
+
+def _label(row: Mapping[str, Any], model: str, tools: Sequence[ToolSpec]) -> float:
+    """The recorded one; of an answer with tools, whether our reader gets out of it the calls that were wanted.
+
+    Recorded labels call a right call wrong that one benchmark could not read, and a wrong one right where none fits.
+    """
+    recorded, response = float(row[f"{model}_correct"]), row.get(f"{model}_response")
+    if not tools or not isinstance(response, str):
+        return recorded
+    calls = [(call.name, call.arguments) for call in parse_tool_calls(response, tools)]
+    if row.get("reference"):
+        return float(_are_wanted(calls, row["reference"]["ground_truth"]))
+    return 0.0 if calls and row.get("category") == "relevance" else recorded
+
+
+def _are_wanted(calls: list[tuple[str, Mapping[str, Any]]], wanted: Sequence[Mapping[str, Any]]) -> bool:
+    """Each wanted call was made once, in any order, and no other."""
+    left = list(calls)
+    for name, arguments in ((name, arguments) for call in wanted for name, arguments in call.items()):
+        made = next((call for call in left if call[0] == name and _fit(call[1], arguments)), None)
+        if made is None:
+            return False
+        left.remove(made)
+    return not left
+
+
+def _fit(given: Mapping[str, Any], wanted: Mapping[str, Sequence[Any]]) -> bool:
+    """Each argument has one of its acceptable values, of which an empty text says that it may be left out."""
+    return given.keys() <= wanted.keys() and all(
+        any(_same(given.get(name, ""), value) for value in values) for name, values in wanted.items()
+    )
+
+
+def _same(given: Any, wanted: Any) -> bool:
+    """Integers and fractions of the same value are the same, as are texts but for their spelling."""
+    if isinstance(given, bool) or isinstance(wanted, bool):
+        return given is wanted
+    if isinstance(given, str) and isinstance(wanted, str):
+        return _SPELLING.sub("", given.casefold()) == _SPELLING.sub("", wanted.casefold())
+    if isinstance(given, Mapping) and isinstance(wanted, Mapping):
+        return _fit(given, {name: value if isinstance(value, list) else [value] for name, value in wanted.items()})
+    if isinstance(given, list | tuple) and isinstance(wanted, list):
+        return len(given) == len(wanted) and all(map(_same, given, wanted))
+    return bool(given == wanted) or (wanted == "" and given in ([], {}, None))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import count
+from operator import is_
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
@@ -22,6 +23,7 @@ from .texts import JOINERS, each_text, printable
 SHORTEST = 4
 HEAD = 3
 KNOWN_PIECES = 4096
+KNOWN_TEXTS = 50_000
 SHORTEST_ENCODED = 6
 """A shorter piece of base64 or of hexadecimal digits stands in many texts by chance."""
 
@@ -63,6 +65,7 @@ class Redactor:
         self._names |= {value: f"${{{name}}}" for value, name in self.secrets.items()}
         self._spellings = tuple(self._names)
         self._seal = f"redaction {next(_numbers)}"
+        self._clear: set[int] = set()
 
     def __bool__(self) -> bool:
         return bool(self.secrets)
@@ -89,8 +92,19 @@ class Redactor:
         return tuple(dict.fromkeys(self._names[found][2:-1] for found in self._pattern.findall(printable(text))))
 
     def text(self, text: str) -> str:
-        """The text as it may leave: what is not seen goes first, as it could stand within a secret."""
-        return self.masked(self._visible(text))
+        """The text as it may leave: what is not seen goes first, as it could stand within a secret.
+
+        A text that has nothing to change is remembered by its hash: a talk is sent anew with each of its turns.
+        """
+        key = hash(text)
+        if key in self._clear:
+            return text
+        clean = self.masked(self._visible(text))
+        if clean is text:
+            if len(self._clear) >= KNOWN_TEXTS:
+                self._clear.clear()
+            self._clear.add(key)
+        return clean
 
     def masked(self, text: str) -> str:
         """The text without secrets; nothing else in it is changed."""
@@ -112,13 +126,17 @@ class Redactor:
         if self._verbatim and not self.sent:
             return request
         system = self.sent.text(request.system)
-        messages = _same(request.messages, map(self.sent.message, request.messages))
+        messages = self.sent.messages(request.messages)
         tools = _same(request.tools, map(self.sent.tool, request.tools))
         schema = self.sent.value(request.output_schema)
         now, before = (system, messages, tools, schema), (request.system, request.messages, request.tools)
         if all(new is old for new, old in zip(now, (*before, request.output_schema), strict=True)):
             return request
         return replace(request, system=system, messages=messages, tools=tools, output_schema=schema)
+
+    def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The very same where there is nothing to change."""
+        return _same(messages, map(self.message, messages))
 
     def message(self, message: Message) -> Message:
         """The message as it may be sent. It keeps a note that it was looked at: it will be sent many times."""
@@ -223,7 +241,7 @@ NO_SECRETS = Redactor({})
 def _same(before: tuple[T, ...], after: Iterator[T]) -> tuple[T, ...]:
     """What comes after, or the very same tuple where that is the same."""
     made = tuple(after)
-    return made if any(new is not old for new, old in zip(made, before, strict=True)) else before
+    return before if all(map(is_, made, before)) else made
 
 
 def _spellings(secret: str) -> Iterator[str]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
+from operator import is_
 from typing import Any
 
 FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
@@ -22,6 +24,8 @@ _FILTERED = re.compile(
 FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "settings"})
 """What stands under these keys has keys of others, whatever they are called."""
 NOTHING: frozenset[str] = frozenset()
+TEXTLESS = frozenset({int, float, bool, bytes, type(None)})
+"""Most values are of these, and there is no text in them."""
 _SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]")
 
 
@@ -52,15 +56,20 @@ def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NO
     `but` are keys and fields whose text stays as it is, except within `FREE` ones. Values of dataclasses are looked
     into as well.
     """
+    kind: Any = type(value)
+    if kind in TEXTLESS:
+        return value
     match value:
         case str():
             return change(value)
         case tuple() | list():
             made = [each_text(each, change, but) for each in value]
-            return type(value)(made) if any(new is not old for new, old in zip(made, value, strict=True)) else value
-        case Mapping():
-            return _each_in_mapping(value, change, but)
-    return _each_field(value, change, but) if is_dataclass(value) and not isinstance(value, type) else value
+            return value if all(map(is_, made, value)) else type(value)(made)
+        case dict() if not value:
+            return value
+    if names := _field_names(kind):
+        return _each_field(value, names, change, but)
+    return _each_in_mapping(value, change, but) if isinstance(value, Mapping) else value
 
 
 def _below(key: Any, value: Any, change: Callable[[str], str], but: frozenset[str]) -> Any:
@@ -77,10 +86,16 @@ def _each_in_mapping(value: Mapping[Any, Any], change: Callable[[str], str], but
     return value if same else made
 
 
-def _each_field(value: Any, change: Callable[[str], str], but: frozenset[str]) -> Any:
+def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str], but: frozenset[str]) -> Any:
     made = {}
-    for field in fields(value):
-        old = getattr(value, field.name)
-        if field.init and (new := _below(field.name, old, change, but)) is not old:
-            made[field.name] = new
+    for name in names:
+        old = getattr(value, name)
+        if (new := _below(name, old, change, but)) is not old:
+            made[name] = new
     return replace(value, **made) if made else value
+
+
+@lru_cache(1_000)
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Of the fields that a value of a dataclass is made with; none of any other class."""
+    return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else ()

@@ -58,8 +58,10 @@ class CircuitBreaker:
 
     def waiting(self) -> float:
         """Seconds until the next attempt may be made."""
-        probing = self._failed_at + PROBE_AFTER if self._is_open and self._probe is None else 0.0
-        return max(max(self._closed_until, probing) - self.clock(), 0.0)
+        until = self._closed_until
+        if self._is_open and self._probe is None:
+            until = max(until, self._failed_at + PROBE_AFTER)
+        return max(until - self.clock(), 0.0) if until else 0.0
 
     @property
     def is_probed(self) -> bool:
@@ -189,22 +191,21 @@ class Circuit:
     model: CircuitBreaker
 
     @property
-    def breakers(self) -> tuple[CircuitBreaker, CircuitBreaker]:
-        return self.upstream, self.model
-
-    @property
     def slowest(self) -> CircuitBreaker:
         """The one with the longest waiting time."""
-        return max(self.breakers, key=CircuitBreaker.waiting)
+        return self.upstream if self.upstream.waiting() >= self.model.waiting() else self.model
 
     def waiting(self) -> float:
         """Seconds until the next attempt may be made."""
-        return self.slowest.waiting()
+        return max(self.upstream.waiting(), self.model.waiting())
 
     def rest(self) -> tuple[float, CircuitBreaker]:
         """The same for those that do not wait for another call's probe, and the breaker that says so."""
-        probed = next((breaker for breaker in self.breakers if breaker.is_probed), None)
-        return (PROBE, probed) if probed else (self.waiting(), self.slowest)
+        for breaker in (self.upstream, self.model):
+            if breaker.is_probed:
+                return PROBE, breaker
+        slowest = self.slowest
+        return slowest.waiting(), slowest
 
     @asynccontextmanager
     async def attempt(self) -> AsyncIterator[None]:

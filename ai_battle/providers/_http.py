@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from pydantic_core import from_json
@@ -24,6 +24,7 @@ UNSTREAMED = "unstreamed"
 """Under this name the `extra` of a request says that its answer is wanted in one piece, and that nobody listens."""
 
 STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
+COUNTS = tuple(each.name for each in fields(Usage))
 _AFTER_THE_ANSWER = 2.0
 
 
@@ -181,6 +182,8 @@ class HttpClient(ModelClient):
 
     async def _report(self, bill: Any, emit: Emit) -> None:
         """Tells what the reply has used, before anybody finds out whether it is an answer."""
+        if not bill:
+            return
         usage = UNKNOWN_USAGE
         with suppress(*UNREADABLE):
             usage = _plausible(self.dialect.decode_usage(bill))
@@ -207,8 +210,8 @@ class HttpClient(ModelClient):
 
 def _plausible(usage: Usage) -> Usage:
     """Nothing is negative, whatever a server says."""
-    counts = {name: max(0, value) for name, value in asdict(usage).items() if value is not None}
-    return Usage(**counts)
+    counts = {name: value for name in COUNTS if (value := getattr(usage, name)) is not None}
+    return usage if min(counts.values()) >= 0 else Usage(**{name: max(0, value) for name, value in counts.items()})
 
 
 def _is_unnamed(reply: Reply) -> bool:

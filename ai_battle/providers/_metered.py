@@ -101,7 +101,9 @@ class Metered(ModelClient):
             reservation.settle(entry)
             if entry:
                 await emit(entry)
-        return replace(reply.response, usage=entry.usage) if entry else reply.response
+        if entry is None or entry.usage is reply.response.usage:
+            return reply.response
+        return replace(reply.response, usage=entry.usage)
 
     async def aclose(self) -> None:
         await self.client.aclose()
@@ -168,10 +170,13 @@ class Metered(ModelClient):
         if reply.response is None:
             written = max(usage.output_tokens, estimate_text(reply.text, self.characters_per_token))
         else:
-            parts = reply.response.message.parts
-            estimated = estimate_message(reply.response.message, self.characters_per_token) if parts else 0
-            written = usage.output_tokens or estimated
+            message = reply.response.message
+            written = usage.output_tokens
+            if message.parts and not written:
+                written = estimate_message(message, self.characters_per_token)
         read = usage.input_tokens or estimate_request(request, self.characters_per_token)
+        if (read, written) == (usage.input_tokens, usage.output_tokens):
+            return usage
         return replace(usage, input_tokens=read, output_tokens=written)
 
     def _learn(
@@ -184,8 +189,9 @@ class Metered(ModelClient):
             self._characters += len(response.text)
             self._tokens += usage.output_tokens
         self._longest = max(self._longest, usage.output_tokens)
-        beyond = usage.input_tokens - int(estimate_request(request) * INPUT_MARGIN)
-        self._beyond_input = max((self._beyond_input or 0) // 2, beyond)
+        if reservation.quote:  # the estimate is a walk over the whole talk, and only a limit has a use for it
+            beyond = usage.input_tokens - int(estimate_request(request) * INPUT_MARGIN)
+            self._beyond_input = max((self._beyond_input or 0) // 2, beyond)
         if (granted := reservation.output_tokens) is not None:
             self._beyond_output = max(self._beyond_output // 2, usage.output_tokens - granted)
 

@@ -39,11 +39,10 @@ class RedactedClient(ModelClient):
         with self.redactor.errors():
             response = await self.client.complete(clean, ignore if emit is ignore else pieces)
         await pieces.end()
-        return replace(
-            response,
-            message=self.redactor.message(response.message),
-            steps=tuple(map(self.redactor.message, response.steps)),
-        )
+        message, steps = self.redactor.message(response.message), self.redactor.messages(response.steps)
+        if message is response.message and steps is response.steps:
+            return response
+        return replace(response, message=message, steps=steps)
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -12,7 +12,7 @@ from ._logistic import Row, Weights, fit
 from ._stuck import calibrating
 from ._stuck.assessment import Assessment
 from ._stuck.calibrating import NEVER, REFITS, Answer, Report, Target, curve_points, cut_at, no_use, share_for
-from ._stuck.calibration import Agreement
+from ._stuck.calibration import Agreement, Rank, rank
 from ._stuck.detector import StuckDetector
 from .measures import mean
 
@@ -30,6 +30,8 @@ class Polled:
     at_once: bool
     served: float = 0.0
     helper: float = 0.0
+    prompt: str = ""
+    text: str = ""
 
     @property
     def pattern(self) -> Row:
@@ -63,7 +65,7 @@ def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Repo
     small, large = tuple(each.served for each in polled), tuple(each.helper for each in polled)
     report = replace(report, refit=weights is not BY_VOTES, helps=mean(large) > mean(small))
     if report.helps:
-        made = _cut(report, polled, weights, share_for(target, scores, small, large), target)
+        made = _cut(report, polled, weights, share_for(target, _ranks(scores, polled), small, large), target)
     else:
         never = replace(report.calibration, cut=NEVER, agreement=Agreement(NEVER, weights))
         made = replace(report, calibration=never, note=no_use(mean(small), mean(large)))
@@ -86,11 +88,14 @@ def _fitted(polled: Sequence[Polled]) -> tuple[Weights, list[float]]:
 def _cut(report: Report, polled: Sequence[Polled], weights: Weights, rate: float, target: Target) -> Report:
     agreement = Agreement(0.0, weights)
     scores = [_score(each, agreement.score(each.known)) for each in polled]
-    cut = cut_at(rate, scores, {}, target.kind)
-    calibration = replace(
-        report.calibration, help_rate=cut.help_rate, error=cut.error, agreement=replace(agreement, cut=cut.cut)
-    )
+    cut = cut_at(rate, _ranks(scores, polled), {}, target.kind)
+    known = replace(agreement, cut=cut.cut, tie_break=cut.tie_break)
+    calibration = replace(report.calibration, help_rate=cut.help_rate, error=cut.error, agreement=known)
     return replace(report, calibration=calibration, scores=tuple(scores))
+
+
+def _ranks(scores: Sequence[float], polled: Sequence[Polled]) -> list[Rank]:
+    return [rank(score, each.prompt, each.text) for score, each in zip(scores, polled, strict=True)]
 
 
 def _score(polled: Polled, score: float) -> float:
@@ -104,7 +109,9 @@ def _polled(answer: Answer) -> Polled:
     judged, ballots = zip(*(_judged(request, text) for text in (answer.response, *answer.peers)), strict=True)
     place = next(iter(Tally.of(ballots).leading), 0)
     known = features(judged[place], ballots, place)
-    return Polled(known, judged[place].at_once, _good(answer, place), answer.helper_good or 0.0)
+    text = (answer.response, *answer.peers)[place]
+    good, helper = _good(answer, place), answer.helper_good or 0.0
+    return Polled(known, judged[place].at_once, good, helper, answer.prompt, text)
 
 
 def _judged(request: ModelRequest, text: str) -> tuple[Assessment, Ballot | None]:

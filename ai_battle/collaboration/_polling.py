@@ -16,7 +16,7 @@ from ._examining import Judges, examined
 from ._helping import Turn
 from ._prompts import shortened
 from ._seeing import Case, calls_again
-from ._stuck.assessment import Assessment
+from ._stuck.assessment import Assessment, Context
 from ._stuck.calibration import Agreement
 from ._together import together
 from ._trying import hopeless
@@ -138,7 +138,8 @@ class Poll:
         if self._agreement and not is_refuted(known):
             ballots = [each.ballot for each in self.voices]
             place = next(place for place, each in enumerate(self.voices) if each is voice)
-            return self._agreement.doubts(features(judged or voice.judged, ballots, place))
+            found = features(judged or voice.judged, ballots, place)
+            return self._agreement.doubts(found, Context.of(self.request).prompt, voice.draft.text)
         if voice.ballot is None and is_refuted(known):
             return known.at_once or known.stuck
         return known.at_once or (known.stuck and known.quality < self._detector.threshold)

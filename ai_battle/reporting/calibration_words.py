@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import stdev
 from textwrap import fill
 
-from ..collaboration._stuck.calibrating import SURE, Report, Target
+from ..collaboration._stuck.calibrating import SURE, Report, Target, surpluses
 from ..collaboration._stuck.calibration import Point
 from ..collaboration.measures import curve, interval, mean
 from ._figures import dollars
@@ -84,31 +84,34 @@ def _cautions(report: Report, target: Target) -> Iterator[str]:
         yield "That is where several models answer (peer, council, vote); elsewhere the detector decides alone."
     if (best := _best(report, target)) is not None:
         yield f"No share of help reaches {aim(target)}: the most is {best:.3f}."
+    elif not _is_sure(report, target):
+        yield f"No share of help is sure to reach {aim(target)}; this one is the nearest to it."
     share, wanted = report.calibration.help_rate, _share(report, target)
     if wanted is not None and wanted < 0:
         yield f"The small model alone costs {dollars(target.own_price)} an answer, so nothing is left for help."
     elif wanted is not None and abs(share - min(wanted, 1)) > report.calibration.error / 2:
         said = f"{share:.1%} is as near to {wanted:.1%} as can be"
-        yield f"Many answers are judged alike, and get help all or none: {said}."
+        yield f"Many answers repeat each other, and get help all or none: {said}."
     low, high = _advantage(report)
     if low <= 0 < high:
         yield f"Whether the helper is better at all is not certain: by {low:+.3f} to {high:+.3f} (95 % interval)."
 
 
 def _share(report: Report, target: Target) -> float | None:
-    """The share of help that would do, if each answer could be helped alone; None where none reaches the target."""
-    small, large = mean(report.small), mean(report.large)
+    """The share of help that is wanted or can be paid for; None where a quality is to be reached."""
     match target.kind:
         case "help_rate":
             return target.value
         case "max_cost":
             return (target.value - target.own_price) / target.helper_price
-        case "quality":
-            wanted = target.value
-        case "pgr":
-            wanted = small + target.value * (large - small)
-    places = (place for place, quality in enumerate(_reached(report)) if quality >= wanted - 1e-9)
-    return next((place / len(report.small) for place in places), None)
+    return None
+
+
+def _is_sure(report: Report, target: Target) -> bool:
+    if target.kind not in ("quality", "pgr") or not report.curve:
+        return True
+    ranks = [(score,) for score in report.scores]
+    return max(surpluses(target, ranks, report.small, report.large).values()) >= 0
 
 
 def _best(report: Report, target: Target) -> float | None:

@@ -184,7 +184,10 @@ def test_peers_of_a_file_that_are_none_are_told_with_their_line(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemma-2-9b-it", "Qwen2-7B-Instruct"])
 async def test_on_recorded_answers_it_holds_for_questions_that_it_has_not_seen(name: str) -> None:
-    """GSM8K: calibrated on half of the questions, four fifths of the advantage on the others with few large calls."""
+    """GSM8K: calibrated on half of the questions, four fifths of the advantage on the others with few large calls.
+
+    The cut is chosen by the lower bound, so the four fifths come, and take more calls than a guess at them would.
+    """
     table = read_table(SAMPLE, "gsm8k")
     place = {each: n for n, each in enumerate(table.ids)}
     theirs = table.answered[name]
@@ -215,5 +218,5 @@ async def test_on_recorded_answers_it_holds_for_questions_that_it_has_not_seen(n
     big = fmean(each.helper_good or 0.0 for each in others)
     recovered = (fmean(served) - small) / (big - small)
 
-    assert calls / len(others) <= 0.28
-    assert recovered >= 0.7
+    assert calls / len(others) <= 0.32
+    assert recovered >= 0.8

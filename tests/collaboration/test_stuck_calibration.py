@@ -45,6 +45,33 @@ def test_a_help_rate_needs_no_labels_and_says_how_sure_it_is() -> None:
     assert helped(report, made) == pytest.approx(report.calibration.help_rate, abs=0.01)
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
+def test_of_answers_that_are_judged_alike_any_share_gets_help_and_the_same_ones_each_time(rate: float) -> None:
+    made = [Answer(f"How many are {n} and {n + 1}?", "I count them all.\n#### 15") for n in range(200)]
+    report = calibrate(made, Target("help_rate", rate))
+    again = StuckDetector(calibration=Calibration.of_json(json.loads(json.dumps(report.calibration.as_json()))))
+    assert helped(report, made) == pytest.approx(rate, abs=0.01)
+    assert report.calibration.help_rate == pytest.approx(rate, abs=0.01)
+    assert [again.assess(a.response, a.prompt).stuck for a in made] == [
+        StuckDetector(calibration=report.calibration).assess(a.response, a.prompt).stuck for a in made
+    ]
+
+
+@pytest.mark.slow
+def test_what_is_promised_of_the_advantage_comes_on_answers_that_were_not_seen() -> None:
+    """The cut is chosen by the lower bound, so a promise is kept in nine of ten draws, not in every other one."""
+    everything = answers(2_500)
+    kept = 0
+    for start in range(0, 2_000, 200):
+        report = calibrate(everything[start : start + 200], Target("pgr", 0.8))
+        detector, others = StuckDetector(calibration=report.calibration), everything[2_000:]
+        stuck = [detector.assess(a.response, a.prompt).stuck for a in others]
+        served = [(a.helper_good if s else a.good) or 0.0 for a, s in zip(others, stuck, strict=True)]
+        small, large = sum(a.good or 0.0 for a in others), sum(a.helper_good or 0.0 for a in others)
+        kept += sum(served) - small >= 0.8 * (large - small)
+    assert kept >= 9
+
+
 def test_with_labels_the_quality_that_is_asked_for_is_reached_with_the_fewest_calls() -> None:
     made = answers(300)
     report = calibrate(made, Target("quality", 0.8))

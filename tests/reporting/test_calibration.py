@@ -87,11 +87,11 @@ def test_what_is_likely_lies_within_its_interval_also_between_two_points_of_the_
     ("target", "made", "words"),
     [
         (Target("quality", 0.99), answers(helper=0.9), "No share of help reaches a quality of 0.99: the most is 0.967"),
-        (Target("help_rate", 0.1), answers(), "judged alike, and get help all or none: 0.0% is as near to 10.0%"),
+        (Target("help_rate", 0.1), answers(), "repeat each other, and get help all or none: 0.0% is as near to 10.0%"),
         (Target("max_cost", 0.001, 0.0, 0.01), answers(), "all or none: 0.0% is as near to 10.0%"),
         (Target("max_cost", 0.001, 0.002, 0.01), answers(), "alone costs $0.0020 an answer, so nothing is left"),
         (Target("max_cost", 0.005, 0.001, 0.01), answers(), "An answer costs about $0.0043 on average."),
-        (Target("pgr", 0.5), answers(), "all or none: 33.3% is as near to 16.7% as can be"),
+        (Target("quality", 0.98), answers(helper=0.95), "No share of help is sure to reach a quality of 0.98"),
         (Target("pgr", 0.5), answers(helper=0.7), "Whether the helper is better at all is not certain"),
     ],
 )

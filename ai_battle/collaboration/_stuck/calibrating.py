@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...core.errors import ConfigError
-from ..measures import curve, intervals, mean
+from ..measures import curve, intervals, lower_bounds, mean
 from .assessment import NO_CONTEXT, Context
-from .calibration import BESIDE, INTERCEPT, Calibration, Point
+from .calibration import BESIDE, INTERCEPT, Calibration, Point, Rank, rank
 from .case import Case
 from .family import Family
 from .judgements import DOUBT, Measured, measured
@@ -135,9 +135,10 @@ def _terms(samples: Sequence[Sample], head: Head, name: str, weights: Weights) -
 def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Report:
     if len(answers) < LEAST:
         raise ConfigError(f"{len(answers)} answers are too few to find a help rate with; at least {LEAST} are needed.")
-    found = [_sample(answer) for answer in answers]
-    gains = _gains(found, weights, {})
-    return Report(cut_at(rate, gains, {}), 0, refit=False, scores=tuple(gains), lengths=lengths(answers))
+    gains = _gains(list(map(_sample, answers)), weights, {})
+    return Report(
+        cut_at(rate, _ranks(gains, answers), {}), 0, refit=False, scores=tuple(gains), lengths=lengths(answers)
+    )
 
 
 def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> Report:
@@ -147,8 +148,9 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
     corrections = fitted(samples, weights)
     gains = _unseen(labelled, samples, weights) if corrections else _gains(samples, weights, {})
     if helps := mean(large) > mean(small):
-        rate = share_for(target, gains, small, large)
-        calibration = cut_at(rate, _gains(samples, weights, corrections), corrections, target.kind)
+        rate = share_for(target, _ranks(gains, labelled), small, large)
+        ranks = _ranks(_gains(samples, weights, corrections), labelled)
+        calibration = cut_at(rate, ranks, corrections, target.kind)
     else:
         calibration = Calibration(NEVER, corrections=corrections)
     return Report(
@@ -163,6 +165,10 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
         large=large,
         lengths=lengths(labelled),
     )
+
+
+def _ranks(gains: Sequence[float], answers: Sequence[Answer]) -> list[Rank]:
+    return [rank(gain, answer.prompt, answer.response) for gain, answer in zip(gains, answers, strict=True)]
 
 
 def _unseen(labelled: Sequence[Answer], samples: Sequence[Sample], weights: Weights) -> list[float]:
@@ -188,8 +194,8 @@ def _folds(labelled: Sequence[Answer]) -> list[int]:
     return [numbers[answer.prompt, answer.response] % FOLDS for answer in labelled]
 
 
-def share_for(target: Target, gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> float:
-    """The smallest share of help that reaches the target, as far as any does."""
+def share_for(target: Target, ranks: Sequence[Rank], small: Sequence[float], large: Sequence[float]) -> float:
+    """The smallest share of help that is sure to reach the target, or the one that is nearest to being so."""
     match target.kind:
         case "help_rate":
             return target.value
@@ -197,30 +203,38 @@ def share_for(target: Target, gains: Sequence[float], small: Sequence[float], la
             if target.helper_price <= 0:
                 raise ConfigError("A target in dollars needs the price of one answer of the helper.")
             return max(0.0, min(1.0, (target.value - target.own_price) / target.helper_price))
-        case "quality":
-            wanted = target.value
-        case "pgr":
-            wanted = mean(small) + target.value * (mean(large) - mean(small))
-    reached = curve(gains, small, large)
-    first = next((place for place, value in enumerate(reached) if value >= wanted), None)
-    best = max(range(len(reached)), key=lambda place: reached[place])
-    return (best if first is None else first) / len(gains)
+        case "quality" | "pgr":
+            least = surpluses(target, ranks, small, large)
+            first = next((place for place, surplus in least.items() if surplus >= 0), None)
+            return (max(least, key=lambda place: least[place]) if first is None else first) / len(ranks)
 
 
-def cut_at(rate: float, gains: Sequence[float], corrections: Corrected, kind: Kind = "help_rate") -> Calibration:
-    """The gain that about this share of the answers has or exceeds; equal ones are helped all or none.
+def surpluses(
+    target: Target, ranks: Sequence[tuple[float, ...]], small: Sequence[float], large: Sequence[float]
+) -> dict[int, float]:
+    """By how much a quality or a part of the advantage is passed at the least, with so many answers helped."""
+    wanted = [target.value] * len(ranks)
+    if target.kind == "pgr":
+        wanted = [own + target.value * (other - own) for own, other in zip(small, large, strict=True)]
+    before, after = ([each - least for each, least in zip(of, wanted, strict=True)] for of in (small, large))
+    return lower_bounds(ranks, before, after)
+
+
+def cut_at(rate: float, ranks: Sequence[Rank], corrections: Corrected, kind: Kind = "help_rate") -> Calibration:
+    """The rank that this share of the answers has or exceeds; only answers that repeat each other are of one rank.
 
     So that dollars are not exceeded, no more are helped then, and so that a quality is reached, no fewer.
     """
-    ordered = sorted(gains)
-    candidates = [*dict.fromkeys(ordered), ordered[-1] + 1e-5]
+    ordered = sorted(ranks)
+    candidates = [*dict.fromkeys(ordered), (ordered[-1][0] + 1e-5, 0.0)]
     shares = {cut: 1 - bisect_left(ordered, cut) / len(ordered) for cut in candidates}
     least = rate - 1e-9 if kind in ("quality", "pgr") else 0.0
     most = rate + 1e-9 if kind == "max_cost" else 1.0
     allowed = [cut for cut in candidates if least <= shares[cut] <= most]
     cut = min(allowed, key=lambda each: abs(shares[each] - rate))
-    error = SURE * (rate * (1 - rate) / len(gains)) ** 0.5
-    return Calibration(round(cut - 1e-6, 6), round(shares[cut], 4), round(error, 4), corrections)
+    error = SURE * (rate * (1 - rate) / len(ranks)) ** 0.5
+    gain, tie_break = cut
+    return Calibration(round(gain, 6), round(shares[cut], 4), round(error, 4), corrections, tie_break=tie_break)
 
 
 def curve_points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:

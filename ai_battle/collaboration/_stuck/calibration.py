@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Self
+from zlib import crc32
 
 from ...core.errors import ConfigError
 from .._logistic import Weights as LogisticWeights
@@ -12,8 +13,16 @@ from .profile import Head, Profile, Weights
 
 INTERCEPT, BESIDE = "intercept", "everywhere"
 """Names of corrections that are no signals: of the intercept, and of failed hard checks."""
+OPTIONAL, NUMBERS = ("help_rate", "error", "tie_break"), ("cut", "bias", "tie_break")
 
 Corrections = Mapping[str, float]
+Rank = tuple[float, float]
+
+
+def rank(score: float, prompt: str, answer: str) -> Rank:
+    """Orders answers by their score, and equal ones by a lot drawn of the texts, so that the same have the same."""
+    drawn = crc32(f"{prompt}\0{answer}".encode("utf-8", "surrogatepass"))
+    return round(score, 6), round(drawn / 2**32, 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +37,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """When several answers to one request are not enough: where the score of what is known of them reaches `cut`."""
+    """When several answers to one request are not enough: where the score of what is known of them reaches `cut`.
+
+    Of those that just reach it, the ones are doubted whose lot is `tie_break` or more.
+    """
 
     cut: float
     weights: LogisticWeights
+    tie_break: float = 0.0
 
-    def doubts(self, known: Mapping[str, float]) -> bool:
-        return self.score(known) >= self.cut
+    def doubts(self, known: Mapping[str, float], prompt: str, answer: str) -> bool:
+        return rank(self.score(known), prompt, answer) >= (round(self.cut, 6), self.tie_break)
 
     def score(self, known: Mapping[str, float]) -> float:
         """What is not among the features counts as 0."""
@@ -42,18 +55,20 @@ class Agreement:
 
     def as_json(self) -> dict[str, Any]:
         features = {name: list(scale) for name, scale in self.weights.features.items()}
-        return {"cut": self.cut, "bias": self.weights.bias, "features": features}
+        made = {"cut": self.cut, "bias": self.weights.bias, "features": features}
+        return {**made, "tie_break": self.tie_break} if self.tie_break else made
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Self:
         features = {name: (mean, deviation, weight) for name, (mean, deviation, weight) in data["features"].items()}
-        return cls(data["cut"], LogisticWeights(data["bias"], features))
+        return cls(data["cut"], LogisticWeights(data["bias"], features), data.get("tie_break", 0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Answers whose gain is `cut` or more get help. `corrections` add to the shipped weights, by family and head.
 
+    Of the answers whose gain is just `cut`, those get help whose lot (see `rank`) is `tie_break` or more.
     `help_rate` is the share of the answers that it was made of which get help, give or take `error`. Where several
     models answer, `agreement` decides in the place of the cut.
     """
@@ -63,6 +78,10 @@ class Calibration:
     error: float = 0.0
     corrections: Mapping[Family, Mapping[str, Corrections]] = field(default_factory=dict, hash=False)
     agreement: Agreement | None = None
+    tie_break: float = 0.0
+
+    def helps(self, gain: float, prompt: str, answer: str) -> bool:
+        return rank(gain, prompt, answer) >= (round(self.cut, 6), self.tie_break)
 
     def applied(self, weights: Weights) -> Weights:
         families = {
@@ -78,6 +97,7 @@ class Calibration:
             for family, heads in self.corrections.items()
         }
         made = {"cut": self.cut, "help_rate": self.help_rate, "error": self.error, "corrections": kept}
+        made |= {"tie_break": self.tie_break} if self.tie_break else {}
         return {**made, "agreement": self.agreement.as_json()} if self.agreement else made
 
     @classmethod
@@ -88,7 +108,8 @@ class Calibration:
             said = f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is."
             raise ConfigError(said, "calibration")
         agreement = Agreement.of_json(data["agreement"]) if data.get("agreement") else None
-        return cls(float(data["cut"]), data.get("help_rate", 0.0), data.get("error", 0.0), corrections, agreement)
+        rate, error, tie_break = (data.get(name, 0.0) for name in OPTIONAL)
+        return cls(float(data["cut"]), rate, error, corrections, agreement, tie_break)
 
 
 def _problem(data: Mapping[str, Any], corrections: Any) -> str:
@@ -96,8 +117,8 @@ def _problem(data: Mapping[str, Any], corrections: Any) -> str:
     names = corrections if isinstance(corrections, Mapping) else ()
     if unknown := [name for name in names if name not in FAMILIES]:
         return f"a family {unknown[0]!r}"
-    numbers = {"help_rate": 0.0, "error": 0.0, **data}
-    for name in ("cut", "help_rate", "error"):
+    numbers = {**dict.fromkeys(OPTIONAL, 0.0), **data}
+    for name in ("cut", *OPTIONAL):
         if not _are_numbers(numbers.get(name), 0):
             return f"no number as its {name}"
     if not _are_numbers(corrections, 3):
@@ -109,7 +130,8 @@ def _is_agreement(said: Any) -> bool:
     if not said:
         return True
     features = said.get("features") if isinstance(said, Mapping) else None
-    if not isinstance(features, Mapping) or not all(_are_numbers(said.get(name), 0) for name in ("cut", "bias")):
+    numbers = {"tie_break": 0.0, **said} if isinstance(said, Mapping) else {}
+    if not isinstance(features, Mapping) or not all(_are_numbers(numbers.get(name), 0) for name in NUMBERS):
         return False
     return all(map(_is_scale, features.values()))
 

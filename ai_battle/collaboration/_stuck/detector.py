@@ -7,6 +7,7 @@ from ...core.exchange import ModelRequest, ModelResponse
 from .assessment import NO_CONTEXT, NOTHING_BROUGHT, Assessment, Context
 from .calibration import Agreement, Calibration
 from .case import Case
+from .family import Family
 from .judgements import measured
 from .prefix import Prefix
 from .profile import shipped
@@ -67,7 +68,7 @@ class StuckDetector:
         case = Case(response, prompt, known)
         found = measured(case)
         judged = score(found, case.family, self._weights)
-        stuck = bool(found.failed) or self._needs_help(judged, case)
+        stuck = bool(found.failed) or self._needs_help(judged, case.family, prompt, response)
         why = judged.reason if stuck else ""
         return Assessment(judged.quality, judged.gain, stuck, shown(found), why, bool(found.failed))
 
@@ -89,11 +90,11 @@ class StuckDetector:
         """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""
         return Prefix(offers_tools=thinking or bool(request.tools))
 
-    def _needs_help(self, judged: Score, case: Case) -> bool:
+    def _needs_help(self, judged: Score, family: Family, prompt: str, answer: str) -> bool:
         if self.calibration is not None:
-            return judged.gain >= self.calibration.cut
+            return self.calibration.helps(judged.gain, prompt, answer)
         if self.help_rate is not None:
-            return judged.gain >= self._weights.families[case.family].gain_of(self.help_rate) + self._shift
+            return judged.gain >= self._weights.families[family].gain_of(self.help_rate) + self._shift
         return judged.quality < self.threshold
 
 

@@ -16,7 +16,7 @@ RIGHT = (
 WRONG_SUM = (
     RIGHT.replace("3 * 4 = 12", "3 * 4 = 16").replace("7 + 12 = 19", "7 + 16 = 23").replace("#### 19", "#### 23")
 )
-NOT_CALCULATED = "Janet has some apples and gets more of them, so in the end she has 31 of them.\n#### 31"
+NOT_CALCULATED = "Janet has some apples. She gets more of them, so in the end she has 31 of them.\n#### 31"
 CHOICE = "Which planet is the largest?\n(A) Mars\n(B) Jupiter\n(C) Venus\n(D) Earth"
 WEATHER = ToolSpec(
     "get_weather",
@@ -54,7 +54,10 @@ def test_a_good_answer_is_left_alone() -> None:
     [
         (WRONG_SUM, "wrong_sums"),
         (NOT_CALCULATED, "no_sums"),
-        ("She has a lot of apples by then, so the answer is 31.", "final_not_in_working"),
+        (
+            "She begins with some apples. She gets more. She has a lot then, so the answer is 31.",
+            "final_not_in_working",
+        ),
         (NOT_CALCULATED, "facts_unused"),
         (RIGHT.replace("#### 19", "#### 31"), "final_not_last_sum"),
         (RIGHT.replace("\n#### 19", ""), "final_unstated"),
@@ -74,6 +77,30 @@ def test_an_answer_alone_is_not_blamed_for_showing_no_working() -> None:
     found = judged("4", "What is 2 + 2? Answer with the number only.")
     assert not found.stuck
     assert "no_sums" not in found.signals
+
+
+@pytest.mark.parametrize(
+    ("response", "prompt"),
+    [
+        ("With a running time of 2 hours and 14 minutes the film ends at 22:24.",
+         "The film begins at 20:10 and runs 134 minutes. When will we be out?"),
+        ("Del 8 de abril al 30 de mayo hay 52 días, sin contar el primero de ellos.",
+         "¿Cuántos días hay del 8 de abril al 30 de mayo?"),
+        ("A irmã do Pedro, que é nove anos mais velha do que ele, tem 21 anos de idade.",
+         "Pedro tem 12 anos e a irmã tem 9 anos a mais. Quantos anos tem a irmã?"),
+        ("You may stay until 13:05. Please put the ticket behind the windscreen where it can be seen well.",
+         "If I park at 11:35 and have 90 minutes, until when may I stay?"),
+    ],
+)  # fmt: skip
+def test_a_sentence_or_two_without_a_sum_is_not_blamed_for_showing_no_working(response: str, prompt: str) -> None:
+    found = judged(response, prompt)
+    assert not found.stuck
+    assert found.signals.keys().isdisjoint({"no_sums", "final_not_in_working", "final_unstated", "facts_unused"})
+
+
+def test_a_sum_that_is_cut_off_is_working_all_the_same() -> None:
+    found = judged("Wendi feeds 15 cups and then 25 cups, in all 15 + 25 = <<15+2", APPLES)
+    assert found.signals["no_sums"] > 0
 
 
 def test_why_it_is_stuck_is_said_in_words() -> None:

@@ -17,15 +17,17 @@ from ...signals.looping import four_word_repetition, is_wanted
 from ...signals.options import options
 from ...signals.quantities import quantities, rounded, shown, without_samples
 from ...signals.trouble import Step
+from ...signals.words import sentences
 from ...wire.dialects import Reading, read
 from .assessment import NO_CONTEXT, Context
 from .family import FINAL_KIND, Family, family_of
 from .tasks import asks_for_tools
 
 T = TypeVar("T")
-LONGEST, BARE = 20_000, 10
-"""Characters of a text that are judged: of a longer one its beginning and its end. Words that show no working."""
+LONGEST, PLAIN = 20_000, 2
+"""Characters of a text that are judged: of a longer one its beginning and its end. Sentences of a plain answer."""
 
+_SUM = re.compile(r"\d[^\d\n=]{0,8}=")
 _REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)
 _FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result|solution)"\s{0,8}:', re.IGNORECASE)
 
@@ -90,9 +92,10 @@ class Case:
         return self.text.lower()
 
     @cached_property
-    def is_bare(self) -> bool:
-        """The answer in a few words, so that nothing can be said of its working."""
-        return len(self.text.split(maxsplit=BARE)) <= BARE and not self.claims
+    def has_working(self) -> bool:
+        """It has a sum, be it cut off, or is longer than a plain answer; of others, nothing can be said of their working."""
+        is_plain = len(sentences(self.text)) <= PLAIN and not _SUM.search(self.text)
+        return bool(self.claims) or not is_plain
 
     @cached_property
     def is_program(self) -> bool:

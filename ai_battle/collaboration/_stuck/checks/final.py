@@ -13,11 +13,11 @@ def missing(case: Case) -> float:
 
 
 def unstated(case: Case) -> float | None:
-    return None if case.is_bare else float(case.final is None or not case.final.stated)
+    return None if not case.has_working else float(case.final is None or not case.final.stated)
 
 
 def unmarked(case: Case) -> float | None:
-    return None if case.is_bare else float(not any(mark in case.lowered for mark in _MARKS))
+    return None if not case.has_working else float(not any(mark in case.lowered for mark in _MARKS))
 
 
 def fractional(case: Case) -> float | None:

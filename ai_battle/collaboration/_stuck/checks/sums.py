@@ -15,12 +15,12 @@ def wrong(case: Case) -> float:
 
 
 def none(case: Case) -> float | None:
-    return None if case.is_bare or case.is_program else float(not case.claims)
+    return None if case.is_program or not case.has_working else float(not case.claims)
 
 
 def from_nowhere(case: Case) -> float | None:
     """Operands that neither the question nor an earlier sum gave; three are as bad as more."""
-    if case.is_bare:
+    if not case.has_working:
         return None
     known = rounded(case.facts) | CONSTANTS
     strange = 0

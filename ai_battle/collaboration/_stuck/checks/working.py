@@ -17,7 +17,7 @@ _RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
 
 def last_sum_uses_nothing(case: Case) -> float | None:
     """Of several sums the last takes up no earlier result."""
-    if case.is_bare:
+    if not case.has_working:
         return None
     if len(case.claims) < 2:
         return 0.0
@@ -28,7 +28,7 @@ def last_sum_uses_nothing(case: Case) -> float | None:
 
 def results_unused(case: Case) -> float | None:
     """The share of results that neither a later sum nor the final answer takes up."""
-    if case.is_bare or len(case.claims) < 2:
+    if not case.has_working or len(case.claims) < 2:
         return None
     value = final_value(case)
     later = [float(value)] if value is not None else []
@@ -40,13 +40,13 @@ def results_unused(case: Case) -> float | None:
 
 
 def final_not_in_working(case: Case) -> float | None:
-    if case.is_bare or case.is_program or (value := final_value(case)) is None:
+    if not case.has_working or case.is_program or (value := final_value(case)) is None:
         return None
     return float(not is_in(float(value), case.numbers if case.is_split else case.numbers[:-1]))
 
 
 def final_not_last_sum(case: Case) -> float | None:
-    if case.is_bare or case.is_program or (value := final_value(case)) is None:
+    if not case.has_working or case.is_program or (value := final_value(case)) is None:
         return None
     return float(bool(case.claims) and not near(case.claims[-1].value, float(value)))
 

@@ -93,7 +93,7 @@ class Case:
 
     @cached_property
     def has_working(self) -> bool:
-        """It has a sum, be it cut off, or is longer than a plain answer; of others, nothing can be said of their working."""
+        """It has a sum, be it cut off, or is longer than a plain answer; of others nothing is said of their working."""
         is_plain = len(sentences(self.text)) <= PLAIN and not _SUM.search(self.text)
         return bool(self.claims) or not is_plain
 

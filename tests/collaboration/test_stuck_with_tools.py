@@ -68,3 +68,22 @@ def test_the_gravest_finding_is_told_first() -> None:
     found = StuckDetector().assess("7 * 24 = 158 rolls. The answer is 158.", "How many rolls are 7 trays of 24 rolls?")
 
     assert found.reason.startswith("a sum in it does not hold")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "expected"),
+    [
+        ("How is the weather in Bergen?", "[get_forecast(city='Bergen', days=2)]", True),
+        ("Wie hoch ist der Zins auf 300 Euro?", "[func1(amount=300), func2(years=1)]", True),
+        ("What are the derivatives of sin(x) and cos(x)?", "[cos(x), -sin(x)]", False),
+        ("Where is the manual?", "[the manual (online)](https://example.com/manual)", False),
+        (
+            "How do I open a window in tkinter?",
+            "Call `tkinter.Tk()`; its title is set with `title(string='Mine')`.",
+            False,
+        ),
+        ("Say something, Ada.", "[Ada (laughing)] I would rather not talk about the weather.", False),
+    ],
+)
+def test_an_answer_that_is_a_call_of_no_tool_is_poor(prompt: str, answer: str, expected: bool) -> None:
+    assert stuck(prompt, answer) is expected

@@ -165,6 +165,7 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     # Tool calls of the answer.
     Judgement("unknown_parameter", part(calls.check, "unknown_parameter"),
               "a call has a tool or parameter that does not exist", TOOL, 3.0),
+    Judgement("call_of_no_tool", calls.of_no_tool, "it is a call of a tool that does not exist", weight=3.0),
     Judgement("missing_required", part(calls.check, "missing_required"), "a call lacks a required parameter",
               TOOL, 3.0),
     Judgement("wrong_type", part(calls.check, "wrong_type"), "a call has a value of the wrong type", TOOL, 1.0),

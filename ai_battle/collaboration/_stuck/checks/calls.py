@@ -15,6 +15,7 @@ from ..tasks import asks_for_tools, described
 
 MANY = 3
 _UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
+_WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("string", "str"), (str,)),
     **dict.fromkeys(("integer", "int"), (int,)),
@@ -59,6 +60,15 @@ def check(case: Case) -> dict[str, float]:
         "prompt_not_served": len(asked - tally.explained) / max(1, len(asked)),
         "name_not_asked_for": _mean(1 - share(name_stems(call.name), asked) for call in case.calls),
     }
+
+
+def of_no_tool(case: Case) -> float | None:
+    """All of it is a list of calls with named arguments, and the reader knows no tool of which one could be."""
+    if not case.context.tools or case.calls:
+        return None
+    return float(
+        _WRITTEN.match(case.text) is not None and case.text.rstrip(" .\n").removesuffix("]").rstrip()[-1:] == ")"
+    )
 
 
 def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]) -> dict[str, float]:

@@ -51,25 +51,28 @@ class Rivals:
     @cached_property
     def beaten(self) -> Mapping[str, str]:
         """Names of settings that another one beats, each with the first that does."""
-        found = {
-            each.name: next(filter(None, (self._beats(a, each) for a in self.compared)), "") for each in self.compared
-        }
+        found = {each.name: next((a.name for a in self.compared if self._beats(a, each)), "") for each in self.compared}
         return {name: by for name, by in found.items() if by}
 
-    def _beats(self, one: Played, other: Played) -> str:
-        """The name of `one` if it is no worse and no dearer, and the difference in one of both is shown."""
-        mine, its = self.efforts(one), self.efforts(other)
-        both = [task for task in mine if task in its]
-        if one is other or not both:
-            return ""
-        saved = [its[task] - mine[task] for task in both]
-        no_worse = fmean(one.values.values()) >= fmean(other.values.values())
-        is_shown = self._is_better(one.name, other.name) or mean_interval(saved).low > 0
-        return one.name if no_worse and fmean(saved) >= 0 and is_shown else ""
+    def _beats(self, one: Played, other: Played) -> bool:
+        """Whether `one` is no worse and no dearer, and the difference in one of both is shown."""
+        mine, its = self._efforts_of_compared[one.name], self._efforts_of_compared[other.name]
+        saved = [its[task] - effort for task, effort in mine.items() if task in its]
+        if one is other or not saved or fmean(saved) < 0 or fmean(one.values.values()) < fmean(other.values.values()):
+            return False
+        # The bootstrap comes last: a grid has thousands of pairs, and most of them are decided without it.
+        return self._is_better(one.name, other.name) or mean_interval(saved).low > 0
+
+    @cached_property
+    def _efforts_of_compared(self) -> Mapping[str, Mapping[str, float]]:
+        return {each.name: self.efforts(each) for each in self.compared}
+
+    @cached_property
+    def _verdicts(self) -> Mapping[tuple[str, str], str]:
+        return {(pair.a, pair.b): pair.verdict for pair in self.pairs}
 
     def _is_better(self, one: str, other: str) -> bool:
-        verdicts = {(pair.a, pair.b): pair.verdict for pair in self.pairs}
-        return verdicts.get((other, one)) == "better" or verdicts.get((one, other)) == "worse"
+        return self._verdicts.get((other, one)) == "better" or self._verdicts.get((one, other)) == "worse"
 
 
 def rivals(settings: Sequence[Played]) -> Rivals:

@@ -10,6 +10,7 @@ from ..core.events import Emit
 from ..providers._tape import Recorder
 from . import pairs
 from .equipping import outfit_of, with_tools
+from .listeners import unreachable
 from .models import Model, participant, require_local
 from .pairing import Workshop
 from .sections import require_known_options
@@ -31,6 +32,16 @@ class Assembled:
     help_use: "Mapping[str, collaboration.HelpUse]" = field(default_factory=dict)
     standings: "Mapping[str, Sequence[collaboration.Standing]]" = field(default_factory=dict)
     recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
+
+    async def find_unreachable(self) -> tuple[list[str], list[str]]:
+        """The addresses of participants where nothing listens, and those of their helpers, each in a sentence."""
+        helpers = [
+            (f"{name}.{key}", model)
+            for name, recipes in self.recipes.items()
+            for recipe in recipes
+            for key, model in recipe.helpers.items()
+        ]
+        return await unreachable(self.models.items()), await unreachable(helpers)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""

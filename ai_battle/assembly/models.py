@@ -1,6 +1,6 @@
 """A model type to a client that answers, with retries, metered."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -38,6 +38,10 @@ def _unknown() -> None:
     """What nobody says."""
 
 
+async def _believe() -> None:
+    """Of what has no address nobody can tell that it is not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """A participant's model, ready to answer.
@@ -53,6 +57,7 @@ class Model:
     find_window: Callable[[], int | None] = field(default=_unknown, repr=False)
     local: bool = False
     endpoint: str = ""
+    require_listener: Callable[[], Awaitable[None]] = field(default=_believe, repr=False)
     helper: "Model | None" = None
 
     @property
@@ -102,7 +107,7 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
     if around.tape:
         return _replayed(name, around.tape)
     client = _provider_client(name, settings, around)
-    address = getattr(client, "endpoint", "")
+    address, require_listener = getattr(client, "endpoint", ""), getattr(client, "require_listener", _believe)
     cost = cache(partial(price, name, around.prices, address))
     local = is_local(name.provider, name.model, address)
     window = cache(partial(context_window, name, around.context_windows, address))
@@ -114,7 +119,7 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
     client = RedactedClient(client, around.redactor)
     if around.recorder:
         client = Recording(client, around.recorder, str(name))
-    return Model(name, client, name.options, cost, window, local, address)
+    return Model(name, client, name.options, cost, window, local, address, require_listener)
 
 
 def _require_recorded(name: ModelName, tape: Tape) -> None:

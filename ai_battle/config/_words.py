@@ -131,7 +131,7 @@ WORDS: dict[str, Words] = {
     "model_type": _expects("a mapping of keys and values"),
     "model_attributes_type": _expects("a mapping of keys and values"),
     "too_short": _too_short,
-    "too_long": lambda context, _: f"must have at most {context['max_length']} entries, not {context['actual_length']}",
+    "too_long": lambda context, _: f"names more than {context['max_length']} participants; no more can take part",
 }
 
 

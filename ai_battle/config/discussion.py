@@ -146,7 +146,7 @@ class Discussion(Section):
     initial_prompt: str = Field(default="", description="The first prompt, when it is not the goal.")
     goal: str = Field(default="", description="The objective, and the first prompt unless initial_prompt is given.")
     models: dict[ParticipantName, ParticipantSettings] = Field(
-        min_length=2, max_length=100, description="Two or more participants by name, in speaking order."
+        min_length=2, max_length=100, description="Two to 100 participants by name, in speaking order."
     )
     speaker_selection: Annotated[
         Literal["round_robin", "random", "moderator", "auto"], Short(_underscored, {"enum": ["round-robin"]})

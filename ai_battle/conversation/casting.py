@@ -12,7 +12,7 @@ from ..config import Loaded
 from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
 from ..core.client import ModelClient
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, Unreachable
 from ..core.events import Emit
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._redacted import RedactedClient
@@ -37,6 +37,13 @@ class Cast:
     warnings: tuple[str, ...] = ()
     assembled: "assembly.Assembled" = field(default_factory=lambda: assembly.Assembled({}))
     budget: RunBudget = field(default_factory=RunBudget)
+
+    async def require_listeners(self) -> "Cast":
+        """Warns of helpers where nothing listens; raises `Unreachable` with all participants for whom that is so."""
+        needed, helpful = await self.assembled.find_unreachable()
+        if needed:
+            raise Unreachable("\n".join(needed))
+        return replace(self, warnings=(*self.warnings, *helpful))
 
     async def begin(self, run_dir: Path, use: RunUse, emit: Emit) -> None:
         """The tools are there, and what an earlier process used of them counts."""

@@ -130,7 +130,10 @@ class ConversationManager:
         self.conversation_history: list[dict[str, str]] = []
 
     async def run_discussion(self, emit: Emit = ignore) -> RunResult:
-        """One run from its beginning to its end. Raises `ConfigError` and `JournalError` before anything is spent."""
+        """One run from its beginning to its end.
+
+        Raises `ConfigError`, `JournalError` and, where nothing listens, `Unreachable` before anything is spent.
+        """
         casting = self._casting
         with casting.redactor.errors():
             return await self._begun(casting, emit)
@@ -202,7 +205,7 @@ class ConversationManager:
 async def _cast(casting: Casting, starts: Mapping[str, int]) -> AsyncIterator[Cast]:
     cast = casting.cast(starts)
     try:
-        yield cast
+        yield await cast.require_listeners()
     finally:
         await cast.assembled.aclose()
 

@@ -20,7 +20,7 @@ def connection_fault(error: BaseException, where: str, start: str = "") -> Unrea
     if any("Timeout" in type(cause).__name__ for cause in chain):
         return TimedOut(f"{where}: no connection in time (the connect clock). {start}".rstrip(), again="always")
     if _first(chain, (socket.gaierror,)):
-        return Unreachable(f"{where}: no such host; is base_url right? {start}".rstrip(), again="always")
+        return Unreachable(f"{where}: no such host. {start or 'Is base_url right?'}", again="always")
     numbers = {cause.errno for cause in chain if isinstance(cause, OSError)}
     if errno.ECONNREFUSED in numbers:
         return Unreachable(f"{where}: nothing listens there (connection refused). {start}".rstrip(), again="always")

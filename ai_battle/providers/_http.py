@@ -109,6 +109,10 @@ class HttpClient(ModelClient):
         """The base URL; calls to the same one share its rate limit."""
         return shown(self.transport.address.base_url)
 
+    async def require_listener(self) -> None:
+        """Raises `Unreachable` where nothing listens, before anything is asked."""
+        await self.transport.require_listener()
+
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         reader = self.dialect.reader()
         try:

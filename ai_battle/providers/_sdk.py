@@ -53,6 +53,9 @@ class SdkTransport(Transport):
             zlib.error,
         )
 
+    async def require_listener(self) -> None:
+        """Believes in it: where a variant such as Vertex leads is known to its SDK alone."""
+
     @asynccontextmanager
     async def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS

@@ -76,6 +76,13 @@ def stated_url(settings: Settings, variables: Iterable[str]) -> str:
     return str(settings.base_url or getattr(settings.client, "base_url", "") or found)
 
 
+def address_advice(provider: str, settings: Settings, variables: Iterable[str], start: str = "") -> str:
+    """What to look at when nobody answers: where the address came from, and how a server is started."""
+    variable = next((name for name in variables if settings.environment.get(name)), "")
+    source = f"the base_url of {provider}" if settings.base_url else variable
+    return " ".join(filter(None, (source and f"Is {source} right?", start)))
+
+
 def find_url(provider: str, settings: Settings, variables: Iterable[str], default: str) -> str:
     """The base URL, without a slash at its end."""
     url = (stated_url(settings, variables) or default).rstrip("/")

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
 from ipaddress import ip_address
+from socket import SOCK_STREAM
 from types import MappingProxyType, TracebackType
 from typing import TypeAlias
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from aiohappyeyeballs import start_connection
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -26,6 +28,7 @@ REDIRECTS = frozenset({301, 302, 307, 308})
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _LARGE = 2**20
 _FOR_THE_END = 0.25
+_FOR_A_LISTENER = 1.0
 Headers: TypeAlias = CIMultiDict[str]
 _BREAKS = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
 
@@ -95,6 +98,10 @@ class Transport(ABC):
     ) -> AbstractAsyncContextManager[Reply]:
         """One request, with `headers` of its own; leaving the context before the answer's end closes the connection."""
 
+    @abstractmethod
+    async def require_listener(self) -> None:
+        """Raises `Unreachable` where a connection is refused at once; whatever can't be told so is believed."""
+
 
 def redirected(address: Address, url: str, headers: Mapping[str, str]) -> str:
     """Where a redirect leads; another origin than that of the address gets neither the key nor the request."""
@@ -126,6 +133,21 @@ class AiohttpTransport(Transport):
     def send(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS) -> "_Exchange":
         mine = _without_empty({**self._headers, **headers}) if headers else self._headers
         return _Exchange(self, (method, URL(self._root + path), body, mine))
+
+    async def require_listener(self) -> None:
+        """Opens a connection and sends nothing; what lies behind a proxy, or is slow, is left to the first call."""
+        if self._proxy:
+            return
+        root = URL(self._root)
+        try:
+            async with asyncio.timeout(_FOR_A_LISTENER):
+                loop = asyncio.get_running_loop()
+                found = await loop.getaddrinfo(root.host, root.port, type=SOCK_STREAM)
+                (await start_connection(found)).close()
+        except TimeoutError:
+            return
+        except OSError as error:
+            raise connection_fault(error, str(self.address), self.address.start) from error
 
     async def answered(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
         """The answer after redirects within the same origin; to another origin nothing is sent."""

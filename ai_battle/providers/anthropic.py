@@ -14,7 +14,7 @@ from ._advice import advice
 from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
-from ._settings import NO_KEY, Key, Settings, find_key, find_url, read_settings, secrets_in, stated_url
+from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, secrets_in, stated_url
 from ._transport import NO_HEADERS, Address, AiohttpTransport, Transport
 
 HEADERS = "anthropic headers"
@@ -37,7 +37,9 @@ def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     url = find_url("anthropic", settings, _URLS, "https://api.anthropic.com").removesuffix("/v1")
     version = settings.api_version or wire.CURRENT
     headers = {VERSION: version, **settings.headers}
-    transport = _transport(Address("anthropic", url, headers, settings.deadlines.connect), key, settings)
+    start = address_advice("anthropic", settings, _URLS)
+    address = Address("anthropic", url, headers, settings.deadlines.connect, start)
+    transport = _transport(address, key, settings)
     limits = Limits(settings.deadlines, secrets_in(key, settings, url))
     reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
     spoken = Spoken(version, bool(settings.api_version) or settings.through_sdk)

@@ -20,7 +20,7 @@ from ._deadlines import Clocks, Deadlines
 from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
-from ._settings import Key, Settings, find_key, read_settings, secrets_in
+from ._settings import Key, Settings, address_advice, find_key, read_settings, secrets_in
 from ._transport import Address, AiohttpTransport, Transport
 
 PORT = 11434
@@ -36,7 +36,8 @@ def create(model: str, **options: Any) -> ModelClient:
     settings = read_settings("ollama", options)
     key = find_key("ollama", settings, ("OLLAMA_API_KEY",), needed=False)
     url = _url(settings)
-    address = Address("ollama", url, settings.headers, settings.deadlines.connect, _START)
+    start = address_advice("ollama", settings, ("OLLAMA_HOST",), _START)
+    address = Address("ollama", url, settings.headers, settings.deadlines.connect, start)
     transport = _transport(address, key, settings)
     limits = Limits(settings.deadlines, secrets_in(key, settings, url))
     return HttpClient(transport, Chat(model, transport, key), limits)

@@ -15,7 +15,7 @@ from ._advice import advice
 from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
-from ._settings import NO_KEY, Key, Settings, find_key, find_url, read_settings, secrets_in, stated_url
+from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, secrets_in, stated_url
 from ._transport import Address, AiohttpTransport, Transport
 
 
@@ -91,7 +91,8 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     key = find_key(endpoint, settings, row.keys, row.needs_key and not is_loopback(stated_url(settings, row.urls)))
     url = find_url(endpoint, settings, row.urls, row.base_url)
     place = _place(endpoint, model, url, settings)
-    address = Address(endpoint, place.url, settings.headers, settings.deadlines.connect, row.start)
+    start = address_advice(endpoint, settings, row.urls, row.start)
+    address = Address(endpoint, place.url, settings.headers, settings.deadlines.connect, start)
     transport = _transport(address, key, settings)
     quirks = _quirks(row, endpoint, settings)
     if quirks is _OPENAI and endpoint == "openai" and not _is_openais(url, model):

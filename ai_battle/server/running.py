@@ -10,6 +10,7 @@ from typing import TypeAlias
 from aiohttp import web
 
 from ..assembly import RetryPolicy
+from ..assembly.listeners import unreachable
 from ..assembly.surroundings import Surroundings
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
 from ..config.server import LoadedServer, Server, load_server
@@ -228,6 +229,8 @@ async def serve(told: Told, plan: Plan, say: Say, write: Write) -> None:
         watching = asyncio.create_task(
             _watch(told.file, plan.seen, signalled.again, lambda: _reload(told, served, say))
         )
+        for line in await unreachable((str(model.name), model) for model in plan.generation.models):
+            say(f"Warning: {line}")
         await asyncio.to_thread(settle, plan.generation.models)
         await signalled.over.wait()
         signalled.forget()

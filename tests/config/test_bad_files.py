@@ -161,3 +161,12 @@ def test_yaml_text_in_place_of_a_path_is_told() -> None:
 
 def test_a_name_that_is_too_long_is_a_plain_error() -> None:
     assert "can't be read: File name too long" in refusal("x" * 5000)
+
+
+def test_more_than_a_hundred_participants_are_too_many(problems: Problems) -> None:
+    crowd = [f"    p{number}: {{type: scripted/p, script: [Hi.]}}" for number in range(101)]
+    head = "discussion:\n  goal: Talk.\n  models:\n"
+
+    [found] = problems(head + "\n".join(crowd))
+
+    assert found == "talk.yaml:4:5 discussion.models: names more than 100 participants; no more can take part"

@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import gc
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from ai_battle.testing import FakeProviders
 
+# Where a shell starts the tests behind `&`, they and the commands that they start would not hear Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.disable()  # until all tests are there: it took a seventh of the time of collecting them
 
 # How long an example takes depends on what else the machine does; how much work it is, other tests count.

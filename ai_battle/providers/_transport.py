@@ -163,7 +163,9 @@ class AiohttpTransport(Transport):
         try:
             try:
                 return await self._request(method, url, body, headers)
-            except aiohttp.ClientConnectionResetError:
+            except aiohttp.ClientOSError as error:
+                if not isinstance(error.__cause__ or error, aiohttp.ClientConnectionResetError):
+                    raise
                 # The server had closed a kept connection: no request was sent on it whole, so none was answered.
                 return await self._request(method, url, body, headers)
         except _BREAKS as error:

@@ -5,6 +5,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -160,6 +161,27 @@ async def test_what_does_not_speak_http_is_told_in_one_line(kind: str) -> None:
         url = f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}"
         with pytest.raises(Unreachable, match=r"^fake at \S+ the connection broke \([^\n]+\)\.$"):
             await posted(TRANSPORTS[kind](Address("fake", url, {})))
+
+
+async def test_a_request_that_meets_a_connection_being_closed_goes_over_a_new_one() -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    requests: list[int] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                requests.append(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
+                if len(requests) == 2:
+                    writer.write_eof()
+                await reader.readexactly(requests[-1])
+                writer.write(answer)
+
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as other:
+        transport = AiohttpTransport(Address("fake", f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}", {}))
+        await posted(transport, body=b"{}")
+        await posted(transport, body=b" " * 8_000_000)
+
+    assert requests == [2, 8_000_000, 8_000_000]
 
 
 async def test_a_large_body_arrives_whole(transport: Transport, server: Server) -> None:

@@ -7,7 +7,7 @@ from ai_battle.core.messages import ToolCall
 
 from .announced import announced_call
 from .body import broken, broken_value, from_value, read_object_for
-from .fences import is_answer
+from .fences import is_answer, is_quotation
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece, issue
@@ -23,8 +23,6 @@ _CALLISH = re.compile(
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
 _CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _NESTED = re.compile(r"\((?:\w{1,80}+\s?=\s?)?\[?[A-Za-z_][\w.]*+[(\[{]")
-_QUOTING = ("«", "»", "„", "“", "「", "『")
-_QUOTED = re.compile(r"[\s)\]]{0,5}[«»“”」』]")
 _COMMENTING = ("#", "//")
 _LABELS = frozenset({"arguments", "args", "parameters", "params", "input"})
 _CELL_END = re.compile(r"`? {0,80}\|")
@@ -71,8 +69,8 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
         return piece
     before = source.before(piece.start, 40).rstrip(" `[\"'(*{")
     spoken_of = before and before[-1].isalnum() and not _LEADS_ON.search(before)
-    shown = before.endswith(_QUOTING) and _QUOTED.match(source.text, piece.end)
-    shown = shown or (before.endswith("|") and _CELL_END.match(source.text, piece.end))
+    shown = is_quotation(source.text, piece.start, piece.end)
+    shown = shown or (before.endswith("|") and _CELL_END.match(source.text, piece.end) is not None)
     if not (
         spoken_of
         or shown

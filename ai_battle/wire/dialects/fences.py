@@ -22,7 +22,9 @@ _ANSWERED = re.compile(
     r"|^\s*File \"[^\"\n]*\", line \d",
     re.IGNORECASE,
 )
-_QUOTATION = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」"}
+_QUOTATION = re.compile(r"(?<![\[,(])(?<!\": )(?:[\"'“”„«»「『]|~~)[ \u00a0]?\Z")
+_QUOTED = re.compile(r"[\s)\]]{0,5}(?:[\"'“”«»」』]|~~)")
+_WORD = re.compile(r"[^\W\d_]{2}")
 _ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?>(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)+)")
 CALLING = frozenset(
     {
@@ -120,11 +122,12 @@ def holds_fences(source: Source, fence: Fence) -> bool:
 
 
 def is_within_code(source: Source, fence: Fence | None, at: int) -> bool:
-    """Whether it stands in a function, a loop or the like of a program: that is no call to be made now."""
+    """Whether it stands in a function, a loop or the like of a program, or is indented as code: no call to make now."""
     if fence is None:
         line = source.before(at, _WINDOW)
         above = source.text[max(0, at - _WINDOW) : at - len(line)].rstrip()
-        return line.startswith(("  ", "\t")) and _HEADER.match(above.rpartition("\n")[2]) is not None
+        headed = line.startswith(("  ", "\t")) and _HEADER.match(above.rpartition("\n")[2]) is not None
+        return headed or (bool(above) and is_set_off(source, at, line))
     if fence.language not in _PROGRAMS:
         return False
     above = source.text[max(fence.inside, at - _WINDOW) : at - len(source.before(at, _WINDOW))]
@@ -141,9 +144,10 @@ def is_answer(source: Source, at: int) -> bool:
 
 
 def is_quotation(text: str, start: int, end: int) -> bool:
-    """Whether it stands between quotation marks, in a text that says more than that."""
-    closing = _QUOTATION.get(text[start - 1 : start])
-    return closing is not None and text.startswith(closing, end) and bool(text[max(0, start - 200) : start - 1].strip())
+    """Whether it stands between quotation marks, or struck out, in a text that says more than that."""
+    above, behind = text[max(0, start - 200) : start], text[end : end + 200]
+    opened, closed = _QUOTATION.search(above), _QUOTED.match(behind)
+    return bool(opened and closed and _WORD.search(above[: opened.start()] + " " + behind[closed.end() :]))
 
 
 def run_end(text: str, at: int) -> int:

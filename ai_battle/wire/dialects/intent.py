@@ -21,18 +21,22 @@ _WINDOW = 600
 _MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")
 _ENCLOSED = re.compile(r"</[^<>\n]{1,80}>")
 _LABEL = re.compile(r"^[ \t]*(?:[-*+•・]|\(?\w{1,2}[.)])(?:\s|\Z)", re.MULTILINE)
-_ASKS = r"[?？؟]|か[。．]|[\u0370-\u03ff]\s?[;\u037e]"
-_MAY_ASK = re.compile(r"[?？؟;か\u037e]")
+_ASKS = r"[?？؟՞፧]|か[。．]|까요\.|[\u0370-\u03ff]\s?[;\u037e]|(?:ไหม|หรือไม่)(?=\s|\Z)"
+_MAY_ASK = re.compile(r"[?？؟;か요ไห\u037e՞፧]")
 _QUESTION = re.compile(rf"[？؟]|(?:{_ASKS})[\s\"'»”’)\]」』?]*(?=\s|\Z|[^\x00-\x7f])")
 _ENDS_ASKING = re.compile(rf"(?:{_ASKS})[\"'»”’)\]」』]*\Z")
 _SENTENCE_END = re.compile(r"(?<!\W\w)[.!?…](?=\s)|[。！？؟।]")
 _CLAUSE_END = re.compile(r"[,;](?=\s)|[，；、،؛]|\s[-–—]\s")
 _LISTED = re.compile(r"\s*(?:[-*+•・]|\(?\w{1,2}[.)])\s*[\"'`\[]*\Z")
+_CHOICE = re.compile(
+    r"\W*(?P<stem>[^\W\d_]{0,40}?)\s?\(?(?P<mark>\b[A-Za-z]|\d{1,2}|[一二三四五六甲乙丙①-⑨])(?:\s*[:：.)）、\-–—]|\s*\Z)"
+)
 _FINAL = ".!…。！।"
 _CLOSING = ":： " + _FINAL
 _TOKENS = ("<|", "<｜", "[TOOL")
 _OBSERVED = re.compile(r"^\W*Observation\W*:", re.MULTILINE)
-_UNSPACED = re.compile("[\u0900-\u0dff\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
+_LETTER = r"[\w\u0900-\u0dff]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +52,47 @@ def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
     if not pieces:
         return []
     gaps = [_spoken(gap) for gap in _gaps(text, pieces)]
-    behind = [_said(gap[:_WINDOW]) for gap in gaps[1:]]
-    together = _of_all(text, pieces, gaps, behind)
-    last = max((at for at, said in enumerate(behind) if said), default=-1)
+    writing = [any(tools.writes(call.name) for call in piece.calls) for piece in pieces]
+    goes_on = bool(_said(gaps[-1][:_WINDOW]))
+    together = _of_all(pieces, gaps, goes_on=goes_on, writes=any(writing))
     found: list[Intent] = []
-    for at, piece in enumerate(pieces):
-        form = _certainty(text, piece, goes_on=at <= last)
-        before = _said(_ENCLOSED.split(gaps[at][-_WINDOW:])[-1])
-        writes = any(tools.writes(call.name) for call in piece.calls)
-        announced = found[-1].kind if at and not before else _announced(text, piece, before, writes=writes)
+    for piece, gap, writes in zip(pieces, gaps, writing, strict=False):
+        form = _certainty(piece, gap, goes_on=goes_on)
+        before = _said(_ENCLOSED.split(gap[-_WINDOW:])[-1])
+        announced = found[-1].kind if found and not before else _announced(text, piece, before, writes=writes)
         found.append(Intent(form, together or announced or ("unsure" if writes and form < Certainty.BARE else None)))
     return found
 
 
-def _certainty(text: str, piece: Piece, *, goes_on: bool) -> Certainty:
+def _certainty(piece: Piece, gap: str, *, goes_on: bool) -> Certainty:
     if not piece.is_bare:
         return Certainty.FOLLOWED if goes_on else Certainty.MARKED
-    return Certainty.MENTIONED if goes_on or _line(text, piece.start).strip("\t `[\"'({") else Certainty.BARE
+    within = gap.rpartition("\n")[2].strip("\t `[](){}\"',;")
+    return Certainty.MENTIONED if goes_on or within else Certainty.BARE
 
 
-def _of_all(text: str, pieces: Sequence[Piece], gaps: Sequence[str], behind: Sequence[str]) -> ProposalKind | None:
+def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> ProposalKind | None:
     """What holds for all calls of the text: that a question follows, or that they are there to choose from."""
     if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
-    if any(map(_words("alternative").fullmatch, behind[:-1])) and (behind[-1] or _said(gaps[0][-_WINDOW:])):
+    between = [_said(gap) for gap in gaps[1:-1]]
+    if any(map(_words("alternative").fullmatch, between)) and (goes_on or _said(gaps[0][-_WINDOW:])):
         return "offer"
-    items = [piece for piece in pieces if piece.is_bare and _LISTED.match(_line(text, piece.start))]
-    return "offer" if 1 < len(items) == len(pieces) and behind[-1] else None
+    return "offer" if len(pieces) > 1 and _are_choices(pieces, gaps, goes_on=goes_on, writes=writes) else None
+
+
+def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
+    """Whether the calls are the items of a list that something follows, or stand below labels such as `Option B`."""
+    leads = [_MARKUP.sub(" ", gap[-_WINDOW:]).rstrip().rpartition("\n")[2] for gap in gaps[:-1]]
+    if goes_on and all(p.is_bare and _LISTED.match(lead) for p, lead in zip(pieces, leads, strict=True)):
+        return True
+    labels = [found for found in map(_CHOICE.match, leads) if found]
+    stem = labels[0]["stem"].casefold() if labels else ""
+    marks = {label["mark"] for label in labels if label["stem"].casefold() == stem}
+    if len(marks) < 2 or _words("step").match(stem):
+        return False
+    lettered = all(map(str.isalpha, marks))
+    return (bool(stem) or lettered) and (writes or goes_on or (bool(stem) and lettered))
 
 
 def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
@@ -94,11 +112,7 @@ def _said(spoken: str) -> str:
     """The words of it, without markup and labels."""
     if not spoken or spoken.isspace():
         return ""
-    return _LABEL.sub(" ", _MARKUP.sub(" ", spoken)).strip(" \n\t\r,;[](){}\"'|")
-
-
-def _line(text: str, at: int) -> str:
-    return text[max(0, at - 80) : at].rpartition("\n")[2]
+    return _LABEL.sub(" ", _MARKUP.sub(" ", spoken)).strip(" \n\t\r,[](){}\"'|").removeprefix(";")
 
 
 def _announced(text: str, piece: Piece, before: str, *, writes: bool) -> ProposalKind | None:
@@ -108,18 +122,23 @@ def _announced(text: str, piece: Piece, before: str, *, writes: bool) -> Proposa
     """
     line = before.rpartition("\n")[2]
     leads_up = before and (writes or before[-1] not in _FINAL)
-    if _ENDS_ASKING.search(before) or (leads_up and before[-1] in ":：" and _QUESTION.search(line)):
+    sentence = _SENTENCE_END.split(line.rstrip(_CLOSING))[-1]
+    wishes = writes or _words("unreal").search(sentence)
+    if _ENDS_ASKING.search(before) or (wishes and before.endswith((":", "：")) and _QUESTION.search(line)):
         return None if _is_glued(text, piece.start) else "question"
-    return _kind(_SENTENCE_END.split(line.rstrip(_CLOSING))[-1]) if leads_up else None
+    return _kind(sentence, writes=writes) if leads_up else None
 
 
-def _kind(sentence: str) -> ProposalKind | None:
+def _kind(sentence: str, *, writes: bool) -> ProposalKind | None:
+    """What the sentence that leads up to a call says of it; before one that writes, also by its mood."""
     clauses = [clause.strip() for clause in _CLAUSE_END.split(sentence)]
+    main = _main(clauses)
     if _words("example").search(sentence):
         return "example"
-    if any(map(_words("condition").match, clauses)):
+    waits = _words("consent").search(main) or (writes and _words("unreal").search(main))
+    if waits or any(map(_words("condition").match, clauses)):
         return "condition"
-    return "refusal" if _words("refusal").search(_main(clauses)) else None
+    return "refusal" if _words("refusal").search(main) else None
 
 
 def _is_glued(text: str, start: int) -> bool:
@@ -131,7 +150,7 @@ def _main(clauses: list[str]) -> str:
     """The last clause, reasons aside: `I do not know that, so I look it up` is no refusal."""
     while len(clauses) > 1 and _words("because").match(clauses[-1]):
         clauses = clauses[:-1]
-    return clauses[-1]
+    return next(filter(None, reversed(_words("so").split(clauses[-1]))), "")
 
 
 @cache
@@ -148,4 +167,5 @@ def _words(kind: str) -> re.Pattern[str]:
 def _borders(word: str) -> tuple[str, str]:
     if _UNSPACED.search(word):
         return "", ""
-    return ("" if word.startswith("~") else r"(?<!\w)"), ("" if word.endswith("~") else r"(?!\w)")
+    before = f"{_LETTER}*" if word.startswith("~") else f"(?<!{_LETTER})"
+    return before, ("" if word.endswith("~") else f"(?!{_LETTER})")

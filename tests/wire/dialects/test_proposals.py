@@ -1,4 +1,4 @@
-"""Calls that are only offered, quoted, refused or shown as an example, beside such as are meant; in 16 languages."""
+"""Calls that are only offered, quoted, refused or an example, beside such as are meant; in more than 30 languages."""
 
 import json
 from pathlib import Path
@@ -94,6 +94,18 @@ def test_a_call_that_writes_needs_a_marker_or_lines_of_its_own_at_the_end() -> N
     assert parse_tool_calls(f"Good morning it is.\n{WRITING}", TOOLS)
     assert not parse_tool_calls("- set_alarm(time='06:10')\n- set_alarm(time='06:20')", TOOLS)
     assert not parse_tool_calls(f"{WRITING}\nThen it rings.", TOOLS)
+
+
+def test_of_several_calls_that_write_all_are_run_or_none() -> None:
+    both = ["06:10", "06:20"]
+    for said in (
+        "[set_alarm(time='06:10'), set_alarm(time='06:20')]",
+        "set_alarm(time='06:10'); set_alarm(time='06:20')",
+        "First:\nset_alarm(time='06:10')\nAnd then:\nset_alarm(time='06:20')",
+        f"Early:\n{WRITING}\nLater:\n{WRITING.replace('10', '20')}",
+    ):
+        assert [call.arguments["time"] for call in parse_tool_calls(said, TOOLS)] == both, said
+        assert not parse_tool_calls(f"{said}\nThat is how one sets them.", TOOLS), said
 
 
 def test_fences_of_text_and_logs_protect_what_they_hold() -> None:

@@ -78,9 +78,13 @@ class ModelReplied:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """What a provider has said until now of the usage of its reply; only whoever books the reply hears it."""
+    """What a provider has said until now of the usage of its reply; only whoever books the reply hears it.
+
+    `unread` are the bytes that came of an answer in one piece that broke off or is none: they were paid for too.
+    """
 
     usage: Usage
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pydantic_core import from_json
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError, Unreachable
+from ..core.errors import BadReply, ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..wire._errors import UNREADABLE
@@ -137,15 +137,21 @@ class HttpClient(ModelClient):
             if reply.status >= 300:
                 raise self.dialect.decode_error(reply.status, await reply.whole(), reply.headers)
             if reply.headers.get("content-type", "").startswith("application/json"):
-                return await self._unstreamed(await reply.whole(), reader, emit)
+                return await self._unstreamed(reply, reader, emit)
             return await self._streamed(reply, reader, clocks, emit)
 
     async def _streamed(self, reply: Reply, reader: Reader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
         if data.removeprefix(BOM).lstrip()[:1] == b"{" and _is_unnamed(reply):
-            return await self._unstreamed(data + await reply.whole(), reader, emit)
+            reply.body += data
+            return await self._unstreamed(reply, reader, emit)
         while data:
-            if events := reader.feed(data):
+            try:
+                events = reader.feed(data)
+            except BadReply:
+                await self._read_bill(reply, reader)
+                raise
+            if events:
                 clocks.heard()
             for event in events:
                 await emit(event)
@@ -168,14 +174,24 @@ class HttpClient(ModelClient):
             events += reader.close()
         return events
 
-    async def _unstreamed(self, body: bytes, reader: Reader, emit: Emit) -> ModelResponse:
-        """The answer of a server that does not stream although it was asked to."""
+    async def _read_bill(self, reply: Reply, reader: Reader) -> None:
+        """Reads on behind an event that can't be read: the usage of what was sent until the end is still to come."""
+        with suppress(ProviderError):
+            await self._rest(reply, reader)
+
+    async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
+        """The answer of a server that does not stream."""
+        answer = None
         try:
+            body = await reply.whole()
             answer = from_json(body.removeprefix(BOM).decode(errors="replace"))
         except ValueError:  # a stream under a wrong name, or something that its reader has a word for
             for event in reader.feed(body) + reader.close():
                 await emit(event)
             return reader.finish()
+        finally:
+            if answer is None:
+                await emit(UsageReported(UNKNOWN_USAGE, len(reply.body.strip())))
         await self._report(answer, emit)
         response = self.dialect.decode_response(answer)
         if response.message.thinking:

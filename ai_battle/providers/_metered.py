@@ -165,19 +165,27 @@ class Metered(ModelClient):
     def _usage(self, request: ModelRequest, reply: "_Reply") -> Usage | None:
         """What was reported, completed by estimates; None where nothing can have been used."""
         usage = reply.usage
-        if reply.response is None and usage == UNKNOWN_USAGE and not (reply.said or reply.was_left):
+        if reply.response is None and usage == UNKNOWN_USAGE and not (reply.said or reply.unread or reply.was_left):
             return None
+        written = usage.output_tokens
         if reply.response is None:
-            written = max(usage.output_tokens, estimate_text(reply.text, self.characters_per_token))
-        else:
-            message = reply.response.message
-            written = usage.output_tokens
-            if message.parts and not written:
-                written = estimate_message(message, self.characters_per_token)
+            written = max(written, self._at_most(request, self._estimate_broken(reply)))
+        elif reply.response.message.parts and not written:
+            written = self._at_most(request, estimate_message(reply.response.message, self.characters_per_token))
         read = usage.input_tokens or estimate_request(request, self.characters_per_token)
         if (read, written) == (usage.input_tokens, usage.output_tokens):
             return usage
         return replace(usage, input_tokens=read, output_tokens=written)
+
+    def _estimate_broken(self, reply: "_Reply") -> int:
+        """The tokens of what came of an answer that broke off."""
+        if reply.said:
+            return estimate_text(reply.text, self.characters_per_token)
+        return int(reply.unread / self.characters_per_token)
+
+    def _at_most(self, request: ModelRequest, tokens: int) -> int:
+        """Nobody charges for more than the model may write, however much a server sends."""
+        return min(tokens, self._terms.most_output(request) or tokens)
 
     def _learn(
         self, request: ModelRequest, reply: "_Reply", entry: ModelReplied | None, reservation: Reservation
@@ -203,7 +211,7 @@ def _is_plain(response: ModelResponse) -> bool:
 
 @dataclass(slots=True)
 class _Reply:
-    """A listener: what is heard of one reply while it comes.
+    """A listener: what is heard of one reply while it comes; `unread` are bytes of one that can't be read.
 
     `was_left`: whoever wanted it has stopped listening; `is_enough`: because what came is enough to go by.
     """
@@ -211,6 +219,7 @@ class _Reply:
     emit: Emit
     reported: Usage = UNKNOWN_USAGE
     said: list[str] = field(default_factory=list)
+    unread: int = 0
     response: ModelResponse | None = None
     is_sent: bool = False
     was_left: bool = False
@@ -219,8 +228,8 @@ class _Reply:
 
     async def __call__(self, event: Event) -> None:
         match event:
-            case UsageReported(usage):
-                self.reported = usage
+            case UsageReported(usage, unread):
+                self.reported, self.unread = usage, max(self.unread, unread)
                 return
             case TextDelta(text) | ThinkingDelta(text):
                 self.said.append(text)

@@ -48,7 +48,7 @@ class Address:
 
 
 class Reply:
-    """The head of an answer, and its decoded bytes as they come."""
+    """The head of an answer, and its decoded bytes as they come; `body` is what has come of one in one piece."""
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Reply:
     ) -> None:
         self.status = status
         self.headers = headers
+        self.body = bytearray()
         self._read = read
         self._at_end = at_end
         self._size = 0
@@ -74,10 +75,9 @@ class Reply:
         return data
 
     async def whole(self) -> bytes:
-        chunks = []
         while not self._at_end() and (data := await self.more()):
-            chunks.append(data)
-        return b"".join(chunks)
+            self.body += data
+        return bytes(self.body)
 
     async def rest(self) -> None:
         """Waits a moment for the end after the last event, so that the connection can be used again."""

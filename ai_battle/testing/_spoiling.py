@@ -4,9 +4,9 @@ import gzip
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from email.utils import formatdate
-from functools import lru_cache
 from time import time
 
+from ..core.exchange import Usage
 from ..core.messages import ToolCall
 from ._answers import Answer, Step, json_answer, reply_answer, streamed
 from ._wires.base import ErrorKind, Problem, Question, Wire, dumps
@@ -160,7 +160,9 @@ def pings(scene: Scene) -> Answer:
     """A body that is not streamed is kept alive by white space."""
     stream = scene.question.stream
     opening = b"".join(scene.wire.stream(scene.reply, scene.question).opening) if stream else b""
-    return _body(scene, _repeated(opening, scene.wire.ping if stream else b" \n", scene.seconds))
+    answer = _body(scene, _repeated(opening, scene.wire.ping if stream else b" \n", scene.seconds))
+    has_usage = b"input_tokens" in opening
+    return replace(answer, usage=Usage(scene.reply.spent.input_tokens)) if has_usage else answer
 
 
 def _repeated(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[Step]:
@@ -171,12 +173,18 @@ def _repeated(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[St
 
 
 def huge(scene: Scene) -> Answer:
-    return _body(scene, _filled(scene.wire, scene.question, HUGE))
+    return _long(scene, _body(scene, _filled(scene, HUGE)))
 
 
-def _filled(wire: Wire, question: Question, size: int) -> Iterable[bytes]:
+def _long(scene: Scene, answer: Answer) -> Answer:
+    """However much a server sends, what a model may write at most is charged."""
+    return replace(answer, usage=replace(scene.reply.spent, output_tokens=scene.question.most_tokens or HUGE // 4))
+
+
+def _filled(scene: Scene, size: int) -> Iterable[bytes]:
     """A well-formed answer of that size, piece by piece, so that nobody has to hold it."""
-    reply = completed(Reply(_FILLING, chunks=1), question.number, 9)
+    wire, question = scene.wire, scene.question
+    reply = Reply(_FILLING, chunks=1, usage=scene.reply.spent)
     times = size // len(_FILLING)
     if question.stream:
         stream = wire.stream(reply, question)
@@ -191,13 +199,8 @@ def _filled(wire: Wire, question: Question, size: int) -> Iterable[bytes]:
 
 
 def bomb(scene: Scene) -> Answer:
-    answer = _body(scene, (_compressed(scene.wire, scene.question.stream),))
-    return replace(answer, headers={**answer.headers, "Content-Encoding": "gzip"})
-
-
-@lru_cache(maxsize=8)
-def _compressed(wire: Wire, stream: bool) -> bytes:
-    return gzip.compress(b"".join(_filled(wire, Question("bomb", stream, {}), BOMB)), 6)
+    answer = _body(scene, (gzip.compress(b"".join(_filled(scene, BOMB)), 1),))
+    return _long(scene, replace(answer, headers={**answer.headers, "Content-Encoding": "gzip"}))
 
 
 def says(reply: Reply) -> Callable[[Scene], Answer]:

@@ -12,6 +12,7 @@ CREATED = 1_794_000_000
 CREATED_AT = "2026-11-06T21:20:00Z"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
+MOST_TOKENS = ("max_tokens", "max_completion_tokens", "num_predict", "maxOutputTokens")
 Json = Mapping[str, Any]
 ErrorKind = Literal[
     "status",
@@ -44,6 +45,12 @@ class Question:
     number: int = 0
     with_usage: bool = True
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def most_tokens(self) -> int | None:
+        """How many tokens the answer may have, where the request says so."""
+        said = self.body.get("options") or self.body.get("generationConfig") or self.body
+        return next((said[name] for name in MOST_TOKENS if name in said), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Streams of the Messages API."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,7 +81,7 @@ class StreamReader:
             raise self._unfinished()
         return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
 
-    def _read(self, tokens: list[ServerEvent], events: list[Event]) -> None:
+    def _read(self, tokens: Iterable[ServerEvent], events: list[Event]) -> None:
         for name, payload in () if self.done else tokens:
             try:
                 event = self._hear(loads(payload), name)

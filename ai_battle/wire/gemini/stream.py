@@ -1,6 +1,6 @@
 """Streams of generateContent: each event is an answer with the next few words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.errors import ProviderError
@@ -59,7 +59,7 @@ class StreamReader:
         candidate = {**self._candidate, "content": {"role": "model", "parts": parts}}
         return decode_response({**self._answer, "candidates": [candidate]})
 
-    def _read(self, tokens: list[ServerEvent], events: list[Event]) -> None:
+    def _read(self, tokens: Iterable[ServerEvent], events: list[Event]) -> None:
         for _, payload in tokens:
             try:
                 self._hear(loads(payload), events)

@@ -1,6 +1,6 @@
 """An answer of `/api/chat` as it comes, line by line."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +60,7 @@ class StreamReader:
         with readable_answer(self._last):
             return answer(Message("assistant", (*parts, *self._calls)), self._last)
 
-    def _read(self, lines: list[bytes], events: list[Event]) -> None:
+    def _read(self, lines: Iterable[bytes], events: list[Event]) -> None:
         for line in lines:
             try:
                 self._take(loads(line), events)

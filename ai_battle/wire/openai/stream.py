@@ -1,6 +1,6 @@
 """An answer of Chat Completions as it comes, chunk by chunk."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.errors import ProviderError
@@ -62,7 +62,7 @@ class StreamReader:
     def close(self) -> list[Event]:
         return heard(self._read, self._tokens.close())
 
-    def _read(self, tokens: list[ServerEvent], events: list[Event]) -> None:
+    def _read(self, tokens: Iterable[ServerEvent], events: list[Event]) -> None:
         for name, payload in tokens:
             if payload == DONE:
                 self._ended = True

@@ -13,7 +13,7 @@ from ai_battle.collaboration import Helping, cascade, council, critique, draft_v
 from ai_battle.core.client import ModelClient
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.wire import anthropic, gemini, ollama, openai
+from ai_battle.wire import anthropic, gemini, ollama, openai, responses
 
 TURNS = [
     json.loads(line)
@@ -44,11 +44,27 @@ def request(turn: Mapping[str, Any], *more: Message) -> ModelRequest:
     return ModelRequest((*messages, *more), tools=tools)
 
 
-@pytest.mark.parametrize("wire", WIRES)
+def came_over(wire: str, turn: Mapping[str, Any]) -> ModelRequest:
+    """The turn as it is read from the body of a client."""
+    if wire == "responses":
+        return responses.decode_request(responses_body(turn))
+    over = WIRES[wire]
+    return over.decode_request(json.loads(over.encode_request(request(turn), "a-model")))
+
+
+def responses_body(turn: Mapping[str, Any]) -> dict[str, Any]:
+    items: list[dict[str, Any]] = [{"role": "user", "content": turn["prompt"]}]
+    for number, made in enumerate(turn["calls"]):
+        id_, arguments = f"call_{number}", json.dumps(made["arguments"])
+        items.append({"type": "function_call", "call_id": id_, "name": made["name"], "arguments": arguments})
+        items.append({"type": "function_call_output", "call_id": id_, "output": made["result"]})
+    return {"model": "a-model", "input": items, "tools": [{"type": "function", **tool} for tool in turn["tools"]]}
+
+
+@pytest.mark.parametrize("wire", [*WIRES, "responses"])
 @pytest.mark.parametrize("turn", TURNS, ids=[f"{n}-{turn['language']}" for n, turn in enumerate(TURNS, 1)])
 async def test_a_right_answer_to_results_costs_one_call(turn: dict[str, Any], wire: str) -> None:
-    over = WIRES[wire]
-    came = over.decode_request(json.loads(over.encode_request(request(turn), "a-model")))
+    came = came_over(wire, turn)
     small, large = ScriptedClient(turn["answer"], turn["answer"]), ScriptedClient("Something else.")
 
     response = await rescue.create(small, large).complete(came)

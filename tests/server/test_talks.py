@@ -1,7 +1,8 @@
 """Talks of coding clients, as they send them: the shape of each request is recorded, its words are ours.
 
-Recorded with Claude Code, Codex, opencode and llm from their package indices, on loopback: each was asked for a height
-that stands in a file, read the file with a tool of its own, and was told the answer. Of their tools a few are kept.
+Recorded with Claude Code, Codex, opencode, aider and llm from their package indices, on loopback: each was asked for a
+height that stands in a file, read the file with a tool of its own, and was told the answer. Of their tools a few are kept.
+aider has none: it sends the file, and is answered in text, or with a block that changes the file.
 """
 
 import json
@@ -26,6 +27,10 @@ ROUTES = {
     "boost": "{model: openai/small, secondary: openai/planner, strategy: boost}",
 }
 ANSWER = "The tower is 96 metres tall."
+ANSWERS = {
+    "aider-edit": "notes.txt\n```\n<<<<<<< SEARCH\nThe tower is 96 metres tall.\n=======\n"
+    "The tower is 98 metres tall.\n>>>>>>> REPLACE\n```\n"
+}
 CALLS = {
     "claude-code": call("Read", file_path="notes.txt"),
     "codex": call("exec_command", cmd="cat notes.txt"),
@@ -69,7 +74,7 @@ async def test_a_right_final_answer_costs_one_call(
     fakes: FakeProviders, tmp_path: Path, client: str, route: str, upstream: str
 ) -> None:
     """A boost route asks its planner before; what carries its plan out is called once, too."""
-    called = says(fakes, upstream, ANSWER)
+    called = says(fakes, upstream, ANSWERS.get(client, ANSWER))
     async with serving(fakes, served(tmp_path, route, upstream)) as address:
         said = await told(address, TALKS[client][-1])
 

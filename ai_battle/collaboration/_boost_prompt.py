@@ -35,8 +35,11 @@ class Planning:
     def asked(self, template: Template, sees: Sees) -> ModelRequest:
         """The request to the boost model: the conversation so far, and the template around what is asked now.
 
-        There is no tools parameter, and no part that an API takes only beside one.
+        There is no tools parameter, and no part that an API takes only beside one. Of the options only the length goes
+        along, as a plan is paid for like an answer, and may become one.
         """
+        most = self.request.options.get("max_tokens")
+        bound = {} if most is None else {"max_tokens": most}
         messages, place = self.request.messages, _place(self.request.messages)
         wrapped = template.filled(
             loop=str(len(self.attempts)),
@@ -47,9 +50,9 @@ class Planning:
         now = messages[place:] if sees == "history" else messages[place : place + 1]
         asked = Message("user", (*_pictures(now), Text(wrapped)))
         if sees != "history":
-            return ModelRequest((asked,), tool_choice="none")
+            return ModelRequest((asked,), tool_choice="none", options=bound)
         before = (plain for message in messages[:place] if (plain := in_text(message)).parts)
-        return ModelRequest((*before, asked), self.request.system, tool_choice="none")
+        return ModelRequest((*before, asked), self.request.system, tool_choice="none", options=bound)
 
     def _request_text(self, place: int, sees: Sees) -> str:
         """Never empty: what the user wants, what was done for it since, and the form that the answer must have."""

@@ -129,7 +129,7 @@ class BoostTurn:
         self._seconds -= monotonic() - started
         if planned and planned.cut and self._aloud.has_said:
             raise CutShort(planned.cut, planned.text)
-        if planned and (problem := _useless(planned.text)):
+        if planned and (problem := _useless(planned.response)):
             await self._turn.failed(problem)
             await self._turn.drop(planned, problem)
             return None
@@ -171,10 +171,13 @@ def _offered(auxiliary: ModelClient, request: ModelRequest) -> tuple[ToolSpec, .
     return () if request.tool_choice == "none" else request.tools or auxiliary.offered
 
 
-def _useless(text: str) -> str:
+def _useless(planned: ModelResponse) -> str:
     """Why the auxiliary model had better answer alone; empty where trying again may help."""
+    text = planned.text
     if not text.strip():
         return "it answered with nothing but tool calls, and has no tools"
-    if refuses(text) and isinstance(parse(text), Other):
-        return f"it declined to answer: {text.strip()[:200]}"
-    return ""
+    if not isinstance(parse(text), Other):
+        return ""
+    if planned.stop == "length":
+        return "it reached the limit of its length before a SUMMARY or GUIDANCE"
+    return f"it declined to answer: {text.strip()[:200]}" if refuses(text) else ""

@@ -11,7 +11,7 @@ from ..core.exchange import ModelRequest, ModelResponse
 
 @dataclass(frozen=True, slots=True)
 class Voice(ModelClient):
-    """`client`, asked with `options` where the request leaves them open.
+    """`client`, asked with `options` where the request leaves them open; of two lengths the shorter holds.
 
     `name` tells its place in a script from that of the participant in whose turn it speaks.
     """
@@ -26,7 +26,10 @@ class Voice(ModelClient):
                 event = replace(event, speaker=self.name)
             await emit(event)
 
-        return await self.client.complete(replace(request, options={**self.options, **request.options}), named)
+        options = {**self.options, **request.options}
+        if most := self.options.get("max_tokens"):
+            options["max_tokens"] = min(most, options["max_tokens"])
+        return await self.client.complete(replace(request, options=options), named)
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -54,13 +54,7 @@ def create_app(served: Served) -> web.Application:
         app.router.add_get(f"{path}/{{name:.+}}", _either(served, _shown))
     operating.add_to(app, served)
     app.router.add_route("*", "/{path:.*}", _nowhere)
-    app.on_response_prepare.append(_without_server)
     return app
-
-
-async def _without_server(http: web.Request, response: web.StreamResponse) -> None:
-    """Which software answers, and in which version, is nobody's business."""
-    response.headers.pop("server", None)
 
 
 def _accounted(served: Served, api: Api, answers: Answers) -> Handler:

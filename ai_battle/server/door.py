@@ -1,7 +1,9 @@
 """Connections before they are requests: how many there are, and how long a first head may take."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -16,7 +18,8 @@ FULL = (
 class Door:
     """Makes the protocol of each connection to `server`, which closes no half-open connection itself.
 
-    Between two requests of a connection the server's own keep-alive time holds.
+    Between two requests of a connection the server's own keep-alive time holds. No answer names the software and its
+    version, not even the library's own to what is no HTTP, of which the application never hears.
     """
 
     server: web.Server
@@ -30,6 +33,7 @@ class Door:
         def factory(message: Any, payload: Any, protocol: web.RequestHandler, writer: Any, task: Any) -> Any:
             if timer := self._awaited.pop(protocol, None):
                 timer.cancel()
+            writer.write_headers = partial(_write_without_server, writer.write_headers)
             return make(message, payload, protocol, writer, task)
 
         self.server.request_factory = factory
@@ -49,6 +53,11 @@ class Door:
     def close(self) -> None:
         for timer in self._awaited.values():
             timer.cancel()
+
+
+async def _write_without_server(write: Callable[..., Awaitable[None]], status: str, headers: Any) -> None:
+    headers.popall("server", None)
+    await write(status, headers)
 
 
 class _Full(asyncio.Protocol):

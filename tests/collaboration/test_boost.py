@@ -222,12 +222,22 @@ async def test_a_wanted_schema_is_told_and_not_forced_upon_the_plan(stage: Stage
     assert "response_format" not in stage.boost.questions[0].body
 
 
-async def test_options_of_the_auxiliary_model_are_its_own(stage: Stage) -> None:
+async def test_options_of_the_auxiliary_model_are_its_own_but_for_the_length(stage: Stage) -> None:
     stage.says([GUIDANCE], [reply(calls=[READ_IT])])
     await stage.ask(asked("Read it.", READ, options={"temperature": 0.1, "max_tokens": 50, "stop": ["GUIDANCE"]}))
 
-    assert not {"temperature", "max_tokens", "max_completion_tokens", "stop"} & stage.boost.questions[0].body.keys()
+    planned = stage.boost.questions[0].body
+    assert not {"temperature", "stop"} & planned.keys()
+    assert planned.get("max_tokens", planned.get("max_completion_tokens")) == 50
     assert (stage.executed()["stop_sequences"], stage.executed()["max_tokens"]) == (["GUIDANCE"], 50)
+
+
+async def test_a_plan_that_is_cut_before_it_says_anything_is_not_tried_again(stage: Stage) -> None:
+    stage.says([reply("ANALYSIS: The loaves are in the oven, which", stop="length")], ["They rose."])
+    told = await stage.ask(asked("Did they rise?", READ, options={"max_tokens": 9}))
+
+    assert told.text == "They rose."
+    assert len(stage.boost.questions) == 1
 
 
 async def test_a_boost_model_with_tools_of_its_own_gets_none(stage: Stage) -> None:

@@ -48,8 +48,9 @@ def came_over(wire: str, turn: Mapping[str, Any]) -> ModelRequest:
     """The turn as it is read from the body of a client."""
     if wire == "responses":
         return responses.decode_request(responses_body(turn))
-    over = WIRES[wire]
-    return over.decode_request(json.loads(over.encode_request(request(turn), "a-model")))
+    over: Any = WIRES[wire]
+    came: ModelRequest = over.decode_request(json.loads(over.encode_request(request(turn), "a-model")))
+    return came
 
 
 def responses_body(turn: Mapping[str, Any]) -> dict[str, Any]:

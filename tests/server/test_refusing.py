@@ -7,7 +7,7 @@ from ai_battle.server.refusing import Denied, headers_of, without_addresses
 from ai_battle.testing import FakeProvider, FakeProviders, fault
 
 from .protocol.speaking import speaking
-from .serving import serving
+from .serving import connected, serving
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,29 @@ async def test_no_answer_says_where_an_upstream_is_or_what_it_runs(
         assert "127.0.0.1" not in str(answer.body)
         assert "localhost" not in str(answer.body)
         assert "Server" not in answer.headers
+
+
+NO_HTTP = {
+    "garbage": b"\x00\x01garbage\r\n\r\n",
+    "version": b"GET / HTTP/9.9\r\n\r\n",
+    "line": b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nhost: a\r\n\r\n",
+    "length": b"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: -5\r\n\r\n",
+    "header": b"GET / HTTP/1.1\r\nhost: a\r\nbad header\r\n\r\n",
+    "chunk": b"POST /v1/messages HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    "expect": b"POST /v1/messages HTTP/1.1\r\nhost: a\r\nexpect: 9\r\nconnection: close\r\n\r\n",
+    "method": b"CONNECT a:1 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("sent", NO_HTTP.values(), ids=NO_HTTP)
+async def test_an_answer_to_what_is_no_http_names_no_software_either(fakes: FakeProviders, sent: bytes) -> None:
+    async with serving(fakes, BIG_MODEL="openai/large") as address, connected(address) as (reader, writer):
+        writer.write(sent)
+        answer = await reader.read()
+
+    assert answer.startswith(b"HTTP/1.")
+    assert b"server:" not in answer.lower()
+    assert b"aiohttp" not in answer.lower()
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,18 @@ import pytest
 from ai_battle.providers._breaker import FAILURES, LIMITED, upstream_at
 from ai_battle.testing import FakeProviders, fault, reply
 
+from .conftest import Upstream
 from .serving import asked, serving, until
 
 HELLO: dict[str, Any] = {"model": "opus", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
-TIERS = {"BIG_MODEL": "openai/large", "SMALL_MODEL": "ollama/phi4"}
+
+
+def tiers(upstream: Upstream) -> dict[str, str]:
+    return {"BIG_MODEL": upstream.model("large"), "SMALL_MODEL": "ollama/phi4"}
+
+
+def address_of(upstream: Upstream) -> str:
+    return f"{upstream.fake.url}/v1" if upstream.name == "openai" else upstream.fake.url
 
 
 async def answered(address: str, path: str, body: Any) -> tuple[int, str | None]:
@@ -22,9 +30,9 @@ async def answered(address: str, path: str, body: Any) -> tuple[int, str | None]
         return answer.status, answer.headers.get("retry-after")
 
 
-async def test_one_request_is_one_call_and_retry_after_is_passed_on(fakes: FakeProviders) -> None:
-    fakes.openai.says(fault("rate_limited_long"), fault(503), fault("close_before_headers"))
-    async with serving(fakes, **TIERS) as address:
+async def test_one_request_is_one_call_and_retry_after_is_passed_on(fakes: FakeProviders, upstream: Upstream) -> None:
+    upstream.fake.says(fault("rate_limited_long"), fault(503), fault("close_before_headers"))
+    async with serving(fakes, **tiers(upstream)) as address:
         limited = await answered(address, "/v1/messages", HELLO)
         streamed = await answered(address, "/v1/chat/completions", {**HELLO, "stream": True})
         broken, _ = await answered(address, "/v1/messages", HELLO)
@@ -32,12 +40,14 @@ async def test_one_request_is_one_call_and_retry_after_is_passed_on(fakes: FakeP
     assert limited == (429, "3600")
     assert streamed[0] == 503
     assert broken == 502
-    assert len(fakes.openai.questions) == 3
+    assert len(upstream.fake.questions) == 3
 
 
-async def test_after_failures_in_a_row_an_upstream_is_left_alone_and_the_others_are_not(fakes: FakeProviders) -> None:
-    fakes.openai.says(fault(500, times=FAILURES))
-    async with serving(fakes, **TIERS) as address:
+async def test_after_failures_in_a_row_an_upstream_is_left_alone_and_the_others_are_not(
+    fakes: FakeProviders, upstream: Upstream
+) -> None:
+    upstream.fake.says(fault(500, times=FAILURES))
+    async with serving(fakes, **tiers(upstream)) as address:
         statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES)]
         status, wait = await answered(address, "/v1/messages", {**HELLO, "stream": True})
         _, answer = await asked(address, "/v1/messages", HELLO)
@@ -49,26 +59,26 @@ async def test_after_failures_in_a_row_an_upstream_is_left_alone_and_the_others_
     assert (status, wait) == (503, "30")
     assert f"{FAILURES} failures in a row" in answer["error"]["message"]
     assert other == 200
-    assert len(fakes.openai.questions) == FAILURES
+    assert len(upstream.fake.questions) == FAILURES
     assert ready == 200
-    assert told["upstreams"]["openai/large"] == {"up": False, "retry_after": 30}
+    assert told["upstreams"][upstream.model("large")] == {"up": False, "retry_after": 30}
     assert told["upstreams"]["ollama/phi4"] == {"up": True}
 
 
-async def test_a_worker_without_any_upstream_is_not_ready(fakes: FakeProviders) -> None:
-    fakes.openai.says(fault(500, times=FAILURES))
-    async with serving(fakes, BIG_MODEL="openai/large") as address:
+async def test_a_worker_without_any_upstream_is_not_ready(fakes: FakeProviders, upstream: Upstream) -> None:
+    upstream.fake.says(fault(500, times=FAILURES))
+    async with serving(fakes, BIG_MODEL=upstream.model("large")) as address:
         for _ in range(FAILURES):
             await asked(address, "/v1/messages", HELLO)
         async with aiohttp.ClientSession(address) as session, session.get("/readyz") as page:
             assert page.status == 503
 
 
-async def test_many_429_in_a_row_are_a_wish_to_be_left_alone(fakes: FakeProviders) -> None:
+async def test_many_429_in_a_row_are_a_wish_to_be_left_alone(fakes: FakeProviders, upstream: Upstream) -> None:
     """One alone may be a matter of one client's limit; any other answer in between starts the count anew."""
     few = fault("rate_limited_long", times=LIMITED - 1)
-    fakes.openai.says(few, "Yes.", few, fault(400), few, fault("rate_limited_long"), "Another model answers.")
-    async with serving(fakes, **TIERS, MIDDLE_MODEL="openai/other") as address:
+    upstream.fake.says(few, "Yes.", few, fault(400), few, fault("rate_limited_long"), "Another model answers.")
+    async with serving(fakes, **tiers(upstream), MIDDLE_MODEL=upstream.model("other")) as address:
         statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(3 * LIMITED)]
         status, wait = await answered(address, "/v1/messages", HELLO)
         other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "sonnet"})
@@ -79,15 +89,15 @@ async def test_many_429_in_a_row_are_a_wish_to_be_left_alone(fakes: FakeProvider
     assert statuses == [*few_times, 200, *few_times, 400, *few_times, 429]
     assert (status, wait) == (429, "60")
     assert other == 200
-    assert len(fakes.openai.questions) == 3 * LIMITED + 1
-    assert told["openai/large"] == {"up": False, "retry_after": 60}
-    assert told["openai/other"] == {"up": True}
+    assert len(upstream.fake.questions) == 3 * LIMITED + 1
+    assert told[upstream.model("large")] == {"up": False, "retry_after": 60}
+    assert told[upstream.model("other")] == {"up": True}
 
 
-async def test_an_upstream_whose_answers_break_off_is_not_down(fakes: FakeProviders) -> None:
+async def test_an_upstream_whose_answers_break_off_is_not_down(fakes: FakeProviders, upstream: Upstream) -> None:
     """It has answered; only the client can tell whether to ask again."""
-    fakes.openai.says(fault("close_mid_stream", times=FAILURES + 1), "Whole.")
-    async with serving(fakes, **TIERS) as address:
+    upstream.fake.says(fault("close_mid_stream", times=FAILURES + 1), "Whole.")
+    async with serving(fakes, **tiers(upstream)) as address:
         statuses = [
             (await answered(address, "/v1/messages", {**HELLO, "stream": True}))[0] for _ in range(FAILURES + 1)
         ]
@@ -97,14 +107,16 @@ async def test_an_upstream_whose_answers_break_off_is_not_down(fakes: FakeProvid
     assert (status, answer["content"][0]["text"]) == (200, "Whole.")
 
 
-async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait(fakes: FakeProviders) -> None:
-    fakes.openai.says(fault(500, times=FAILURES), reply("I am back.", delay=0.3))
-    async with serving(fakes, BIG_MODEL="openai/large") as address:
+async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait(
+    fakes: FakeProviders, upstream: Upstream
+) -> None:
+    upstream.fake.says(fault(500, times=FAILURES), reply("I am back.", delay=0.3))
+    async with serving(fakes, BIG_MODEL=upstream.model("large")) as address:
         for _ in range(FAILURES):
             await asked(address, "/v1/messages", HELLO)
-        upstream_at(f"{fakes.openai.url}/v1").clock = lambda: time.monotonic() + 31
+        upstream_at(address_of(upstream)).clock = lambda: time.monotonic() + 31
         probe = asyncio.create_task(asked(address, "/v1/messages", HELLO))
-        await until(lambda: len(fakes.openai.questions) == FAILURES + 1)
+        await until(lambda: len(upstream.fake.questions) == FAILURES + 1)
         meanwhile = await answered(address, "/v1/messages", HELLO)
         status, answer = await probe
         after, _ = await asked(address, "/v1/messages", HELLO)
@@ -117,25 +129,25 @@ async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait
 TWO_ROUTES = """
 server:
   routes:
-    helped: {{model: openai/small, strategy: {strategy}, secondary: openai/{helper}}}
-    large: openai/large
-    other: openai/other
+    helped: {{model: {upstream}/small, strategy: {strategy}, secondary: {upstream}/{helper}}}
+    large: {upstream}/large
+    other: {upstream}/other
 """
 
 
 @pytest.mark.parametrize("helper", ["large", "small-again"])
 @pytest.mark.parametrize("strategy", ["boost", "takeover", "rescue"])
 async def test_a_helper_that_fails_closes_nobody_but_itself(
-    fakes: FakeProviders, tmp_path: Path, strategy: str, helper: str
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path, strategy: str, helper: str
 ) -> None:
     """Twenty calls of which half fail would close the circuit of a model; the helper's calls are not counted there."""
     file = tmp_path / "server.yaml"
-    file.write_text(TWO_ROUTES.format(strategy=strategy, helper=helper))
-    fakes.openai.always(lambda body: fault(500) if body["model"] == helper else reply("I do not know."))
+    file.write_text(TWO_ROUTES.format(upstream=upstream.name, strategy=strategy, helper=helper))
+    upstream.fake.always(lambda body: fault(500) if body["model"] == helper else reply("I do not know."))
     async with serving(fakes, str(file)) as address:
         statuses = [(await asked(address, "/v1/messages", {**HELLO, "model": "helped"}))[0] for _ in range(40)]
-        calls = sum(question.body["model"] == helper for question in fakes.openai.questions)
-        fakes.openai.always("Yes.")
+        calls = sum(question.body["model"] == helper for question in upstream.fake.questions)
+        upstream.fake.always("Yes.")
         others = [(await asked(address, "/v1/messages", {**HELLO, "model": name}))[0] for name in ("large", "other")]
 
     assert statuses == [200] * 40
@@ -143,23 +155,27 @@ async def test_a_helper_that_fails_closes_nobody_but_itself(
     assert others == [200, 200]
 
 
-async def test_a_model_with_errors_of_its_own_leaves_its_neighbours_alone(fakes: FakeProviders) -> None:
-    fakes.openai.always(lambda body: fault(503) if body["model"] == "large" else reply("Yes."))
-    async with serving(fakes, **TIERS, MIDDLE_MODEL="openai/other") as address:
+async def test_a_model_with_errors_of_its_own_leaves_its_neighbours_alone(
+    fakes: FakeProviders, upstream: Upstream
+) -> None:
+    upstream.fake.always(lambda body: fault(503) if body["model"] == "large" else reply("Yes."))
+    async with serving(fakes, **tiers(upstream), MIDDLE_MODEL=upstream.model("other")) as address:
         broken = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES + 1)]
         other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "sonnet"})
 
     assert broken == [503] * (FAILURES + 1)
-    assert len(fakes.openai.questions) == FAILURES + 1
+    assert len(upstream.fake.questions) == FAILURES + 1
     assert other == 200
 
 
-async def test_an_upstream_that_can_not_be_reached_is_left_alone_with_all_its_models(fakes: FakeProviders) -> None:
-    fakes.openai.says(fault("close_before_headers", times=FAILURES), "Yes.")
-    async with serving(fakes, **TIERS, MIDDLE_MODEL="openai/other") as address:
+async def test_an_upstream_that_can_not_be_reached_is_left_alone_with_all_its_models(
+    fakes: FakeProviders, upstream: Upstream
+) -> None:
+    upstream.fake.says(fault("close_before_headers", times=FAILURES), "Yes.")
+    async with serving(fakes, **tiers(upstream), MIDDLE_MODEL=upstream.model("other")) as address:
         broken = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES)]
         other, wait = await answered(address, "/v1/messages", {**HELLO, "model": "sonnet"})
 
     assert broken == [502] * FAILURES
     assert (other, wait) == (503, "30")
-    assert len(fakes.openai.questions) == FAILURES
+    assert len(upstream.fake.questions) == FAILURES

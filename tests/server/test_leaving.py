@@ -12,6 +12,7 @@ import pytest
 from ai_battle.server.served import Served
 from ai_battle.testing import FakeProvider, FakeProviders, fault, reply
 
+from .conftest import Upstream
 from .serving import serving_to, until
 from .test_operating import boosting
 
@@ -33,32 +34,34 @@ async def left(upstream: FakeProvider, served: Served) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("stream", [True, False])
-async def test_who_leaves_before_the_first_byte_ends_the_call(fakes: FakeProviders, path: str, stream: bool) -> None:
-    fakes.openai.says(fault("stall_before_headers"))
+async def test_who_leaves_before_the_first_byte_ends_the_call(
+    fakes: FakeProviders, upstream: Upstream, path: str, stream: bool
+) -> None:
+    upstream.fake.says(fault("stall_before_headers"))
     async with (
-        serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address),
+        serving_to(fakes, len, BIG_MODEL=upstream.model("large")) as (served, address),
         aiohttp.ClientSession(address) as session,
     ):
         asking = asyncio.create_task(session.post(path, json=body_for(path, stream=stream)))
-        await until(lambda: bool(fakes.openai.questions))
+        await until(lambda: bool(upstream.fake.questions))
         asking.cancel()
-        await left(fakes.openai, served)
+        await left(upstream.fake, served)
         text = served.metrics.text(())
 
     assert f'api="{path.split("/")[2]}",route="claude-opus",status="499"}} 1' in text
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_who_leaves_in_mid_stream_ends_the_call(fakes: FakeProviders, path: str) -> None:
-    fakes.openai.says(SLOW)
+async def test_who_leaves_in_mid_stream_ends_the_call(fakes: FakeProviders, upstream: Upstream, path: str) -> None:
+    upstream.fake.says(SLOW)
     async with (
-        serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address),
+        serving_to(fakes, len, BIG_MODEL=upstream.model("large")) as (served, address),
         aiohttp.ClientSession(address) as session,
     ):
         answer = await session.post(path, json=body_for(path, stream=True))
         await answer.content.readany()
         answer.close()
-        await left(fakes.openai, served)
+        await left(upstream.fake, served)
 
 
 @pytest.mark.parametrize("upstream", ["anthropic/claude-opus-4-1", "ollama/phi4", "gemini/gemini-2.5-pro"])
@@ -107,9 +110,11 @@ LAST = {"/v1/messages": b"message_stop", "/v1/chat/completions": b"[DONE]", "/v1
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_who_leaves_right_after_the_last_event_has_had_the_whole_answer(fakes: FakeProviders, path: str) -> None:
+async def test_who_leaves_right_after_the_last_event_has_had_the_whole_answer(
+    fakes: FakeProviders, upstream: Upstream, path: str
+) -> None:
     lines: list[bytes] = []
-    async with serving_to(fakes, lines.append, BIG_MODEL="openai/large") as (served, address):
+    async with serving_to(fakes, lines.append, BIG_MODEL=upstream.model("large")) as (served, address):
         await asyncio.gather(*(asyncio.to_thread(read_to_the_last_event, address, path) for _ in range(50)))
         await until(lambda: len(lines) == 50)
         text = served.metrics.text(())

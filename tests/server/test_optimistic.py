@@ -9,13 +9,15 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.testing import FakeProviders, call, fault, reply
 
+from .conftest import Upstream
 from .protocol.speaking import Speaker, Streamed, response_of, speaking
 from .serving import planned, serving
 
 FILE = """
 server:
   routes:
-    pair: {{model: openai/small, secondary: openai/large, strategy: {strategy}, stream: {stream}, max_retries: 1}}
+    pair:
+      {{model: {upstream}/small, secondary: {upstream}/large, strategy: {strategy}, stream: {stream}, max_retries: 1}}
 """
 ADD = {"type": "object", "properties": {"a": {"type": "integer"}}}
 BODIES: dict[str, dict[str, Any]] = {
@@ -28,9 +30,9 @@ POOR = "I do not know."
 MARK = "\n\n---\n\n**Correction:**\n\n"
 
 
-def written(folder: Path, strategy: str = "takeover", stream: str = "optimistic") -> str:
+def written(upstream: Upstream, folder: Path, strategy: str = "takeover", stream: str = "optimistic") -> str:
     path = folder / "server.yaml"
-    path.write_text(FILE.format(strategy=strategy, stream=stream))
+    path.write_text(FILE.format(upstream=upstream.name, strategy=strategy, stream=stream))
     return str(path)
 
 
@@ -50,38 +52,42 @@ async def asked(client: Speaker, api: str, **more: Any) -> str:
     return text_of(api, await client.stream(api, {**BODIES[api], **more}))
 
 
-def of_each(fakes: FakeProviders, small: Any, large: Any) -> None:
-    fakes.openai.always(lambda body: small if body["model"] == "small" else large)
+def of_each(upstream: Upstream, small: Any, large: Any) -> None:
+    upstream.fake.always(lambda body: small if body["model"] == "small" else large)
 
 
 @pytest.mark.parametrize("api", [*BODIES])
-async def test_a_good_answer_is_told_once_and_alone(fakes: FakeProviders, tmp_path: Path, api: str) -> None:
-    of_each(fakes, GOOD, fault(500))
-    async with serving(fakes, written(tmp_path)) as address, speaking(address, "pair") as client:
+async def test_a_good_answer_is_told_once_and_alone(
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path, api: str
+) -> None:
+    of_each(upstream, GOOD, fault(500))
+    async with serving(fakes, written(upstream, tmp_path)) as address, speaking(address, "pair") as client:
         told = await asked(client, api)
 
     assert told == GOOD
-    assert len(fakes.openai.questions) == 1
+    assert len(upstream.fake.questions) == 1
 
 
 @pytest.mark.parametrize("api", [*BODIES])
 @pytest.mark.parametrize("strategy", ["takeover", "critique", "rescue"])
 async def test_a_correction_comes_behind_a_poor_answer_marked(
-    fakes: FakeProviders, tmp_path: Path, api: str, strategy: str
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path, api: str, strategy: str
 ) -> None:
-    fakes.openai.always(lambda body: GOOD if body["model"] == "large" or "96" in str(body["messages"]) else POOR)
-    async with serving(fakes, written(tmp_path, strategy)) as address, speaking(address, "pair") as client:
+    upstream.fake.always(lambda body: GOOD if body["model"] == "large" or "96" in str(body["messages"]) else POOR)
+    async with serving(fakes, written(upstream, tmp_path, strategy)) as address, speaking(address, "pair") as client:
         told = await asked(client, api)
 
     assert told == f"{POOR}{MARK}{GOOD}"
 
 
-async def test_the_first_words_do_not_wait_for_a_judgement(fakes: FakeProviders, tmp_path: Path) -> None:
+async def test_the_first_words_do_not_wait_for_a_judgement(
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path
+) -> None:
     """The answer is never whole, so nobody can judge it: still its first half is there."""
-    of_each(fakes, fault("stall_mid_stream", reply=reply(GOOD)), GOOD)
+    of_each(upstream, fault("stall_mid_stream", reply=reply(GOOD)), GOOD)
     body = {**BODIES["chat"], "model": "pair", "stream": True}
     async with (
-        serving(fakes, written(tmp_path)) as address,
+        serving(fakes, written(upstream, tmp_path)) as address,
         speaking(address) as client,
         client.session.post(f"{address}/v1/chat/completions", json=body) as answer,
         asyncio.timeout(30),
@@ -91,33 +97,45 @@ async def test_the_first_words_do_not_wait_for_a_judgement(fakes: FakeProviders,
             told += await answer.content.readany()
 
 
-async def test_what_is_judged_first_is_the_default_and_is_told_alone(fakes: FakeProviders, tmp_path: Path) -> None:
-    of_each(fakes, POOR, GOOD)
-    async with serving(fakes, written(tmp_path, stream="judged")) as address, speaking(address, "pair") as client:
+async def test_what_is_judged_first_is_the_default_and_is_told_alone(
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path
+) -> None:
+    of_each(upstream, POOR, GOOD)
+    async with (
+        serving(fakes, written(upstream, tmp_path, stream="judged")) as address,
+        speaking(address, "pair") as client,
+    ):
         assert await asked(client, "chat") == GOOD
 
 
 @pytest.mark.parametrize("api", [*BODIES])
-async def test_an_answer_in_one_piece_has_no_correction(fakes: FakeProviders, tmp_path: Path, api: str) -> None:
-    of_each(fakes, POOR, GOOD)
-    async with serving(fakes, written(tmp_path)) as address, speaking(address, "pair") as client:
+async def test_an_answer_in_one_piece_has_no_correction(
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path, api: str
+) -> None:
+    of_each(upstream, POOR, GOOD)
+    async with serving(fakes, written(upstream, tmp_path)) as address, speaking(address, "pair") as client:
         body = (await client.post(api, BODIES[api])).body
 
     assert GOOD in str(body)
     assert POOR not in str(body)
 
 
-async def test_a_helper_that_fails_costs_nothing_of_what_was_told(fakes: FakeProviders, tmp_path: Path) -> None:
-    of_each(fakes, POOR, fault(500))
-    async with serving(fakes, written(tmp_path)) as address, speaking(address, "pair") as client:
+async def test_a_helper_that_fails_costs_nothing_of_what_was_told(
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path
+) -> None:
+    of_each(upstream, POOR, fault(500))
+    async with serving(fakes, written(upstream, tmp_path)) as address, speaking(address, "pair") as client:
         assert await asked(client, "chat") == POOR
 
 
 async def test_thoughts_go_out_as_they_come_and_a_failing_helper_breaks_nothing(
-    fakes: FakeProviders, tmp_path: Path
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path
 ) -> None:
-    of_each(fakes, reply(POOR, thinking="Is there a plate?"), fault(500))
-    async with serving(fakes, written(tmp_path, stream="judged")) as address, speaking(address, "pair") as client:
+    of_each(upstream, reply(POOR, thinking="Is there a plate?"), fault(500))
+    async with (
+        serving(fakes, written(upstream, tmp_path, stream="judged")) as address,
+        speaking(address, "pair") as client,
+    ):
         streamed = await client.stream("messages", BODIES["messages"])
 
     deltas = [each["delta"] for each in streamed.of("content_block_delta")]
@@ -126,11 +144,16 @@ async def test_thoughts_go_out_as_they_come_and_a_failing_helper_breaks_nothing(
 
 
 @pytest.mark.parametrize("stream", ["judged", "optimistic"])
-async def test_calls_come_behind_the_words_once(fakes: FakeProviders, tmp_path: Path, stream: str) -> None:
-    of_each(fakes, reply("I add.", calls=[call("add", a=3)]), GOOD)
+async def test_calls_come_behind_the_words_once(
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path, stream: str
+) -> None:
+    of_each(upstream, reply("I add.", calls=[call("add", a=3)]), GOOD)
     body = {**BODIES["messages"], "tools": [{"name": "add", "description": "Adds.", "input_schema": ADD}]}
     body["messages"] = [{"role": "user", "content": "Add 3 with the tool."}]
-    async with serving(fakes, written(tmp_path, stream=stream)) as address, speaking(address, "pair") as client:
+    async with (
+        serving(fakes, written(upstream, tmp_path, stream=stream)) as address,
+        speaking(address, "pair") as client,
+    ):
         streamed = await client.stream("messages", body)
 
     assert text_of("messages", streamed) == "I add."
@@ -139,13 +162,13 @@ async def test_calls_come_behind_the_words_once(fakes: FakeProviders, tmp_path: 
 
 @pytest.mark.parametrize("api", [*BODIES])
 async def test_an_answer_of_a_helper_is_as_long_as_the_client_wants(
-    fakes: FakeProviders, tmp_path: Path, api: str
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path, api: str
 ) -> None:
-    of_each(fakes, POOR, GOOD)
-    async with serving(fakes, written(tmp_path)) as address, speaking(address, "pair") as client:
+    of_each(upstream, POOR, GOOD)
+    async with serving(fakes, written(upstream, tmp_path)) as address, speaking(address, "pair") as client:
         await asked(client, api)
 
-    bodies = [question.body for question in fakes.openai.questions]
+    bodies = [question.body for question in upstream.fake.questions]
     assert [body.get("max_tokens", body.get("max_completion_tokens")) for body in bodies] == [77, 77]
 
 
@@ -154,7 +177,9 @@ def test_a_strategy_without_a_first_answer_refuses_it_by_name(
     fakes: FakeProviders, tmp_path: Path, strategy: str
 ) -> None:
     path = tmp_path / "server.yaml"
-    path.write_text(FILE.replace(", max_retries: 1", "").format(strategy=strategy, stream="optimistic"))
+    path.write_text(
+        FILE.replace(", max_retries: 1", "").format(upstream="openai", strategy=strategy, stream="optimistic")
+    )
 
     with pytest.raises(ConfigError, match=r"server.routes.pair.stream"):
         planned(fakes, str(path))

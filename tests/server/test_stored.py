@@ -10,18 +10,22 @@ from openai import AsyncOpenAI
 
 from ai_battle.testing import FakeProviders, call, reply
 
+from .conftest import Upstream
 from .protocol.sent import sent
 from .protocol.speaking import Speaker, response_of, speaking
 from .serving import serving
 
 TOOL = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
-KEYS = {"BIG_MODEL": "openai/large", "AI_BATTLE_SERVE_KEYS": "key-one,key-two"}
+KEYS = {"AI_BATTLE_SERVE_KEYS": "key-one,key-two"}
 
 
-def turns(fakes: FakeProviders) -> list[tuple[str, Any]]:
+def turns(upstream: Upstream) -> list[tuple[str, Any]]:
     """Who says what in the last request upstream."""
     return [
-        (role, value) for role, parts in sent("openai", fakes.openai.questions[-1].body).turns for _, value in parts
+        ("tool" if kind == "result" else role, value)
+        for role, parts in sent(upstream.name, upstream.fake.questions[-1].body).turns
+        for kind, value in parts
+        if kind != "thinking"
     ]
 
 
@@ -33,26 +37,28 @@ async def answered(client: Speaker, body: dict[str, Any], *, stream: bool) -> di
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_request_goes_on_from_an_earlier_answer(fakes: FakeProviders, stream: bool) -> None:
-    fakes.openai.says("Blue.", "Because of the sky.", "Still.")
-    async with serving(fakes, BIG_MODEL="openai/large") as address, speaking(address) as client:
+async def test_a_request_goes_on_from_an_earlier_answer(fakes: FakeProviders, upstream: Upstream, stream: bool) -> None:
+    upstream.fake.says("Blue.", "Because of the sky.", "Still.")
+    async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
         first = await answered(client, {"input": "Which colour?", "instructions": "Be short."}, stream=stream)
         second = await answered(client, {"input": "Why?", "previous_response_id": first["id"]}, stream=stream)
         third = await answered(client, {"input": "Sure?", "previous_response_id": second["id"]}, stream=stream)
 
     expected = ["Which colour?", "Blue.", "Why?", "Because of the sky.", "Sure?"]
-    assert turns(fakes) == list(zip(["user", "assistant"] * 2 + ["user"], expected, strict=True))
-    assert not sent("openai", fakes.openai.questions[1].body).system
+    assert turns(upstream) == list(zip(["user", "assistant"] * 2 + ["user"], expected, strict=True))
+    assert not sent(upstream.name, upstream.fake.questions[1].body).system
     assert [each["previous_response_id"] for each in (first, second, third)] == [None, first["id"], second["id"]]
     assert first["store"] is True
 
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("typed", [True, False])
-async def test_items_are_put_where_they_are_referred_to(fakes: FakeProviders, stream: bool, typed: bool) -> None:
+async def test_items_are_put_where_they_are_referred_to(
+    fakes: FakeProviders, upstream: Upstream, stream: bool, typed: bool
+) -> None:
     """A widespread SDK does so by default: thoughts, words and calls of the assistant are sent as ids alone."""
-    fakes.openai.says(reply("I add.", thinking="One and two.", calls=[call("add", a=3)]), "Three.")
-    async with serving(fakes, BIG_MODEL="openai/large") as address, speaking(address) as client:
+    upstream.fake.says(reply("I add.", thinking="One and two.", calls=[call("add", a=3)]), "Three.")
+    async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
         first = await answered(client, {"input": "1 + 2?", "tools": [TOOL]}, stream=stream)
         kind = {"type": "item_reference"} if typed else {}
         items = [
@@ -63,20 +69,20 @@ async def test_items_are_put_where_they_are_referred_to(fakes: FakeProviders, st
         second = await answered(client, {"input": items, "tools": [TOOL]}, stream=stream)
 
     assert [item["type"] for item in first["output"]] == ["reasoning", "message", "function_call"]
-    assert ("assistant", "I add.") in turns(fakes)
-    assert ("assistant", ("add", {"a": 3})) in turns(fakes)
-    assert turns(fakes)[-1] == ("tool", "3")
+    assert ("assistant", "I add.") in turns(upstream)
+    assert ("assistant", ("add", {"a": 3})) in turns(upstream)
+    assert turns(upstream)[-1] == ("tool", "3")
     assert second["output"][0]["content"][0]["text"] == "Three."
 
 
-async def test_a_result_alone_goes_on_from_a_call(fakes: FakeProviders) -> None:
-    fakes.openai.says(reply(calls=[call("add", a=3)]), "Three.")
-    async with serving(fakes, BIG_MODEL="openai/large") as address, speaking(address) as client:
+async def test_a_result_alone_goes_on_from_a_call(fakes: FakeProviders, upstream: Upstream) -> None:
+    upstream.fake.says(reply(calls=[call("add", a=3)]), "Three.")
+    async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
         first = await answered(client, {"input": "1 + 2?", "tools": [TOOL]}, stream=False)
         result = {"type": "function_call_output", "call_id": first["output"][0]["call_id"], "output": "3"}
         await answered(client, {"input": [result], "previous_response_id": first["id"], "tools": [TOOL]}, stream=False)
 
-    assert turns(fakes) == [("user", "1 + 2?"), ("assistant", ("add", {"a": 3})), ("tool", "3")]
+    assert turns(upstream) == [("user", "1 + 2?"), ("assistant", ("add", {"a": 3})), ("tool", "3")]
 
 
 @pytest.mark.parametrize(
@@ -92,22 +98,22 @@ async def test_a_result_alone_goes_on_from_a_call(fakes: FakeProviders) -> None:
     ],
 )
 async def test_what_is_not_there_is_a_400_by_name(
-    fakes: FakeProviders, body: dict[str, Any], message: str, code: str | None
+    fakes: FakeProviders, upstream: Upstream, body: dict[str, Any], message: str, code: str | None
 ) -> None:
-    async with serving(fakes, BIG_MODEL="openai/large") as address, speaking(address) as client:
+    async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
         refused = [await client.post("responses", body), await client.post("responses", {**body, "stream": True})]
 
     assert [answer.status for answer in refused] == [400, 400]
     assert refused[0].body["error"]["message"].startswith(message)
     assert (refused[0].body["error"]["type"], refused[0].body["error"]["code"]) == ("invalid_request_error", code)
-    assert not fakes.openai.questions
+    assert not upstream.fake.questions
 
 
-async def test_what_is_not_to_be_stored_is_not(fakes: FakeProviders, tmp_path: Path) -> None:
+async def test_what_is_not_to_be_stored_is_not(fakes: FakeProviders, upstream: Upstream, tmp_path: Path) -> None:
     file = tmp_path / "server.yaml"
-    file.write_text("server: {routes: {claude-opus-4: openai/large}, limits: {stored_mb: 0}}")
+    file.write_text(f"server: {{routes: {{claude-opus-4: {upstream.name}/large}}, limits: {{stored_mb: 0}}}}")
     said = []
-    async with serving(fakes, BIG_MODEL="openai/large") as address, speaking(address) as client:
+    async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
         said.append(await answered(client, {"input": "Hm?", "store": False}, stream=False))
         refused = await client.post("responses", {"input": "Hm?", "previous_response_id": said[0]["id"]})
     async with serving(fakes, str(file)) as address, speaking(address) as client:
@@ -118,8 +124,8 @@ async def test_what_is_not_to_be_stored_is_not(fakes: FakeProviders, tmp_path: P
     assert [refused.status, refused_too.status] == [400, 400]
 
 
-async def test_nobody_reads_what_another_key_was_told(fakes: FakeProviders) -> None:
-    async with serving(fakes, **KEYS) as address, speaking(address) as client:
+async def test_nobody_reads_what_another_key_was_told(fakes: FakeProviders, upstream: Upstream) -> None:
+    async with serving(fakes, **KEYS, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
         one, two = {"x-api-key": "key-one"}, {"x-api-key": "key-two"}
         first = (await client.post("responses", {"input": "Hm?"}, one)).body
         body = {"input": "Hm?", "previous_response_id": first["id"]}
@@ -132,10 +138,10 @@ async def test_nobody_reads_what_another_key_was_told(fakes: FakeProviders) -> N
 
 
 async def test_the_oldest_answers_are_forgotten_and_those_that_are_used_are_not(
-    fakes: FakeProviders, tmp_path: Path
+    fakes: FakeProviders, upstream: Upstream, tmp_path: Path
 ) -> None:
     file = tmp_path / "server.yaml"
-    file.write_text("server: {routes: {claude-opus-4: openai/large}, limits: {stored_mb: 0.01}}")
+    file.write_text(f"server: {{routes: {{claude-opus-4: {upstream.name}/large}}, limits: {{stored_mb: 0.01}}}}")
     async with serving(fakes, str(file)) as address, speaking(address) as client:
         first, second = [await answered(client, {"input": "x" * 3000}, stream=False) for _ in range(2)]
         for _ in range(5):
@@ -148,9 +154,9 @@ async def test_the_oldest_answers_are_forgotten_and_those_that_are_used_are_not(
     assert (gone.status, kept.status) == (400, 200)
 
 
-async def test_an_answer_that_broke_off_is_no_answer_to_go_on_from(fakes: FakeProviders) -> None:
-    fakes.openai.says(reply("word " * 200, pace=0.05))
-    async with serving(fakes, BIG_MODEL="openai/large") as address, speaking(address) as client:
+async def test_an_answer_that_broke_off_is_no_answer_to_go_on_from(fakes: FakeProviders, upstream: Upstream) -> None:
+    upstream.fake.says(reply("word " * 200, pace=0.05))
+    async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
         async with client.session.post(
             f"{address}/v1/responses", json={"model": "claude-opus-4", "input": "Hm?", "stream": True}
         ) as answer:
@@ -162,14 +168,14 @@ async def test_an_answer_that_broke_off_is_no_answer_to_go_on_from(fakes: FakePr
     assert refused.status == 400
 
 
-async def test_the_sdk_goes_on_from_an_answer(fakes: FakeProviders) -> None:
-    fakes.openai.says("Blue.", "The sky.")
+async def test_the_sdk_goes_on_from_an_answer(fakes: FakeProviders, upstream: Upstream) -> None:
+    upstream.fake.says("Blue.", "The sky.")
     async with (
-        serving(fakes, BIG_MODEL="openai/large") as address,
+        serving(fakes, BIG_MODEL=upstream.model("large")) as address,
         AsyncOpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0) as client,
     ):
         first = await client.responses.create(model="claude-opus-4", input="Which colour?")
         second = await client.responses.create(model="claude-opus-4", input="Why?", previous_response_id=first.id)
 
     assert (second.output_text, second.previous_response_id) == ("The sky.", first.id)
-    assert [value for _, value in turns(fakes)] == ["Which colour?", "Blue.", "Why?"]
+    assert [value for _, value in turns(upstream)] == ["Which colour?", "Blue.", "Why?"]

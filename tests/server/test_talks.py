@@ -1,8 +1,8 @@
 """Talks of coding clients, as they send them: the shape of each request is recorded, its words are ours.
 
 Recorded with Claude Code, Codex, opencode, aider and llm from their package indices, on loopback: each was asked for a
-height that stands in a file, read the file with a tool of its own, and was told the answer. Of their tools a few are kept.
-aider has none: it sends the file, and is answered in text, or with a block that changes the file.
+height that stands in a file, read the file with a tool of its own, and was told the answer. Of their tools a few are
+kept. aider has none: it sends the file, and is answered in text, or with a block that changes the file.
 """
 
 import json

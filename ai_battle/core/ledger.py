@@ -6,7 +6,7 @@ carries the budgets, because clients are shared by callers who pay separately, a
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -267,10 +267,10 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
     """
     own, heard = Budget(), list[ModelReplied]()
 
-    async def listen(event: Event) -> None:
+    def listen(event: Event) -> Awaitable[None]:
         if type(event) is ModelReplied:
             heard.append(event)
-        await emit(event)
+        return emit(event)
 
     async def book_stated(usage: Usage, model: str = "", *, estimated: bool = False) -> None:
         if not own.ledger.calls and not heard and usage != UNKNOWN_USAGE:

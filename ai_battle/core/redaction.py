@@ -4,7 +4,7 @@ import json
 import re
 from base64 import b64encode
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -38,6 +38,7 @@ KEYS = re.compile(
 )
 
 T = TypeVar("T")
+S = TypeVar("S", Message, ToolSpec)
 _numbers = count(1)
 
 
@@ -127,7 +128,7 @@ class Redactor:
             return request
         system = self.sent.text(request.system)
         messages = self.sent.messages(request.messages)
-        tools = _same(request.tools, map(self.sent.tool, request.tools))
+        tools = self.sent._sealed(request.tools, self.sent.value)
         schema = self.sent.value(request.output_schema)
         now, before = (system, messages, tools, schema), (request.system, request.messages, request.tools)
         if all(new is old for new, old in zip(now, (*before, request.output_schema), strict=True)):
@@ -136,24 +137,20 @@ class Redactor:
 
     def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The very same where there is nothing to change."""
-        return _same(messages, map(self.message, messages))
+        return self._sealed(messages, self.message)
 
     def message(self, message: Message) -> Message:
-        """The message as it may be sent. It keeps a note that it was looked at: it will be sent many times."""
-        if self._seal in message.encoded:
-            return message
+        """The message as it may be sent."""
         parts = _same(message.parts, map(self._part, message.parts))
-        if parts is not message.parts:
-            message = replace(message, parts=parts)
-        message.encoded[self._seal] = b""
-        return message
+        return message if parts is message.parts else replace(message, parts=parts)
 
-    def tool(self, tool: ToolSpec) -> ToolSpec:
-        """The tool as a model may see it; it keeps such a note, too."""
-        if self._seal not in tool.encoded:
-            tool = self.value(tool)
-            tool.encoded[self._seal] = b""
-        return tool
+    def _sealed(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
+        """Each keeps a note that it was looked at: messages and tools are sent many times."""
+        seal = self._seal
+        made = [each if seal in each.encoded else clean(each) for each in values]
+        for each in made:
+            each.encoded[seal] = b""
+        return _same(values, made)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -178,27 +175,24 @@ class Redactor:
 
     def released(self, text: str) -> tuple[str, str]:
         """What of the beginning of a text may leave, whatever follows, and the rest, which may begin a secret."""
-        kept = (
-            text[-1:] if not self._verbatim and text[-1:] in f"\r{JOINERS}" else ""
-        )  # what follows says what they are
+        is_open = not self._verbatim and text[-1:] in f"\r{JOINERS}"  # what follows says what it is
+        kept = text[-1:] if is_open else ""
         text = self._visible(text[: len(text) - len(kept)])
-        said, at = "", 0
-        while True:
-            held = self._held_from(text, at)
-            found = self._pattern.search(text, at)
-            if not found or found.start() >= held:
-                return said + text[at:held], text[held:] + kept
-            said += text[at : found.start()] + self._name(found)
-            at = found.end()
+        said: list[str] = []
+        at = 0
+        while found := self._beginning.search(text, at):
+            start = found.start()
+            if len(text) - start < self._longest and self._goes_on(text[start:]):
+                return "".join((*said, text[at:start])), text[start:] + kept
+            secret = self._pattern.match(text, start)
+            said += (text[at:start], self._name(secret) if secret else text[start])
+            at = secret.end() if secret else start + 1
+        return "".join((*said, text[at:])), kept
 
-    def _held_from(self, text: str, start: int) -> int:
-        """The first place from which the text could go on to be a secret, or its end."""
-        for found in self._first.finditer(text, max(start, len(text) - self._longest + 1)):
-            begun = text[found.start() :]
-            after = bisect_right(self._sorted, begun)
-            if after < len(self._sorted) and self._sorted[after].startswith(begun):
-                return found.start()
-        return len(text)
+    def _goes_on(self, begun: str) -> bool:
+        """Whether a longer spelling begins so."""
+        after = bisect_right(self._sorted, begun)
+        return after < len(self._sorted) and self._sorted[after].startswith(begun)
 
     def _part(self, part: Part) -> Part:
         """A signature holds for the very words of a thought; they go back to no one but its own provider."""
@@ -226,11 +220,6 @@ class Redactor:
         return sorted(self._spellings)
 
     @cached_property
-    def _first(self) -> re.Pattern[str]:
-        letters = "".join(sorted({each[0] for each in self._spellings}))
-        return re.compile(f"[{re.escape(letters)}]" if letters else "(?!)")
-
-    @cached_property
     def _longest(self) -> int:
         return max(map(len, self._spellings), default=1)
 
@@ -238,7 +227,7 @@ class Redactor:
 NO_SECRETS = Redactor({})
 
 
-def _same(before: tuple[T, ...], after: Iterator[T]) -> tuple[T, ...]:
+def _same(before: tuple[T, ...], after: Iterable[T]) -> tuple[T, ...]:
     """What comes after, or the very same tuple where that is the same."""
     made = tuple(after)
     return before if all(map(is_, made, before)) else made

@@ -1,7 +1,7 @@
 """The border to a provider, where money is counted: reserves what a call can cost, and books what each reply used."""
 
 from asyncio import CancelledError
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from time import perf_counter
@@ -226,16 +226,15 @@ class _Reply:
     is_enough: bool = False
     started: float = field(default_factory=perf_counter)
 
-    async def __call__(self, event: Event) -> None:
-        match event:
-            case UsageReported(usage, unread):
-                self.reported, self.unread = usage, max(self.unread, unread)
-                return
-            case TextDelta(text) | ThinkingDelta(text):
-                self.said.append(text)
-            case ToolCallDelta():
-                self.said.append(event.name + event.arguments)
-        await self.emit(event)
+    def __call__(self, event: Event) -> Awaitable[None]:
+        if isinstance(event, (TextDelta, ThinkingDelta)):
+            self.said.append(event.text)
+        elif isinstance(event, ToolCallDelta):
+            self.said.append(event.name + event.arguments)
+        elif isinstance(event, UsageReported):
+            self.reported, self.unread = event.usage, max(self.unread, event.unread)
+            return ignore(event)
+        return self.emit(event)
 
     @property
     def usage(self) -> Usage:

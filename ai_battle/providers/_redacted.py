@@ -1,7 +1,8 @@
 """A model that is sent no secret, and whose answer holds none: also where it comes in pieces."""
 
-from collections.abc import Hashable
+from collections.abc import Awaitable
 from dataclasses import replace
+from typing import TypeAlias
 
 from ..core.client import ModelClient
 from ..core.events import (
@@ -17,7 +18,8 @@ from ..core.events import (
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.redaction import Redactor
 
-Piece = TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
+Piece: TypeAlias = TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
+PIECES = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
 
 
 class RedactedClient(ModelClient):
@@ -39,7 +41,7 @@ class RedactedClient(ModelClient):
         with self.redactor.errors():
             response = await self.client.complete(clean, ignore if emit is ignore else pieces)
         await pieces.end()
-        message, steps = self.redactor.message(response.message), self.redactor.messages(response.steps)
+        (message,), steps = map(self.redactor.messages, ((response.message,), response.steps))
         if message is response.message and steps is response.steps:
             return response
         return replace(response, message=message, steps=steps)
@@ -54,33 +56,31 @@ class _Pieces:
     def __init__(self, redactor: Redactor, emit: Emit) -> None:
         self._redactor = redactor
         self._emit = emit
-        self._held: dict[Hashable, Piece] = {}
+        self._held: dict[tuple[type[Piece], int], str] = {}
 
-    async def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event) -> Awaitable[None]:
         if isinstance(event, TextDelta) and not self._held and self._redactor.is_clear(event.text):
-            await self._emit(event)
-        elif isinstance(event, Piece):
-            await self._pass_on(event)
-        else:
-            if isinstance(event, AttemptFailed):
-                self._held.clear()
-            await self._emit(self._redactor.value(event))
+            return self._emit(event)
+        if isinstance(event, PIECES):
+            return self._pass_on(event)
+        if isinstance(event, AttemptFailed):
+            self._held.clear()
+        return self._emit(self._redactor.value(event))
 
     async def end(self) -> None:
         """Nothing follows any more."""
-        for piece in self._held.values():
-            await self._emit(self._redactor.value(piece))
+        for (kind, index), rest in self._held.items():
+            last = ToolCallDelta(index, arguments=rest) if issubclass(kind, ToolCallDelta) else kind(rest)
+            await self._emit(self._redactor.value(last))
         self._held.clear()
 
     async def _pass_on(self, piece: Piece) -> None:
         name = "arguments" if isinstance(piece, ToolCallDelta) else "text"
         key = (type(piece), getattr(piece, "index", 0))
-        held = self._held.pop(key, None)
-        new: str = getattr(piece, name)
-        said, rest = self._redactor.released(getattr(held, name) + new if held else new)
+        said, rest = self._redactor.released(self._held.pop(key, "") + getattr(piece, name))
         if rest:
-            self._held[key] = replace(piece, **{name: rest})  # type: ignore[arg-type]
-        if said is new:
-            await self._emit(piece)
-        elif said:
+            self._held[key] = rest
+        if not isinstance(piece, (TextDelta, DraftDelta)):  # it says more than text
             await self._emit(replace(piece, **{name: said}))  # type: ignore[arg-type]
+        elif said:
+            await self._emit(type(piece)(said))

@@ -3,11 +3,15 @@
 import marshal
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
+
+from ..core.messages import Message, Role, Text
 
 T = TypeVar("T")
 MOST = 32
 LONGEST = 256 * 1024
+MOST_MESSAGES, LONGEST_MESSAGE = 4096, 2048
 ORDERED = 2
 """The format of marshal in which equal values have equal bytes, however they are shared in memory."""
 
@@ -42,6 +46,16 @@ def _spelled(value: Any) -> bytes:
         return marshal.dumps(value, ORDERED) if value else b""
     except ValueError:
         return b""
+
+
+def plain_message(role: Role, text: str) -> Message:
+    """A talk is sent anew with each of its turns: its messages are the same objects then, and are encoded already."""
+    return (_repeated if len(text) <= LONGEST_MESSAGE else _repeated.__wrapped__)(role, text)
+
+
+@lru_cache(MOST_MESSAGES)
+def _repeated(role: Role, text: str) -> Message:
+    return Message(role, (Text(text),) if text else ())
 
 
 class Seen(Generic[T]):

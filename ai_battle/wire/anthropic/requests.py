@@ -10,7 +10,7 @@ from .._checks import check, check_choice
 from .._errors import readable_request
 from .._extra import kept, own
 from .._json import dumps
-from .._repeats import Repeats
+from .._repeats import Repeats, plain_message
 from .._schema_shape import without_nulls
 from .._turns import turns
 from .blocks import WIRE, Block, Calls, content_blocks, decode_said, encode_part
@@ -164,7 +164,7 @@ def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]
     for message in messages:
         role, content = cast(Role, message["role"]), message["content"]
         if isinstance(content, str):
-            yield Message(role, (Text(content),))
+            yield plain_message(role, content)
             continue
         parts = [decode_said(block, calls) for block in content_blocks(content)]
         for is_result, run in groupby(parts, _is_result):

@@ -8,6 +8,7 @@ from ...core.errors import ConfigError
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .._calls import call_id, with_results_joined
 from .._json import dumps, read_arguments
+from .._repeats import plain_message
 from .._shape import given, is_plain
 from .._texts import told_as_failure
 from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
@@ -70,7 +71,7 @@ def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
 def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None = None) -> Message:
     """`calls` are the earlier calls of tools by their ids."""
     if is_plain(body, TALKING):
-        return Message(ROLES[body["role"]], decode_content(body["content"]))
+        return plain_message(ROLES[body["role"]], body["content"])
     role = body.get("role") or "assistant"
     if role in ("tool", "function"):
         return Message("tool", (_decode_result(body, calls or {}),))

@@ -1,0 +1,53 @@
+"""`stream: optimistic` at a pair of a discussion: the first answer is read before it is judged."""
+
+from pathlib import Path
+
+import pytest
+
+from ai_battle.testing import FakeProviders
+
+from .conftest import Run
+
+POOR, GOOD = "I do not know.", "The tower is 96 metres tall, as its plate at the door says."
+BOTH = f"{POOR}\n\n---\n\n**Correction:**\n\n{GOOD}"
+TALK = f"""\
+discussion:
+  turns: 2
+  mode: no-meta
+  goal: How tall is the tower?
+  models:
+    Small: {{type: scripted/small, script: [{POOR}], loop: true}}
+    Asker: {{type: ollama/gemma3:1b}}
+  collaboration:
+    pairs:
+      - primary: Small
+        secondary: {{type: scripted/large, script: ["{GOOD}"], loop: true}}
+        strategy: takeover
+        max_retries: 1
+        stream: {{stream}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stream", "options", "said"),
+    [
+        ("optimistic", [], BOTH),
+        ("optimistic", ["--quiet"], BOTH),
+        ("judged", [], GOOD),
+    ],
+)
+def test_a_correction_is_part_of_the_turn(
+    ai_battle: Run, monkeypatch: pytest.MonkeyPatch, stream: str, options: list[str], said: str
+) -> None:
+    """The other one hears what was said, no more and no less."""
+    Path("talk.yaml").write_text(TALK.replace("{stream}", stream))
+    with FakeProviders.in_thread() as fakes:
+        monkeypatch.setenv("OLLAMA_HOST", fakes.ollama.url)
+        fakes.ollama.always("And how wide is it, then?")
+        shown = ai_battle("run", "talk.yaml", "--out", "run", *options)
+        heard = fakes.ollama.questions[0].body["messages"][-1]["content"]
+
+    assert shown.code == 0
+    assert heard == f"How tall is the tower?\n\n{said}"
+    assert Path("run/transcript.md").read_text().count(said) == 2
+    assert shown.out.count(said) == (0 if options else 2)

@@ -1,8 +1,10 @@
 """What would keep the models of a checked file from being made, with places."""
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from .. import tools as toolbox
 from ..config import Loaded, Problem
@@ -32,7 +34,13 @@ def named_code(loaded: Loaded) -> tuple[str, ...]:
     tools = toolbox.named_code(said.tools) if (said := loaded.file.discussion).tools else ()
     used = (each.pair.strategy for each in pairs.placed(said, around))
     modules = (name for name in (*named, *_helping(loaded, around), *used) if "." in name)
-    return tuple(dict.fromkeys((*modules, *(loaded.expansion.hide(code) for code in tools))))
+    return tuple(dict.fromkeys((*modules, *(_located(code, loaded) for code in tools))))
+
+
+def _located(code: str, loaded: Loaded) -> str:
+    """A path as it is found from anywhere; a command without what is secret in it."""
+    path = loaded.base / Path(code).expanduser()
+    return str(path.absolute()) if os.path.exists(path) else loaded.expansion.hide(code)
 
 
 def _helping(loaded: Loaded, around: Surroundings) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Code that a YAML names runs only after its user said so, once for each content of the file."""
+"""Code that a YAML names runs only after its user said so, once for each content of the file and of the code."""
 
 import hashlib
 import os
@@ -28,13 +28,23 @@ def require_trust(loaded: "Loaded", *, given: bool) -> None:
 def require_trust_in(loaded: "Document[Any]", code: "Iterable[str]", *, given: bool, ask: bool = True) -> None:
     """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
     modules = ", ".join(code)
-    digest = hashlib.sha256(loaded.resolved().encode()).hexdigest()
+    digest = _digest(loaded, code)
     if not modules or given or digest in _trusted():
         return
     if not ask or not sys.stdin.isatty():
         raise ConfigError(f"{loaded.shown} runs code of its own ({modules}). If you know it, say so: --trust")
     click.confirm(f"{loaded.shown} runs code of its own: {modules}. Do you trust it?", abort=True, err=True)
     _remember(digest)
+
+
+def _digest(loaded: "Document[Any]", code: "Iterable[str]") -> str:
+    """Of the file, and of the Python files that it names: who changes one is asked again."""
+    digest = hashlib.sha256(loaded.resolved().encode())
+    for name in code:
+        files = sorted(Path(name).glob("*.py")) if os.path.isdir(name) else map(loaded.base.joinpath, name.split())
+        for file in (file for file in (Path(name), *files) if file.suffix == ".py" and os.path.isfile(file)):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _file() -> Path:

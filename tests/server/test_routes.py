@@ -183,3 +183,13 @@ def test_code_that_a_file_names_is_not_imported_before_it_is_trusted(tmp_path: P
     assert "runs code of its own (my_code" in done.stderr
     assert "--trust" in done.stderr
     assert "it ran" not in done.stderr
+
+
+async def test_a_strategy_in_a_file_beside_the_yaml_answers(fakes: FakeProviders, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def create(primary, secondary):\n    return secondary\n")
+    path = tmp_path / "server.yaml"
+    path.write_text("server: {routes: {pair: {primary: openai/small, secondary: openai/large, strategy: mine}}}")
+    async with serving(fakes, str(path)) as address:
+        await asked(address, "/v1/messages", {"model": "pair", **HELLO})
+
+    assert [question.body["model"] for question in fakes.openai.questions] == ["large"]

@@ -12,12 +12,12 @@ import click
 from ai_battle.config import Loaded
 from ai_battle.config.discussion import MODES as SPELLINGS
 from ai_battle.conversation import ConversationManager, RunResult
-from ai_battle.conversation.limits import Limits, RunUse, nearest
+from ai_battle.conversation.limits import RunUse, nearest
 from ai_battle.conversation.manager import NO_LIMITS
 from ai_battle.conversation.plan import MODES
 from ai_battle.conversation.rundir import LONGEST_NAME, require_free
 from ai_battle.core.events import Emit
-from ai_battle.core.ledger import Budget, charged_to
+from ai_battle.core.ledger import Budget, SpendingLimits, charged_to
 from ai_battle.core.plugins import near
 
 from ._money import dollars, tokens
@@ -55,7 +55,7 @@ class Series:
 
     runs: Sequence[Planned]
     showing: Showing
-    limits: Limits = NO_LIMITS
+    limits: SpendingLimits = NO_LIMITS
     allow_unsandboxed: bool = False
     _used: RunUse = field(default_factory=RunUse)
     _started: int = 0

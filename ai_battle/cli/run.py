@@ -99,12 +99,12 @@ def _planned(loaded: "Loaded", how: dict[str, Any]) -> "tuple[Planned, ...]":
 
 
 def _run_series(runs: "tuple[Planned, ...]", max_cost: float | None, how: dict[str, object]) -> int:
-    from ai_battle.conversation.limits import Limits
+    from ai_battle.core.ledger import SpendingLimits
 
     from ._series import Series
 
     showing = _showing(runs[0].loaded, how)
-    return Series(runs, showing, Limits(max_cost), bool(how["allow_unsandboxed"])).play()
+    return Series(runs, showing, SpendingLimits(max_cost), bool(how["allow_unsandboxed"])).play()
 
 
 def _showing(loaded: "Loaded", how: dict[str, object]) -> "Showing":

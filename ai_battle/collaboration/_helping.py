@@ -41,7 +41,7 @@ class HelpLimits:
     unpriced: Literal["refuse", "allow"] = "refuse"
 
     def budget(self, use: HelpUse) -> Budget:
-        return Budget(SpendingLimits(self.cost_usd, self.tokens, self.unpriced), use.ledger, "helpers")
+        return Budget(SpendingLimits(self.cost_usd, self.tokens, unpriced=self.unpriced), use.ledger, "helpers")
 
     def reached(self, use: HelpUse) -> str:
         """Which limit keeps a helper from being asked; empty when none does."""

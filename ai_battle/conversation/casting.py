@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Self
 
 from .. import assembly
@@ -13,14 +12,12 @@ from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
-from ..core.events import Emit
+from ..core.ledger import SpendingLimits
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._redacted import RedactedClient
-from ..tools.limits import RunBudget
 from . import inputs
 from .helped import Cost
 from .journal import Durability
-from .limits import Limits, RunUse
 from .pairing import Pairing
 from .participant import Participant
 from .person import Person as AtKeyboard
@@ -31,12 +28,11 @@ from .prompting import instructions, without_place
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """All that one run needs, made for it alone. `warnings` are for the user; `budget` is that of all tools."""
+    """All that one run needs, made for it alone. `warnings` are for the user."""
 
     plan: Plan
     warnings: tuple[str, ...] = ()
     assembled: "assembly.Assembled" = field(default_factory=lambda: assembly.Assembled({}))
-    budget: RunBudget = field(default_factory=RunBudget)
 
     async def require_listeners(self) -> "Cast":
         """Warns of helpers where nothing listens; raises `Unreachable` with all participants for whom that is so."""
@@ -44,11 +40,6 @@ class Cast:
         if needed:
             raise Unreachable("\n".join(needed))
         return replace(self, warnings=(*self.warnings, *helpful))
-
-    async def begin(self, run_dir: Path, use: RunUse, emit: Emit) -> None:
-        """The tools are there, and what an earlier process used of them counts."""
-        self.budget.begin(use.tool_calls, lambda: (use.seconds, use.ledger.known_cost))
-        await self.assembled.equip(run_dir, emit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +86,11 @@ class Brought(Casting):
         return [participant.name for participant in self.plan.participants]
 
     def cast(self, starts: Mapping[str, int]) -> Cast:
-        limits = self.plan.limits
-        budget = RunBudget(limits.tool_calls, limits.seconds, limits.cost_usd)
         participants = tuple(map(self._redacted, self.plan.participants))
         if self.tools:
             person = toolbox.Person(self.approve)
-            participants = tuple(self._equipped(participant, budget, person) for participant in participants)
-        return Cast(replace(self.plan, participants=tuple(map(self._helped, participants))), budget=budget)
+            participants = tuple(self._equipped(participant, person) for participant in participants)
+        return Cast(replace(self.plan, participants=tuple(map(self._helped, participants))))
 
     def with_pair(self, pair: Pairing) -> Self:
         helped = [participant for participant in self.plan.participants if pair.helps(participant)]
@@ -143,11 +132,11 @@ class Brought(Casting):
         type_ = participant.type or type(participant.client).__name__
         return replace(participant, client=RedactedClient(participant.client, self.redactor), type=type_)
 
-    def _equipped(self, participant: Participant, budget: RunBudget, person: "toolbox.Person") -> Participant:
+    def _equipped(self, participant: Participant, person: "toolbox.Person") -> Participant:
         """Each with a registry of its own."""
         said = Approval(default="ask" if self.approve else None)
         consent = toolbox.Consent(participant.name, (said,), person)
-        client = toolbox.ToolCapableClient(participant.client, self.tools, budget=budget, consent=consent)
+        client = toolbox.ToolCapableClient(participant.client, self.tools, consent=consent)
         return replace(participant, client=client)
 
 
@@ -174,10 +163,9 @@ class FromFile(Casting):
         read = inputs.read_all(self.loaded)
         allowed = self.allow_unsandboxed
         assembled = assembly.build(self.loaded, starts, self.tapes, allow_unsandboxed=allowed, approve=self.approve)
-        budget = assembled.outfit.budget if assembled.outfit else RunBudget()
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
         notes = (*self.loaded.notes, *ignored_params(self.loaded), *assembled.warnings, *read.warnings)
-        return Cast(plan, notes, assembled, budget)
+        return Cast(plan, notes, assembled)
 
     def with_pair(self, pair: Pairing) -> Self:
         if not assembly.helped(self.loaded, pair.primary):
@@ -243,7 +231,7 @@ def _settings(loaded: Loaded) -> dict[str, Any]:
         "parallel": said.execution.parallel,
         "delay_between_turns": said.execution.delay_between_turns,
         "stop": said.stop.model_dump(exclude_unset=True) if said.stop else (),
-        "limits": Limits(**said.limits.model_dump()),
+        "limits": SpendingLimits(**said.limits.model_dump()),
         "max_conversation_tokens": said.execution.max_conversation_tokens,
         "established_facts": said.established_facts,
         "outcome": said.outcome or "",

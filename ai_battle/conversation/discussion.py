@@ -58,12 +58,12 @@ class Discussion:
         self._tell: Emit = audience
         self._memory = Memory(plan, state, audience)
         self._floor = Floor(plan, state, audience)
-        self._budget = Budget(plan.limits.spending, state.use.ledger)
+        self._budget = Budget(plan.limits, state.use.ledger)
         self._unpriced: set[str] = set()
         self._to_ask_again = [p for p in plan.participants if p.name in state.silent]
 
     async def run(self) -> RunFinished:
-        self._state.use.start()
+        self._state.use.ledger.start()
         try:
             with charged_to(self._budget):
                 status, reason = await self._played()

@@ -12,11 +12,13 @@ from .. import tools as toolbox
 from ..config import Loaded, Source, environment_redactor
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..core.events import Emit, ModelReplied, RunFinished, RunResumed, RunStarted, Warned, ignore
+from ..core.events import Emit, ModelReplied, RunFinished, RunResumed, RunStarted, TurnFinished, Warned, ignore
 from ..core.exchange import Usage
 from ..core.helping import HelpSummed
+from ..core.ledger import SpendingLimits
 from ..core.messages import Message, Part, assistant
 from ..core.plugins import check_options
+from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
 from ..tools.base import Tool
 from . import journal, outcome, rundir
@@ -25,7 +27,6 @@ from .casting import Brought, Cast, Casting, FromFile
 from .checking import checked
 from .discussion import Discussion
 from .journal import Durability, Journal
-from .limits import Limits
 from .participant import Participant
 from .person import Reader, keyboard
 from .perspective import seen_by
@@ -68,7 +69,7 @@ class Settings(TypedDict, total=False):
     seed: int
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = SpendingLimits()
 
 
 class ConversationManager:
@@ -87,13 +88,13 @@ class ConversationManager:
         goal: str = "",
         out: str | os.PathLike[str] | None = None,
         durability: Durability = "every_second",
-        limits: Limits | Mapping[str, Any] = NO_LIMITS,
+        limits: SpendingLimits | Mapping[str, Any] = NO_LIMITS,
         tools: Iterable[Tool] = (),
         approve: Ask | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         check_options(Plan, type(self).__name__, settings)
-        plan = Plan(tuple(participants), goal=goal, limits=Limits.of(limits), **settings)
+        plan = Plan(tuple(participants), goal=goal, limits=SpendingLimits.of(limits), **settings)
         given = tuple(tools)
         checked_ = tuple(toolbox.ToolRegistry(given)) if given else ()
         redactor = environment_redactor(os.environ)
@@ -221,12 +222,18 @@ async def _closing(kept: Journal) -> AsyncIterator[Journal]:
 def _restored(cast: Cast, run_dir: Path) -> State:
     """The state that the journal tells of; what helpers had used and where ladders stood is put back too."""
     state = State(cast.plan)
+    ledger = state.use.ledger
     for _, event in journal.read(run_dir):
         state.apply(event)
-        if isinstance(event, ModelReplied):
-            state.use.ledger.book(event)
-            if event.role != "own" and (use := cast.assembled.help_use.get(event.speaker)):
-                use.ledger.book(event)
+        match event:
+            case ModelReplied(speaker=speaker, role=role):
+                ledger.book(event)
+                if role != "own" and (use := cast.assembled.help_use.get(speaker)):
+                    use.ledger.book(event)
+            case ToolCalled():
+                ledger.tool_calls += 1
+            case TurnFinished(seconds=seconds):
+                ledger.seconds_before += seconds
     for name, use in cast.assembled.help_use.items():
         use.calls = state.help.asked[name]
     state.standings.restore(cast.assembled.standings)
@@ -235,7 +242,7 @@ def _restored(cast: Cast, run_dir: Path) -> State:
 
 async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted | RunResumed) -> RunResult:
     await audience(begin)
-    await cast.begin(kept.run_dir, audience.state.use, audience)
+    await cast.assembled.equip(kept.run_dir, audience)
     for warning in (*kept.warnings, *map(Warned, cast.warnings)):
         await audience(warning)
     ended = await Discussion(cast.plan, audience).run()

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 from ..core.errors import ConfigError
+from ..core.ledger import SpendingLimits
 from ..core.messages import Part
 from ..core.plugins import near
-from .limits import Limits
 from .participant import Participant, ParticipantRole
 from .stopping import Condition, condition
 
@@ -35,7 +35,7 @@ class Plan:
     parallel: bool = False
     delay_between_turns: float = 0.0
     stop: Mapping[str, Any] | Sequence[Any] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: SpendingLimits = field(default_factory=SpendingLimits)
     max_conversation_tokens: int | None = None
     established_facts: Any = None
     outcome: str | Mapping[str, Any] = ""

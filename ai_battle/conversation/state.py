@@ -21,7 +21,6 @@ from ..core.events import (
 )
 from ..core.messages import Message, user
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
-from ..core.tooling import ToolCalled
 from .helped import Help
 from .limits import RunUse
 from .perspective import View, seen_by
@@ -104,7 +103,6 @@ class State:
         self._remember(event)
         self.messages += 1
         self.recent.append(event.message)
-        self.use.add_seconds_before(event.seconds)
         self.use.note_turn(event.usage)
         self.finished += 1
         self._answered.add(event.speaker)
@@ -202,9 +200,6 @@ class State:
     def _reach(self, event: BudgetReached) -> None:
         self.limit = event
 
-    def _call_tool(self, event: ToolCalled) -> None:
-        self.use.tool_calls += 1
-
     def _end(self, event: RunFinished) -> None:
         self.ended = event
 
@@ -228,7 +223,6 @@ _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
     Concluded: State._conclude,
     SpeakerSelected: State._select,
     BudgetReached: State._reach,
-    ToolCalled: State._call_tool,
     RunFinished: State._end,
     RunResumed: State._resume,
 }

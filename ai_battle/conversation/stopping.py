@@ -75,5 +75,5 @@ _CONDITIONS: Mapping[str, Callable[[Course, Any], bool]] = {
     "no_novelty": lambda course, _: conversation.no_novelty(course.recent),
     "cost_usd": lambda course, most: course.use.ledger.known_cost >= most,
     "tokens": lambda course, most: course.use.ledger.usage.total_tokens >= most,
-    "seconds": lambda course, most: course.use.seconds >= most,
+    "seconds": lambda course, most: course.use.ledger.seconds >= most,
 }

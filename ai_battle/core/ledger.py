@@ -6,17 +6,19 @@ carries the budgets, because clients are shared by callers who pay separately, a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf
-from typing import Literal
+from time import monotonic
+from typing import Any, Literal
 
 from .client import ModelClient
 from .errors import BudgetExceeded, CutShort
 from .events import BudgetReached, Emit, Event, ModelReplied
 from .exchange import NOTHING_USED, UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from .plugins import check_options
 from .tokens import estimate_request, estimate_text
 
 ROUNDING = 1e-9
@@ -26,13 +28,23 @@ ROUNDING = 1e-9
 class Ledger:
     """The sum of its entries. `known_cost` leaves out what has no known price.
 
-    With `paid_only`, replies out of a cache or a recording are left out.
+    With `paid_only`, replies out of a cache or a recording are left out. Its `seconds` go on from `start` on.
     """
 
     usage: Usage = NOTHING_USED
     known_cost: float = 0.0
     calls: int = 0
+    tool_calls: int = 0
+    seconds_before: float = 0.0
     paid_only: bool = False
+    _started: float | None = None
+
+    def start(self) -> None:
+        self._started = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_before + (0.0 if self._started is None else monotonic() - self._started)
 
     def book(self, entry: ModelReplied) -> None:
         if entry.paid or not self.paid_only:
@@ -43,11 +55,23 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class SpendingLimits:
-    """The most that may be used; None: no limit. `unpriced` lets models without a known price answer all the same."""
+    """The most that may be used; None: no limit. Dollars and tokens are never passed.
+
+    `unpriced: allow` lets models answer whose price nobody knows, for which a limit in dollars can't hold.
+    """
 
     cost_usd: float | None = None
     tokens: int | None = None
+    seconds: float | None = None
+    tool_calls: int | None = None
     unpriced: Literal["refuse", "allow"] = "refuse"
+
+    @classmethod
+    def of(cls, said: "SpendingLimits | Mapping[str, Any]") -> "SpendingLimits":
+        if isinstance(said, SpendingLimits):
+            return said
+        check_options(cls, "limits", said)
+        return cls(**said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +123,15 @@ class Budget:
             return f"cost_usd ({ledger.known_cost:.6g} of {limits.cost_usd:.6g})"
         if limits.tokens is not None and ledger.usage.total_tokens >= limits.tokens:
             return f"tokens ({ledger.usage.total_tokens} of {limits.tokens})"
+        if limits.seconds is not None and ledger.seconds >= limits.seconds:
+            return f"seconds ({ledger.seconds:.4g} of {limits.seconds:g})"
+        if limits.tool_calls is not None and ledger.tool_calls >= limits.tool_calls:
+            return f"tool_calls ({ledger.tool_calls} of {limits.tool_calls})"
         return ""
 
     @property
     def is_limited(self) -> bool:
         return self.limits.cost_usd is not None or self.limits.tokens is not None
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is set aside for a call any more."""
-        return not self._aside_tokens and self._aside_usd < ROUNDING
 
     def limits_call(self, quote: Quote) -> bool:
         """Whether a call of this kind could come up against a limit."""
@@ -258,6 +281,18 @@ def book(entry: ModelReplied) -> None:
     """For a reply that was reserved for nowhere."""
     for budget in _open.get():
         budget.ledger.book(entry)
+
+
+def book_tool_call(count: int = 1) -> None:
+    """For a call that is about to be run; -1 takes back one that is not run after all."""
+    for budget in _open.get():
+        budget.ledger.tool_calls += count
+
+
+def limit_reached() -> str:
+    """Which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
+    reached = ((budget.payer, budget.reached) for budget in _open.get())
+    return next((f"the limit of {payer} is reached: {limit}" for payer, limit in reached if limit), "")
 
 
 async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit, budget: Budget) -> ModelResponse:

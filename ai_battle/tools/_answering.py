@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec, Usage
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, user
 from ._leaks import Wishes
 from .formats._quoting import results_in
@@ -22,7 +22,6 @@ class Answering:
 
     def __init__(self, request: ModelRequest) -> None:
         self.steps: list[Message] = []
-        self.usage: Usage = NOTHING_USED
         self.results: list[ToolResult] = []
         self.asides: tuple[Message, ...] = ()
         self._request = request
@@ -61,9 +60,6 @@ class Answering:
         """What tools returned, in this answer or before it."""
         return (*results_in(self._request.messages), *self.results)
 
-    def count(self, response: ModelResponse) -> None:
-        self.usage += response.usage
-
     def called(self, response: ModelResponse, wished: Wishes) -> tuple[ToolCall, ...]:
         """Takes the model's message with the calls in it, each under an id of its own."""
         calls = tuple(map(self._identified, wished.calls))
@@ -76,8 +72,8 @@ class Answering:
         self.steps.append(Message("tool", results))
 
     def finished(self, response: ModelResponse) -> ModelResponse:
-        """The answer, with the steps on the way to it and all that it cost."""
-        return replace(response, steps=(*self.steps, *response.steps), usage=self.usage)
+        """The answer, with the steps on the way to it."""
+        return replace(response, steps=(*self.steps, *response.steps))
 
     def _identified(self, call: ToolCall) -> ToolCall:
         if not call.id or call.id in self._ids:

@@ -12,7 +12,7 @@ from ..signals.code_blocks import code_blocks
 from ._running import Runner
 from .approval import Consent
 from .guard import Guard
-from .limits import RunBudget, RunnerLimits
+from .limits import RunnerLimits
 from .manager import ToolManager
 
 RUNNABLE = ("python", "javascript", "bash")
@@ -27,13 +27,10 @@ class ToolCheck:
     `passed` (true, false or a share) judges by that, any other by its `exit_code`.
     """
 
-    def __init__(
-        self, name: str, manager: ToolManager, limits: RunnerLimits, budget: RunBudget, consent: Consent | None = None
-    ) -> None:
+    def __init__(self, name: str, manager: ToolManager, limits: RunnerLimits, consent: Consent | None = None) -> None:
         self.name = name
         self._manager = manager
         self._limits = limits
-        self._budget = budget
         self._consent = consent
 
     async def __call__(self, prompt: str, answer: str, emit: Emit) -> tuple[AnswerChecked, str] | None:
@@ -46,7 +43,7 @@ class ToolCheck:
         if "code" in wanted and "code" not in given:
             return None
         call = ToolCall(self.name, {name: given[name] for name in GIVEN if name in wanted and name in given}, "check")
-        runner = Runner(self._manager, Guard(self._limits, self._budget), 1, emit, self._consent)
+        runner = Runner(self._manager, Guard(self._limits), 1, emit, self._consent)
         (result,) = await runner.run((call,))
         return _judged(self.name, _fields(result))
 

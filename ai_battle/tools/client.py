@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ..core.client import ModelClient
 from ..core.errors import BudgetExceeded
 from ..core.events import Emit, TextDelta, drafting, ignore
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.ledger import Budget, limit_reached, request_answer
 from ..core.messages import ToolResult, assistant, user
 from ..core.tooling import FabricationSuspected, LoopStopped, ToolProposed, ToolsOffered
 from ..signals.fabrication import claimed, invented
@@ -17,7 +19,7 @@ from .approval import Consent
 from .base import Tool
 from .formats.protocol import ToolUseProtocol
 from .guard import Guard
-from .limits import DEFAULT, RunBudget, RunnerLimits
+from .limits import DEFAULT, RunnerLimits
 from .manager import ToolManager
 from .registry import ToolRegistry
 
@@ -31,12 +33,10 @@ class ToolCapableClient(ModelClient):
         tools: ToolManager | Iterable[Tool] = (),
         limits: RunnerLimits = DEFAULT,
         *,
-        budget: RunBudget | None = None,
         consent: Consent | None = None,
     ) -> None:
         self.client = client
         self.limits = limits
-        self.budget = budget or RunBudget()
         self.consent = consent
         self.manager = tools if isinstance(tools, ToolManager) else ToolManager(_registry(tools))
         self._told: tuple[ToolSpec, ...] | None = None
@@ -44,7 +44,7 @@ class ToolCapableClient(ModelClient):
     @property
     def offered(self) -> tuple[ToolSpec, ...]:
         """The tools that the model may use now."""
-        specs = () if self.budget.spent() else self.manager.registry.specs
+        specs = () if limit_reached() else self.manager.registry.specs
         return tuple(spec for spec in specs if not (self.consent and self.consent.denies(spec.name)))
 
     def set_tool_protocol(self, protocol: ToolUseProtocol) -> None:
@@ -80,8 +80,8 @@ class ToolCapableClient(ModelClient):
             return
         self._told = self.offered
         await emit(ToolsOffered(self._told))
-        if spent := self.budget.spent():
-            await emit(LoopStopped(spent))
+        if limit := limit_reached():
+            await emit(LoopStopped(limit))
 
 
 class _Turn:
@@ -101,15 +101,13 @@ class _Turn:
         self._registry = client.manager.registry
         self._emit = emit
         self._answering = Answering(request)
-        self._guard = Guard(client.limits, client.budget)
+        self._budget = Budget()
+        self._guard = Guard(client.limits)
         self._runner = Runner(client.manager, self._guard, client.limits.parallel, emit, client.consent)
 
     async def ask(self) -> ModelResponse:
         """What the model says while it has tools: a draft, until it turns out to be the answer."""
-        response = await self._client.complete(self._answering.offering(self._specs), drafting(self._emit))
-        self._answering.count(response)
-        self._guard.spend(self._answering.usage.cost_usd)
-        return response
+        return await self._request_answer(self._answering.offering(self._specs))
 
     async def wishes(self, response: ModelResponse) -> Wishes:
         wished = wishes(response, self._registry.specs, self._answering.quotable)
@@ -136,7 +134,7 @@ class _Turn:
         await self._suspect(claimed(response.text, self._registry.specs, self._answering.messages))
         if response.text:
             await self._emit(TextDelta(response.text))
-        return self._answering.finished(response)
+        return replace(self._answering.finished(response), usage=self._budget.ledger.usage)
 
     async def fulfil(self, response: ModelResponse, wished: Wishes) -> None:
         """Runs the calls; what could not be read as a call is told to the model instead."""
@@ -166,16 +164,18 @@ class _Turn:
         if self._guard.ended:
             await self._emit(LoopStopped(self._guard.ended, self._guard.in_circles))
         try:
-            response = await self._client.complete(self._answering.summing_up(), drafting(self._emit))
+            response = await self._request_answer(self._answering.summing_up())
         except BudgetExceeded as error:
             if not self._answering.results:
                 raise
             await self._emit(LoopStopped(str(error)))
-            response = ModelResponse(assistant(""), usage=NOTHING_USED)
-        self._answering.count(response)
+            response = ModelResponse(assistant(""))
         said = await self.wishes(response)
         text = (said.prose.strip() and said.prose) or told(self._answering.results)
         return await self.accept(response if text == response.text else only_text(response, text))
+
+    async def _request_answer(self, request: ModelRequest) -> ModelResponse:
+        return await request_answer(self._client, request, drafting(self._emit), self._budget)
 
     async def _suspect(self, claim: str) -> None:
         if claim:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ..core.ledger import book_tool_call, limit_reached
 from ..core.messages import ToolResult
-from .limits import RunBudget, RunnerLimits
+from .limits import RunnerLimits
 
 FAILURES = 3
 CIRCLE = "the model goes in a circle"
@@ -61,12 +62,10 @@ class _Round:
 class Guard:
     """The memory of one answer. `ended` says why no more calls are run, `excluded` are the tools that keep failing."""
 
-    def __init__(self, limits: RunnerLimits, budget: RunBudget | None = None) -> None:
+    def __init__(self, limits: RunnerLimits) -> None:
         self.ended = ""
         self.excluded: set[str] = set()
         self._limits = limits
-        self._budget = budget or RunBudget()
-        self._cost = 0.0
         self._known: dict[str, ToolResult] = {}
         self._outcomes: dict[tuple[str, str], str] = {}
         self._failures: Counter[str] = Counter()
@@ -92,7 +91,7 @@ class Guard:
             self.ended = spent
             return Reject(f"It was not run: {spent}")
         self._calls += 1
-        self._budget.made += 1
+        book_tool_call()
         return Execute()
 
     def refused(self, tool: str, key: str, *, unknown: bool) -> None:
@@ -105,7 +104,7 @@ class Guard:
     def denied(self, asked: Asked, result: ToolResult) -> None:
         """A call that was to be run may not be: it counts neither as made nor as failed, and nobody is asked again."""
         self._calls -= 1
-        self._budget.made -= 1
+        book_tool_call(-1)
         self._known[asked.key] = result
 
     def learn(self, asked: Asked, result: ToolResult) -> None:
@@ -119,12 +118,6 @@ class Guard:
         self._known[asked.key] = result
         first = self._outcomes.setdefault((asked.tool, result.text), asked.key)
         self._now.stale += not asked.writes and first != asked.key
-
-    def spend(self, cost_usd: float | None) -> None:
-        """What the model has cost in this answer so far, where that is known."""
-        self._cost = cost_usd or 0.0
-        if self._limits.cost_usd is not None and self._cost >= self._limits.cost_usd:
-            self.ended = f"the {self._limits.cost_usd:g} dollars for this answer are used up"
 
     def end_round(self, seconds: float = 0.0) -> bool:
         """Takes stock after so many `seconds` of this answer.
@@ -171,4 +164,4 @@ class Guard:
             return f"{self._calls} calls were made, which is the limit of one answer"
         if self._limits.seconds is not None and seconds >= self._limits.seconds:
             return f"the {self._limits.seconds:g} s for the tools of one answer are used up"
-        return self._budget.spent()
+        return limit_reached()

@@ -18,7 +18,7 @@ from .checking import ToolCheck
 from .client import ToolCapableClient
 from .formats.auto import Auto, Memory
 from .formats.dialects import dialect
-from .limits import CALLS, RunBudget, RunnerLimits
+from .limits import CALLS, RunnerLimits
 from .manager import ToolManager
 from .mcp.servers import McpServers
 from .registry import ToolRegistry
@@ -50,7 +50,7 @@ class User:
 class Outfit:
     """Clients can be made before the tools are: those need to know where the run is kept.
 
-    `ask` puts a call to a person, where one has to be asked. What all may use together is their `budget`.
+    `ask` puts a call to a person, where one has to be asked.
     """
 
     def __init__(
@@ -63,7 +63,6 @@ class Outfit:
         self._settings = settings
         self._limits = limits_of(settings)
         self._person = Person(ask)
-        self.budget = RunBudget(said.limits.tool_calls, said.limits.seconds, said.limits.cost_usd)
         self._place = loading.Place(
             base / Path(settings.workspace).expanduser(),
             base,
@@ -86,7 +85,7 @@ class Outfit:
             tool_format=said.tool_format,
         )
         consent = self._consent(user)
-        client = ToolCapableClient(way, ToolManager(registry), self._limits, budget=self.budget, consent=consent)
+        client = ToolCapableClient(way, ToolManager(registry), self._limits, consent=consent)
         self._clients[user.name] = client
         return client
 
@@ -94,7 +93,7 @@ class Outfit:
         """A tool that checks answers of `user`, who need not be offered it."""
         registry = ToolRegistry()
         self._users.append((registry, replace(user, only=(tool,))))
-        return ToolCheck(tool, ToolManager(registry), self._limits, self.budget, self._consent(user))
+        return ToolCheck(tool, ToolManager(registry), self._limits, self._consent(user))
 
     def _consent(self, user: User) -> Consent:
         return Consent(user.name, (self._settings.approval, user.approval), self._person)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ai_battle.conversation import ConversationManager, Participant
-from ai_battle.conversation.limits import Limits
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, TurnFinished, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.ledger import SpendingLimits
 from ai_battle.core.messages import assistant
 from ai_battle.core.tokens import estimate_request
 from tests.nursery import note, serve
@@ -65,7 +65,7 @@ KINDS: Mapping[str, Callable[[Path], ConversationManager]] = {
     "random": lambda run_dir: oracles(run_dir, speaker_selection="random", seed=7),
     "parallel": lambda run_dir: oracles(run_dir, parallel=True, durability="every_turn"),
     "moderated": lambda run_dir: oracles(run_dir, speaker_selection="moderator"),
-    "limited": lambda run_dir: oracles(run_dir, limits=Limits(tokens=4_000)),
+    "limited": lambda run_dir: oracles(run_dir, limits=SpendingLimits(tokens=4_000)),
     "folded": lambda run_dir: oracles(run_dir, max_conversation_tokens=400),
     "synced": lambda run_dir: oracles(run_dir, durability="every_turn"),
     "scripted": scripted,

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ai_battle.conversation import ConversationManager, Participant, RunResult
-from ai_battle.conversation.limits import Limits
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import BudgetReached, Emit, EventLog, TurnFinished, Warned, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.ledger import SpendingLimits
 from ai_battle.core.messages import assistant
 from ai_battle.providers.scripted import ScriptedClient
 
@@ -26,7 +26,7 @@ class Costly(ModelClient):
         return ModelResponse(assistant(text), usage=Usage(90, 10, cost_usd=0.1), model="costly")
 
 
-async def run(limits: Limits, out: Path, **settings: object) -> tuple[RunResult, EventLog, list[Costly]]:
+async def run(limits: SpendingLimits, out: Path, **settings: object) -> tuple[RunResult, EventLog, list[Costly]]:
     clients = [Costly(), Costly()]
     people = [Participant(name, client) for name, client in zip(("ada", "bob"), clients, strict=True)]
     manager = ConversationManager(people, goal="Talk.", turns=50, limits=limits, out=out, **settings)  # type: ignore[arg-type]
@@ -36,13 +36,13 @@ async def run(limits: Limits, out: Path, **settings: object) -> tuple[RunResult,
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (Limits(cost_usd=1.0), "cost_usd: 0.8 of 1, and the next call may take 0.1"),
-        (Limits(tokens=1000), "tokens: 800 of 1000, and the next call may take 100"),
-        (Limits(tokens=1000, cost_usd=100), "tokens: 800 of 1000, and the next call may take 100"),
+        (SpendingLimits(cost_usd=1.0), "cost_usd: 0.8 of 1, and the next call may take 0.1"),
+        (SpendingLimits(tokens=1000), "tokens: 800 of 1000, and the next call may take 100"),
+        (SpendingLimits(tokens=1000, cost_usd=100), "tokens: 800 of 1000, and the next call may take 100"),
     ],
 )
 async def test_while_there_is_room_for_two_turns_one_wrap_up_turn_is_asked_for_and_the_run_ends(
-    limits: Limits, reason: str, tmp_path: Path
+    limits: SpendingLimits, reason: str, tmp_path: Path
 ) -> None:
     result, log, clients = await run(limits, tmp_path / "run")
 
@@ -59,12 +59,12 @@ async def test_while_there_is_room_for_two_turns_one_wrap_up_turn_is_asked_for_a
 async def test_a_run_that_was_killed_right_behind_the_turn_that_reached_a_limit_wraps_up_all_the_same(
     tmp_path: Path,
 ) -> None:
-    await run(Limits(tokens=1000), tmp_path / "run")
+    await run(SpendingLimits(tokens=1000), tmp_path / "run")
     journal = tmp_path / "run" / "journal.jsonl"
     journal.write_text(journal.read_text().partition('"type":"budget_reached"')[0].rpartition("\n")[0] + "\n")
 
     people = [Participant("ada", Costly()), Participant("bob", Costly())]
-    manager = ConversationManager(people, goal="Talk.", turns=50, limits=Limits(tokens=1000))
+    manager = ConversationManager(people, goal="Talk.", turns=50, limits=SpendingLimits(tokens=1000))
     result = await manager.resume(tmp_path / "run", log := EventLog())
 
     assert (result.status, result.stop_reason, result.turns) == (
@@ -76,20 +76,22 @@ async def test_a_run_that_was_killed_right_behind_the_turn_that_reached_a_limit_
 
 
 async def test_no_tool_calls_at_all_do_not_end_a_discussion(tmp_path: Path) -> None:
-    result, _, _ = await run(Limits(tool_calls=0), tmp_path / "run", stop={"max_messages": 4})
+    result, _, _ = await run(SpendingLimits(tool_calls=0), tmp_path / "run", stop={"max_messages": 4})
 
     assert (result.status, result.turns) == ("done", 4)
 
 
 async def test_the_note_that_asks_to_wrap_up_stays_in_nobodys_memory(tmp_path: Path) -> None:
-    result, _, _ = await run(Limits(tokens=1000), tmp_path / "run")
+    result, _, _ = await run(SpendingLimits(tokens=1000), tmp_path / "run")
 
     assert all("last contribution" not in message.text for message in result.messages)
 
 
 async def test_time_is_a_limit_too(tmp_path: Path) -> None:
     people = [Participant(name, ScriptedClient({"say": "Hm.", "delay": 0.05}, loop=True)) for name in ("ada", "bob")]
-    manager = ConversationManager(people, goal="Talk.", turns=50, limits=Limits(seconds=0.3), out=tmp_path / "run")
+    manager = ConversationManager(
+        people, goal="Talk.", turns=50, limits=SpendingLimits(seconds=0.3), out=tmp_path / "run"
+    )
 
     result = await manager.run_discussion()
 
@@ -98,14 +100,14 @@ async def test_time_is_a_limit_too(tmp_path: Path) -> None:
 
 
 async def test_no_meta_ends_without_a_note(tmp_path: Path) -> None:
-    result, _, clients = await run(Limits(tokens=1000), tmp_path / "run", mode="no-meta")
+    result, _, clients = await run(SpendingLimits(tokens=1000), tmp_path / "run", mode="no-meta")
 
     assert (result.status, result.turns) == ("limit", 8)
     assert all("contribution" not in m.text for client in clients for m in client.requests[-1].messages)
 
 
 async def test_a_condition_that_stops_is_no_limit(tmp_path: Path) -> None:
-    result, _, _ = await run(Limits(), tmp_path / "run", stop={"cost_usd": 0.5})
+    result, _, _ = await run(SpendingLimits(), tmp_path / "run", stop={"cost_usd": 0.5})
 
     assert (result.status, result.stop_reason, result.turns) == ("done", "cost_usd: 0.5", 5)
 

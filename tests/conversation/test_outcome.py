@@ -8,13 +8,13 @@ import pytest
 
 from ai_battle.config import load
 from ai_battle.conversation import ConversationManager, Participant, RunResult
-from ai_battle.conversation.limits import Limits
 from ai_battle.conversation.outcome import file_name, json_in
 from ai_battle.conversation.person import Person
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import Concluded, Emit, EventLog, TextDelta, Warned, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.ledger import SpendingLimits
 from ai_battle.core.messages import assistant
 from ai_battle.providers.scripted import ScriptedClient
 
@@ -106,7 +106,7 @@ async def test_the_moderator_gives_it_and_a_person_does_not(tmp_path: Path) -> N
 async def test_near_a_limit_it_is_asked_for_beyond_it_not(dollars: float, asked: bool, tmp_path: Path) -> None:
     people = [Participant(name, Costly(*["Go on."] * 20)) for name in ("ada", "bob")]
     manager = ConversationManager(
-        people, goal="Go.", turns=20, limits=Limits(cost_usd=dollars), outcome="Who?", out=tmp_path / "run"
+        people, goal="Go.", turns=20, limits=SpendingLimits(cost_usd=dollars), outcome="Who?", out=tmp_path / "run"
     )
     result = await manager.run_discussion()
 

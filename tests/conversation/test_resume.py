@@ -7,7 +7,6 @@ import pytest
 
 from ai_battle.conversation import ConversationManager, Participant
 from ai_battle.conversation.journal import Journal, read
-from ai_battle.conversation.limits import Limits
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.core.events import (
@@ -22,6 +21,7 @@ from ai_battle.core.events import (
     ignore,
 )
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.ledger import SpendingLimits
 from ai_battle.core.messages import assistant
 from ai_battle.core.tokens import estimate_request
 
@@ -48,13 +48,13 @@ SETTINGS: dict[str, dict[str, object]] = {
     "moderator": {"speaker_selection": "moderator"},
     "auto": {"speaker_selection": "auto"},
     "parallel": {"parallel": True},
-    "limit": {"limits": Limits(tokens=700)},
+    "limit": {"limits": SpendingLimits(tokens=700)},
     "folding": {"max_conversation_tokens": 300},
     "stop": {"stop": {"max_messages": 5}},
     "outcome": {"outcome": "Say what it came to."},
-    "parallel and limit": {"parallel": True, "limits": Limits(tokens=66)},
+    "parallel and limit": {"parallel": True, "limits": SpendingLimits(tokens=66)},
     "parallel and stop": {"parallel": True, "stop": {"max_messages": 2}},
-    "three, auto and limit": {"speaker_selection": "auto", "limits": Limits(tokens=300)},
+    "three, auto and limit": {"speaker_selection": "auto", "limits": SpendingLimits(tokens=300)},
 }
 
 

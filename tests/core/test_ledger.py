@@ -9,7 +9,7 @@ from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BudgetExceeded, ProviderError
 from ai_battle.core.events import Emit, TextDelta, UsageReported, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
-from ai_battle.core.ledger import Budget, Ledger, SpendingLimits, charged_to
+from ai_battle.core.ledger import Budget, Ledger, Quote, SpendingLimits, charged_to
 from ai_battle.core.messages import assistant, user
 from ai_battle.providers._metered import Metered, Terms
 from ai_battle.providers._prices import Price
@@ -45,7 +45,7 @@ class Bank(ModelClient):
 
 def limits(random: Random) -> SpendingLimits:
     dollars = random.choice([None, random.uniform(0.0, 0.2)])
-    return SpendingLimits(dollars, random.choice([None, random.randrange(20_000)]))
+    return SpendingLimits(dollars, tokens=random.choice([None, random.randrange(20_000)]))
 
 
 async def scheduled(seed: int) -> None:
@@ -79,7 +79,8 @@ def assert_kept(budget: Budget) -> None:
     limits, ledger = budget.limits, budget.ledger
     assert limits.cost_usd is None or ledger.known_cost <= limits.cost_usd + 1e-9
     assert limits.tokens is None or ledger.usage.total_tokens <= limits.tokens
-    assert budget.is_settled
+    small = Quote("bank/any", 1, 1, (PRICE.input, PRICE.output))
+    assert budget.room(small) == pytest.approx(budget.room(small, alone=True))
 
 
 async def test_a_thousand_random_schedules_never_pass_a_limit() -> None:

@@ -7,10 +7,11 @@ import pytest
 
 from ai_battle.core.errors import ToolError
 from ai_battle.core.events import EventLog
+from ai_battle.core.ledger import Budget, SpendingLimits, charged_to
 from ai_battle.core.tooling import ToolCalled, ToolReturned
 from ai_battle.tools.base import Tool
 from ai_battle.tools.checking import ToolCheck
-from ai_battle.tools.limits import RunBudget, RunnerLimits
+from ai_battle.tools.limits import RunnerLimits
 
 from .conftest import manager_of
 
@@ -35,8 +36,8 @@ class Marking(Tool):
         return found
 
 
-def checking(tool: Tool, budget: RunBudget | None = None) -> ToolCheck:
-    return ToolCheck("marking", manager_of(tool), RunnerLimits(), budget or RunBudget())
+def checking(tool: Tool) -> ToolCheck:
+    return ToolCheck("marking", manager_of(tool), RunnerLimits())
 
 
 async def found(returns: Any) -> tuple[dict[str, float], str]:
@@ -129,18 +130,18 @@ async def test_a_tool_that_takes_no_answer_is_no_check(tool: Tool, problem: str)
 
 
 async def test_its_calls_are_heard_and_count() -> None:
-    budget = RunBudget(calls=1)
-    check = checking(Marking({"passed": True}, "answer"), budget)
-    await check("Add.", "1", log := EventLog())
+    check = checking(Marking({"passed": True}, "answer"))
+    with charged_to(budget := Budget(SpendingLimits(tool_calls=1))):
+        await check("Add.", "1", log := EventLog())
+        with pytest.raises(ToolError, match=r"the limit of the run is reached: tool_calls \(1 of 1\)"):
+            await check("Add.", "2", EventLog())
 
     assert [type(event) for event in log.events] == [ToolCalled, ToolReturned]
-    assert budget.made == 1
-    with pytest.raises(ToolError, match="used up"):
-        await check("Add.", "2", EventLog())
+    assert budget.ledger.tool_calls == 1
 
 
 async def test_a_tool_that_is_not_there_is_named() -> None:
-    check = ToolCheck("unit_tests", manager_of(), RunnerLimits(), RunBudget())
+    check = ToolCheck("unit_tests", manager_of(), RunnerLimits())
 
     with pytest.raises(ToolError, match="there is no tool 'unit_tests'"):
         await check("Add.", "1", EventLog())

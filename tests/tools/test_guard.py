@@ -141,18 +141,16 @@ def test_an_edit_may_be_tested_as_often_as_there_are_edits() -> None:
     assert not guard.ended
 
 
-def test_rounds_calls_seconds_and_dollars_have_limits() -> None:
+def test_rounds_calls_and_seconds_have_limits() -> None:
     in_rounds, in_calls = Guard(RunnerLimits(max_rounds=2)), Guard(RunnerLimits(calls=1))
-    in_seconds, in_dollars = Guard(RunnerLimits(seconds=1)), Guard(RunnerLimits(cost_usd=0.5))
+    in_seconds = Guard(RunnerLimits(seconds=1))
     rounds(in_rounds, reading("a"), reading("b"))
     played(in_calls, reading("a"))
     assert isinstance(in_calls.decide(reading("b")), Reject)
     assert isinstance(in_seconds.decide(reading("a"), seconds=1.5), Reject)
-    in_dollars.spend(0.5)
     assert in_rounds.ended == "2 of 2 rounds are used up"
     assert in_calls.ended == "1 calls were made, which is the limit of one answer"
     assert in_seconds.ended == "the 1 s for the tools of one answer are used up"
-    assert in_dollars.ended == "the 0.5 dollars for this answer are used up"
 
 
 def test_without_chaining_there_is_one_round() -> None:

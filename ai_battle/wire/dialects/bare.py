@@ -1,4 +1,5 @@
 """Calls without any marker: an object, a list, a name with arguments. Only offered tools make them calls."""
+# ruff: noqa: RUF001
 
 import re
 from typing import Any
@@ -15,15 +16,16 @@ from .shapes import NotArguments, Unknown, calls_in
 from .source import Source, parse_object
 from .tolerant import Unreadable
 
-_OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“`\\]{0,2}[\w$.\-/ ]{1,80}[\"'”`\\]{0,2}\s{0,200}[:,}(]|\})")
+_OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“‘`\\]{0,2}[\w$.\-/ ]{1,80}[\"'”’`\\]{0,2}\s{0,200}[:,}(]|\}|//|/\*|#)")
 _LIST = re.compile(r"\[{1,3}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`]|\(\s*[\"'])")
 _CALLISH = re.compile(
     r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:"
 )
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)")
-_CALLED_BACKWARDS = re.compile(r" ?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
+_CALLED_BACKWARDS = re.compile(r"(?:\*\*| )?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
 _NESTED = re.compile(r"\((?:\w{1,80}+\s?=\s?)?\[?[A-Za-z_][\w.]*+[(\[{]")
 _COMMENTING = ("#", "//")
+_CHANGED = ("+", "-")
 _LABELS = frozenset({"arguments", "args", "parameters", "params", "input"})
 _CELL_END = re.compile(r"`? {0,80}\|")
 _NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s")
@@ -68,6 +70,7 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
     if not piece.calls:
         return piece
     before = source.before(piece.start, 40).rstrip(" `[\"'(*{")
+    line = source.before(piece.start, 80) or source.text[piece.start]
     spoken_of = before and before[-1].isalnum() and not _LEADS_ON.search(before)
     shown = is_quotation(source.text, piece.start, piece.end)
     shown = shown or (before.endswith("|") and _CELL_END.match(source.text, piece.end) is not None)
@@ -77,6 +80,7 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
         or is_answer(source, piece.start)
         or before.endswith("&gt;")
         or before.strip() in _COMMENTING
+        or line in _CHANGED
         or _goes_on(source, piece, before)
     ):
         return piece

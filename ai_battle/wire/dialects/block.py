@@ -21,7 +21,8 @@ _NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
 _OBJECT = re.compile(r"\s*(?=\{)")
 _CLOSED = re.compile(r"\s*+[`~]{3,}")
 _PAIRS = re.compile(
-    r"\s*(?:(?:- )?[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|\[?[\w.\-:/]+\]?[ \t]*\n[\w \t\-]+[:=])"
+    r"\s*(?:(?:- )?[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|\[?[\w.\-:/]+\]?[ \t]*\n[\w \t\-]+[:=]"
+    r"|[/@\[]?[\w.\-:/]+[ \t]+(?:--\w|\w+=))"
 )
 
 
@@ -74,7 +75,8 @@ def _without_braces(source: Source, at: int, fence: Fence, tools: Offered) -> Pi
     if closing is None:
         return None
     with suppress(Unreadable):
-        if (found := read_lines(source, fence.inside, tools)) and found[1] == closing.start():
+        found = read_lines(source, fence.inside, tools)
+        if found and not source.text[found[1] : closing.start()].strip():
             return Piece(at, found[1], [found[0]])
     try:
         value, _ = read_value(f"{{{source.text[fence.inside : closing.start()]}}}", 0)

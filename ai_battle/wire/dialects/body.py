@@ -3,11 +3,13 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from ai_battle.core.messages import ToolCall
 
 from .elements import ARGUMENT_PAIRS, CHANNELS, PARAMETERS, Notation, read_elements, tagged
+from .lines import read_lines
 from .names import Offered
 from .pythonic import read_call
 from .reading import Issue, Piece, issue
@@ -32,8 +34,8 @@ _ELEMENT = re.compile(
     r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
 )
 _SPELLED = re.compile(
-    r"(?:<server_name>[^<>]{0,80}</server_name>\s*)?<(?P<tag>name|tool|tool_name|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
-    r"\s*<(?P<given>arguments|parameters|args|input|tool_input)>\s*"
+    r"(?:<server_name>[^<>]{0,80}</server_name>\s*)?(?:<tool>\s*(?=<name>))?<(?P<tag>name|tool|tool_name|function|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
+    r"\s*(?:<(?P<given>arguments|parameters|args|input|tool_input)>\s*|(?=<\w))"
 )
 _OLD = tagged(r"(?:</parameters>\s*)?</invoke>")
 _TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
@@ -47,7 +49,7 @@ def read_bodies(source: Source, start: int, tools: Offered) -> Piece:
     calls: list[ToolCall] = []
     issues: list[Issue] = []
     at, cut = _skipped(source.text, start), False
-    while (found := read_body(source, at, tools)) is not None:
+    while (found := read_body(source, at, tools) or (None if calls else _read_lines(source, at, tools))) is not None:
         calls += found.calls
         issues += found.issues
         cut |= found.cut
@@ -56,6 +58,14 @@ def read_bodies(source: Source, start: int, tools: Offered) -> Piece:
             at = _given_up(source, at) if found.issues[-1].kind == "malformed" else at
             break
     return Piece(start, at, calls, issues, cut)
+
+
+def _read_lines(source: Source, at: int, tools: Offered) -> Piece | None:
+    """A call as lines of a key and a value."""
+    with suppress(Unreadable):
+        call, end = read_lines(source, at, tools) or (None, at)
+        return Piece(at, end, [call]) if call else None
+    return None
 
 
 def _given_up(source: Source, at: int) -> int:
@@ -87,7 +97,8 @@ def _read_tags(source: Source, at: int, tools: Offered) -> Piece | None:
     spelled = _SPELLED.match(source.text, at)
     if spelled is None:
         return None
-    return read_enclosed(source, spelled["name"], spelled.span(), f"</{spelled['given']}>", tools)
+    closing = f"</{spelled['given']}>" if spelled["given"] else "</(?:tool|invoke|call|(?:tool|function)_call)>"
+    return read_enclosed(source, spelled["name"], spelled.span(), closing, tools)
 
 
 def read_json(source: Source, at: int, tools: Offered, *, explicit: bool) -> Piece | None:

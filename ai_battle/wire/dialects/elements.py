@@ -22,7 +22,7 @@ _NOISE_END = re.compile(r"\]<\]minimax\[>\[\Z")
 _ATTRIBUTE = r"([\w\-]{1,80})\s?=\s?(\"[^\"]{0,2000}\"|'[^']{0,2000}')"
 ATTRIBUTES = re.compile(
     rf"<(?P<tag>[A-Za-z_][\w.\-:]{{0,80}})"
-    rf"(?P<given>(?>(?:\s{{1,20}}{_ATTRIBUTE.replace('(', '(?:')}){{1,20}}))\s{{0,20}}/>"
+    rf"(?P<given>(?>(?:\s{{1,20}}{_ATTRIBUTE.replace('(', '(?:')}){{1,20}}))\s{{0,20}}(?:/>|>\s{{0,20}}</(?P=tag)>)"
 )
 _EACH = re.compile(_ATTRIBUTE)
 _CALLING_TAGS = frozenset({"tool", "function", "invoke", "call", "tool_call", "function_call", "tool_use", "action"})
@@ -97,7 +97,8 @@ def read_elements(source: Source, name: str, at: int, notation: Notation, tools:
 def read_attributes(found: re.Match[str], tools: Offered) -> ToolCall | None:
     """The call that an empty element is, if its attributes are what the tool needs and no more."""
     given = {key: html.unescape(raw[1:-1]) for key, raw in _EACH.findall(found["given"])}
-    tool = tools.known(given.pop("name", "") if found["tag"] in _CALLING_TAGS else found["tag"])
+    named = next((given.pop(key) for key in ("name", "tool") if key in given), "")
+    tool = tools.known(named if found["tag"] in _CALLING_TAGS else found["tag"])
     if tool is None:
         return None
     properties = tools.properties(tool)

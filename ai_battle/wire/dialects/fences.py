@@ -42,6 +42,7 @@ CALLING = frozenset(
         "function_call",
         "functions",
         "action",
+        "call",
     }
 )
 READABLE = frozenset(
@@ -121,8 +122,11 @@ def holds_fences(source: Source, fence: Fence) -> bool:
     return close is not None and _FENCED_LINE.search(source.text, fence.inside, close.start()) is not None
 
 
-def is_within_code(source: Source, fence: Fence | None, at: int) -> bool:
-    """Whether it stands in a function, a loop or the like of a program, or is indented as code: no call to make now."""
+def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> bool:
+    """Whether it stands in a function, a loop or the like of a program, or in one that defines its function.
+
+    So does what is indented as code: none of them is a call to make now.
+    """
     if fence is None:
         line = source.before(at, _WINDOW)
         above = source.text[max(0, at - _WINDOW) : at - len(line)].rstrip()
@@ -131,6 +135,8 @@ def is_within_code(source: Source, fence: Fence | None, at: int) -> bool:
     if fence.language not in _PROGRAMS:
         return False
     above = source.text[max(fence.inside, at - _WINDOW) : at - len(source.before(at, _WINDOW))]
+    if name and re.search(rf"\b(?:def|import)\b[^\n(]{{0,200}}\b{re.escape(name)}\b", above):
+        return True
     outer = [line for line in above.splitlines() if line[fence.indent : fence.indent + 1].strip()]
     indented = not source.before(at, _WINDOW)[fence.indent : fence.indent + 1].strip()
     return bool(indented and outer and outer[-1].rstrip().endswith(":"))

@@ -1,6 +1,8 @@
 """Calls written as lines of a key and a value: as YAML, as TOML, as a list, or below labels."""
 
 import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ai_battle.core.messages import ToolCall
@@ -15,8 +17,16 @@ _ENTRY = re.compile(
     r"(?P<indent>[ \t]*)(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?P<key>[\w.\-]{1,80})[*_`\"']{0,3}[ \t]*[:=][*_]{0,2}[ \t]*"
     r"(?P<value>[^\n]*)(?:\n|\Z)"
 )
-_HEADING = re.compile(r"[ \t]*\[(?P<key>\w{1,80})\][ \t]*(?:\n|\Z)")
-_NAME = re.compile(r"[ \t]*\[?(?P<name>[\w.\-:/]{1,128})(?:\(\)|\])?[ \t]*\n")
+_HEADING = re.compile(r"[ \t]*\[(?:\w{1,40}\.)?(?P<key>\w{1,80})\][ \t]*(?:\n|\Z)")
+_NAME = re.compile(r"[ \t]*[\[/@]?(?P<name>[\w.\-:/]{1,128})(?:\(\)|\])?[ \t]*(?:\n|\Z)")
+_PAIRED = re.compile(r"[ \t]*[\[/@]?(?P<name>[\w.\-:/]{1,128})(?=[ \t]+(?:--\w|\w{1,80}=))")
+_PAIR = re.compile(
+    r"[ \t]+(?:--(?P<flag>[\w\-]{1,80})[= ]|(?P<key>\w{1,80})=)"
+    r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'\]<`]+)"
+)
+_PAIRS_END = re.compile(r"\]?[ \t]*;?(?=\n|\Z|</|<\||`)")
+_ROW = re.compile(r"[ \t]*\|(?P<cells>[^\n]{1,2000})\|[ \t]*(?:\n|\Z)")
+_RULE = re.compile(r"[-: ]+")
 _BLANK = re.compile(r"[ \t]*\r?\n")
 _BLOCK = re.compile(r"[|>][-+]?[ \t\r]*")
 _MARKED = re.compile(r"([\"'`]+)(.*)\1,?|(.*)")
@@ -31,23 +41,69 @@ def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tupl
     The first lines name the tool, unless it is `named` already. Raises Unreadable for a value that is none, and where
     the text ends before the call is complete.
     """
-    tool = tools.known(named) if named else None
-    if not named and (alone := _NAME.match(source.text, at)) and (tool := tools.known(alone["name"])):
-        at = alone.end()
+    if paired := read_pairs(source.text, at, tools):
+        return paired
+    tool, at = (tools.known(named), at) if named else _heading(source.text, at, tools)
     given: dict[str, Any] = {}
-    while found := _entry(source.text, at):
-        at = found.end()
-        if tool is None and found["key"] in NAMES:
-            tool = tools.known(_plain(found["value"]))
-        elif (end := _take(source, found, tools.properties(tool or ""), given)) is None:
+    while tool and (found := _entry(source.text, at)):
+        complete = given.keys() >= set(tools.required(tool))
+        if complete and found.start() > at:
+            break
+        end = _take(source, found, tools.properties(tool), given)
+        if end is None:
             return None
-        else:
-            at = end
+        at = end
     if tool and given.keys() >= set(tools.required(tool)):
         return ToolCall(tool, given), at
     if _GROWING.match(source.text, at):
         raise Unreadable(at, cut=True)
     return None
+
+
+def read_table(text: str, at: int, tools: Offered) -> tuple[list[ToolCall], int]:
+    """The calls of a Markdown table: one in each row below the names of its arguments, or one key in each row."""
+    rows: list[list[str]] = []
+    while found := _ROW.match(text, at):
+        at = found.end()
+        rows.append([cell.strip(" *`") for cell in found["cells"].split("|")])
+    head, *body = [row for row in rows if not _RULE.fullmatch("".join(row))] or [[]]
+    calls = [_whole(zip(head, row, strict=False), tools) for row in body]
+    if not any(calls):
+        calls = [_whole((row for row in [head, *body] if len(row) == 2), tools)]
+    return [call for call in calls if call], at
+
+
+def _whole(pairs: Iterable[Sequence[str]], tools: Offered) -> ToolCall | None:
+    """The call that keys and values are, all of them."""
+    lines = "".join(f"{key}: {value}\n" for key, value in pairs)
+    with suppress(Unreadable):
+        call, end = read_lines(Source(lines), 0, tools) or (None, 0)
+        return call if end == len(lines) else None
+    return None
+
+
+def _heading(text: str, at: int, tools: Offered) -> tuple[str | None, int]:
+    """The tool that the first line names, and where that line ends."""
+    if (alone := _NAME.match(text, at)) and (tool := tools.known(alone["name"])):
+        return tool, alone.end()
+    if (found := _entry(text, at)) and found["key"] in NAMES and found.re is _ENTRY:
+        return tools.known(_plain(found["value"])), found.end()
+    if (found := _HEADING.match(text, at)) and found["key"] in NAMES:
+        return _heading(text, found.end(), tools)
+    return None, at
+
+
+def read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | None:
+    """The call of `name key=value key="two words"`, or with `--key value`, on one line that holds nothing else."""
+    found = _PAIRED.match(text, at)
+    tool = tools.known(found["name"]) if found else None
+    if found is None or tool is None:
+        return None
+    properties, given, end = tools.properties(tool), {}, found.end()
+    while (pair := _PAIR.match(text, end)) and (key := pair["key"] or pair["flag"].replace("-", "_")) in properties:
+        given[key], end = typed(_plain(pair["value"]), properties[key]), pair.end()
+    closing = _PAIRS_END.match(text, end)
+    return (ToolCall(tool, given), closing.end()) if closing and given.keys() >= set(tools.required(tool)) else None
 
 
 def _take(source: Source, entry: re.Match[str], properties: Any, given: dict[str, Any]) -> int | None:

@@ -11,7 +11,7 @@ Offer = ToolSpec | Mapping[str, Any] | str
 
 _PREFIX = re.compile(r"(?:functions?|tools?|default_api|api|namespace)[.:/]")
 _SUFFIX = re.compile(r"(?::\d+|\(\)|\.call)$")
-_FOLDED = re.compile(r"[^0-9a-z]+")
+_FOLDED = re.compile(r"[^0-9A-Za-z]+|(?<=[a-z0-9])(?=[A-Z])")
 _WELL_FORMED = re.compile(r"[A-Za-z_][\w.\-/:]{0,127}\Z")
 _NOTHING: Mapping[str, Any] = {}
 
@@ -91,7 +91,7 @@ def _writes(tool: Offer) -> bool:
 
 @lru_cache(maxsize=1_000)
 def _fold(name: str) -> str:
-    return _FOLDED.sub("_", name.lower()).strip("_")
+    return _FOLDED.sub("_", name).strip("_").lower()
 
 
 def _unambiguous(names: Iterable[str]) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """Strings between quotation marks: of JSON, Python and models' own, with raw newlines in them."""
+# ruff: noqa: RUF001
 
 import re
 
-QUOTE = re.compile(r"[rRuUfFbB]{0,2}(?:\"\"\"|'''|[\"'`“]|\\[\"']|<\|\\?\"\|>|<escape>)")
-_CLOSERS = {"“": "”"}
+QUOTE = re.compile(r"[rRuUfFbB]{0,2}(?:\"\"\"|'''|[\"'`“‘]|\\[\"']|<\|\\?\"\|>|<escape>)")
+_CLOSERS = {"“": "”", "‘": "’"}
 _ESCAPES = {
     "n": "\n",
     "t": "\t",
@@ -22,7 +23,7 @@ _CODE = re.compile(r"u([0-9a-fA-F]{4})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|x([0-
 _PLAIN = {'"': re.compile(r'"([^"\\]*)"(?=\s*[,}\]):])'), "'": re.compile(r"'([^'\\]*)'(?=\s*[,}\]):])")}
 _STOPS = {
     quote: re.compile(rf"\\|{re.escape(closer)}")
-    for quote, closer in ((q, _CLOSERS.get(q, q)) for q in ('"', "'", "`", "“", '"""', "'''"))
+    for quote, closer in ((q, _CLOSERS.get(q, q)) for q in ('"', "'", "`", "“", "‘", '"""', "'''"))
 } | {quote: re.compile(re.escape(quote)) for quote in ('<|"|>', '<|\\"|>', "<escape>", '\\"', "\\'")}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from ai_battle.core.messages import ToolCall
 
 from .body import attempt, read_bodies, read_object_for
-from .lines import read_lines
+from .lines import read_lines, read_table
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece
@@ -28,6 +28,7 @@ _OBJECT = re.compile(r"\s*(?:`+\w*\s*|[\"'](?=\{))?(?:(?://|#)[^\n]*\n\s*)?(?=\{
 _UNDECIDED = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
 # Lines of a tool and its arguments are a call where nothing but others follow: else they describe it.
 _ALONE = re.compile(r"\s*(?:\Z|[*_]*(?:Action|Observation|Tool|Function|✿)|`{3})")
+_PARTED = re.compile(r"(?:(?<=\n)|[ \t]*\n?)(?:\s*\Z|[ \t]*\n|`{3})|[ \t]*\n(?![ \t]*[\w*_-]+:)")
 _GROWING = re.compile(r"\s*[^\n]{0,40}\Z")
 _REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
 OBSERVED = re.compile(r"Observation\**\s*:")
@@ -66,6 +67,8 @@ def _announced(source: Source, at: int, tools: Offered) -> Piece | None:
 def _labelled(source: Source, at: int, tools: Offered, *, sure: bool = False) -> Piece | None:
     """A name, and below a label the arguments: an object, or a line for each."""
     found = _INPUT.match(source.text, at)
+    if not found and not sure:
+        return read_line(source, at, tools)
     if not found or not (sure or tools.known(found["name"])):
         return None
     if given := _OBJECT.match(source.text, found.end()):
@@ -77,6 +80,22 @@ def _labelled(source: Source, at: int, tools: Offered, *, sure: bool = False) ->
     if lines is None or not _ALONE.match(source.text, lines[1]):
         return Piece(at, found.end(), cut=True) if lines and _GROWING.match(source.text, lines[1]) else None
     return Piece(at, lines[1], [lines[0]])
+
+
+def read_line(source: Source, at: int, tools: Offered) -> Piece | None:
+    """A call of lines that are nothing else, without a label for its arguments; a line that grows may become one."""
+    if source.text.startswith("|", at):
+        calls, end = read_table(source.text, at, tools)
+        return Piece(at, end, calls, cut="\n" not in source.text[end:], is_bare=True)
+    try:
+        call, end = read_lines(source, at, tools) or (None, at)
+    except Unreadable as error:
+        return Piece(at, error.at, cut=True)
+    if call is None or not call.arguments:
+        return None
+    if _PARTED.match(source.text, end):
+        return Piece(at, end, [call], is_bare=True)
+    return None if "\n" in source.text[end:] else Piece(at, end, cut=True)
 
 
 def _of_one(value: str, tool: str, tools: Offered) -> ToolCall:

@@ -24,14 +24,22 @@ from .fences import (
 )
 from .harmony import read_message
 from .names import Offered
-from .react import OBSERVED, read_action
+from .react import OBSERVED, read_action, read_line
 from .reading import Piece, issue
 from .source import Source
 
+# What may begin a line that is a call: a name and its arguments, a label for the name, or a table with a column for it.
+_LINE = (
+    r"(?:[/@\[]?[\w.\-:]{2,128}[ \t]+(?:--\w|\w{1,80}(?:=|\Z))"
+    r"|[ \t]{0,8}(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?:tool|function)(?:[_ ]name)?[*_`\"']{0,3}[ \t]*[:=]"
+    r"|[ \t]{0,8}\|[ *`]{0,4}(?:tool|name|function)(?:[_ ]name)?[ *`]{0,4}\|)"
+)
+_FIRST_LINE = re.compile(_LINE)
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
 _OPENER = re.compile(
-    r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“\\\w`}])|\((?:(?<=[\w`]\()|(?<=[\w`]\s\())"
+    r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“‘\\\w`}/#])|\((?:(?<=[\w`*]\()|(?<=[\w`]\s\())"
     r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|action|Observation|Tool|Function|✿F"
+    rf"|\n(?={_LINE})"
 )
 _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|use_(?:mcp_)?tool|tool_request|function_calls?|start_function_call|functions|tool)>"
@@ -79,6 +87,9 @@ class Scanner:
     def next(self) -> Piece | None:
         """The next piece that is not plain prose, or none when the text is at its end."""
         text = self.source.text
+        if self.source.begins_line(self.at) and _FIRST_LINE.match(text, self.at) and (piece := self._line(self.at - 1)):
+            self.at = max(piece.end, self.at + 1)
+            return piece
         while found := _OPENER.search(text, self.at):
             at = found.start()
             piece = _READERS[text[at]](self, at)
@@ -179,7 +190,7 @@ class Scanner:
 
     def _parenthesis(self, at: int) -> Piece | None:
         piece = None if self._thinks else _bare(read_parenthesis(self.source, at, self.tools))
-        if piece and piece.calls and is_within_code(self.source, self._fence, piece.start):
+        if piece and piece.calls and is_within_code(self.source, self._fence, piece.start, piece.calls[0].name):
             return Piece(piece.start, piece.end)
         return piece
 
@@ -256,6 +267,10 @@ class Scanner:
         self._acted |= bool(piece and piece.calls)
         return piece
 
+    def _line(self, at: int) -> Piece | None:
+        """The line below, which begins with a tool's name or a label for it."""
+        return None if self._thinks or self.tools.open else read_line(self.source, at + 1, self.tools)
+
     def _observation(self, at: int) -> Piece | None:
         """What a model invents behind its own action is text to the end; no call in it is meant."""
         if not self._acted or not self._begins_line(at) or not OBSERVED.match(self.source.text, at):
@@ -309,4 +324,5 @@ _READERS: dict[str, Callable[[Scanner, int], Piece | None]] = {
     "F": Scanner._action,
     "✿": Scanner._action,
     "O": Scanner._observation,
+    "\n": Scanner._line,
 }

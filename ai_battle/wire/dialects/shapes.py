@@ -37,10 +37,12 @@ ARGUMENTS = (
     "tool_args",
     "tool_arguments",
     "tool_parameters",
+    "with",
 )
 IDS = ("id", "tool_call_id", "call_id")
 LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
 _LOOSE_LISTS = ("actions",)
+_LOOSE_NAMES = ("call", "command", "fn", "method")
 _BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index", "reason", "thought", "content"})
 # A call that says how it ended is a record of one.
 _OUTCOMES = frozenset({"result", "results", "output", "outputs", "response", "observation", "tool_result"})
@@ -51,11 +53,12 @@ _WRAPPERS = (
     "tool",
     "tool_call",
     "toolCall",
+    "toolUse",
     "call",
     "command",
     "action",
 )
-_SIGNS = frozenset((*NAMES, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS, "method"))
+_SIGNS = frozenset((*NAMES, *_LOOSE_NAMES, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS))
 _SCHEMA_KEYS = frozenset({"type", "properties"})
 
 
@@ -103,6 +106,7 @@ def _is_pair(items: list[Any]) -> bool:
 def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
     """`{"name": ..., "arguments": {...}}` and its relatives."""
     value, named = _named(_unwrapped(value))
+    named = named or _loosely_named(value, tools)
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
     given = next(filter(value.__contains__, ARGUMENTS), "")
@@ -123,6 +127,10 @@ def _named(value: dict[str, Any]) -> tuple[dict[str, Any], str]:
 
 def _naming(value: dict[str, Any]) -> str:
     return next((key for key in NAMES if isinstance(value.get(key), str)), "")
+
+
+def _loosely_named(value: dict[str, Any], tools: Offered) -> str:
+    return next((key for key in _LOOSE_NAMES if isinstance(value.get(key), str) and tools.known(value[key])), "")
 
 
 def _tool(named: str, tools: Offered, *, explicit: bool, certain: bool) -> str | None:
@@ -161,13 +169,19 @@ def _mapping(arguments: Any) -> dict[str, Any]:
             arguments = parse_object(arguments) if arguments.strip() else {}
         except Unreadable:
             raise NotArguments from None
-    if isinstance(arguments, list) and len(arguments) < 2:
+    if isinstance(arguments, list) and arguments and all(map(_is_named_value, arguments)):
+        arguments = {item["name"]: item["value"] for item in arguments}
+    elif isinstance(arguments, list) and len(arguments) < 2:
         arguments = next(iter(arguments), None)
     if arguments is None:
         return {}
     if not isinstance(arguments, dict):
         raise NotArguments
     return arguments
+
+
+def _is_named_value(item: Any) -> bool:
+    return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
 
 
 def _flat(value: dict[str, Any], named: str, name: str, tools: Offered, *, explicit: bool) -> dict[str, Any] | None:

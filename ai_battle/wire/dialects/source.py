@@ -36,6 +36,9 @@ class Source:
         self._spare -= characters
         return self._spare >= 0
 
+    def begins_line(self, at: int) -> bool:
+        return at == 0 or self.text.startswith("\n", at - 1)
+
     def before(self, at: int, most: int) -> str:
         """What stands before `at` on its line, its last `most` characters at most."""
         start = at - most if at > most else 0

@@ -9,9 +9,9 @@ _LONGEST = 600
 _OPENINGS = r"(?:[\"'(*]{0,4}\[\s{0,200}){0,3}[\"'(*]{0,3}"
 _BEGINNING = re.compile(
     rf"(?:{_OPENINGS}(?:"
-    r"<(?:[|｜/\]A-Za-z][^<>\n]{0,120})?"
+    r"<[A-Za-z][\w.\-]{0,80}\s[^<>\n]{0,160}>\s{0,20}(?:<(?:/[^<>\n]{0,80})?)?|<(?:[|｜/\]A-Za-z][^<>\n]{0,120})?"
     r"|<\|open\|>[^<>\n]{0,40}|<invoke>\s{0,40}(?:<[^<>\n]{0,20})?|<\|(?:channel|start)\|>[^{}\n]{0,200}"
-    r"|\{\s{0,200}[\"'“`\\]{0,2}[\w$.\-/ ]{0,80}[\"'”`\\]{0,2}\s{0,200}"
+    r"|\{\s{0,200}[\"'“‘`\\]{0,2}[\w$.\-/ ]{0,80}[\"'”’`\\]{0,2}\s{0,200}"
     r"|\[{1,3}\s{0,200}(?:[{(]\s{0,200})?|\[/?[A-Z_ ]{0,30}|functools\[?"
     r"|\]<?[^\s<>]{0,12}|◁[^▷\n]{0,12}|[`~]+[\w.+#\-/ ]{0,40}|[\"'(*]{1,3})"
     r"|to=[\w.\-]*\s{0,40}(?:<\|?[^<>{}]{0,20}(?:>[^{}\n]{0,200})?)?)\Z"
@@ -23,7 +23,11 @@ _ACTION = re.compile(
     rf"[^\n]{{0,240}}(?:\n\s{{0,20}}[^\n]{{0,60}}){{0,2}}|{_BEGUN})\Z"
 )
 _NAME = re.compile(rf"{_OPENINGS}([\w.\-/:\\]{{1,160}})[\s`*:]{{0,5}}\Z")
-_PREFIXES = ("function", "functions", "tool", "tools", "default_api", "api", "namespace")
+_LINE = re.compile(
+    r"(?:(?<=\n)|\A)[ \t]{0,8}(?:[-*+•|/@\[][ \t]*)?[*_`\"']{0,4}(?P<name>[\w.\-:]{0,80})[*_`\"' \t]{0,4}"
+    r"(?:-{0,2}\w{0,80})?\Z"
+)
+_PREFIXES = ("name", "function", "functions", "tool", "tools", "default_api", "api", "namespace")
 _SEPARATOR = re.compile(r"[^0-9a-z]+")
 
 
@@ -40,6 +44,8 @@ class Tail:
         """The first place from `at` on that may turn out to be the beginning of a call."""
         at = max(at, len(text) - _LONGEST)
         places = [found.start() for pattern in (_BEGINNING, _ACTION) if (found := pattern.search(text, at))]
+        if (line := _LINE.search(text, at)) and self._may_be_name(line["name"]):
+            places.append(line.start())
         place = min(places, default=len(text))
         named = _NAME.search(text, max(at, place - 200), place)
         return named.start() if named and self._may_be_name(named.group(1)) else place

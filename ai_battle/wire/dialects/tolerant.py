@@ -9,7 +9,7 @@ from .quoting import QUOTE, read_string
 
 _SPACE = re.compile(r"(?>(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}+\*/)*)")
 _SOLID = frozenset(map(chr, range(0x21, 0x7F))) - {"/", "#"}
-_QUOTING = frozenset("\"'`“\\<rRuUfFbB")
+_QUOTING = frozenset("\"'`“‘\\<rRuUfFbB")
 _KEY = re.compile(r"[\w$][\w.$\-]*")
 _ENTRY = re.compile(r"(?:\"([^\"\\]*)\"|([A-Za-z_$][\w.$\-]*))\s*[:=]\s*")
 _WORDS = re.compile(r"[\w.\-/@%+$\\]+(?: [\w.\-/@%+$\\]+)*")

@@ -26,7 +26,9 @@ _HOSTILE = (
     "<function_call>\n{'name': 'look_up'\n</function_call>\n", '<tool_call>{"name" "look_up"}</tool_call>\n', "```tool\ntool: look_up\n```\n",
     '```tool\n{"a": 1\n```\n', "Shall I? clock()\n", "or\n```tool\nclock()\n```\n", "Action: clock\nObservation: ", "For example:\nclock()\n",
     "Tool: look_up\nArguments:\n- limit: 3\n", "Tool: ", "✿FUNCTION✿: clock\n", "```tool\nlook_up\nword: |\n  a\n", "Action 1: look_up[", "limit: 3\n",
-    "```tool\nlook_up\nlimit: 3\n```\n",
+    "```tool\nlook_up\nlimit: 3\n```\n", "| tool | word |\n", "| tool |\n| look_up |\n", "look_up word=x\n", "look_up --word x\n", "look_up word=",
+    "tool: look_up\n", "- tool: look_up\n  word: x\n", "tool: look_up\nword: |\n", "~~look_up(word='x')~~ ", "Option A:\nclock()\n", "‘", "{‘a’: ",
+    '<look_up word="x"></look_up>', "<tool><name>look_up</name>", "\n|", "getTime ", "If so, I would:\nclock()\n", "-clock()\n",
 )  # fmt: skip
 
 

@@ -27,6 +27,19 @@ OFFERED = {
         _tool("ping"),
         _tool("calc.sum", "numbers", numbers={"type": "array", "items": {"type": "number"}}),
     ],
+    "c": [
+        _tool("get_weather", "city", city=_TEXT, days=_NUMBER, metric={"type": "boolean"}),
+        _tool(
+            "book_table",
+            "restaurant",
+            "guests",
+            restaurant=_TEXT,
+            guests=_NUMBER,
+            tags={"type": "array", "items": _TEXT},
+        ),
+        _tool("convert", "amount", "unit", amount={"type": "number"}, unit=_TEXT),
+        _tool("list_users"),
+    ],
 }
 ROWS = [
     json.loads(line) for line in (Path(__file__).parent / "notations.jsonl").read_text(encoding="utf-8").splitlines()

@@ -1,7 +1,6 @@
-"""What an answer says about itself: that it errs, that it won't."""
+"""Whether an answer says that it won't or can't."""
 
 import re
-from collections.abc import Iterator
 
 LONGEST = 20_000
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
@@ -11,29 +10,6 @@ def _any(*alternatives: str) -> re.Pattern[str]:
     return re.compile("|".join(alternatives))
 
 
-_CORRECTS = _any(
-    r"\b(?:wait|oops|hold on|scratch that|correction|on second thought|my mistake|my apologies)\b[,.:!\u2014-]",
-    r"\bactually,|\blet(?:'s| me| us) (?:re-?check|redo|reconsider|re-?examine|re-?evaluate|try again|start"
-    r" over|correct)",
-    r"\bi (?:made|have made|see) (?:a |an |my )?(?:mistake|error)|\bi (?:was|am) wrong\b|\bi misread\b",
-    r"\b(?:this|that|which)(?: result| answer)? (?:is|was|seems|can't be|cannot be) (?:not (?:right|correct"
-    r"|possible)|incorrect"
-    r"|wrong|impossible|right)\b|\bcontradict(?:s|ion)\b|\bdoes(?:n't| not) (?:make sense|match)\b",
-    r"\bmoment mal\b|\bich habe mich (?:geirrt|verrechnet|vertan)\b|\bdas stimmt (?:so )?nicht\b|\bkorrektur:",
-    r"\battendez\b|\bje me suis tromp|\bme equivoqu|\bespera,|\bmi sono sbagliat|\baspetta,|\bna verdade,",
-    r"\u7b49\u7b49|\u4e0d\u5bf9|\u6211\u9519\u4e86|\u66f4\u6b63|\u9593\u9055\u3048",
-)
-# One of these stands in whatever the pattern finds; looking for them costs a hundredth of it.
-_CORRECTION_WORDS = (
-    "wait oops hold\xa0on scratch correction second\xa0thought mistake apologies actually, recheck re-check"
-    " redo reconsider"
-    " reexamine re-examine reevaluate re-evaluate try\xa0again start\xa0over let\xa0me\xa0correct"
-    " let's\xa0correct error wrong"
-    " misread incorrect impossible not\xa0right not\xa0correct not\xa0possible n't\xa0be n't\xa0right"
-    " contradict make\xa0sense match"
-    " moment\xa0mal ich\xa0habe\xa0mich stimmt korrektur: attendez tromp equivoqu espera, sbagliat aspetta, verdade,"
-    " \u7b49\u7b49 \u4e0d\u5bf9 \u6211\u9519\u4e86 \u66f4\u6b63 \u9593\u9055\u3048"
-)
 _REFUSES = _any(
     r"\bi(?:'m| am) (?:sorry|afraid),?(?: but)?(?: that)? i(?: can't| cannot| can not|'m| am| won't| do not| don't)",
     r"\bi (?:must|have to|need to) (?:decline|refuse)\b|\bi (?:won't|will not) (?:be able to )?(?:help|assist"
@@ -46,7 +22,7 @@ _REFUSES = _any(
     r"\bmi dispiace,?(?: ma)? non posso\b|\bdesculpe,?(?: mas)? n\u00e3o posso\b|\u5f88\u62b1\u6b49"
     r"|\u62b1\u6b49\uff0c|\u7533\u3057\u8a33",
 )
-# As above, one of these stands in whatever the pattern finds.
+# One of these stands in whatever the pattern finds; looking for them costs a hundredth of it.
 _REFUSING = (
     *("sorry", "afraid", "decline", "refuse", "i won't", "i will not", "i can't", "i cannot", "unable to"),
     *("as a ai", "as an ai", "artificial intelligence", "language model"),
@@ -65,24 +41,6 @@ _DENIED = re.compile(
     r"|\bif|\bwhen|\bwhether|\bunless|\bonce|\buntil|\bin case|[\"\u201c\u00ab])\s*$"
 )
 _OPENING, _BEYOND, _SHORT = 160, 80, 400
-_AROUND, _MOST = 40, 20
-_MARKS = tuple(mark.replace("\xa0", " ") for mark in _CORRECTION_WORDS.split(" "))
-
-
-def self_corrections(text: str) -> int:
-    """How often an answer takes back what it said."""
-    plain = _plain(text)
-    return len({start for mark in _MARKS if mark in plain for start in _near(mark, plain)})
-
-
-def _near(mark: str, plain: str) -> Iterator[int]:
-    """Where corrections begin that have a mark in them."""
-    place = plain.find(mark)
-    for _ in range(_MOST):
-        if place < 0:
-            return
-        yield from (found.start() for found in _CORRECTS.finditer(plain, max(0, place - _AROUND), place + _AROUND))
-        place = plain.find(mark, place + len(mark))
 
 
 def refuses(text: str) -> bool:

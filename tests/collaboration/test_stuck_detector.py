@@ -59,9 +59,9 @@ def test_a_good_answer_is_left_alone() -> None:
             "final_not_in_working",
         ),
         (NOT_CALCULATED, "facts_unused"),
-        (RIGHT.replace("#### 19", "#### 31"), "final_not_last_sum"),
+        ("12 - 5 = 7, which she has left at the end.\n#### 7", "facts_not_reached"),
+        (f"If she gives 5 away, 7 are left, but it is not clear why, because nothing is said. {RIGHT}", "arguments"),
         (RIGHT.replace("\n#### 19", ""), "final_unstated"),
-        ("She has 12 - 5 = 7.\nWait, that is wrong. 12 + 3 = 15.\n#### 15", "self_correction"),
         ("She has 12 - 5 = 7 and 89 / 2 = 44.5.\n#### 44.5", "numbers_from_nowhere"),
         (RIGHT.replace("#### 19", "The final answer is 19. The final answer is 20."), "two_finals"),
     ],
@@ -288,11 +288,11 @@ def test_the_threshold_decides_what_is_poor() -> None:
 
 
 def test_with_a_help_rate_the_expected_gain_decides_and_nothing_is_retried() -> None:
-    rare, often = StuckDetector(help_rate=0.01), StuckDetector(help_rate=0.6)
+    rare, often = StuckDetector(help_rate=0.04), StuckDetector(help_rate=0.6)
     assert rare.max_retries == 1
     assert often.assess(NOT_CALCULATED, APPLES).stuck
     assert not rare.assess(NOT_CALCULATED, APPLES).stuck
-    assert rare.assess(WRONG_SUM, APPLES).stuck, "nothing needs help more"
+    assert rare.assess(WRONG_SUM, APPLES).stuck, "little needs help more"
     assert not often.assess(RIGHT, APPLES).stuck
 
 

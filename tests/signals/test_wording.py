@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.signals.wording import refuses, self_corrections
+from ai_battle.signals.wording import refuses
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,3 @@ def test_a_refusal_is_heard(text: str) -> None:
 @pytest.mark.parametrize("text", ["Gladly: here it is.", "I'm sorry to hear that. Try this.", "You can't lose."])
 def test_kindness_is_no_refusal(text: str) -> None:
     assert not refuses(text)
-
-
-def test_taking_back_is_counted() -> None:
-    assert self_corrections("It is 5. Wait, that is wrong. Actually, it is 6.") == 3
-    assert self_corrections("Ich habe mich verrechnet.") == 1
-    assert self_corrections("Wait for the bus; it actually comes.") == 0

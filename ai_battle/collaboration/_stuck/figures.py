@@ -70,7 +70,7 @@ def left_out(pair: Pair, pairs: Sequence[Pair]) -> Weights:
     others = [other for other in pairs if other.family == pair.family and other.small_model != pair.small_model]
     if not others or not to_learn(pair.family):
         return shipped()
-    profile = with_hand(with_gains(learned(others, pair.family), others), pair.family)
+    profile = with_hand(with_gains(learned(others, pair.family, pair.small_model), others), pair.family)
     return Weights({**shipped().families, pair.family: profile})
 
 

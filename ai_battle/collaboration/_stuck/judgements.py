@@ -11,31 +11,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .case import Case
-from .checks import (
-    calls,
-    choice,
-    confidence,
-    contradiction,
-    conversation,
-    facts,
-    final,
-    hard,
-    json_form,
-    output,
-    program,
-    question,
-    results,
-    shape,
-    sums,
-    trouble,
-    words,
-    working,
-)  # fmt: skip
+from .checks import calls, choice, conversation, hard, json_form, output, program, results, words, working
 from .family import FAMILIES, Family
 
 Measure = Callable[[Case], float | None]
-DOUBT = 3.5
-"""What a failed hard check adds to the logit of failure: nineteen of twenty such answers are wrong."""
+DOUBT = 4.5
+"""What a failed hard check adds to the logit of failure: whatever else speaks for such an answer, most are wrong."""
 Families = tuple[Family, ...]
 MATH: Families = ("math",)
 MCQ: Families = ("mcq",)
@@ -85,7 +66,7 @@ def at_once(name: str, measure: Measure, sentence: str, families: Families = FAM
 
 
 def habit(name: str, measure: Measure, families: Families) -> Judgement:
-    """How an answer looks weighs nothing; but of one model it may tell something, as its own labels show."""
+    """Looks of an answer and kinds of questions weigh nothing; but of one model they may, as its own labels show."""
     return Judgement(name, measure, families=families, is_habit=True)
 
 
@@ -101,55 +82,52 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     at_once("no_answer", hard.no_answer, "no final answer is given", MATH),
     at_once("unfit_again", hard.unfit_again, "a tool call does not fit its schema, after one such call had failed"),
     # Form: how long, how often the same.
-    Judgement("length", shape.length, weight=-0.5, families=(*MATH, *MCQ, *CODE, *CHAT), learned=(*MATH, *MCQ, *CODE)),
-    Judgement("repeated_words", shape.repeated_words, "it says the same again and again",
+    Judgement("length", words.length, weight=-0.5, families=(*MATH, *MCQ, *CODE, *CHAT), learned=(*MATH, *MCQ, *CODE)),
+    Judgement("repeated_words", words.repeated_words, "it says the same again and again",
               (*MATH, *MCQ, *CODE, *CHAT), 4.0, (*MATH, *MCQ, *CODE)),
-    Judgement("stops_short", shape.stops_short, "its last sentence does not end", weight=2.7),
-    Judgement("ends_openly", shape.ends_openly, families=MCQ, learned=MCQ),
+    Judgement("stops_short", words.stops_short, "its last sentence does not end", weight=2.7),
     # What it says of itself, and to whom.
-    Judgement("self_correction", words.self_correction, "it takes back what it said",
-              (*MATH, *MCQ, *CODE), learned=(*MATH, *MCQ, *CODE)),
     Judgement("only_offers", words.only_offers, "it offers help where something was asked", weight=3.0),
     Judgement("wrong_form", words.wrong_form, "it has not the form that was asked for", (*MATH, *CHAT), 2.5),
     Judgement("wrong_language", conversation.wrong_language, "it is in another language than what it answers",
               CHAT, 3.0),
     Judgement("runs_on", conversation.runs_on, "it goes on with turns of others", weight=3.0),
     Judgement("repeats_other", conversation.repeats_other, "it repeats what another has just said", weight=3.0),
-    Judgement("two_finals", contradiction.two_finals, "it names two different answers", weight=1.0),
-    Judgement("denial", contradiction.denial, "it denies what it says", weight=3.0),
+    Judgement("two_finals", words.two_finals, "it names two different answers", weight=1.0),
+    Judgement("denial", words.denial, "it denies what it says", weight=3.0),
     Judgement("said_before", part(conversation.check, "said_before"), "it was said before, word for word", weight=3.0),
     Judgement("nothing_new", part(conversation.check, "nothing_new"), "it adds little to what was said before",
               CHAT, 1.0),
     Judgement("only_goodbye", part(conversation.check, "only_goodbye"), weight=0.5),
-    Judgement("token_doubt", part(confidence.check, "token_doubt"), "the model was unsure of its words", weight=1.0),
-    Judgement("token_doubt_worst", part(confidence.check, "token_doubt_worst"), weight=1.0),
+    Judgement("token_doubt", part(words.token_doubt, "token_doubt"), "the model was unsure of its words", weight=1.0),
+    Judgement("token_doubt_worst", part(words.token_doubt, "token_doubt_worst"), weight=1.0),
     # Sums and what they lead to.
-    Judgement("wrong_sums", sums.wrong, "a sum in it does not hold", (*MATH, *MCQ, *CHAT, *TOOL), 5.5, MCQ),
-    Judgement("asked_sum_missed", sums.missed, "what the prompt asks for comes out otherwise", (*MATH, *CHAT), 6.0),
-    Judgement("number_misread", sums.misread, "it calculates with a number that nobody gave",
+    Judgement("wrong_sums", working.wrong_sums, "a sum in it does not hold", (*MATH, *MCQ, *CHAT, *TOOL), 5.5, MCQ),
+    Judgement("asked_sum_missed", working.asked_sum_missed, "what the prompt asks for comes out otherwise",
+              (*MATH, *CHAT), 6.0),
+    Judgement("number_misread", working.number_misread, "it calculates with a number that nobody gave",
               (*MATH, *CHAT), 4.5),
     Judgement("final_off_sums", working.final_off_sums, "its final answer is not what came out", (*MATH, *CHAT), 4.5),
-    Judgement("no_sums", sums.none, "it calculates nothing", (*MATH, *MCQ), learned=(*MATH, *MCQ)),
-    Judgement("numbers_from_nowhere", sums.from_nowhere, "it calculates with numbers that nobody gave",
+    Judgement("no_sums", working.no_sums, "it calculates nothing", (*MATH, *MCQ), learned=(*MATH, *MCQ)),
+    Judgement("equations", working.equations, families=MATH, learned=MATH),
+    Judgement("arguments", working.arguments, "it argues where it could calculate",
+              (*MATH, *MCQ), learned=(*MATH, *MCQ)),
+    Judgement("numbers_from_nowhere", working.numbers_from_nowhere, "it calculates with numbers that nobody gave",
               MATH, learned=MATH),
-    Judgement("no_final", final.missing, families=(*MATH, *MCQ), weight=1.0),
-    Judgement("final_unstated", final.unstated, "it states no final answer", MATH, learned=MATH),
+    Judgement("no_final", working.final_missing, families=(*MATH, *MCQ), weight=1.0),
+    Judgement("final_unstated", working.final_unstated, "it states no final answer", MATH, learned=MATH),
     Judgement("results_unused", working.results_unused, "results are calculated and not used", MATH, learned=MATH),
     Judgement("final_not_in_working", working.final_not_in_working, "its final answer does not stand in the working",
               MATH, learned=MATH),
-    Judgement("final_not_last_sum", working.final_not_last_sum, "its final answer is not what came out last",
-              MATH, learned=MATH),
-    Judgement("last_sum_uses_nothing", working.last_sum_uses_nothing, "its last sum uses no earlier result",
-              MATH, learned=MATH),
-    Judgement("facts_unused", facts.unused, "numbers of the question are not used",
+    Judgement("facts_unused", working.facts_unused, "numbers of the question are not used",
               (*MATH, *MCQ), learned=(*MATH, *MCQ)),
-    habit("final_unmarked", final.unmarked, MATH),
-    habit("final_fractional", final.fractional, MATH),
-    Judgement("question_length", question.length, families=MATH, learned=MATH),
-    Judgement("question_numbers", question.numbers, families=MATH, learned=MATH),
-    Judgement("question_compares", question.compares, families=MATH, learned=MATH),
-    Judgement("question_percent", question.percent, families=MATH, learned=MATH),
-    Judgement("ends_off_question", question.ends_off, families=MATH, learned=MATH),
+    Judgement("facts_not_reached", working.facts_not_reached, "its result does not rest on all numbers of the question",
+              MATH, learned=MATH),
+    Judgement("question_length", working.question_length, families=MATH, learned=MATH),
+    habit("question_compares", working.question_compares, MATH),
+    habit("question_percent", working.question_percent, MATH),
+    habit("final_unmarked", working.final_unmarked, MATH),
+    habit("final_fractional", working.final_fractional, MATH),
     # Choices.
     Judgement("no_pick", part(choice.check, "no_pick"), "it picks no option", MCQ, learned=MCQ),
     Judgement("not_listed", part(choice.check, "not_listed"), "it says that no option fits", MCQ, learned=MCQ),
@@ -157,11 +135,12 @@ JUDGEMENTS: tuple[Judgement, ...] = (
               MCQ, learned=MCQ),
     Judgement("pick_number_absent", part(choice.check, "pick_number_absent"),
               "the number that it picks does not stand in the working", MCQ, learned=MCQ),
-    Judgement("stem_length", part(choice.check, "stem_length"), families=MCQ, learned=MCQ),
-    Judgement("pick_in_working", part(choice.check, "pick_in_working"), families=MCQ, learned=MCQ),
-    Judgement("other_in_working", part(choice.check, "other_in_working"), families=MCQ, learned=MCQ),
+    Judgement("pick_not_last_number", part(choice.check, "pick_not_last_number"),
+              "the number that it picks is not what came out last", MCQ, learned=MCQ),
+    Judgement("pick_is_extreme", part(choice.check, "pick_is_extreme"), families=MCQ, learned=MCQ),
     Judgement("pick_is_longest", part(choice.check, "pick_is_longest"), families=MCQ, learned=MCQ),
-    Judgement("pick_is_late", part(choice.check, "pick_is_late"), families=MCQ, learned=MCQ),
+    Judgement("stem_length", part(choice.check, "stem_length"), families=MCQ, learned=MCQ),
+    Judgement("question_formulas", part(choice.check, "question_formulas"), families=MCQ, learned=MCQ),
     # Tool calls of the answer.
     Judgement("unknown_parameter", part(calls.check, "unknown_parameter"),
               "a call has a tool or parameter that does not exist", TOOL, 3.0),
@@ -184,10 +163,10 @@ JUDGEMENTS: tuple[Judgement, ...] = (
               "the calls leave much of the prompt aside", TOOL, 0.5),
     Judgement("name_not_asked_for", part(calls.check, "name_not_asked_for"), families=TOOL, weight=0.7),
     # Tool calls on the way to it.
-    Judgement("call_repeated", part(trouble.check, "call_repeated"), "the same call was made again", weight=2.0),
-    Judgement("errors_in_a_row", part(trouble.check, "errors_in_a_row"), "two calls in a row failed", weight=2.0),
-    Judgement("same_error_twice", part(trouble.check, "same_error_twice"), "the same error came twice", weight=2.0),
-    Judgement("nothing_found", part(trouble.check, "nothing_found"), "no call has found anything yet", weight=0.5),
+    Judgement("call_repeated", part(calls.on_the_way, "call_repeated"), "the same call was made again", weight=2.0),
+    Judgement("errors_in_a_row", part(calls.on_the_way, "errors_in_a_row"), "two calls in a row failed", weight=2.0),
+    Judgement("same_error_twice", part(calls.on_the_way, "same_error_twice"), "the same error came twice", weight=2.0),
+    Judgement("nothing_found", part(calls.on_the_way, "nothing_found"), "no call has found anything yet", weight=0.5),
     # What the tools have returned, and what the answer makes of it.
     Judgement("result_contradicted", part(results.check, "result_contradicted"),
               "it tells figures that no tool has returned", TOOL, 3.0),

@@ -36,7 +36,7 @@ SPOILT, RESCUED = 0.05, 1.0
 """How often a helper is wrong where an answer is right, and the logit of its being right elsewhere: assumed."""
 GUARDS = 0.5
 """As many pairs as the right everyday answers count as."""
-STUCK, STUCK_GUARDS, ABLE = 0.08, 0.02, 0.6
+STUCK, STUCK_GUARDS, ABLE = 0.09, 0.02, 0.6
 """Shares of right answers that may be stuck at the defaults: of models right in `ABLE` or more, and everyday ones."""
 AT_DEFAULT = -log(0.7 / 0.3)
 """The logit of failure at which an answer is stuck at the default threshold."""
@@ -46,21 +46,23 @@ of the right ones.
 """
 
 
-def learned(pairs: Sequence[Pair], family: Family) -> Profile:
+def learned(pairs: Sequence[Pair], family: Family, without: str = "") -> Profile:
     """The profile of a family; each pair counts the same and has an offset of its own, so models are not compared.
 
-    Everyday answers of each form count as right and as wrong alike, as the form says nothing: so it can't weigh.
+    What is wrong is learned of the answers of the large models, too, but of those of the model `without`. Everyday
+    answers of each form count as right and as wrong alike, as the form says nothing: so it can't weigh.
     """
     if not pairs:
         return Profile({}, Head(ASSUMED[family], {}), Head(RESCUED, {}), SPOILT, CHANCE)
+    everyone = (*pairs, *(pair.reversed for pair in pairs if pair.large_model != without))
     spread = {name: _spread(name, pairs) for name in to_learn(family) if may_weigh(name, pairs)}
     fixed = {name: weight for name, weight in by_hand(family).items() if weight and any(_means(name, pairs))}
     either = [_Example(None, found.signals, 0.5, GUARDS * ROWS / len(guards(family))) for found in guards(family)]
-    failure = _head([*_failures(pairs), *either], pairs, spread, STRENGTH, fixed)
+    failure = _head([*_failures(everyone), *either], everyone, spread, STRENGTH, fixed)
     rescue = _head(_rescues(pairs), pairs, spread, RESCUE_STRENGTH)
     good = [1 - large for pair in pairs for small, large in zip(pair.small, pair.large, strict=True) if small > 0.5]
     profile = Profile(spread, Head(0.0, failure.weights), rescue, mean(good))
-    intercept = min(ASSUMED[family], *_allowed(with_hand(profile, family), family, pairs))
+    intercept = min(ASSUMED[family], *_allowed(with_hand(profile, family), family, everyone))
     return replace(profile, failure=replace(profile.failure, intercept=intercept))
 
 
@@ -194,7 +196,7 @@ def shipped_file(folder: Path, without: str = "") -> str:
         own = [pair for pair in pairs if pair.family == family]
         families[family] = {
             "learned_on": [pair.name for pair in own] or "nothing",
-            **as_json(with_gains(learned(own, family), own)),
+            **as_json(with_gains(learned(own, family, without), own)),
         }
     about = (
         "Weights of the stuck detector. Learned on answers published by lm-sys/RouteLLM (Apache-2.0),"

@@ -3,8 +3,9 @@
 import gzip
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +31,39 @@ _SPELLING = re.compile(r"[ ,./\-_*^'\"]")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`small` and `large` are the qualities of both models' answers, 0 to 1."""
+    """`small` and `large` are the qualities of both models' answers, 0 to 1; `response` is the small one's."""
 
     prompt: str
     response: str
     small: float
     large: float
     context: Context = NO_CONTEXT
+    helper_response: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Pair:
-    """One small and one large model on one data set; `measured` is each record, measured once."""
+    """One small and one large model on one data set."""
 
     dataset: str
     small_model: str
     large_model: str
     records: tuple[Record, ...]
-    measured: tuple[Measured, ...]
+
+    @cached_property
+    def measured(self) -> tuple[Measured, ...]:
+        """Each record, measured once."""
+        return tuple(measured(Case(each.response, each.prompt, each.context)) for each in self.records)
+
+    @cached_property
+    def reversed(self) -> "Pair":
+        """The answers of the large model, which takes the place of the small one."""
+        records = (
+            Record(each.prompt, each.helper_response, each.large, each.small, each.context, each.response)
+            for each in self.records
+            if each.helper_response
+        )
+        return Pair(self.dataset, self.large_model, self.small_model, tuple(records))
 
     @property
     def name(self) -> str:
@@ -82,25 +98,21 @@ def pairs_named(arguments: Sequence[str]) -> list[Pair]:
 
 
 def read_pair(path: Path) -> Pair:
-    records = tuple(_records(path))
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        first = json.loads(next(lines))
+        rows = [json.loads(line) for line in lines]
     dataset, _, models = path.name.removesuffix(".jsonl.gz").partition(".")
-    small, large = first.get("small_model"), first.get("large_model")
+    small, large = rows[0].get("small_model"), rows[0].get("large_model")
     half = models.split(".")
-    small, large = small or half[0], large or half[-1]
-    found = tuple(measured(Case(record.response, record.prompt, record.context)) for record in records)
-    return Pair(dataset, small, large, records, found)
+    records = tuple(_record(row) for row in rows if isinstance(row.get("small_response"), str))
+    return Pair(dataset, small or half[0], large or half[-1], records)
 
 
-def _records(path: Path) -> Iterator[Record]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            if isinstance(row.get("small_response"), str):
-                tools = tuple(map(_tool, row.get("tools") or ()))
-                small, large = (_label(row, model, tools) for model in ("small", "large"))
-                yield Record(row["prompt"], row["small_response"], small, large, Context(tools=tools))
+def _record(row: Mapping[str, Any]) -> Record:
+    tools = tuple(map(_tool, row.get("tools") or ()))
+    small, large = (_label(row, model, tools) for model in ("small", "large"))
+    helper = row.get("large_response")
+    said = helper if isinstance(helper, str) else ""
+    return Record(row["prompt"], row["small_response"], small, large, Context(tools=tools), said)
 
 
 def _tool(row: Mapping[str, Any]) -> ToolSpec:
@@ -141,12 +153,13 @@ def _fit(given: Mapping[str, Any], wanted: Mapping[str, Sequence[Any]]) -> bool:
 
 def _same(given: Any, wanted: Any) -> bool:
     """Integers and fractions of the same value are the same, as are texts but for their spelling."""
-    if isinstance(given, bool) or isinstance(wanted, bool):
-        return given is wanted
-    if isinstance(given, str) and isinstance(wanted, str):
-        return _SPELLING.sub("", given.casefold()) == _SPELLING.sub("", wanted.casefold())
-    if isinstance(given, Mapping) and isinstance(wanted, Mapping):
-        return _fit(given, {name: value if isinstance(value, list) else [value] for name, value in wanted.items()})
-    if isinstance(given, list | tuple) and isinstance(wanted, list):
-        return len(given) == len(wanted) and all(map(_same, given, wanted))
+    match given, wanted:
+        case (bool(), _) | (_, bool()):
+            return given is wanted
+        case str(), str():
+            return _SPELLING.sub("", given.casefold()) == _SPELLING.sub("", wanted.casefold())
+        case dict(), dict():
+            return _fit(given, {name: value if isinstance(value, list) else [value] for name, value in wanted.items()})
+        case list() | tuple(), list():
+            return len(given) == len(wanted) and all(map(_same, given, wanted))
     return bool(given == wanted) or (wanted == "" and given in ([], {}, None))

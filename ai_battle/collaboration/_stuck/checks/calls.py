@@ -1,4 +1,4 @@
-"""Whether tool calls fit their schemas and the prompt, and whether one is made where it should be."""
+"""Whether tool calls fit their schemas and the prompt, are made where they should be, and got anywhere."""
 
 import json
 import re
@@ -10,10 +10,12 @@ from ....core.exchange import ToolSpec
 from ....core.messages import ToolCall
 from ....signals.quantities import quantities, rounded, stands_among
 from ....signals.stems import name_stems, share
+from ....signals.trouble import troubles
 from ..case import Case
 from ..tasks import asks_for_tools, described
 
 MANY = 3
+_TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}
 _UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
 _WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -60,6 +62,15 @@ def check(case: Case) -> dict[str, float]:
         "prompt_not_served": len(asked - tally.explained) / max(1, len(asked)),
         "name_not_asked_for": _mean(1 - share(name_stems(call.name), asked) for call in case.calls),
     }
+
+
+def on_the_way(case: Case) -> dict[str, float]:
+    """What became of the calls since the prompt."""
+    if not case.steps:
+        return {}
+    measured = troubles(case.steps)
+    found = {name: float(measured[key] > 0) for key, name in _TROUBLES.items()}
+    return {**found, "nothing_found": measured["nothing_yet"]}
 
 
 def of_no_tool(case: Case) -> float | None:

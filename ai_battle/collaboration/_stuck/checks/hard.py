@@ -5,7 +5,7 @@ from ....signals.looping import repeats
 from ....signals.truncation import cut_off
 from ..case import Case
 from ..family import wants_number
-from . import calls, final, words
+from . import calls, words, working
 
 REPETITION = 0.6
 
@@ -42,7 +42,7 @@ def no_answer(case: Case) -> float:
 
     A number in words is one as well.
     """
-    if not final.missing(case) or not wants_number(case.question) or gives_up(case):
+    if not working.final_missing(case) or not wants_number(case.question) or gives_up(case):
         return 0.0
     return float(words_everywhere("numerals").isdisjoint(spoken(case.text)))
 

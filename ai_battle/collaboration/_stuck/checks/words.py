@@ -1,19 +1,63 @@
-"""What the answer says about itself."""
+"""What an answer says, what it says about itself, how sure of it the model was, and whether it comes to an end."""
 
 import math
+import re
 
+from ....signals.denial import denies_itself
+from ....signals.numbers import numbers
 from ....signals.requested_form import misses_form
 from ....signals.residue import gives_up as only_gives_up
 from ....signals.residue import only_announces
 from ....signals.residue import only_offers as offers_only
-from ....signals.truncation import leads_nowhere
-from ....signals.wording import self_corrections
+from ....signals.truncation import breaks_off, leads_nowhere
+from ....signals.truncation import stops_short as lacks_last_stop
 from ..case import Case
 from . import results
 
+LEAST_TOKENS = 5
+NO_STOP = 0.25
+"""What a missing stop is worth where nothing else shows that more was to come: many right answers lack it."""
+_FINAL = re.compile(
+    r"\b(?:final|correct) answer (?:is|=|:)[ *$\"(]{0,6}([^\s.,;)*$\"]{1,40})|\bthe answer is["
+    r" *$\"(]{0,6}([^\s.,;)*$\"]{1,40})",
+)
 
-def self_correction(case: Case) -> float:
-    return math.log1p(self_corrections(case.working))
+
+def length(case: Case) -> float:
+    """In logarithms: a second page says less than a second line."""
+    return math.log1p(len(case.working.split())) / 5
+
+
+def repeated_words(case: Case) -> float:
+    return case.repeated_words
+
+
+def stops_short(case: Case) -> float:
+    if not lacks_last_stop(case.text):
+        return 0.0
+    return 1.0 if breaks_off(case.text, case.prompt) else NO_STOP
+
+
+def token_doubt(case: Case) -> dict[str, float]:
+    """How unsure the model was of its tokens, where the provider tells."""
+    known = [value for value in case.context.logprobs if math.isfinite(value) and value <= 0]
+    if len(known) < LEAST_TOKENS:
+        return {}
+    lowest = sorted(known)[: max(1, len(known) // 10)]
+    return {"token_doubt": -sum(known) / len(known), "token_doubt_worst": min(10.0, -sum(lowest) / len(lowest)) / 10}
+
+
+def two_finals(case: Case) -> float:
+    """Different values are called the answer."""
+    if case.lowered.count("answer") < 2:
+        return 0.0
+    said = [a or b for a, b in _FINAL.findall(case.lowered)]
+    values = [next(iter(map(str, numbers(word))), word) for word in said]
+    return float(len(set(values)) > 1 and all(len(value) <= 2 or value[:1].isdigit() for value in values))
+
+
+def denial(case: Case) -> float:
+    return float(denies_itself(case.text, case.question))
 
 
 def gives_up(case: Case) -> float:

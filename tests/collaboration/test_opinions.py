@@ -17,7 +17,7 @@ from .acting import STRATEGIES, Heard, Model, asked, large, model, said, same
 PROMPT = "How many are 7 and 11?"
 FAIR = "7 + 11 = 18. The answer is 18."
 FOUND = StuckDetector().assess(FAIR, PROMPT).quality
-PASSES, FAILS = FOUND - 0.02, FOUND + 0.01
+PASSES, FAILS = FOUND - 0.02, FOUND + (1 - FOUND) / 3
 """Thresholds at which it passes, but not if another model says something else; or fails, but not if one agrees."""
 
 

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
-from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolResult
+from ..core.redaction import STRUCTURE
 from ..core.texts import each_text
 
 LEFT_OUT = Text("[a picture or document was left out]")
+KEPT = STRUCTURE | {"name", "id", "speaker"}
+"""What must be the same in a call and its result, or tells who speaks."""
 
 
 class Redacting(ModelClient):
@@ -39,29 +41,22 @@ class Redacting(ModelClient):
         await self.client.aclose()
 
     def _cleaned(self, request: ModelRequest) -> ModelRequest:
-        messages = tuple(self._message(message) for message in request.messages)
+        plain = tuple(Message(each.role, tuple(map(_plain, each.parts)), each.speaker) for each in request.messages)
+        messages = each_text(plain, self.redact, but=KEPT)
         return replace(request, messages=messages, system=self.redact(request.system) if request.system else "")
 
-    def _message(self, message: Message) -> Message:
-        return replace(message, parts=tuple(self._part(part) for part in message.parts), extra={})
 
-    def _part(self, part: Part) -> Part:
-        match part:
-            case Text(text):
-                return Text(self.redact(text))
-            case Thinking(text):
-                return Thinking(self.redact(text))
-            case ToolCall():
-                return self._call(part)
-            case ToolResult():
-                parts = tuple(self._seen(inner) for inner in part.parts)
-                return replace(part, call=self._call(part.call), parts=parts, extra={})
-            case Image() | Document():
-                return LEFT_OUT
+def _plain(part: Part) -> Part:
+    """The part with nothing in it but texts; a signature would no longer fit, and what is extra nobody knows."""
+    match part:
+        case Thinking(text):
+            return Thinking(text)
+        case ToolResult():
+            return replace(part, parts=tuple(map(_text, part.parts)), extra={})
+        case Text() | Image() | Document():
+            return _text(part)
+    return part
 
-    def _seen(self, part: Text | Image | Document) -> Text:
-        return Text(self.redact(part.text)) if isinstance(part, Text) else LEFT_OUT
 
-    def _call(self, call: ToolCall) -> ToolCall:
-        arguments: dict[str, Any] = each_text(dict(call.arguments), self.redact)
-        return replace(call, arguments=arguments, malformed=self.redact(call.malformed) if call.malformed else "")
+def _text(part: Text | Image | Document) -> Text:
+    return Text(part.text) if isinstance(part, Text) else LEFT_OUT

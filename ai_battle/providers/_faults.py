@@ -1,4 +1,4 @@
-"""Broken connections as errors of ours, whichever library noticed them; keys never get into a message."""
+"""Broken connections as errors of ours, whichever library noticed them."""
 
 import errno
 import socket
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
-from ..core.errors import ProviderError, TimedOut, Unreachable
+from ..core.errors import TimedOut, Unreachable
 
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 
@@ -29,22 +29,11 @@ def connection_fault(error: BaseException, where: str, start: str = "") -> Unrea
     return Unreachable(f"{where}: the connection broke ({_reason(chain)}).", again="always")
 
 
-def redact(error: ProviderError, secrets: Iterable[str]) -> None:
-    """Takes keys out of an error that repeats what a provider said."""
-    for secret in secrets:
-        error.args = tuple(_without(secret, argument) for argument in error.args)
-        error.partial, error.raw = _without(secret, error.partial), _without(secret, error.raw)
-
-
 @lru_cache
 def shown(url: str) -> str:
     """A URL as it may be shown: without user, password and query."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
-def _without(secret: str, text: str) -> str:
-    return text.replace(secret, "***") if isinstance(text, str) else text
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

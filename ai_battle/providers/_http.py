@@ -12,12 +12,13 @@ from ..core.client import ModelClient
 from ..core.errors import BadReply, ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from ..core.redaction import NO_SECRETS, Redactor
 from ..wire._errors import UNREADABLE
 from ..wire.sse import BOM
 from ._adapting import EACH_TIME
 from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
-from ._faults import redact, shown
+from ._faults import shown
 from ._transport import Reply, Transport
 
 UNSTREAMED = "unstreamed"
@@ -82,10 +83,10 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`secrets` never leave in an error."""
+    """What `redactor` knows never leaves in an error."""
 
     deadlines: Deadlines = DEFAULT
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    redactor: Redactor = NO_SECRETS
 
 
 def is_streamed(request: ModelRequest) -> bool:
@@ -225,7 +226,7 @@ class HttpClient(ModelClient):
         there = await models_at(self.transport) if error.status == 404 else ()
         error.args = (_sentences(text, self.dialect.advice(error, there)),)
         error.partial = error.partial or reader.text
-        redact(error, self._limits.secrets)
+        self._limits.redactor.clean(error)
 
 
 def _plausible(usage: Usage) -> Usage:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from ..core.errors import ConfigError
 from ..core.plugins import check_options
+from ..core.redaction import Redactor
 from ._deadlines import DEFAULT, Deadlines
 
 NO_KEY = "none"  # what servers without keys are sent by SDKs that insist on one
@@ -93,11 +94,12 @@ def find_url(provider: str, settings: Settings, variables: Iterable[str], defaul
     return url
 
 
-def secrets_in(key: Key, settings: Settings, url: str) -> tuple[str, ...]:
-    """All that must not appear in an error, even when a provider repeats it."""
+def redactor(key: Key, settings: Settings, url: str) -> Redactor:
+    """Knows all that must not appear in an error, even when a provider repeats it."""
     brought = getattr(settings.client, "api_key", None)
-    values = (key.value, brought, urlsplit(url).password, *settings.headers.values())
-    return tuple({value for value in values if isinstance(value, str) and len(value) >= 6})
+    values = {"PASSWORD": urlsplit(url).password, **settings.headers, "API_KEY": brought}
+    values[key.source if key.source.isidentifier() else "API_KEY"] = key.value or brought
+    return Redactor({value: name for name, value in values.items() if isinstance(value, str) and len(value) >= 6})
 
 
 def _sendable(source: str, value: str) -> str:

@@ -14,7 +14,7 @@ from ._advice import advice
 from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
-from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, secrets_in, stated_url
+from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, redactor, stated_url
 from ._transport import NO_HEADERS, Address, AiohttpTransport, Transport
 
 HEADERS = "anthropic headers"
@@ -40,7 +40,7 @@ def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     start = address_advice("anthropic", settings, _URLS)
     address = Address("anthropic", url, headers, settings.deadlines.connect, start)
     transport = _transport(address, key, settings)
-    limits = Limits(settings.deadlines, secrets_in(key, settings, url))
+    limits = Limits(settings.deadlines, redactor(key, settings, url))
     reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
     spoken = Spoken(version, bool(settings.api_version) or settings.through_sdk)
     return HttpClient(transport, Messages(model, spoken, key, cache, reader), limits)

@@ -11,7 +11,7 @@ from ..wire import gemini as wire
 from ._advice import advice
 from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import is_loopback
-from ._settings import Key, address_advice, find_key, find_url, read_settings, secrets_in, stated_url
+from ._settings import Key, address_advice, find_key, find_url, read_settings, redactor, stated_url
 from ._transport import Address, AiohttpTransport
 
 _NO_SDK = (
@@ -35,7 +35,7 @@ def create(model: str, **options: Any) -> ModelClient:
     start = address_advice("gemini", settings, _URLS)
     transport = AiohttpTransport(Address("gemini", url, headers, settings.deadlines.connect, start))
     dialect = GenerateContent(model, settings.api_version or "v1beta", key)
-    return HttpClient(transport, dialect, Limits(settings.deadlines, secrets_in(key, settings, url)))
+    return HttpClient(transport, dialect, Limits(settings.deadlines, redactor(key, settings, url)))
 
 
 class GenerateContent:

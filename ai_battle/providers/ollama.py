@@ -20,7 +20,7 @@ from ._deadlines import Clocks, Deadlines
 from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
-from ._settings import Key, Settings, address_advice, find_key, read_settings, secrets_in
+from ._settings import Key, Settings, address_advice, find_key, read_settings, redactor
 from ._transport import Address, AiohttpTransport, Transport
 
 PORT = 11434
@@ -39,7 +39,7 @@ def create(model: str, **options: Any) -> ModelClient:
     start = address_advice("ollama", settings, ("OLLAMA_HOST",), _START)
     address = Address("ollama", url, settings.headers, settings.deadlines.connect, start)
     transport = _transport(address, key, settings)
-    limits = Limits(settings.deadlines, secrets_in(key, settings, url))
+    limits = Limits(settings.deadlines, redactor(key, settings, url))
     return HttpClient(transport, Chat(model, transport, key), limits)
 
 

@@ -15,7 +15,7 @@ from ._advice import advice
 from ._http import HttpClient, Limits, Question, is_streamed
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
-from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, secrets_in, stated_url
+from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, redactor, stated_url
 from ._transport import Address, AiohttpTransport, Transport
 
 
@@ -98,7 +98,7 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     if quirks is _OPENAI and endpoint == "openai" and not _is_openais(url, model):
         quirks = _COMPATIBLE
     dialect = ChatCompletions(endpoint, model, quirks, key, place.path)
-    return HttpClient(transport, dialect, Limits(settings.deadlines, secrets_in(key, settings, url)))
+    return HttpClient(transport, dialect, Limits(settings.deadlines, redactor(key, settings, url)))
 
 
 class ChatCompletions:

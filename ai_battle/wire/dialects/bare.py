@@ -14,6 +14,7 @@ from .pythonic import read_call
 from .reading import Piece, issue
 from .shapes import NotArguments, Unknown, calls_in
 from .source import Source, parse_object
+from .spellings import SPELLINGS
 from .tolerant import Unreadable
 
 _OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“‘`\\]{0,2}[\w$.\-/ ]{1,80}[\"'”’`\\]{0,2}\s{0,200}[:,}(]|\}|//|/\*|#)")
@@ -26,7 +27,7 @@ _CALLED_BACKWARDS = re.compile(r"(?:\*\*| )?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ss
 _NESTED = re.compile(r"\((?:\w{1,80}+\s?=\s?)?\[?[A-Za-z_][\w.]*+[(\[{]")
 _COMMENTING = ("#", "//")
 _CHANGED = ("+", "-")
-_LABELS = frozenset({"arguments", "args", "parameters", "params", "input"})
+_LABELS = frozenset(SPELLINGS["label"])
 _CELL_END = re.compile(r"`? {0,80}\|")
 _NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")

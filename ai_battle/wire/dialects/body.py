@@ -15,6 +15,7 @@ from .pythonic import read_call
 from .reading import Issue, Piece, issue
 from .shapes import NotArguments, Unknown, calls_in
 from .source import Source
+from .spellings import SPELLINGS
 from .tolerant import Unreadable
 
 _SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
@@ -39,7 +40,7 @@ _SPELLED = re.compile(
 )
 _OLD = tagged(r"(?:</parameters>\s*)?</invoke>")
 _TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
-_ROLES = frozenset({"assistant", "user", "system", "tool", "all"})
+_ROLES = frozenset(SPELLINGS["person"])
 _RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
 Reader = Callable[[str], tuple[ToolCall, int]]
 

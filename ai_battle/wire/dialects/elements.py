@@ -11,6 +11,7 @@ from ai_battle.core.messages import ToolCall
 
 from .names import Offered
 from .source import Source
+from .spellings import SPELLINGS
 from .tolerant import Unreadable
 from .typed import typed, types_of
 
@@ -25,7 +26,7 @@ ATTRIBUTES = re.compile(
     rf"(?P<given>(?>(?:\s{{1,20}}{_ATTRIBUTE.replace('(', '(?:')}){{1,20}}))\s{{0,20}}(?:/>|>\s{{0,20}}</(?P=tag)>)"
 )
 _EACH = re.compile(_ATTRIBUTE)
-_CALLING_TAGS = frozenset({"tool", "function", "invoke", "call", "tool_call", "function_call", "tool_use", "action"})
+_CALLING_TAGS = frozenset(SPELLINGS["tag"])
 _STRUCTURES = frozenset({"object", "array"})
 _DEEPEST = 16
 

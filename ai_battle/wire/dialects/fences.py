@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .source import Source
+from .spellings import SPELLINGS
 
 _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w.+#\-/]*)(?P<rest>[^\n`]*)(?:\n|\Z)")
 _GLUED = re.compile(
@@ -26,43 +27,12 @@ _QUOTATION = re.compile(r"(?<![\[,(])(?<!\": )(?:[\"'“”„«»「『]|~~)[ \
 _QUOTED = re.compile(r"[\s)\]]{0,5}(?:[\"'“”«»」』]|~~)")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?>(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)+)")
-CALLING = frozenset(
-    {
-        "tool",
-        "tool_call",
-        "tool_calls",
-        "tool_code",
-        "tool-call",
-        "tool-calls",
-        "toolcall",
-        "toolcalls",
-        "tool_request",
-        "tool_use",
-        "function",
-        "function_call",
-        "functions",
-        "action",
-        "call",
-    }
-)
-READABLE = frozenset(
-    {
-        "",
-        "json",
-        "jsonc",
-        "json5",
-        "jsonl",
-        "python",
-        "py",
-        "python3",
-        "xml",
-        "tools",
-    }
-)
+CALLING = frozenset(SPELLINGS["fence"])
+READABLE = frozenset(("", *SPELLINGS["data"]))
 
 
 _HEADER = re.compile(r"\s*(?:async )?(?:def|for|while|if|with|class|try|else|elif)\b[^\n]*:\Z")
-_PROGRAMS = frozenset({"python", "py", "python3"})
+_PROGRAMS = frozenset(SPELLINGS["program"])
 
 
 @dataclass(slots=True)  # made for every fence there is, and frozen ones take four times as long

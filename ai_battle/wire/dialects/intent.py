@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import ProposalKind
@@ -17,6 +16,7 @@ from ai_battle.core.tooling import ProposalKind
 from . import thinking
 from .names import Offered
 from .reading import Certainty, Piece
+from .spellings import table
 
 _WINDOW = 600
 _MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")
@@ -173,10 +173,9 @@ def _main(clauses: list[str]) -> str:
 @cache
 def _words(kind: str) -> re.Pattern[str]:
     """One pattern of all words of a kind; those with the same borders share them, which is what makes it quick."""
-    rows = files(__package__).joinpath("restraint.txt").read_text(encoding="utf-8").splitlines()
-    listed = (row.partition(":")[2] for row in rows if row.startswith(kind))
+    listed = {word for head, words in table("restraint.txt", " | ") if head == kind for word in words}
     groups: dict[tuple[str, str], list[str]] = {}
-    for word in sorted({word.strip() for row in listed for word in row.split(" | ")}, key=len, reverse=True):
+    for word in sorted(listed, key=len, reverse=True):
         groups.setdefault(_borders(word), []).append(re.escape(word.strip("~ ")).replace(r"\ ", r"\s+"))
     return re.compile("|".join(f"{o}(?:{'|'.join(words)}){c}" for (o, c), words in groups.items()), re.IGNORECASE)
 

@@ -5,20 +5,7 @@ import re
 
 QUOTE = re.compile(r"[rRuUfFbB]{0,2}(?:\"\"\"|'''|[\"'`“‘]|\\[\"']|<\|\\?\"\|>|<escape>)")
 _CLOSERS = {"“": "”", "‘": "’"}
-_ESCAPES = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "b": "\b",
-    "f": "\f",
-    "/": "/",
-    "\\": "\\",
-    '"': '"',
-    "'": "'",
-    "\n": "",
-    "`": "`",
-    "_": "_",
-}
+_ESCAPES = dict(zip("ntrbf/\\\"'\n`_", "\n\t\r\b\f/\\\"'|`_", strict=True)) | {"\n": ""}
 _CODE = re.compile(r"u([0-9a-fA-F]{4})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
 _PLAIN = {'"': re.compile(r'"([^"\\]*)"(?=\s*[,}\]):])'), "'": re.compile(r"'([^'\\]*)'(?=\s*[,}\]):])")}
 _STOPS = {

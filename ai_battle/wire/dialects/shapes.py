@@ -7,57 +7,19 @@ from ai_battle.core.messages import ToolCall
 
 from .names import Offered
 from .source import parse_object
+from .spellings import SPELLINGS
 from .tolerant import Unreadable
 
-NAMES = (
-    "name",
-    "tool",
-    "tool_name",
-    "function",
-    "function_name",
-    "toolName",
-    "functionName",
-    "action",
-    "recipient_name",
-)
-ARGUMENTS = (
-    "arguments",
-    "parameters",
-    "params",
-    "args",
-    "input",
-    "tool_input",
-    "action_input",
-    "toolInput",
-    "kwargs",
-    "properties",
-    "function_arguments",
-    "function_args",
-    "function_input",
-    "tool_args",
-    "tool_arguments",
-    "tool_parameters",
-    "with",
-)
-IDS = ("id", "tool_call_id", "call_id")
-LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
+NAMES = SPELLINGS["name"]
+ARGUMENTS = SPELLINGS["arguments"]
+IDS = SPELLINGS["id"]
+LISTS = SPELLINGS["list"]
 _LOOSE_LISTS = ("actions",)
-_LOOSE_NAMES = ("call", "command", "fn", "method")
-_BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index", "reason", "thought", "content"})
+_LOOSE_NAMES = SPELLINGS["known-name"]
+_BESIDE = frozenset(SPELLINGS["beside"])
 # A call that says how it ended is a record of one.
-_OUTCOMES = frozenset({"result", "results", "output", "outputs", "response", "observation", "tool_result"})
-_WRAPPERS = (
-    "function",
-    "functionCall",
-    "function_call",
-    "tool",
-    "tool_call",
-    "toolCall",
-    "toolUse",
-    "call",
-    "command",
-    "action",
-)
+_OUTCOMES = frozenset(SPELLINGS["outcome"])
+_WRAPPERS = SPELLINGS["wrapper"]
 _SIGNS = frozenset((*NAMES, *_LOOSE_NAMES, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS))
 _SCHEMA_KEYS = frozenset({"type", "properties"})
 

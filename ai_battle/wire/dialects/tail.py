@@ -4,6 +4,7 @@
 import re
 
 from .names import Offered
+from .spellings import SPELLINGS
 
 _LONGEST = 600
 _OPENINGS = r"(?:[\"'(*]{0,4}\[\s{0,200}){0,3}[\"'(*]{0,3}"
@@ -27,7 +28,7 @@ _LINE = re.compile(
     r"(?:(?<=\n)|\A)[ \t]{0,8}(?:[-*+•|/@\[][ \t]*)?[*_`\"']{0,4}(?P<name>[\w.\-:]{0,80})[*_`\"' \t]{0,4}"
     r"(?:-{0,2}\w{0,80})?\Z"
 )
-_PREFIXES = ("name", "function", "functions", "tool", "tools", "default_api", "api", "namespace")
+_PREFIXES = SPELLINGS["prefix"]
 _SEPARATOR = re.compile(r"[^0-9a-z]+")
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.plugins import near
-from ._constraints import broken, matches
-from ._conversions import NO_WORTH, as_list, by_spelling, converted, has_type, loose
 from ._schemas import Schema, described, resolved, schema_problems, shown, signature
+from ._values import NO_WORTH, as_list, broken, by_spelling, converted, has_type, loose, matches
 from .canonical import canonical
 
 __all__ = ["Fitted", "fit", "misfit", "schema_problems", "signature"]

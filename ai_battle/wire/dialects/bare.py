@@ -6,9 +6,9 @@ from typing import Any
 
 from ai_battle.core.messages import ToolCall
 
-from .announced import announced_call
 from .body import broken, broken_value, from_value, read_object_for
 from .fences import is_answer, is_quotation
+from .lines import announced_call
 from .names import Offered
 from .pythonic import read_call
 from .reading import Piece, issue

@@ -15,7 +15,7 @@ _GLUED = re.compile(
 )
 _FENCED_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
 _WINDOW = 2_000
-_RUN = re.compile(r"`+|~+")
+RUN = re.compile(r"`+|~+")
 _INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
 _LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
 _ANSWERED = re.compile(
@@ -126,14 +126,10 @@ def is_quotation(text: str, start: int, end: int) -> bool:
     return bool(opened and closed and _WORD.search(above[: opened.start()] + " " + behind[closed.end() :]))
 
 
-def run_end(text: str, at: int) -> int:
-    found = _RUN.match(text, at)
-    return found.end() if found else at + 1
-
-
 def inline_code_end(source: Source, at: int) -> tuple[int, bool]:
     """Where inline code that is only shown ends; just behind its marks if it is no code or its line is nothing else."""
-    inside = run_end(source.text, at)
+    run = RUN.match(source.text, at)
+    inside = run.end() if run else at + 1
     found = source.find(re.compile(rf"(?<!`)`{{{inside - at}}}(?!`)|\n\s*\n"), inside)
     if not found or found.group()[0] != "`":
         return inside, found is None

@@ -6,8 +6,8 @@ from typing import Any
 
 from ai_battle.core.messages import ToolCall
 
+from .literals import QUOTE
 from .names import Offered
-from .quoting import QUOTE
 from .tolerant import CONSTANT, Unreadable, read_value, read_word, skip_space
 
 _KEYWORD = re.compile(r"\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_][\w\-]*(?:\\_[\w\-]*)*)(?P=quote)\s*(?:=(?!=)|:(?!/))\s*")

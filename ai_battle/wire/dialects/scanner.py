@@ -8,11 +8,12 @@ from dataclasses import replace
 from . import thinking
 from .bare import read_brace, read_bracket, read_parenthesis
 from .block import read_arguments, read_block
-from .body import read_bodies, read_enclosed
+from .body import read_bodies, read_enclosed, read_message
 from .elements import ATTRIBUTES, read_attributes
 from .fences import (
     CALLING,
     READABLE,
+    RUN,
     Fence,
     fence_at,
     holds_fences,
@@ -20,9 +21,7 @@ from .fences import (
     is_quotation,
     is_set_off,
     is_within_code,
-    run_end,
 )
-from .harmony import read_message
 from .names import Offered
 from .react import OBSERVED, read_action, read_line
 from .reading import Piece, issue
@@ -34,7 +33,7 @@ _LINE = (
     r"|[ \t]{0,8}(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?:tool|function)(?:[_ ]name)?[*_`\"']{0,3}[ \t]*[:=]"
     r"|[ \t]{0,8}\|[ *`]{0,4}(?:tool|name|function)(?:[_ ]name)?[ *`]{0,4}\|)"
 )
-_FIRST_LINE = re.compile(_LINE)
+_FIRST_LINE = re.compile(f"(?={_LINE})")
 # Each way to open begins with a plain character: so the search skips what begins none at the speed of the machine.
 _OPENER = re.compile(
     r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“‘\\\w`}/#])|\((?:(?<=[\w`*]\()|(?<=[\w`]\s\())"
@@ -55,7 +54,9 @@ _NOT_OURS = re.compile(
     r"<[|｜]?(?P<tag>tool_responses?|tool_results?|tool_outputs?|function_results?|function_response|available_tools"
     r"|tools(?!>\s*\{\s*\"name\"\s*:[^{}:]*,\s*\"arguments\")|tool▁outputs?▁begin|observation|example|documentation)[|｜]?>"
 )
-_SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]")
+_SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]|(?<=functools)\[")
+_MESSAGE = re.compile(r"<\|(?:channel|start|constrain|message)\|>")
+_ANYTHING, _LINE_BREAK = re.compile(""), re.compile(r"\n")
 _FUNCTIONARY = re.compile(r">>>(?=[\w.\-]+\n)")
 _INDENTED = re.compile(r"(?:(?<= {4})|(?<=\t))<(?=[|｜\w])")
 _OUTDENTED = re.compile(r"\n(?= {0,3}\S)")
@@ -87,29 +88,23 @@ class Scanner:
     def next(self) -> Piece | None:
         """The next piece that is not plain prose, or none when the text is at its end."""
         text = self.source.text
-        if self.source.begins_line(self.at) and _FIRST_LINE.match(text, self.at) and (piece := self._line(self.at - 1)):
+        first = _FIRST_LINE.match(text, self.at) if self.source.begins_line(self.at) else None
+        if first and (piece := self._line(first)):
             self.at = max(piece.end, self.at + 1)
             return piece
-        while found := _OPENER.search(text, self.at):
-            at = found.start()
-            piece = _READERS[text[at]](self, at)
+        while opener := _OPENER.search(text, self.at):
+            at = opener.start()
+            piece = self._piece(at)
             self.at = piece.end if piece and piece.end > at else at + 1
             if piece:
                 return piece
         self.at = len(text)
         return None
 
-    def _thinking(self, at: int) -> Piece | None:
+    def _piece(self, at: int) -> Piece | None:
+        """What the first reader makes of it that finds its opener there, and what it can read behind it."""
         text = self.source.text
-        if opened := thinking.OPEN.match(text, at):
-            return self._think(opened)
-        if closed := thinking.CLOSE.match(text, at):
-            return self._thought(closed)
-        return None
-
-    def _angle(self, at: int) -> Piece | None:
-        text = self.source.text
-        for pattern, reader in _ANGLES.get(text[at + 1], _TAGS):
+        for pattern, reader in _OPENERS.get(text[at : at + 2]) or _OPENERS[text[at]]:
             if (found := pattern.match(text, at)) and (piece := reader(self, found)):
                 return piece
         return None
@@ -170,15 +165,14 @@ class Scanner:
         closing = f"</{re.escape(found.group(1))}>"
         return read_enclosed(self.source, tool, found.span(), closing, self.tools)
 
-    def _square(self, at: int) -> Piece | None:
-        text = self.source.text
-        if piece := self._thinking(at):
-            return piece
-        if _SQUARE.match(text, at) or text.endswith("functools", 0, at):
-            return self._bodies(at)
-        return None if self._silent(at) else _bare(read_bracket(self.source, at, self.tools))
+    def _explicit(self, found: re.Match[str]) -> Piece | None:
+        return self._bodies(found.start())
 
-    def _brace(self, at: int) -> Piece | None:
+    def _bracket(self, found: re.Match[str]) -> Piece | None:
+        return None if self._silent(found.start()) else _bare(read_bracket(self.source, found.start(), self.tools))
+
+    def _brace(self, found: re.Match[str]) -> Piece | None:
+        at = found.start()
         return None if self._silent(at) else _bare(read_brace(self.source, at, self.tools, self._since))
 
     def _silent(self, at: int) -> bool:
@@ -188,16 +182,15 @@ class Scanner:
         start = max(self._fence.inside, at - len(self.source.before(at, 60)))
         return bool(self.source.text[start:at].strip())
 
-    def _parenthesis(self, at: int) -> Piece | None:
-        piece = None if self._thinks else _bare(read_parenthesis(self.source, at, self.tools))
+    def _parenthesis(self, found: re.Match[str]) -> Piece | None:
+        piece = None if self._thinks else _bare(read_parenthesis(self.source, found.start(), self.tools))
         if piece and piece.calls and is_within_code(self.source, self._fence, piece.start, piece.calls[0].name):
             return Piece(piece.start, piece.end)
         return piece
 
-    def _marks(self, at: int) -> Piece | None:
+    def _marks(self, found: re.Match[str]) -> Piece | None:
         """A fence or inline code opens or closes."""
-        text, source = self.source.text, self.source
-        end = run_end(text, at)
+        text, source, (at, end) = self.source.text, self.source, found.span()
         if self._thinks:
             return Piece(at, end)
         if self._fence and text[end : end + 1] in ("", "\n"):
@@ -245,9 +238,10 @@ class Scanner:
         piece.cut |= not piece.calls
         return piece
 
-    def _quotation(self, at: int) -> Piece | None:
+    def _quotation(self, found: re.Match[str]) -> Piece | None:
         """A quoted line."""
-        text, before = self.source.text, self.source.before(at, 4)
+        at, text = found.start(), self.source.text
+        before = self.source.before(at, 4)
         if self._thinks or before.strip(" ") or len(before) > 3:
             return None
         if _FUNCTIONARY.match(text, at):
@@ -260,22 +254,22 @@ class Scanner:
         self._since = end
         return Piece(at, end, cut=cut)
 
-    def _action(self, at: int) -> Piece | None:
+    def _action(self, found: re.Match[str]) -> Piece | None:
+        at = found.start()
         if self._thinks or not self._begins_line(at):
             return None
         piece = read_action(self.source, at, self.tools)
         self._acted |= bool(piece and piece.calls)
         return piece
 
-    def _line(self, at: int) -> Piece | None:
-        """The line below, which begins with a tool's name or a label for it."""
-        return None if self._thinks or self.tools.open else read_line(self.source, at + 1, self.tools)
+    def _line(self, found: re.Match[str]) -> Piece | None:
+        """A line that begins with a tool's name or a label for it."""
+        return None if self._thinks or self.tools.open else read_line(self.source, found.end(), self.tools)
 
-    def _observation(self, at: int) -> Piece | None:
+    def _observation(self, found: re.Match[str]) -> Piece | None:
         """What a model invents behind its own action is text to the end; no call in it is meant."""
-        if not self._acted or not self._begins_line(at) or not OBSERVED.match(self.source.text, at):
-            return None
-        return Piece(at, len(self.source.text))
+        at = found.start()
+        return Piece(at, len(self.source.text)) if self._acted and self._begins_line(at) else None
 
     def _begins_line(self, at: int) -> bool:
         line = self.source.before(at, 12)
@@ -288,41 +282,40 @@ def _bare(piece: Piece | None) -> Piece | None:
     return piece
 
 
-_Angle = tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None]]
-_THINKING: tuple[_Angle, ...] = ((thinking.OPEN, Scanner._think), (thinking.CLOSE, Scanner._thought))
-_TAGS: tuple[_Angle, ...] = (
+_Opener = tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None]]
+_THINKING: tuple[_Opener, ...] = ((thinking.OPEN, Scanner._think), (thinking.CLOSE, Scanner._thought))
+_SET_OFF: tuple[_Opener, ...] = ((_NOT_OURS, Scanner._not_ours), (_INDENTED, Scanner._indented))
+_TOKENS: tuple[_Opener, ...] = (
+    *_THINKING,
+    *_SET_OFF,
+    (_MESSAGE, Scanner._message),
+    (_MARKER, Scanner._marked),
+    (_ELEMENT, Scanner._element),
+)
+_TAGS: tuple[_Opener, ...] = (
     (thinking.OPEN, Scanner._think),
-    (_NOT_OURS, Scanner._not_ours),
-    (_INDENTED, Scanner._indented),
+    *_SET_OFF,
     (_MARKER, Scanner._marked),
     (ATTRIBUTES, Scanner._attributes),
     (_ELEMENT, Scanner._element),
     (_TAG, Scanner._tag),
 )
-_TOKENS: tuple[_Angle, ...] = (
-    *_THINKING,
-    (_NOT_OURS, Scanner._not_ours),
-    (_INDENTED, Scanner._indented),
-    (re.compile(r"<\|(?:channel|start|constrain|message)\|>"), Scanner._message),
-    (_MARKER, Scanner._marked),
-    (_ELEMENT, Scanner._element),
-)
-# What can begin with an angle, by the character behind it; any other begins a tag.
-_ANGLES: dict[str, tuple[_Angle, ...]] = {"|": _TOKENS, "｜": _TOKENS, "/": _THINKING}
-_READERS: dict[str, Callable[[Scanner, int], Piece | None]] = {
-    "<": Scanner._angle,
-    "◁": Scanner._thinking,
-    "[": Scanner._square,
-    "{": Scanner._brace,
-    "(": Scanner._parenthesis,
-    "`": Scanner._marks,
-    "~": Scanner._marks,
-    ">": Scanner._quotation,
-    "A": Scanner._action,
-    "a": Scanner._action,
-    "T": Scanner._action,
-    "F": Scanner._action,
-    "✿": Scanner._action,
-    "O": Scanner._observation,
-    "\n": Scanner._line,
+_ACTION: tuple[_Opener, ...] = ((_ANYTHING, Scanner._action),)
+_MARKS: tuple[_Opener, ...] = ((RUN, Scanner._marks),)
+# What may be read where the text goes on with one or two characters, in the order in which it is tried.
+_OPENERS: dict[str, tuple[_Opener, ...]] = {
+    "<": _TAGS,
+    "<|": _TOKENS,
+    "<｜": _TOKENS,
+    "</": _THINKING,
+    "◁": _THINKING,
+    "[": (*_THINKING, (_SQUARE, Scanner._explicit), (_ANYTHING, Scanner._bracket)),
+    "{": ((_ANYTHING, Scanner._brace),),
+    "(": ((_ANYTHING, Scanner._parenthesis),),
+    "`": _MARKS,
+    "~": _MARKS,
+    ">": ((_ANYTHING, Scanner._quotation),),
+    **dict.fromkeys("AaTF✿", _ACTION),
+    "O": ((OBSERVED, Scanner._observation),),
+    "\n": ((_LINE_BREAK, Scanner._line),),
 }

@@ -4,8 +4,7 @@
 import re
 from typing import Any
 
-from .numerals import number_at
-from .quoting import QUOTE, read_string
+from .literals import QUOTE, number_at, read_string
 
 _SPACE = re.compile(r"(?>(?:\s+|//[^\n]*|#[^\n]*|/\*[^*]{0,300}+\*/)*)")
 _SOLID = frozenset(map(chr, range(0x21, 0x7F))) - {"/", "#"}

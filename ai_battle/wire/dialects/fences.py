@@ -19,10 +19,9 @@ RUN = re.compile(r"`+|~+")
 _INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
 _LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
 _ANSWERED = re.compile(
-    r"\b(?:tool|function)[ _-]?(?:response|result|output)s?\W{0,4}$|^\W*observation\W{0,4}$"
-    r"|^\s*File \"[^\"\n]*\", line \d",
-    re.IGNORECASE,
+    r"\b(?:tool|function)[ _-]?(?:response|result|output)s?\W{0,4}$|^\W*observation\W{0,4}$", re.IGNORECASE
 )
+_TRACED = re.compile(r"\s*File \"[^\"\n]*\", line \d")
 _QUOTATION = re.compile(r"(?<![\[,(])(?<!\": )(?:[\"'“”„«»「『]|~~)[ \u00a0]?\Z")
 _QUOTED = re.compile(r"[\s)\]]{0,5}(?:[\"'“”«»」』]|~~)")
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -79,7 +78,7 @@ def is_set_off(source: Source, at: int, before: str) -> bool:
     above = source.text[start - 300 if start > 300 else 0 : start]
     line = above.rstrip().rpartition("\n")[2]
     indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
-    return (indented and not _LISTED.match(line)) or _ANSWERED.search((before.strip() or line)[-60:]) is not None
+    return (indented and not _LISTED.match(line)) or _says_answer(before.strip() or line)
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
@@ -116,20 +115,24 @@ def is_answer(source: Source, at: int) -> bool:
     """Whether the words before it, on its line or else above it, say that it is what a tool returned."""
     before = source.before(at, 60)
     label = before.rstrip(" \t`[\"'(*") or source.text[max(0, at - 180) : at - len(before)].rstrip().rsplit("\n", 1)[-1]
-    return _ANSWERED.search(label) is not None
+    return _says_answer(label)
+
+
+def _says_answer(label: str) -> bool:
+    return _ANSWERED.search(label, max(0, len(label) - 40)) is not None or _TRACED.match(label) is not None
 
 
 def is_quotation(text: str, start: int, end: int) -> bool:
     """Whether it stands between quotation marks, or struck out, in a text that says more than that."""
-    above, behind = text[max(0, start - 200) : start], text[end : end + 200]
-    opened, closed = _QUOTATION.search(above), _QUOTED.match(behind)
-    return bool(opened and closed and _WORD.search(above[: opened.start()] + " " + behind[closed.end() :]))
+    closed = _QUOTED.match(text, end)
+    opened = _QUOTATION.search(text[max(0, start - 7) : start]) if closed else None
+    if not closed or not opened:
+        return False
+    return bool(_WORD.search(text, max(0, start - 200), start - 1) or _WORD.search(text, closed.end(), end + 200))
 
 
-def inline_code_end(source: Source, at: int) -> tuple[int, bool]:
+def inline_code_end(source: Source, at: int, inside: int) -> tuple[int, bool]:
     """Where inline code that is only shown ends; just behind its marks if it is no code or its line is nothing else."""
-    run = RUN.match(source.text, at)
-    inside = run.end() if run else at + 1
     found = source.find(re.compile(rf"(?<!`)`{{{inside - at}}}(?!`)|\n\s*\n"), inside)
     if not found or found.group()[0] != "`":
         return inside, found is None

@@ -10,7 +10,10 @@ from .names import Offer, Offered
 from .reading import Piece, Proposal, Reading, Span
 from .scanner import Scanner
 
+# Nobody is helped by more of them: the text behind is read no further, and stays prose.
+_MOST_BROKEN = 1_000
 _MARK = r"[\"'(*]"
+_AROUND = frozenset("\"'(*[ \n\t\r")
 _OPENINGS = re.compile(rf"{_MARK}{{0,3}}(?:\s{{0,200}}\[{_MARK}{{0,4}}){{0,3}}")
 _CLOSINGS = re.compile(r"[\"')\]]{0,4}(?:,?\s{0,200}\][\"')]{0,4}){0,3}")
 
@@ -24,7 +27,9 @@ def _pieces(text: str, tools: Offered) -> list[Piece]:
     """Those with calls or issues; what turns out to have been reasoning takes back all before it."""
     scanner = Scanner(text, tools)
     pieces: list[Piece] = []
-    while piece := scanner.next():
+    broken = 0
+    while broken < _MOST_BROKEN and (piece := scanner.next()):
+        broken += not piece.calls and bool(piece.issues)
         if piece.calls or piece.issues:
             pieces.append(piece)
         elif piece.start == 0:
@@ -55,6 +60,8 @@ def read_offered(text: str, tools: Offered) -> Reading:
 
 def widened_start(text: str, start: int) -> int:
     """The brackets and quotation marks that a call stands in are no prose either."""
+    if text[start - 1 : start] not in _AROUND:
+        return start
     found = _OPENINGS.match(text[max(0, start - 400) : start][::-1])
     return start - (found.end() if found else 0)
 

@@ -202,7 +202,7 @@ class Scanner:
             return self._opened(at, fence)
         if text[at] == "~":
             return Piece(at, end)
-        end, may_be_code = inline_code_end(source, at)
+        end, may_be_code = inline_code_end(source, at, end)
         return Piece(at, end, cut=may_be_code)
 
     def _within(self, outer: Fence, inner: Fence | None, at: int, end: int) -> Piece:

@@ -1,11 +1,11 @@
 """A whole text, read: calls, issues, and the prose that is left."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ai_battle.core.messages import ToolCall
 
-from .intent import intents
+from .intent import Intent, intents
 from .names import Offer, Offered
 from .reading import Piece, Proposal, Reading, Span
 from .scanner import Scanner
@@ -41,21 +41,26 @@ def read_offered(text: str, tools: Offered) -> Reading:
     pieces = _pieces(text, tools)
     calling = [piece for piece in pieces if piece.calls]
     judged = list(zip(calling, intents(text, calling, tools), strict=True))
-    meant = [(piece, intent.certainty) for piece, intent in judged if intent.kind is None]
-    shown = {id(piece) for piece, intent in judged if intent.kind}
-    spans = tuple(
-        Span(widened_start(text, piece.start), _widened_end(text, piece.end))
-        for piece in pieces
-        if piece.is_call and id(piece) not in shown
-    )
+    spans = _spans(text, pieces, judged)
     return Reading(
-        calls=tuple(call for piece, _ in meant for call in piece.calls),
-        certainties=tuple(certainty for piece, certainty in meant for _ in piece.calls),
-        proposals=tuple(Proposal(call, intent.kind) for piece, intent in judged if intent.kind for call in piece.calls),
+        calls=tuple(call for call, intent in _each(judged) if intent.kind is None),
+        certainties=tuple(intent.certainty for _, intent in _each(judged) if intent.kind is None),
+        proposals=tuple(Proposal(call, intent.kind) for call, intent in _each(judged) if intent.kind),
         spans=spans,
         issues=tuple(issue for piece in pieces for issue in piece.issues),
         prose=_outside(text, spans),
     )
+
+
+def _each(judged: list[tuple[Piece, Intent]]) -> Iterator[tuple[ToolCall, Intent]]:
+    return ((call, intent) for piece, intent in judged for call in piece.calls)
+
+
+def _spans(text: str, pieces: list[Piece], judged: list[tuple[Piece, Intent]]) -> tuple[Span, ...]:
+    """The stretches of the text that are calls, with what is around them; a proposal stays prose."""
+    shown = {id(piece) for piece, intent in judged if intent.kind}
+    called = (piece for piece in pieces if piece.is_call and id(piece) not in shown)
+    return tuple(Span(widened_start(text, piece.start), _widened_end(text, piece.end)) for piece in called)
 
 
 def widened_start(text: str, start: int) -> int:

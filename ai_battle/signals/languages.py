@@ -11,7 +11,8 @@ from itertools import pairwise
 UNSPACED = ("zh", "ja")
 LEAST, AHEAD = 4, 2
 """A function word has two votes, a single letter one: so many a language needs, and so many more than the next."""
-_FIRST = 800
+_FIRST, _LONGEST = 800, 2_000
+_UNSPACED_WORD = re.compile(r"[\u3040-\u9fff]")
 _MARKS = (
     r"\s\d.,;:!?\u2026\u3002\uff01\uff1f\uff0c\u3001\u0964\u060c\u061b\u061f\"'\u2019\u2018\u201c\u201d\u201e\u00ab\u00bb"
     r"()\[\]{}<>*_`~#|/\\+=\u2013\u2014&%$@-"
@@ -77,6 +78,29 @@ def has_word(text: str, language: str, kind: str) -> bool:
     return any(word in words or word.startswith(stems) for word in said) or not words.isdisjoint(
         map("_".join, pairwise(said))
     )
+
+
+@lru_cache(maxsize=512)
+def has_word_anywhere(text: str, kind: str) -> bool:
+    """It has one of the words of a kind in any language; of a longer text the beginning is read."""
+    words, stems, unspaced = _everywhere(kind)
+    said = frozenset(spoken(text[:_LONGEST]))
+    return not words.isdisjoint(said) or any(word.startswith(stems) for word in said) or any(map(text.count, unspaced))
+
+
+@cache
+def unspaced_words(language: str, kind: str) -> tuple[str, ...]:
+    """Those that no spaces part from others."""
+    return tuple(word for word in closed_words(language, kind)[0] if _UNSPACED_WORD.search(word))
+
+
+@cache
+def _everywhere(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+    """The words of a kind in all languages, their stems, and those in scripts without spaces."""
+    stems = {stem for language in languages() for stem in closed_words(language, kind)[1]}
+    unspaced = {word for language in UNSPACED for word in closed_words(language, kind)[0]}
+    unspaced |= {word for language in languages() for word in unspaced_words(language, kind)}
+    return words_everywhere(kind), tuple(stems), tuple(unspaced)
 
 
 @lru_cache(maxsize=256)

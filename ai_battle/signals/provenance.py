@@ -1,50 +1,60 @@
-"""Where the facts of a text come from: each figure, time, code and address is looked up in what was there before it.
+"""Where the facts of a text come from: each figure, time, code, address and name is looked up in what was before it.
 
 A fact is supported as it stands, rounded, in another unit, or as one step of arithmetic away from what is known.
 """
 
+import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Literal
 
+from .languages import UNSPACED, language_of, listed_words, spoken
+from .locales import LATIN, plain_digits
+
 LONGEST, MOST, PAIRED = 20_000, 400, 40
 """Characters of a text, facts of it, and numbers of the sources that are calculated with in pairs."""
-Kind = Literal["number", "time", "code", "address"]
+Kind = Literal["number", "time", "code", "address", "name"]
 _FACT = re.compile(
     r"(?P<address>\b(?:https?://|www\.)[^\s<>()\[\]{}\"'`|,]{3,200}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{2,64})"
     r"|(?P<time>(?<![\d:.,])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?:\s?[ap]\.?m\b)?|(?<![\d:.,])\d{1,2}\s?[ap]\.?m\b)"
-    r"|(?P<code>(?<![\w-])(?=[A-Za-z]{0,12}[-_]?[\w-]{0,24}\d)(?:[A-Za-z]{1,12}[-_]?(?=[\w-]{0,24}\d)[\w-]{1,40})(?!\w))"
-    r"|(?P<number>(?<![\w#/])[#$\u20ac\u00a3\u00a5\u20b9]?\d{1,15}"
+    rf"|(?P<code>(?<![{LATIN}\d-])(?=[A-Za-z]{{0,12}}[-_]?[A-Za-z\d_-]{{0,24}}\d)"
+    rf"(?:[A-Za-z]{{1,12}}[-_]?(?=[A-Za-z\d_-]{{0,24}}\d)[A-Za-z\d_-]{{1,40}})(?![{LATIN}\d]))"
+    rf"|(?P<number>(?<![{LATIN}\d#/])[#$\u20ac\u00a3\u00a5\u20b9]?\d{{1,15}}"
     r"(?:[ \u00a0\u202f](?=\d{3}(?!\d))\d{3}|[.,'\u2019\u066b\u066c]\d{1,15}){0,8})",
     re.IGNORECASE,
 )
+_NAME = re.compile(r"(?<![^\W_])[^\W\d_]{2,30} [^\W\d_]{2,30}(?![^\W_])")
 _JOINED = re.compile(r"(?<=\d)T(?=\d\d:)|(?<=[\d:]\d)Z\b")
-_NUMBERING = re.compile(r"^[ \t>]{0,8}(?:\(?\d{1,2}[.):]|[-*+\u2022])[ \t]|^#{1,6} \d{1,2}\b", re.MULTILINE)
-_CODE_BLOCK = re.compile(r"```[\s\S]*?(?:```|\Z)")
+_NO_FACTS = re.compile(
+    r"```[\s\S]*?(?:```|\Z)|^[ \t>]{0,8}(?:\(?\d{1,2}[.):]|[-*+\u2022])[ \t]|^#{1,6} \d{1,2}\b", re.MULTILINE
+)
 _DIGITS = re.compile(r"\d+")
+_PARTS = re.compile(r"\s*[,;|\t:]\s+|\s*[;|\t]\s*|,")
 _FILLING = re.compile(r"[\W_]+")
 _SCALES = {
     **dict.fromkeys(("k", "thousand", "tsd", "tausend", "mil", "mille", "mila", "tys", "тыс", "bin", "duizend"), 1e3),
-    **dict.fromkeys(("million", "millions", "mio", "mln", "millionen", "m"), 1e6),
-    "\u4e07": 1e4,
-    "\u842c": 1e4,
-    "\u4ebf": 1e8,
-    "\u5104": 1e8,
-    "billion": 1e9,
+    **dict.fromkeys(("million", "millions", "mio", "mln", "millionen", "milyon", "m"), 1e6),
+    **dict.fromkeys(("\u4e07", "\u842c"), 1e4),
+    **dict.fromkeys(("\u4ebf", "\u5104"), 1e8),
 }
 _SCALED = re.compile(r"\s?([^\W\d_]{1,9})")
 # What one figure is twice, or in another unit: times, percent, bytes, miles, pounds, inches, feet.
-_FACTORS = (*(2, 3, 4, 7, 12, 24, 30, 31, 52, 60, 365, 3600), *(100, 1000, 1e6, 1024, 1024**2))
+_FACTORS = (2, 3, 4, 7, 12, 24, 30, 31, 52, 60, 365, 3600, 100, 1000, 1e6, 1024, 1024**2)
 _UNITS = (1.609344, 2.204623, 2.54, 0.3048, 3.6)
-_CONSTANTS = sorted((*_FACTORS, *_UNITS, 360.0, 1440.0, 86400.0, 168.0, 8760.0, 273.15))
+_CONSTANTS = sorted((*_UNITS, 7.0, 12.0, 24.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 1024.0, 1440.0, 3600.0))
+_LEAST_GAP = 10
+"""Minutes that somebody adds to a time."""
 _CLOSE, _CLOSER = 0.03, 0.02
 """How far a figure may be that was rounded to tens or more, and one that was derived, as a share of it."""
 _MEASURED = re.compile(
-    r"\s?(?:[\u00b0\u2103%\u20ac$\u00a3\u5ea6]|(?:km|mm|cm|kg|ms|gb|mb|deg|grad|usd|eur|gbp|chf)\b)", re.IGNORECASE
+    r"\s?(?:[\u00b0\u2103%\u20ac$\u00a3\u5ea6]|(?:km|mm|cm|kg|ms|gb|mb|deg|grad|usd|eur|gbp|chf"
+    r"|mph|miles?|lbs?|pounds?|inch(?:es)?|feet|ft|yards?)\b)",
+    re.IGNORECASE,
 )
 
 
@@ -54,8 +64,6 @@ class Fact:
 
     kind: Kind
     text: str
-    start: int
-    end: int
     values: tuple[tuple[float, float], ...] = ()
     measured: bool = False
 
@@ -66,8 +74,11 @@ class Fact:
 
 
 def facts(text: str) -> Iterator[Fact]:
-    """In their order; the numbers of a list, and what stands in blocks of code, are none."""
-    plain = _JOINED.sub(" ", _blanked(_CODE_BLOCK, _blanked(_NUMBERING, text[:LONGEST])))
+    """Figures, times, codes and addresses in their order, then names and numerals.
+
+    The numbers of a list, and what stands in blocks of code, are none.
+    """
+    plain = _JOINED.sub(" ", plain_digits(_NO_FACTS.sub("\n", text[:LONGEST])))
     for _, found in zip(range(MOST), _FACT.finditer(plain), strict=False):
         kind: Kind = found.lastgroup  # type: ignore[assignment]
         said = found.group()
@@ -77,7 +88,17 @@ def facts(text: str) -> Iterator[Fact]:
         elif kind == "time":
             values = tuple((minutes, 0.0) for minutes in _minutes(said))
         measured = kind == "number" and (not said[0].isdigit() or bool(_MEASURED.match(plain, found.end())))
-        yield Fact(kind, said, found.start(), found.end(), values, measured)
+        yield Fact(kind, said, values, measured)
+    yield from (Fact("name", name) for name in _NAME.findall(plain)[:MOST] if name.istitle())
+    yield from _numerals(plain)
+
+
+def _numerals(text: str) -> Iterator[Fact]:
+    """Numbers from two to ten in words; one is an article as well."""
+    language = language_of(text)
+    if language and language not in UNSPACED:
+        values = {word: float(value) for value, word in enumerate(listed_words(language, "numerals"), 1) if value > 1}
+        yield from (Fact("number", word, ((values[word], 0.5),)) for word in spoken(text) if word in values)
 
 
 class Known:
@@ -90,14 +111,19 @@ class Known:
     def supports(self, fact: Fact) -> bool:
         """Whether a fact was there, as it stands or one step away, or is what everybody knows of units and days."""
         is_constant = not fact.measured and any(_near(_CONSTANTS, value, half) for value, half in fact.values)
-        if is_constant or self.has(fact):
-            return True
+        return is_constant or self.has(fact) or self.yields(fact)
+
+    def yields(self, fact: Fact) -> bool:
+        """Whether it is one step away from what was there."""
         if fact.kind == "time":
             return any(self._is_step_from_time(minutes) for minutes, _ in fact.values)
-        return any(_near(self._derived, value, min(half, _CLOSER * value)) for value, half in fact.values)
+        ways = (self._derived, self._converted) if fact.measured else (self._derived,)
+        return any(_near(way, value, min(half, _CLOSER * value)) for value, half in fact.values for way in ways)
 
     def has(self, fact: Fact) -> bool:
-        """Whether it was there as it stands; figures may be rounded."""
+        """Whether it was there as it stands; figures may be rounded, and of a name one word is enough."""
+        if fact.kind == "name":
+            return any(word[:4] in self.text.casefold() for word in fact.text.casefold().split())
         if fact.kind in ("code", "address"):
             return _FILLING.sub("", fact.text).casefold() in self._letters
         if fact.kind == "time":
@@ -115,11 +141,15 @@ class Known:
     @cached_property
     def _parts(self) -> frozenset[int]:
         """Whole runs of digits: days, hours, and whatever else is part of a longer figure."""
-        return frozenset(int(digits) for digits in _DIGITS.findall(self.text) if len(digits) <= 15)
+        return frozenset(int(digits) for digits in _DIGITS.findall(plain_digits(self.text)) if len(digits) <= 15)
 
     @cached_property
     def _times(self) -> frozenset[float]:
         return frozenset(value for fact in self._facts if fact.kind == "time" for value, _ in fact.values)
+
+    @cached_property
+    def _base(self) -> list[float]:
+        return sorted({*self._numbers, *map(float, self._parts)})
 
     @cached_property
     def _numbers(self) -> list[float]:
@@ -127,38 +157,35 @@ class Known:
         return list(dict.fromkeys(values))
 
     @cached_property
-    def _base(self) -> list[float]:
-        return sorted({*self._numbers, *map(float, self._parts)})
+    def _derived(self) -> list[float]:
+        """What one step of arithmetic makes of the numbers that are known, and how many there are."""
+        base = self._numbers[:PAIRED]
+        found = {float(len(base)), sum(base), sum(base) / max(1, len(base)), *(100 - value for value in base)}
+        found |= {value * factor for value in base for factor in _FACTORS} | {v / f for v in base for f in _FACTORS}
+        found = found.union(*(_steps(a, b) for a, b in combinations(base, 2)))
+        gaps = (abs(a - b) for a, b in combinations(sorted(self._times)[:PAIRED], 2))
+        return sorted(found.union(*((minutes, minutes / 60, minutes % 60) for minutes in gaps)))
 
     @cached_property
-    def _derived(self) -> list[float]:
-        """What one step of arithmetic, or another unit, makes of the numbers that are known."""
+    def _converted(self) -> list[float]:
+        """The numbers that are known, in other units."""
         base = self._numbers[:PAIRED]
-        factors = (*_FACTORS, *_UNITS)
-        found = {value * factor for value in base for factor in factors} | {v / f for v in base for f in factors}
-        found |= {100 - value for value in base} | {value * 1.8 + 32 for value in base}
-        found |= {(value - 32) / 1.8 for value in base} | {float(len(base)), sum(base), sum(base) / max(1, len(base))}
-        for a, b in combinations(base, 2):
-            found |= {
-                a + b,
-                abs(a - b),
-                a * b,
-                a * b / 100,
-                *((a / b, b / a, 100 * a / b, 100 * b / a) if a and b else ()),
-            }
-            found |= {abs(a - b) / a * 100 if a else 0.0, abs(a - b) / b * 100 if b else 0.0, (a + b) / 2}
-        hours = (abs(a - b) for a, b in combinations(sorted(self._times)[:PAIRED], 2))
-        return sorted(found.union(*((minutes, minutes / 60, minutes % 60) for minutes in hours)))
+        found = {value * factor for value in base for factor in _UNITS} | {v / f for v in base for f in _UNITS}
+        return sorted(found.union(*((value * 1.8 + 32, (value - 32) / 1.8) for value in base)))
 
     def _is_step_from_time(self, minutes: float) -> bool:
         if minutes % 60 == 0 and not {int(minutes // 60), int(minutes // 60) % 12}.isdisjoint(self._parts):
             return True
         gaps = {abs(minutes - time) for time in self._times}
-        return any(gap in self._base or gap / 60 in self._base for gap in gaps)
+        return any((gap in self._base and gap >= _LEAST_GAP) or gap / 60 in self._base for gap in gaps)
 
 
-def _blanked(pattern: re.Pattern[str], text: str) -> str:
-    return pattern.sub(lambda found: " " * len(found.group()), text)
+def _steps(a: float, b: float) -> Iterator[float]:
+    """What two numbers make together."""
+    yield from (a + b, abs(a - b), a * b, a * b / 100, (a + b) / 2)
+    for one, other in ((a, b), (b, a)):
+        if other:
+            yield from (one / other, 100 * one / other, 100 * abs(a - b) / other)
 
 
 def _near(values: list[float], value: float, within: float) -> bool:
@@ -201,3 +228,46 @@ def _minutes(written: str) -> Iterator[float]:
     elif "a" in written.lower() and hours == 12:
         hours = 0
     yield float(hours * 60 + minutes)
+
+
+def misplaces(text: str, table: str) -> bool:
+    """Whether it puts together what stands in different rows: the time of one train and the price of another."""
+    cells = list(_cells(table))
+    single = [cell for cell, times in Counter(value for *_, value in cells).items() if times == 1]
+    at = {value: place for value in single if (place := _place(value, text)) >= 0}
+    told: dict[Hashable, list[tuple[int, int]]] = {}
+    for row, column, value in cells:
+        if value in at:
+            told.setdefault(column, []).append((at[value], row))
+    orders = [[row for _, row in sorted(found)] for found in told.values()]
+    return any(one != other and sorted(one) == sorted(other) for one, other in combinations(orders, 2))
+
+
+def _cells(table: str) -> Iterator[tuple[int, Hashable, str]]:
+    """Row, column and value of what is a list of objects, an object of values, or lines of as many parts each."""
+    try:
+        found = json.loads(table[:LONGEST])
+    except ValueError:
+        found = [dict(enumerate(_PARTS.split(line.strip(" |")))) for line in table[:LONGEST].splitlines()]
+        found = found if len({len(row) for row in found}) == 1 else []
+    if isinstance(found, dict):
+        lists = [value for value in found.values() if isinstance(value, list)]
+        found = lists[0] if len(lists) == 1 else [dict(enumerate(pair)) for pair in found.items()]
+    for row, values in enumerate(found[:MOST] if isinstance(found, list) else ()):
+        for column, value in values.items() if isinstance(values, dict) else ():
+            if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
+                yield row, column, str(value).strip()
+
+
+def _place(value: str, text: str) -> int:
+    """Where a text tells a value, if it does so once."""
+    figures = [fact for fact in facts(value) if fact.kind in ("number", "time")]
+    if len(figures) == 1 and len(figures[0].text) == len(value):
+        told = [fact.text for fact in facts(text) if fact.kind == figures[0].kind and _are_same(fact, figures[0])]
+    else:
+        told = re.findall(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE)[:2]
+    return text.find(told[0]) if len(told) == 1 else -1
+
+
+def _are_same(one: Fact, other: Fact) -> bool:
+    return any(abs(value - known) <= half for value, half in one.values for known, _ in other.values)

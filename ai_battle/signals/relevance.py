@@ -1,9 +1,9 @@
 """Whether an answer is in the language that is wanted."""
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from .languages import UNSPACED, closed_words, has_word, language_of, languages, spoken, words_everywhere
+from .languages import has_word, has_word_anywhere, language_of, languages, unspaced_words
 
 LEAST_ASKED, SURE = 2, 6
 """Votes that tell the language of a prompt, and of an answer that is said to be in another."""
@@ -30,7 +30,7 @@ def is_in_wrong_language(text: str, prompt: str) -> bool:
     said = _CODE.sub("", text).strip()
     if said.startswith(("{", "[{", "[\n", '["')):
         return False
-    if _asks(prompt, "translate"):
+    if has_word_anywhere(prompt, "translate"):
         return _is_untranslated(said, prompt)
     if wanted := _to_answer_in(prompt):
         return language_of(said) not in ("", *wanted) and len(said.split()) >= LEAST_OF_SCRIPT
@@ -71,45 +71,17 @@ def _is_long(said: str) -> bool:
 @lru_cache(maxsize=64)
 def _to_answer_in(prompt: str) -> tuple[str, ...]:
     """The languages that a prompt says to answer in."""
-    clauses = [clause for clause in _CLAUSE.split(prompt[:_FIRST]) if _asks(clause, "answer")]
+    clauses = [clause for clause in _CLAUSE.split(prompt[:_FIRST]) if has_word_anywhere(clause, "answer")]
     return tuple(language for clause in clauses for language in _named(clause))
-
-
-@lru_cache(maxsize=256)
-def _asks(prompt: str, kind: str) -> bool:
-    words, stems, unspaced = _everywhere(kind)
-    said = _words_of(prompt)
-    return (
-        not words.isdisjoint(said) or any(word.startswith(stems) for word in said) or any(map(prompt.count, unspaced))
-    )
 
 
 @lru_cache(maxsize=256)
 def _named(prompt: str) -> tuple[str, ...]:
     """The languages that a prompt names."""
-    if not _asks(prompt, "name"):
+    if not has_word_anywhere(prompt, "name"):
         return ()
     return tuple(
         language
         for language in languages()
-        if has_word(prompt, language, "name") or any(name in prompt for name in _unspaced(language, "name"))
+        if has_word(prompt, language, "name") or any(name in prompt for name in unspaced_words(language, "name"))
     )
-
-
-@lru_cache(maxsize=64)
-def _words_of(prompt: str) -> frozenset[str]:
-    return frozenset(spoken(prompt[:_FIRST]))
-
-
-@cache
-def _everywhere(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
-    """The words of a kind in all languages, their stems, and those in scripts without spaces."""
-    stems = {stem for language in languages() for stem in closed_words(language, kind)[1]}
-    unspaced = {word for language in UNSPACED for word in closed_words(language, kind)[0]}
-    unspaced |= {word for language in languages() for word in _unspaced(language, kind)}
-    return words_everywhere(kind), tuple(stems), tuple(unspaced)
-
-
-@cache
-def _unspaced(language: str, kind: str) -> tuple[str, ...]:
-    return tuple(word for word in closed_words(language, kind)[0] if _UNSPACED_WORD.search(word))

@@ -6,31 +6,20 @@ from functools import cache
 from importlib.resources import files
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*", re.UNICODE)
-_UNSPACED = re.compile(r"[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff?\uff1f\u061f]")
+_UNSPACED = re.compile(r"[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff]")
 _LONGEST = 20_000
+_DENIAL = "denial"
 
 
 def opposed(text: str, source: str) -> bool:
     """Whether a text tells another state than its source does, and not that of the source too."""
     said, known = _states(text), _states(source)
-    return any(known[group] and said[group] and not said[group] & known[group] for group in _groups() if group in _TOLD)
-
-
-def named(text: str, group: str) -> frozenset[str]:
-    """The states of a group that a text names."""
-    return frozenset(_states(text)[group])
+    return any(known[group] and said[group] and not said[group] & known[group] for group in said if group != _DENIAL)
 
 
 def denies(text: str) -> bool:
     """Whether it says that something is not so, could not be had, or failed."""
-    return bool(_states(text)["denial"])
-
-
-def asks(text: str) -> bool:
-    return bool(_states(text)["question"])
-
-
-_TOLD = ("weather", "outcome", "door")
+    return bool(_states(text)[_DENIAL])
 
 
 def _states(text: str) -> Mapping[str, set[str]]:

@@ -193,10 +193,11 @@ async def test_every_way_of_calling_comes_to_the_same(fake: FakeProvider, adding
 async def test_a_result_is_suspected_where_no_call_stands_behind_it(
     fake: FakeProvider, adding: Adding, calling: Calling
 ) -> None:
-    fake.says(call("add", a=1, b=2) if calling == "native" else FENCED, "The tool returned 3.", "The tool returned 4.")
+    sums = ("Order 5512 adds up to 3.", "Order 5512 adds up to 4.17.")
+    fake.says(call("add", a=1, b=2) if calling == "native" else FENCED, *sums)
     client = ToolCapableClient(Auto(create_client(TYPES[fake.name]), calling), [adding.tool], QUICK)
-    for suspected in ([], [FabricationSuspected("The tool returned 4.")]):
-        await client.complete(ModelRequest((user("What is it?"),)), log := EventLog())
+    for suspected in ([], [FabricationSuspected(sums[1])]):
+        await client.complete(ModelRequest((user("What does order 5512 add up to?"),)), log := EventLog())
         assert [event for event in log.events if isinstance(event, FabricationSuspected)] == suspected
     await client.aclose()
 

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any
 
 from ...core.exchange import ToolSpec
+from ...signals.fabrication import takes_anything
 from ...signals.stems import name_stems
 
 MEANT = 2
@@ -12,7 +13,13 @@ MEANT = 2
 
 
 def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
-    return len(name_stems(prompt) & _about(tools)) >= MEANT
+    return len(name_stems(prompt) & _about(meant(prompt, tools))) >= MEANT
+
+
+def meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """The tools that a prompt may mean: of one that takes anything it has to say the name."""
+    asked = name_stems(prompt)
+    return [tool for tool in tools if not takes_anything(tool) or name_stems(tool.name) <= asked]
 
 
 def described(properties: Mapping[str, Any]) -> Iterator[str]:

@@ -8,11 +8,12 @@ from typing import Any
 
 from ....core.exchange import ToolSpec
 from ....core.messages import ToolCall
+from ....signals.fabrication import names_something
 from ....signals.quantities import quantities, rounded, stands_among
 from ....signals.stems import name_stems, share
 from ....signals.trouble import troubles
 from ..case import Case
-from ..tasks import asks_for_tools, described
+from ..tasks import asks_for_tools, described, meant
 
 MANY = 3
 _TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}
@@ -83,12 +84,15 @@ def of_no_tool(case: Case) -> float | None:
 
 
 def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]) -> dict[str, float]:
-    """With results of tools at hand, an answer in words is what is wanted."""
-    if case.context.results:
+    """With results of tools at hand, an answer in words is what is wanted.
+
+    So it is where a prompt gives a tool nothing to work with: no name, figure or quotation.
+    """
+    if case.context.results or not names_something(case.prompt):
         return {}
-    best = max((share(name_stems(name), asked) for name in tools), default=0.0)
     due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())
-    return {"no_call_among_many": float(due), "no_call_though_named": best}
+    names = (tool.name for tool in meant(case.prompt, tools.values()))
+    return {"no_call": max((float(due), *(share(name_stems(name), asked) for name in names)))}
 
 
 def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> None:

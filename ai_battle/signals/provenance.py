@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Literal
 
 from .languages import UNSPACED, language_of, listed_words, spoken
 from .locales import LATIN, plain_digits
 
-LONGEST, MOST, PAIRED = 20_000, 400, 40
-"""Characters of a text, facts of it, and numbers of the sources that are calculated with in pairs."""
+LONGEST, MOST, PAIRED, _LONGEST_CELL = 20_000, 400, 40, 60
+"""Characters of a text, facts of it or cells of a table, numbers that make pairs, and characters of a cell."""
 Kind = Literal["number", "time", "code", "address", "name"]
 _FACT = re.compile(
     r"(?P<address>\b(?:https?://|www\.)[^\s<>()\[\]{}\"'`|,]{3,200}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{2,64})"
@@ -232,41 +232,39 @@ def _minutes(written: str) -> Iterator[float]:
 
 def misplaces(text: str, table: str) -> bool:
     """Whether it puts together what stands in different rows: the time of one train and the price of another."""
-    cells = list(_cells(table))
-    single = [cell for cell, times in Counter(value for *_, value in cells).items() if times == 1]
-    at = {value: place for value in single if (place := _place(value, text)) >= 0}
-    told: dict[Hashable, list[tuple[int, int]]] = {}
+    cells = list(islice(_cells(table), MOST))
+    times, told, text = Counter(value for *_, value in cells), list(facts(text)), text[:LONGEST].casefold()
+    columns: dict[Hashable, list[tuple[int, int]]] = {}
     for row, column, value in cells:
-        if value in at:
-            told.setdefault(column, []).append((at[value], row))
-    orders = [[row for _, row in sorted(found)] for found in told.values()]
-    return any(one != other and sorted(one) == sorted(other) for one, other in combinations(orders, 2))
+        if times[value] == 1 and (place := _place(value, text, told)) >= 0:
+            columns.setdefault(column, []).append((place, row))
+    orders = [[row for _, row in sorted(found)] for found in columns.values()]
+    return any(one != other and sorted(one) == sorted(other) for one, other in combinations(orders[:PAIRED], 2))
 
 
 def _cells(table: str) -> Iterator[tuple[int, Hashable, str]]:
     """Row, column and value of what is a list of objects, an object of values, or lines of as many parts each."""
     try:
         found = json.loads(table[:LONGEST])
-    except ValueError:
+    except (ValueError, RecursionError):
         found = [dict(enumerate(_PARTS.split(line.strip(" |")))) for line in table[:LONGEST].splitlines()]
         found = found if len({len(row) for row in found}) == 1 else []
     if isinstance(found, dict):
         lists = [value for value in found.values() if isinstance(value, list)]
         found = lists[0] if len(lists) == 1 else [dict(enumerate(pair)) for pair in found.items()]
-    for row, values in enumerate(found[:MOST] if isinstance(found, list) else ()):
+    for row, values in enumerate(found if isinstance(found, list) else ()):
         for column, value in values.items() if isinstance(values, dict) else ():
-            if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
-                yield row, column, str(value).strip()
+            if isinstance(value, str | int | float) and str(value).strip():
+                yield row, column, str(value).strip().casefold()
 
 
-def _place(value: str, text: str) -> int:
+def _place(value: str, text: str, told: list[Fact]) -> int:
     """Where a text tells a value, if it does so once."""
-    figures = [fact for fact in facts(value) if fact.kind in ("number", "time")]
-    if len(figures) == 1 and len(figures[0].text) == len(value):
-        told = [fact.text for fact in facts(text) if fact.kind == figures[0].kind and _are_same(fact, figures[0])]
-    else:
-        told = re.findall(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE)[:2]
-    return text.find(told[0]) if len(told) == 1 else -1
+    known = next((fact for fact in facts(value[:_LONGEST_CELL]) if fact.values and fact.text == value), None)
+    if known is None:
+        return text.find(value) if text.count(value) == 1 else -1
+    same = [fact.text for fact in told if fact.kind == known.kind and _are_same(fact, known)]
+    return text.find(same[0]) if len(same) == 1 else -1
 
 
 def _are_same(one: Fact, other: Fact) -> bool:

@@ -56,7 +56,7 @@ class Workshop:
         elif said.check:
             said = said.model_copy(update={"check": None})
         recipe = assembly.Recipe.of(f"{name}/{placed.path[-1]}", model, said, self._model, self.around.base)
-        return replace(recipe, check=check)
+        return replace(recipe, check=check, sandbox=tools.settled(self.said).sandbox)
 
     def _model(self, voice: str, settings: HelperSettings) -> Model:
         settings = pairs.settings(settings, self.said)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..collaboration._examining import Check, Tested
+from ..collaboration._examining import VERIFIES, Check, Tested
 from ..collaboration._helping import Helping, HelpLimits, HelpUse, Look
 from ..collaboration._judging import Judge
 from ..collaboration._opinions import OwnOpinion, PeerOpinion
@@ -18,6 +18,8 @@ from ..config.collaboration import Help, HelperSettings
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
+from ..tools.sandbox import Level
+from ..tools.verifying import BY, Verification
 from . import detecting, strategies
 from .announcing import AnnouncedHelper
 from .helpers import helpers_of
@@ -40,6 +42,7 @@ class Recipe:
     base: Path = field(default_factory=Path)
     detector: StuckDetector | None = None
     check: Check | None = None
+    sandbox: Level = "auto"
 
     @classmethod
     def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
@@ -97,7 +100,12 @@ class Recipe:
 
     def _helping(self) -> Callable[..., Helping]:
         limits = HelpLimits(**self.help.limits.model_dump())
-        return partial(Helping, self.help.helper_timeout, self.help.helper_sees, limits, looks=tuple(self._looks()))
+        help_ = self.help
+        required = "verify" in help_.model_fields_set
+        check = Verification(self.sandbox, required=required) if help_.verify else None
+        verification = Tested(BY, check, VERIFIES) if check else None
+        looks = tuple(self._looks())
+        return partial(Helping, help_.helper_timeout, help_.helper_sees, limits, looks=looks, verification=verification)
 
     def _looks(self) -> Iterator[Look]:
         """What costs least comes first, and may make the rest superfluous."""

@@ -16,7 +16,9 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 
 STRATEGIES = "ai_battle.collaboration"
-JUDGING = ("threshold", "max_retries", "help_rate", "max_cost", "calibration", "judge", "check", "peers", "samples")
+JUDGING = (
+    "threshold", "max_retries", "help_rate", "max_cost", "calibration", "judge", "check", "verify", "peers", "samples"
+)  # fmt: skip
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
 LIVE = ("stuck_detector", "helping", "standing", "base")

@@ -19,7 +19,7 @@ DOUBT = "doubt"
 
 REFUTING = frozenset(
     ("wrong_sums", "asked_sum_missed", "code_does_not_parse", "unknown_parameter", "missing_required", "json_unfit")
-).union(("result_contradicted", "state_contradicted", "check_fails"))
+).union(("result_contradicted", "state_contradicted", "check_fails", "refuted"))
 """Signals that say of an answer itself what no number of others makes good."""
 
 # How many times likelier right than wrong answers are to be said by another model too, and not to be: means over all
@@ -89,6 +89,11 @@ class Tally:
 def is_refuted(judged: Assessment) -> bool:
     """Whether an answer fails a hard check, or holds what is false by itself: a sum, a call, code."""
     return judged.at_once or any(judged.signals.get(name) for name in REFUTING)
+
+
+def is_verified(judged: Assessment) -> bool:
+    """Whether running has shown an answer to be right: no vote is needed for it."""
+    return bool(judged.signals.get("verified")) and not is_refuted(judged)
 
 
 def weighed(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:

@@ -1,6 +1,6 @@
 """Second looks at an answer, where the detector's word is not enough: what they bring counts among its signals."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeGuard
 
@@ -14,8 +14,15 @@ from ._helping import FAILURES, Found, Turn
 from ._stuck.assessment import Assessment, Context
 
 Evidence = Mapping[str, float]
-Check = Callable[[str, str, Emit], Awaitable[tuple[AnswerChecked, str] | None]]
-"""From a prompt and an answer to what was found, and what the model may be shown of that."""
+Check = Callable[[str, str, Emit], Awaitable[tuple[AnswerChecked, str] | tuple[AnswerChecked, str, str] | None]]
+"""From a prompt and an answer to the parts of what was `Found`."""
+RUNS: tuple[Evidence, ...] = (
+    {"check_fails": 1.0},
+    {"check_passes": 1.0},
+    {"program_fails": 1.0},
+    {"program_runs": 1.0},
+)
+VERIFIES: tuple[Evidence, ...] = ({"refuted": 1.0}, {"verified": 1.0})
 
 
 class Judges(Protocol):
@@ -46,19 +53,19 @@ async def examined(
     request: ModelRequest,
     draft: Draft,
     decides: Callable[[Assessment], bool] = _is_stuck,
+    verified: Sequence[Found] | None = None,
 ) -> Assessment:
     """The detector's judgement, with all looks that could turn what it `decides`: the others are not worth their price.
 
     What fails a hard check is not looked at again, and nothing is for a detector that can't take it into account.
+    `verified` is what the verification has brought, where it was made before.
     """
-    response = draft.response
-    if not _weighs(detector):
-        return detector.assess_response(request, response)
-    known: Evidence = {"guard_tripped": 1.0} if draft.in_circles else {}
-    judged = detector.assess_with(request, response, known)
-    if judged.at_once:
+    judged = first_judgement(detector, request, draft, verified or ())
+    if judged.at_once or not _weighs(detector):
         return judged
-    for look in turn.helping.looks:
+    response, known = draft.response, _brought(draft, verified or ())
+    first = (turn.helping.verification,) if turn.helping.verification and verified is None else ()
+    for look in (*first, *turn.helping.looks):
         possible = (
             detector.assess_with(request, response, added(known, each)) for each in look.outcomes(request, response)
         )
@@ -66,9 +73,38 @@ async def examined(
         if matters and (found := await look(turn, request, response)):
             await turn.emit(found.checked)
             known = added(known, found.checked.signals)
-            report = "\n\n".join(filter(None, (judged.report, found.report)))
-            judged = replace(detector.assess_with(request, response, known), report=report)
+            words = Found(found.checked, judged.report, judged.fact)
+            judged = _with_words(detector.assess_with(request, response, known), (words, found))
     return judged
+
+
+def first_judgement(detector: Judges, request: ModelRequest, draft: Draft, found: Sequence[Found]) -> Assessment:
+    """The detector's judgement with what was found already, and no further look."""
+    if not _weighs(detector):
+        return detector.assess_response(request, draft.response)
+    return _with_words(detector.assess_with(request, draft.response, _brought(draft, found)), found)
+
+
+async def verify(turn: Turn, request: ModelRequest, response: ModelResponse, says: str) -> tuple[Found, ...]:
+    """What running shows of one of several answers, which `says` this; it is told with what it says."""
+    found = await turn.helping.verification(turn, request, response) if turn.helping.verification else None
+    if found is None:
+        return ()
+    await turn.emit(replace(found.checked, reason=f"{says} is {found.checked.reason}"))
+    return (found,)
+
+
+def _brought(draft: Draft, found: Sequence[Found]) -> Evidence:
+    known: dict[str, float] = {"guard_tripped": 1.0} if draft.in_circles else {}
+    for each in found:
+        known = added(known, each.checked.signals)
+    return known
+
+
+def _with_words(judged: Assessment, found: Sequence[Found]) -> Assessment:
+    """The judgement with what may be shown of how it came about."""
+    report = "\n\n".join(each.report for each in found if each.report)
+    return replace(judged, report=report, fact=next((each.fact for each in found if each.fact), ""))
 
 
 def added(known: Evidence, more: Evidence) -> dict[str, float]:
@@ -82,12 +118,13 @@ class Tested:
     It returns None where there is nothing to check, and raises `ToolError` where it can't be done.
     """
 
-    def __init__(self, name: str, check: Check) -> None:
+    def __init__(self, name: str, check: Check, brings: tuple[Evidence, ...] = RUNS) -> None:
         self.name = name
         self.check = check
+        self.brings = brings
 
     def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Evidence, ...]:
-        return {"check_fails": 1.0}, {"check_passes": 1.0}, {"program_fails": 1.0}, {"program_runs": 1.0}
+        return self.brings
 
     async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
         try:

@@ -55,10 +55,14 @@ class HelpLimits:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look at an answer brought; `report` is what the model may be shown of it, as data."""
+    """What a look at an answer brought; `report` is what the model may be shown of it, as data.
+
+    `fact` is what was found out about the prompt itself, whoever answers it.
+    """
 
     checked: AnswerChecked
     report: str = ""
+    fact: str = ""
 
 
 class Look(Protocol):
@@ -75,7 +79,8 @@ class Helping:
 
     `timeout` is in seconds. `sees` is the most that they are shown: the prompt alone, the attempt too, or the history
     too. `redact` goes over each text before it leaves. `use` is what a run has used: all that share it share the
-    limits per run. `looks` are made at answers before it is decided that help is needed.
+    limits per run. `looks` are made at answers before it is decided that help is needed, `verification` the first of
+    them, and at each of several answers before their votes are counted: it costs no tokens.
     """
 
     timeout: float | None = None
@@ -84,6 +89,7 @@ class Helping:
     redact: Callable[[str], str] | None = None
     use: HelpUse = field(default_factory=HelpUse)
     looks: tuple[Look, ...] = ()
+    verification: Look | None = None
 
     def shielded(self, client: ModelClient) -> ModelClient:
         """The client, with the redaction before it."""

@@ -10,10 +10,10 @@ from ..core.errors import EmptyAnswer, ProviderError, Refused
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.messages import assistant
-from ._agreement import Ballot, Tally, ballot, features, is_refuted, weighed
+from ._agreement import Ballot, Tally, ballot, features, is_refuted, is_verified, weighed
 from ._drafts import Draft
-from ._examining import Judges, examined
-from ._helping import Turn
+from ._examining import Judges, examined, first_judgement, verify
+from ._helping import Found, Turn
 from ._prompts import shortened
 from ._seeing import Case, calls_again
 from ._stuck.assessment import Assessment, Context
@@ -50,6 +50,7 @@ class Voice:
     draft: Draft
     ballot: Ballot | None
     judged: Assessment
+    verified: tuple[Found, ...] = ()
 
 
 class Poll:
@@ -68,8 +69,9 @@ class Poll:
 
     @property
     def leader(self) -> Voice | None:
-        """The first that says what most say; nobody where opinions are divided."""
-        return next((self.voices[place] for place in self.tally.leading), None)
+        """The first that is verified, or that says what most say; nobody where opinions are divided."""
+        verified = (voice for voice in self.voices if is_verified(voice.judged))
+        return next(verified, next((self.voices[place] for place in self.tally.leading), None))
 
     @property
     def divided(self) -> bool:
@@ -90,8 +92,14 @@ class Poll:
 
     @property
     def open(self) -> bool:
-        """Whether one more voice could matter: they are divided, and the largest group is not two ahead."""
-        return self.divided and self.tally.margin < AHEAD
+        """Whether one more voice could matter: all are refuted; or they are divided, and no group is two ahead."""
+        if self.leader and is_verified(self.leader.judged):
+            return False
+        return self._refuted or (self.divided and self.tally.margin < AHEAD)
+
+    @property
+    def _refuted(self) -> bool:
+        return all(is_refuted(voice.judged) for voice in self.voices)
 
     async def own(self, client: ModelClient) -> Draft:
         """What the primary answers; that it answers nothing, or declines, is no more than the poorest of answers."""
@@ -105,7 +113,7 @@ class Poll:
         """All at once; those that bring nothing have no voice."""
         for draft in await together(*answers):
             if draft:
-                self.voices.append(self._voice(draft))
+                self.voices.append(await self._voice(draft))
 
     async def peer(self, client: ModelClient) -> Draft | None:
         """What a peer says, without having seen any attempt."""
@@ -135,6 +143,8 @@ class Poll:
 
     def _is_poor(self, voice: Voice, judged: Assessment | None = None) -> bool:
         known = self.with_votes(voice, judged)
+        if is_verified(known) or known.signals.get("refuted"):
+            return not is_verified(known)
         if self._agreement and not is_refuted(known):
             ballots = [each.ballot for each in self.voices]
             place = next(place for place, each in enumerate(self.voices) if each is voice)
@@ -159,7 +169,8 @@ class Poll:
         await self.turn.emit(StuckFound(judged.quality, judged.gain, reason, judged.signals))
         if not helper:
             return await self.serve(best)
-        answer = await ask_in_place(self.turn, helper, Case(self.request, best.draft.response, reason))
+        fact = next((voice.judged.fact for voice in self.voices if voice.judged.fact), "")
+        answer = await ask_in_place(self.turn, helper, Case(self.request, best.draft.response, reason, fact=fact))
         if not answer:
             return await self.serve(best)
         await self._drop(reason)
@@ -176,18 +187,20 @@ class Poll:
         if voice.judged.at_once:
             return voice
         decides = partial(self._is_poor, voice)
-        judged = await examined(self._detector, self.turn, self.request, voice.draft, decides)
+        judged = await examined(self._detector, self.turn, self.request, voice.draft, decides, voice.verified)
         known = replace(voice, judged=judged)
         self.voices = [known if each is voice else each for each in self.voices]
         return known
 
-    def _voice(self, draft: Draft) -> Voice:
+    async def _voice(self, draft: Draft) -> Voice:
         if self.silence and not self.voices:
             return Voice(draft, None, hopeless("silence", str(self.silence)))
-        judged = self._detector.assess_response(self.request, draft.response)
         if calls_again(self.request, draft.response):
             return Voice(draft, None, hopeless("calls_again", CALLS_AGAIN))
-        return Voice(draft, None if is_refuted(judged) else ballot(self.request, draft.response), judged)
+        said = ballot(self.request, draft.response)
+        found = await verify(self.turn, self.request, draft.response, shown(said))
+        judged = first_judgement(self._detector, self.request, draft, found)
+        return Voice(draft, None if is_refuted(judged) else said, judged, found)
 
 
 def _told(voice: Voice) -> str:

@@ -26,7 +26,8 @@ NOTHING_YET = ModelResponse(Message("assistant", ()))
 class Case:
     """A request, what was answered to it so far, and why that is not good enough.
 
-    `tools` are those that the one who answered has beside the tools of the request, `report` is what a check said.
+    `tools` are those that the one who answered has beside the tools of the request, `report` is what a check said,
+    `fact` what running has shown of the prompt itself.
     """
 
     request: ModelRequest
@@ -34,6 +35,7 @@ class Case:
     reason: str = ""
     tools: tuple[ToolSpec, ...] = ()
     report: str = ""
+    fact: str = ""
 
     @property
     def place(self) -> int:

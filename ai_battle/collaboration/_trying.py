@@ -83,7 +83,7 @@ class Trying:
     def case(self) -> Case:
         """What a helper may be told."""
         judged = self.best.judged
-        return Case(self.request, self.best.draft.response, judged.reason, self._tools, judged.report)
+        return Case(self.request, self.best.draft.response, judged.reason, self._tools, judged.report, judged.fact)
 
     async def alone(self) -> None:
         """Tries until an answer is good enough, `max_retries` times at most, and not again where that can't help.

@@ -8,7 +8,7 @@ from ._drafts import Draft
 from ._examining import Judges
 from ._helping import Helping, Sees, Turn
 from ._paired import Pair, Paired
-from ._prompts import filled
+from ._prompts import filled, marked
 from ._seeing import Case, done, with_note
 from ._trying import Trying
 
@@ -54,6 +54,8 @@ def in_its_place(case: Case, sees: Sees) -> ModelRequest:
         request = replace(request, messages=request.messages[case.place : end], system="", extra={})
     if sees != "prompt" and (steps := done(case)):
         request = with_note(request, filled("done", steps=steps))
+    if case.fact:
+        request = with_note(request, filled("ran", fact=marked("check", case.fact)))
     return with_its_own_options(request)
 
 

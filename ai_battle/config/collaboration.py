@@ -91,6 +91,11 @@ class Help(Section):
         description="Tool of discussion.tools that checks answers: it runs their code, or is a check of your own.",
         examples=["code_execution"],
     )
+    verify: Flag = Field(
+        default=True,
+        description="Whether answers are verified by running, where a fence works: the program that a prompt asks "
+        "about, or the program of an answer on the prompt's examples.",
+    )
     samples: Attempts | None = Field(default=None, description="Answers drawn from one model, to compare.")
     max_loops: Attempts = Field(default=3, description="Rounds of the boost loop.")
     helper_timeout: Seconds | None = Field(default=None, description="Seconds that the helper has.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .formats.auto import Auto, Forgetful
     from .loading import named_code
     from .offering import Offering
-    from .outfit import Knows, Outfit, User, problems
+    from .outfit import Knows, Outfit, User, problems, settled
     from .registry import ToolRegistry
 
 _HOME = {
@@ -24,7 +24,7 @@ _HOME = {
     "formats.auto": ("Auto", "Forgetful"),
     "loading": ("named_code",),
     "offering": ("Offering",),
-    "outfit": ("Knows", "Outfit", "User", "problems"),
+    "outfit": ("Knows", "Outfit", "User", "problems", "settled"),
     "registry": ("ToolRegistry",),
 }
 
@@ -44,6 +44,7 @@ __all__ = [
     "asked_first",
     "named_code",
     "problems",
+    "settled",
 ]
 
 __getattr__ = names_of(__name__, _HOME)

@@ -93,7 +93,7 @@ class Assessment:
     `quality` is the probability that it is right, `gain` how much more likely a helper is right than this answer;
     `signals` are the measures that speak, by name; `reason` is one sentence for people. `at_once`: a hard check
     failed, and no further attempt of the same model is worth its price. `report` is what a check has said of it, as
-    data for models.
+    data for models, and `fact` what running has shown of the prompt itself.
     """
 
     quality: float
@@ -103,3 +103,4 @@ class Assessment:
     reason: str = ""
     at_once: bool = False
     report: str = ""
+    fact: str = ""

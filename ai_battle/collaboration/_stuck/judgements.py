@@ -203,6 +203,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("check_passes", evidence("check_passes"), weight=-3.0),
     Judgement("program_fails", evidence("program_fails"), "its program fails when it is run", weight=1.5),
     Judgement("program_runs", evidence("program_runs"), weight=-0.2),
+    Judgement("refuted", evidence("refuted"), "running it shows something else", weight=6.0),
+    Judgement("verified", evidence("verified"), weight=-6.0),
     Judgement("opinion_agrees", evidence("opinion_agrees"), weight=-1.0),
     Judgement("opinion_differs", evidence("opinion_differs"), "another answer says something else", weight=1.0),
 )  # fmt: skip

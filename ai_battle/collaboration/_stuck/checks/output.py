@@ -3,11 +3,12 @@
 import ast
 import math
 import re
-import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from ....signals.asked_programs import parsed
+from ....signals.outcomes import literal
 from ....signals.words import words
 from ..case import Case
 
@@ -61,30 +62,11 @@ def _of_value(value: Any, inputs: list[Any]) -> dict[str, float]:
 @lru_cache(maxsize=64)
 def called(code: str) -> ast.Call | None:
     """The call whose result an assertion leaves open."""
-    tree = _parsed(_HOLE.sub("== 0", code))
+    tree = parsed(_HOLE.sub("== 0", code))
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and isinstance(node.test.left, ast.Call):
             return node.test.left
     return None
-
-
-def literal(text: str) -> Any:
-    """The value that a literal stands for; None for what is none."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.literal_eval(text[:LONGEST].strip())
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return None
-
-
-def _parsed(code: str) -> ast.AST | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _from_nowhere(value: Any, code: str) -> float:

@@ -1,0 +1,209 @@
+"""The program in a prompt whose outcome is asked for: what it prints, or what one of its expressions comes to."""
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from .code_blocks import code_blocks
+
+LONGEST, MOST_LINES, MOST_CALLS, CUTS = 8_000, 200, 20, 6
+_HOLE = r"(?:\?+|_{2,}|\.{3}|\u2026|<[^<>\n]{0,20}>|\[(?:MASK|BLANK|ANSWER|RESULT|OUTPUT)\])"
+_OPEN = re.compile(
+    rf"^[ \t]{{0,8}}(?:assert\s{{1,4}}|>>>\s{{0,4}})?(\S.{{0,400}})"
+    rf"(?:==|=>|->|\u2192|\u21d2|\#[^\n]{{0,30}})[ \t]{{0,8}}{_HOLE}[ \t]{{0,8}}\#?$",
+    re.MULTILINE,
+)
+_TAGGED = re.compile(r"\[(PYTHON|CODE)\]([\s\S]*?)\[/\1\]|<(code|pre|python)>([\s\S]*?)</\3>", re.IGNORECASE)
+_FENCED = re.compile(r"```[\s\S]*?(?:```|\Z)")
+_LINE = re.compile(
+    r"\s*$|\s+\S|(?:def|class|import|from|for|while|if|elif|else|try|except|finally|with|return|assert|async|del)\b"
+    r"|[@#\])}]|[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?(?:,\s?\w+)*\s?(?:[-+*/%|&^]|//|\*\*|:\s?[\w\[\], ]+)?=[^=]"
+    r"|[A-Za-z_][\w.]*\("
+)
+_SESSION = re.compile(r"^(?:>>>|\.\.\.) ?", re.MULTILINE)
+_INLINE = re.compile(r"`([^`\n]{1,400})`")
+_ASKS_OUTCOME = re.compile(
+    r"\b(?:outputs?|prints?|printed|returns?|returned|results?|evaluates?|values?|yields?|produces?|displays?|gives?"
+    r"|gibt|ausgabe|ausgegeben|ergebnis|wert|liefert|devuelve|retorna|imprime|salida|resultado|valor|affiche|renvoie"
+    r"|retourne|sortie|r\u00e9sultat|valeur|stampa|restituisce|risultato|valore|devolve|sa\u00edda|uitvoer|resultaat"
+    r"|geeft|waarde|zwraca|zwr\u00f3ci|wypisze|wypisuje|wynik|warto\u015b\u0107|d\u00f6nd\u00fcr\w*|yazd\u0131r\w*"
+    r"|\u00e7\u0131kt\w*|sonu\u00e7|de\u011fer\w*|\u0432\u0435\u0440\u043d\w*|\u0432\u044b\u0432\u0435\u0434\w*"
+    r"|\u0432\u043e\u0437\u0432\u0440\u0430\w*|\u0432\u044b\u0432\u043e\u0434\w*|\u043d\u0430\u043f\u0435\u0447\w*"
+    r"|\u0440\u0435\u0437\u0443\u043b\u044c\u0442\u0430\u0442\w*|\u0437\u043d\u0430\u0447\u0435\u043d\u0438\w*)\b"
+    r"|\u8f93\u51fa|\u8fd4\u56de|\u7ed3\u679c|\u6253\u5370|\u51fa\u529b|\u8fd4|\u623b\u308a\u5024|\u7d50\u679c|\u8868\u793a"
+    r"|\u0906\u0909\u091f\u092a\u0941\u091f|\u092a\u0930\u093f\u0923\u093e\u092e|\u0932\u094c\u091f"
+    r"|\u064a\u0637\u0628\u0639|\u064a\u0639\u064a\u062f|\u0646\u0627\u062a\u062c|\u0645\u062e\u0631\u062c",
+    re.IGNORECASE,
+)
+_ASKS_OTHERWISE = re.compile(
+    r"\b(?:write|implement|fix|refactor|rewrite|optimi[sz]e|improve|translate|convert|rename|extend|complexity|bugs?"
+    r"|how (?:many|often)|types? of|which type|docstring|tests?|errors?|exceptions?|wrong|should|instead|not what"
+    r"|schreib\w*|verbesser\w*|wie (?:oft|viele)|combien|cu[a\u00e1]nt[oa]s|quant[aie]s?|ile razy"
+    r"|\u0441\u043a\u043e\u043b\u044c\u043a\u043e)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedProgram:
+    """`expression` is what is to be evaluated after `source` has run; without one, what is printed is asked for."""
+
+    source: str
+    expression: str = ""
+    language: Literal["python", "javascript", "bash"] = "python"
+
+
+@lru_cache(maxsize=64)
+def asked_program(prompt: str) -> AskedProgram | None:
+    """The program whose outcome a prompt asks for, and for nothing else."""
+    if len(prompt) > LONGEST or not _may_hold_code(prompt):
+        return None
+    blocks, prose = _blocks(prompt)
+    if script := _script(blocks, prose):
+        return script
+    source = "\n".join(code for language, code in blocks if language in ("python", ""))
+    return _with_hole(source) or (_by_prose(source, prose) if _asks_outcome(prose) else None)
+
+
+def parsed(code: str) -> ast.Module | None:
+    """The tree of a Python program; None for what is none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _may_hold_code(prompt: str) -> bool:
+    return "(" in prompt or "=" in prompt or "`" in prompt
+
+
+def _asks_outcome(prose: str) -> bool:
+    return bool(_ASKS_OUTCOME.search(prose)) and not _ASKS_OTHERWISE.search(prose)
+
+
+def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
+    """The code of a prompt by its language, and the words around it."""
+    tagged = [("", found[2] or found[4]) for found in _TAGGED.finditer(prompt)]
+    prose = _TAGGED.sub("\n", prompt)
+    fenced = [block for block in code_blocks(prose) if block[0] != "json"]
+    prose = _FENCED.sub("\n", prose)
+    if blocks := [(language, _SESSION.sub("", code).strip("\n")) for language, code in (*tagged, *fenced)]:
+        return blocks, prose
+    return _plain(prompt)
+
+
+def _plain(prompt: str) -> tuple[list[tuple[str, str]], str]:
+    """Code that stands among the words without a mark: from its first line to the last with which it can be parsed."""
+    lines = prompt.split("\n")
+    looks = [bool(line.strip()) and not line[0].isspace() and bool(_LINE.match(line)) for line in lines]
+    if not any(looks) or len(lines) > MOST_LINES:
+        return [], prompt
+    start = end = looks.index(True)
+    while end < len(lines) and _LINE.match(lines[end]):
+        end += 1
+    for cut in range(min(CUTS, end - start)):
+        code = "\n".join(lines[start : end - cut]).rstrip()
+        if parsed(_OPEN.sub("", _SESSION.sub("", code))):
+            return [("", _SESSION.sub("", code))], "\n".join((*lines[:start], *lines[end - cut :]))
+    return [], prompt
+
+
+def _script(blocks: Sequence[tuple[str, str]], prose: str) -> AskedProgram | None:
+    """A single program of another language, of which only what it prints can be asked."""
+    languages: tuple[Literal["javascript", "bash"], ...] = ("javascript", "bash")
+    named = next((name for name in languages if [name] == [language for language, _ in blocks]), None)
+    return AskedProgram(blocks[0][1], language=named) if named and _asks_outcome(prose) else None
+
+
+def _with_hole(source: str) -> AskedProgram | None:
+    """The expression beside which a gap is left: `assert f(1) == ??`, `f(1)  # -> ?`."""
+    holes = list(_OPEN.finditer(source))
+    if len(holes) != 1:
+        return None
+    program = source[: holes[0].start()] + source[holes[0].end() :]
+    expression = _expression(holes[0][1])
+    if expression is None or parsed(program) is None:
+        return None
+    if expression.startswith("print("):
+        return AskedProgram(f"{program}\n{expression}")
+    return AskedProgram(program, expression)
+
+
+def _by_prose(source: str, prose: str) -> AskedProgram | None:
+    """What the words ask about: one call, one name, the expression at the end of the code, or what is printed."""
+    tree = parsed(source)
+    if tree is None:
+        return None
+    inline = [written for span in _INLINE.findall(prose) if (written := _expression(span))]
+    if not source.strip():
+        return AskedProgram("", inline[0]) if len({*inline}) == 1 and _calculates(inline[0]) else None
+    names = _names(tree)
+    called = dict.fromkeys((*_calls(prose, names), *(span for span in inline if span in names[1])))
+    if called:
+        return AskedProgram(source, next(iter(called))) if len(called) == 1 else None
+    return _at_end(source, tree)
+
+
+def _at_end(source: str, tree: ast.Module) -> AskedProgram | None:
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr) and not _prints(last) and not isinstance(last.value, ast.Constant):
+        before = "\n".join(source.split("\n")[: last.lineno - 1])
+        return AskedProgram(before, ast.unparse(last.value)) if parsed(before) else None
+    return AskedProgram(source) if _prints(tree) else None
+
+
+def _names(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
+    """What can be called, and what has a value, after a program has run."""
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
+    assigned = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    return frozenset(defined | assigned), frozenset(assigned)
+
+
+def _calls(prose: str, names: tuple[frozenset[str], frozenset[str]]) -> Iterator[str]:
+    """The calls that stand in words, of what the program defines."""
+    if not names[0]:
+        return
+    opened = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names[0], key=len, reverse=True)))})[.(]")
+    for found in list(opened.finditer(prose))[:MOST_CALLS]:
+        if call := _call_at(prose[found.start() : found.start() + 400]):
+            yield call
+
+
+def _call_at(text: str) -> str | None:
+    """The shortest expression with all its brackets closed, and what is called or taken of its result."""
+    found, at = None, 0
+    for end in [place + 1 for place, letter in enumerate(text) if letter in ")]"][:MOST_CALLS]:
+        if found and text[at] not in ".[(":
+            break
+        if (call := _expression(text[:end])) and _calculates(call):
+            found, at = call, end
+        if at >= len(text):
+            break
+    return found
+
+
+def _calculates(expression: str) -> bool:
+    """It is more than a name or a value that is written out, and neither prints nor asks."""
+    nodes = list(ast.walk(ast.parse(expression)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    worked = any(isinstance(node, ast.Call | ast.BinOp | ast.Subscript | ast.Compare) for node in nodes)
+    return worked and not names & {"print", "input", "open", "exit", "quit"}
+
+
+def _expression(text: str) -> str | None:
+    """One Python expression in its plain spelling; None for anything else."""
+    tree = parsed(text.strip())
+    if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
+        return None
+    return ast.unparse(tree.body[0].value)
+
+
+def _prints(tree: ast.AST) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "print" for node in ast.walk(tree))

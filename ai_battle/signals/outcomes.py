@@ -1,0 +1,99 @@
+"""What a program came to, and whether an answer says the same."""
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .cleaning import cleaned
+from .code_blocks import code_blocks
+from .final_answers import final_answer
+
+LONGEST = 6_000
+_NO_LITERAL = object()
+_INLINE = re.compile(r"(?<!`)`([^`\n]{1,2000})`(?!`)|\*\*([^*\n]{1,400})\*\*")
+_AT_END = re.compile(r"(?:^|[\s:=>])([\[({'\"][^\n]{0,2000}|-?\d[\d_.eE+-]*|True|False|None)[\s.`*]*\Z")
+_PIECE = re.compile(r"\w+|[^\w\s]")
+_LOOSE = re.compile(r"[\s,`'\"*]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOutcome:
+    """The `repr` of a value, or what was printed."""
+
+    text: str
+    is_printed: bool = False
+
+    @property
+    def value(self) -> Any:
+        """What is printed and no literal is a text."""
+        found = _literal(self.text)
+        return self.text if found is _NO_LITERAL and self.is_printed else found
+
+    def is_same(self, written: str) -> bool:
+        """Whether `written` is the outcome: as a literal, as a text without its quotes, or as the same lines."""
+        if _is_equal(_literal(written), self.value):
+            return True
+        if self.is_printed:
+            return _LOOSE.sub("", written) == _LOOSE.sub("", self.text) != ""
+        return isinstance(self.value, str) and written.strip() in (self.value, repr(self.value)[1:-1])
+
+    def stands_in(self, text: str) -> bool:
+        shown = self.value if isinstance(self.value, str) else self.text
+        if self.is_printed and _LOOSE.sub("", shown) in _LOOSE.sub("", text):
+            return True
+        pieces = r"\s*".join(map(re.escape, _PIECE.findall(shown[:LONGEST])))
+        return re.search(rf"(?<![\w.]){pieces}(?!\w)", text) is not None
+
+
+def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
+    """Whether an answer says what came out; None where it can't be told what it says."""
+    said = cleaned(answer).text
+    final = final_answer(said, kind="code")
+    if final is None or outcome.value is _NO_LITERAL:
+        return None
+    stated = list(_candidates(final.text if final.stated else said))
+    if any(map(outcome.is_same, stated)):
+        return True
+    read = any(_literal(each) is not _NO_LITERAL for each in stated)
+    read = read or (final.stated and isinstance(outcome.value, str))
+    seen = outcome.stands_in(final.text if final.stated else said) and _literal(final.text) is _NO_LITERAL
+    return False if read and not seen else None
+
+
+def literal(text: str) -> Any:
+    """The value that a literal stands for; None for what is none."""
+    found = _literal(text)
+    return None if found is _NO_LITERAL else found
+
+
+def _literal(text: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.literal_eval(text[:LONGEST].strip().strip("`").strip())
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return _NO_LITERAL
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9)
+    return bool(one is not _NO_LITERAL and one == other)
+
+
+def _candidates(said: str) -> Iterator[str]:
+    """Where an answer that states none may say what came out: as a whole, in its last code, at its end."""
+    yield said
+    if blocks := code_blocks(said):
+        yield blocks[-1][1]
+    yield from list(_spans(said))[-1:]
+    if found := _AT_END.search(said[-LONGEST:]):
+        yield found[1].rstrip(".")
+
+
+def _spans(text: str) -> Iterator[str]:
+    return (inline or bold for inline, bold in _INLINE.findall(text[-LONGEST:]))

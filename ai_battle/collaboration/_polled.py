@@ -50,6 +50,7 @@ class Polled(ModelClient):
             if not poll.open:
                 break
             await poll.hear(poll.peer(another))
+        await poll.hear_again(self.voters.primary)
         return await poll.decide(self.voters.secondary)
 
     async def aclose(self) -> None:

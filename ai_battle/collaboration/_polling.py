@@ -18,9 +18,9 @@ from ._prompts import shortened
 from ._seeing import Case, calls_again
 from ._stuck.assessment import Assessment, Context
 from ._stuck.calibration import Agreement
-from ._together import together
+from ._together import Quiet, together
 from ._trying import hopeless
-from .takeover import CALLS_AGAIN, ask_in_place, in_its_place
+from .takeover import CALLS_AGAIN, ask_in_place, in_its_place, noting
 
 COMPARED = "a second opinion to compare with"
 ANOTHER = "another answer was served"
@@ -98,13 +98,21 @@ class Poll:
         return self._refuted or (self.divided and self.tally.margin < AHEAD)
 
     @property
+    def _fact(self) -> str:
+        return next((voice.judged.fact for voice in self.voices if voice.judged.fact), "")
+
+    @property
     def _refuted(self) -> bool:
         return all(is_refuted(voice.judged) for voice in self.voices)
 
-    async def own(self, client: ModelClient) -> Draft:
-        """What the primary answers; that it answers nothing, or declines, is no more than the poorest of answers."""
+    async def own(self, client: ModelClient, fact: str = "") -> Draft:
+        """What the primary answers; that it answers nothing, or declines, is no more than the poorest of answers.
+
+        A `fact` that running has shown is told to it.
+        """
+        request = noting(self.request, fact)
         try:
-            return await self.turn.draft(client, self.request)
+            return await self.turn.draft(client, request)
         except (EmptyAnswer, Refused) as error:
             self.silence = error
             return Draft(ModelResponse(assistant(error.partial), usage=NOTHING_USED), NOTHING_USED)
@@ -114,6 +122,12 @@ class Poll:
         for draft in await together(*answers):
             if draft:
                 self.voices.append(await self._voice(draft))
+
+    async def hear_again(self, client: ModelClient) -> None:
+        """Where running has refuted all answers, the primary is asked once more, and told what running has shown."""
+        fact = self._fact
+        if fact and self._refuted and not self.silence:
+            await self.hear(self.own(Quiet(client), fact))
 
     async def peer(self, client: ModelClient) -> Draft | None:
         """What a peer says, without having seen any attempt."""
@@ -169,8 +183,8 @@ class Poll:
         await self.turn.emit(StuckFound(judged.quality, judged.gain, reason, judged.signals))
         if not helper:
             return await self.serve(best)
-        fact = next((voice.judged.fact for voice in self.voices if voice.judged.fact), "")
-        answer = await ask_in_place(self.turn, helper, Case(self.request, best.draft.response, reason, fact=fact))
+        case = Case(self.request, best.draft.response, reason, fact=self._fact)
+        answer = await ask_in_place(self.turn, helper, case)
         if not answer:
             return await self.serve(best)
         await self._drop(reason)

@@ -54,9 +54,12 @@ def in_its_place(case: Case, sees: Sees) -> ModelRequest:
         request = replace(request, messages=request.messages[case.place : end], system="", extra={})
     if sees != "prompt" and (steps := done(case)):
         request = with_note(request, filled("done", steps=steps))
-    if case.fact:
-        request = with_note(request, filled("ran", fact=marked("check", case.fact)))
-    return with_its_own_options(request)
+    return with_its_own_options(noting(request, case.fact))
+
+
+def noting(request: ModelRequest, fact: str) -> ModelRequest:
+    """The request with what running has shown of its prompt, as data."""
+    return with_note(request, filled("ran", fact=marked("check", fact))) if fact else request
 
 
 def with_its_own_options(request: ModelRequest) -> ModelRequest:

@@ -45,6 +45,7 @@ class Vote(ModelClient):
         poll = Poll(turn, request, self.detector)
         others = (self._another(turn, varied(request, number)) for number in range(1, self.samples))
         await poll.hear(poll.own(self.primary), *others)
+        await poll.hear_again(self.primary)
         return await poll.decide(self.secondary)
 
     async def aclose(self) -> None:

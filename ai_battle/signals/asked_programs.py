@@ -4,8 +4,9 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from textwrap import dedent
 from typing import Literal
 
 from .code_blocks import code_blocks
@@ -24,12 +25,14 @@ _LINE = re.compile(
     r"|[@#\])}]|[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?(?:,\s?\w+)*\s?(?:[-+*/%|&^]|//|\*\*|:\s?[\w\[\], ]+)?=[^=]"
     r"|[A-Za-z_][\w.]*\("
 )
+_SET_IN = re.compile(r"(?<=\n\n)(?:(?: {4}|\t)[^\n]*(?:\n|\Z)|[ \t]*\n)+")
 _SESSION = re.compile(r"^(?:>>>|\.\.\.) ?", re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]{1,400})`")
+_CALL = re.compile(r"\b[A-Za-z_][\w.]*\([^\n()]{0,200}\)|\b[A-Za-z_]\w*_\w*\b|\b[a-z]\b")
 _ASKS_OUTCOME = re.compile(
     r"\b(?:outputs?|prints?|printed|returns?|returned|results?|evaluates?|values?|yields?|produces?|displays?|gives?"
-    r"|gibt|ausgabe|ausgegeben|ergebnis|wert|liefert|devuelve|retorna|imprime|salida|resultado|valor|affiche|renvoie"
-    r"|retourne|sortie|r\u00e9sultat|valeur|stampa|restituisce|risultato|valore|devolve|sa\u00edda|uitvoer|resultaat"
+    r"|gibt|ausgabe|ausgegeben|ergebnis|wert|liefert|devuelv\w*|devolv\w*|retorn\w*|imprim\w*|salida|resultado|valor|affich\w*|renv\w*"
+    r"|retour\w*|sortie|r\u00e9sultat|valeur|stamp\w*|restitui\w*|risultato|valore|sa\u00edda|uitvoer|resultaat"
     r"|geeft|waarde|zwraca|zwr\u00f3ci|wypisze|wypisuje|wynik|warto\u015b\u0107|d\u00f6nd\u00fcr\w*|yazd\u0131r\w*"
     r"|\u00e7\u0131kt\w*|sonu\u00e7|de\u011fer\w*|\u0432\u0435\u0440\u043d\w*|\u0432\u044b\u0432\u0435\u0434\w*"
     r"|\u0432\u043e\u0437\u0432\u0440\u0430\w*|\u0432\u044b\u0432\u043e\u0434\w*|\u043d\u0430\u043f\u0435\u0447\w*"
@@ -46,15 +49,31 @@ _ASKS_OTHERWISE = re.compile(
     r"|\u0441\u043a\u043e\u043b\u044c\u043a\u043e)\b",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"[.?!:;]+(?=\s|$)|\n|[\u3002\uff1f\uff01]")
+_WORD = re.compile(r"[^\W\d_]+")
+_FRAME_WORDS = """\
+    a after all an and answer answers any as assertion at back be below call called calling calls code complete
+    compute consider determine do does each ends evaluate evaluated exactly executed executing execution explain
+    expression field final following for format from function get given gets have here i if in input it its
+    itself json javascript just literal bash logged logs me method of on only or please predict program python
+    question reasoning run running runs say script shell show snippet statement step state string tell that the
+    then there think this to trace variable we what when which will with work would write you your console"""
+_ENGLISH = frozenset(("the", "what", "which", "does", "of", "this", "is", "will"))
+_FRAME = frozenset(_FRAME_WORDS.split()) | _ENGLISH
+_FEW = 4
 
 
 @dataclass(frozen=True, slots=True)
 class AskedProgram:
-    """`expression` is what is to be evaluated after `source` has run; without one, what is printed is asked for."""
+    """`expression` is what is to be evaluated after `source` has run; without one, what is printed is asked for.
+
+    Where it `is_all` that is asked for, another outcome in an answer is wrong; something may be made of it otherwise.
+    """
 
     source: str
     expression: str = ""
     language: Literal["python", "javascript", "bash"] = "python"
+    is_all: bool = True
 
 
 @lru_cache(maxsize=64)
@@ -66,7 +85,10 @@ def asked_program(prompt: str) -> AskedProgram | None:
     if script := _script(blocks, prose):
         return script
     source = "\n".join(code for language, code in blocks if language in ("python", ""))
-    return _with_hole(source) or (_by_prose(source, prose) if _asks_outcome(prose) else None)
+    if found := _with_hole(source or "\n".join(_INLINE.findall(prose))):
+        return found
+    asked = _by_prose(source, prose) if _asks_outcome(prose) else None
+    return replace(asked, is_all=_asks_nothing_else(prose)) if asked else None
 
 
 def parsed(code: str) -> ast.Module | None:
@@ -87,6 +109,13 @@ def _asks_outcome(prose: str) -> bool:
     return bool(_ASKS_OUTCOME.search(prose)) and not _ASKS_OTHERWISE.search(prose)
 
 
+def _asks_nothing_else(prose: str) -> bool:
+    """Each sentence that speaks of an outcome says no more than that; in other languages than English, little more."""
+    spoken = [each for each in _SENTENCE.split(_CALL.sub(" ", _INLINE.sub(" ", prose))) if _ASKS_OUTCOME.search(each)]
+    others = [set(_WORD.findall(_ASKS_OUTCOME.sub(" ", each).lower())) for each in spoken]
+    return all(words <= _FRAME if _ENGLISH & words else len(words) <= _FEW for words in others)
+
+
 def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
     """The code of a prompt by its language, and the words around it."""
     tagged = [("", found[2] or found[4]) for found in _TAGGED.finditer(prompt)]
@@ -95,7 +124,15 @@ def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
     prose = _FENCED.sub("\n", prose)
     if blocks := [(language, _SESSION.sub("", code).strip("\n")) for language, code in (*tagged, *fenced)]:
         return blocks, prose
-    return _plain(prompt)
+    return _indented(prompt) or _plain(prompt)
+
+
+def _indented(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
+    """Code that is set in by four spaces or more behind a blank line, and says so by nothing else."""
+    for found in _SET_IN.finditer(prompt):
+        if (code := dedent(found.group()).strip("\n")) and not code[0].isspace() and parsed(_SESSION.sub("", code)):
+            return [("", _SESSION.sub("", code))], prompt[: found.start()] + prompt[found.end() :]
+    return None
 
 
 def _plain(prompt: str) -> tuple[list[tuple[str, str]], str]:
@@ -118,7 +155,9 @@ def _script(blocks: Sequence[tuple[str, str]], prose: str) -> AskedProgram | Non
     """A single program of another language, of which only what it prints can be asked."""
     languages: tuple[Literal["javascript", "bash"], ...] = ("javascript", "bash")
     named = next((name for name in languages if [name] == [language for language, _ in blocks]), None)
-    return AskedProgram(blocks[0][1], language=named) if named and _asks_outcome(prose) else None
+    if named is None or not _asks_outcome(prose):
+        return None
+    return AskedProgram(blocks[0][1], language=named, is_all=_asks_nothing_else(prose))
 
 
 def _with_hole(source: str) -> AskedProgram | None:

@@ -1,0 +1,209 @@
+"""Answers are verified by running: what a prompt's program comes to decides, however many models say something else."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle import CollaborativeConversationManager, RunResult
+from ai_battle.conversation.journal import read
+from ai_battle.core.events import EventLog, ignore
+from ai_battle.core.helping import AnswerChecked, HelpAsked, HelpFailed
+from ai_battle.signals.asked_programs import AskedProgram, asked_program
+from ai_battle.tools.sandbox import NoFence, choose
+from ai_battle.tools.verifying import Verification
+
+DOUBLES = "```python\ndef twice(items):\n    return [2 * each for each in items]\n```\n"
+GOAL = f"{DOUBLES}What does `twice([4, 1])` return?"
+RIGHT, WRONG = "It returns `[8, 2]`.", "It returns `[8, 1]`."
+SORTS = "Write a Python function `top(items, n)` that returns the n largest, the largest first.\n"
+SORTS += "For example:\n>>> top([3, 9, 4], 2)\n[9, 4]\n"
+SORTED = "```python\ndef top(items, n):\n    return sorted(items{})[:n]\n```"
+
+
+@pytest.fixture
+def fenced() -> None:
+    try:
+        choose("auto")
+    except NoFence as problem:
+        pytest.skip(str(problem))
+
+
+pytestmark = pytest.mark.usefixtures("fenced")
+
+
+def says(*texts: str) -> dict[str, Any]:
+    return {"type": "scripted/helper", "script": list(texts), "loop": True}
+
+
+async def played(pair: dict[str, Any], small: str | list[str], goal: str = GOAL) -> tuple[RunResult, EventLog]:
+    script = [small] if isinstance(small, str) else small
+    discussion = {
+        "turns": 1,
+        "mode": "no-meta",
+        "goal": goal,
+        "models": {
+            "small": {"type": "scripted/small", "script": script, "loop": True},
+            "other": {"type": "scripted/other", "script": ["Fine."], "loop": True},
+        },
+        "collaboration": {"pairs": [{"primary": "small", "max_retries": 1, **pair}]},
+    }
+    manager = CollaborativeConversationManager.from_config({"discussion": discussion})
+    return await manager.run_discussion(log := EventLog()), log
+
+
+def of(kind: type, log: EventLog) -> list[Any]:
+    return [event for event in log.events if isinstance(event, kind)]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+async def test_one_answer_that_running_confirms_outweighs_two_that_agree() -> None:
+    """The large model is not asked, and the journal tells of each answer what running has shown."""
+    council = {"strategy": "council", "peers": [says(WRONG), says(RIGHT)], "secondary": says("Who knows.")}
+    result, log = await played(council, WRONG)
+
+    assert result.messages[1].text == RIGHT
+    assert not [asked for asked in of(HelpAsked, log) if asked.role == "helper"]
+    checked = [event for _, event in read(result.run_dir) if isinstance(event, AnswerChecked)]
+    assert [(each.by, dict(each.signals)) for each in checked] == [
+        ("verification", {"refuted": 1.0}),
+        ("verification", {"refuted": 1.0}),
+        ("verification", {"verified": 1.0}),
+    ]
+    assert "refuted: twice([4, 1]) is [8, 2], as running it shows" in checked[0].reason
+    assert {each.speaker for each in checked} == {"small"}
+
+
+@pytest.mark.parametrize("pair", [{"strategy": "peer", "peers": [says(WRONG)]}, {"strategy": "vote", "samples": 2}])
+async def test_where_all_are_refuted_the_model_is_told_what_running_has_shown(pair: dict[str, Any]) -> None:
+    """One more call of the small model spares the large one."""
+    again = [WRONG, WRONG, RIGHT] if "samples" in pair else [WRONG, RIGHT]
+    result, log = await played({**pair, "secondary": says("Who knows.")}, again)
+
+    assert result.messages[1].text == RIGHT
+    assert not [asked for asked in of(HelpAsked, log) if asked.role == "helper"]
+
+
+async def test_a_single_answer_that_running_refutes_is_helped() -> None:
+    result, log = await played({"strategy": "takeover", "secondary": says(RIGHT)}, WRONG)
+
+    assert result.messages[1].text == RIGHT
+    assert [dict(each.signals) for each in of(AnswerChecked, log)] == [{"refuted": 1.0}]
+
+
+async def test_a_program_is_run_on_the_examples_of_the_prompt() -> None:
+    answers = {"reverse=True": ", reverse=True", "nothing": ""}
+    council = {"strategy": "council", "peers": [says(SORTED.format("")), says(SORTED.format(answers["reverse=True"]))]}
+    result, log = await played(council, SORTED.format(""), SORTS)
+
+    assert "reverse=True" in result.messages[1].text
+    reasons = [each.reason for each in of(AnswerChecked, log)]
+    assert reasons[0].endswith("refuted: top([3, 9, 4], 2) is [3, 4], and must be [9, 4]")
+    assert reasons[2].endswith("verified: its program meets 1 of 1 examples of the prompt")
+
+
+async def test_nothing_is_run_where_verification_is_switched_off() -> None:
+    council = {"strategy": "council", "peers": [says(WRONG), says(RIGHT)], "verify": False}
+    result, log = await played({**council, "threshold": 0}, WRONG)
+
+    assert result.messages[1].text == WRONG
+    assert of(AnswerChecked, log) == []
+
+
+async def test_nothing_is_run_for_prompts_without_a_program() -> None:
+    result, log = await played({"strategy": "peer", "peers": [says("#### 18")]}, "#### 18", "How many are 7 and 11?")
+
+    assert result.messages[1].text == "#### 18"
+    assert (of(AnswerChecked, log), of(HelpFailed, log)) == ([], [])
+
+
+HOSTILE = (
+    "[each for each in iter(int, 1)]",
+    "'x' * 10 ** 11",
+    "__import__('os')._exit(0)",
+    "__import__('sys').exit()",
+    "[__import__('os').fork() for _ in range(40)] and 1",
+    "open('/etc/shadow').read()",
+    "open(__import__('os').path.expanduser('~/.ssh/id_rsa')).read()",
+    "__import__('socket').create_connection(('1.1.1.1', 53), 1)",
+    "__import__('random').random()",
+    "list({'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'})",
+    "object()",
+    "(lambda f: f(f))(lambda f: f(f))",
+    "print('0' * 10 ** 7)",
+)
+
+
+@pytest.mark.parametrize("expression", HOSTILE)
+async def test_a_program_that_takes_too_much_or_differs_each_time_proves_nothing(expression: str) -> None:
+    assert await Verification().outcome(AskedProgram("", expression)) is None
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit", "import os; os._exit(0)", "while True: pass", "import nowhere"])
+async def test_a_program_that_ends_before_its_examples_has_met_none(code: str) -> None:
+    answer = f"```python\ndef top(items, n):\n    pass\n\n{code}\n```"
+    assert await Verification()(SORTS, answer, ignore) is None
+
+
+async def test_answers_that_come_at_once_run_a_program_in_turn() -> None:
+    verification = Verification()
+    found = await asyncio.gather(*(verification(GOAL, answer, ignore) for answer in (RIGHT, WRONG, RIGHT, WRONG)))
+    assert [next(iter(each[0].signals)) for each in found if each] == ["verified", "refuted", "verified", "refuted"]
+
+
+ASKED = (
+    ("Welchen Wert hat `stand` am Ende?\n```python\nstand = 7\nfor _ in range(3):\n    stand -= 2\n```", "1", "3"),
+    ("Que va afficher ce script ?\n```python\nprint(*sorted('cab'), sep='<')\n```", "`a<b<c`", "`c<a<b`"),
+    ("Consider\n\n    def cut(text):\n        return text[1:-1]\n\nWhich value is cut('house')?", "'ous'", "'hous'"),
+    ("What is the output?\n```\n>>> a = {2, 1}\n>>> len(a | {3})\n```", "The output is 3.", "The output is 4."),
+    ("[CODE]\ndef g(n):\n    return n % 4\nassert g(11) == ____\n[/CODE]", '{"answer": "3"}', '{"answer": "2"}'),
+    ("Fill in: `assert max([2, 8, 5]) == ?`", "8", "5"),
+    ("下面的程序输出什么\n```python\nprint(7 // 2)\n```", "答案是 3", "答案是 4"),
+    ("What does this print?\n```js\nconsole.log([3, 20, 100].sort().join('/'));\n```", "`100/20/3`", "`3/20/100`"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "right", "wrong"), ASKED)
+async def test_a_program_is_found_in_the_words_of_many(prompt: str, right: str, wrong: str) -> None:
+    verification = Verification()
+    if "js" in prompt:
+        await needs_node(verification)
+    confirmed, other = await verification(prompt, right, ignore), await verification(prompt, wrong, ignore)
+    assert confirmed
+    assert confirmed[0].signals == {"verified": 1.0}
+    assert other is None or other[0].signals == {"refuted": 1.0}
+
+
+async def needs_node(verification: Verification) -> None:
+    if await verification.outcome(AskedProgram("console.log(1)", language="javascript")) is None:
+        pytest.skip("there is no node here")
+
+
+OTHERWISE = (
+    (f"{DOUBLES}twice([4]) returns [8], but it should return [4, 4]. Mend it.", "Now twice([4]) is `[4, 4]`."),
+    (f"{DOUBLES}How many elements does the list have that twice([4, 1]) returns?", "2"),
+    (f"{DOUBLES}What is the sum of the values in twice([4, 1])?", "10"),
+    (f"{DOUBLES}What does twice([4, 1]) return as JSON with one key per index?", '`{"0": 8, "1": 2}`'),
+    ("Which number, in hexadecimal, is printed?\n```python\nprint(255)\n```", "`0xff`, or 'ff'"),
+    ("Was liefert f(2), wenn man die Zahl danach noch quadriert?\n```python\ndef f(x): return x\n```", "4"),
+    ("Write a poem about results = values(returned).", "Values returned at dawn"),
+    (f"{DOUBLES}Compare twice([1]) and twice([2]): which is larger, what do they return?", "The answer is `[4]`."),
+)
+
+
+@pytest.mark.parametrize(("prompt", "answer"), OTHERWISE)
+async def test_an_answer_to_another_question_about_a_program_is_left_alone(prompt: str, answer: str) -> None:
+    found = await Verification()(prompt, answer, ignore)
+    assert found is None or "refuted" not in found[0].signals
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 7_000, "f(" * 3_000, "assert f(" * 800, "`" * 8_000, "x = " * 2_000, "[CODE]" * 1_300]
+)
+def test_prompts_that_only_look_like_programs_are_read_quickly(text: str) -> None:
+    assert asked_program(f"What is the output?\n{text}") is None

@@ -58,6 +58,8 @@ def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
     stated = list(_candidates(final.text if final.stated else said))
     if any(map(outcome.is_same, stated)):
         return True
+    if isinstance(outcome.value, str) and final.text.strip() == outcome.value.strip():
+        return None  # the blanks around a text are lost before it is read
     read = any(_literal(each) is not _NO_LITERAL for each in stated)
     read = read or (final.stated and isinstance(outcome.value, str))
     seen = outcome.stands_in(final.text if final.stated else said) and _literal(final.text) is _NO_LITERAL

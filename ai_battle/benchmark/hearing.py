@@ -6,7 +6,7 @@ from typing import Any
 from ..core.client import ModelClient
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
-from ..core.helping import DraftDropped, HelpAsked, StuckFound
+from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, StuckFound
 from ..core.ledger import Budget, Ledger
 from .cache import Cached
 from .lanes import InLane
@@ -21,6 +21,7 @@ class Heard:
 
     __slots__ = (
         "_cached",
+        "_checked",
         "_helped",
         "_lanes",
         "_reason",
@@ -42,6 +43,7 @@ class Heard:
         self.seconds = 0.0
         self.budget = Budget()
         self.paid = Budget(ledger=Ledger(paid_only=True))
+        self._checked: dict[str, Mapping[str, float]] = {}
         self._wasted = NOTHING_USED
         self._helped = False
         self._reason = ""
@@ -56,6 +58,8 @@ class Heard:
         match event:
             case ModelReplied(failed=True) | DraftDropped():
                 self._wasted += event.usage
+            case AnswerChecked() if event.by not in self._checked:
+                self._checked[event.by] = event.signals
             case StuckFound() if self.quality is None:
                 self.quality, self.signals = event.quality, event.signals
                 self._reason = event.reason
@@ -85,7 +89,8 @@ class Heard:
             seconds=max(0.0, seconds - waited) + saved,
             helped=self._helped,
             quality=self.quality,
-            signals=self.signals,
+            signals=dict(self.signals)
+            | {name: value for each in self._checked.values() for name, value in each.items()},
             reason=self._reason,
             small_answer=self.small.text if self.small else "",
             large_answer=self.large.text if self.large else "",

@@ -116,7 +116,10 @@ def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
     """Who stands apart from those who lead, and what these say."""
     led = Tally.of(ballots).leading
     ballot = ballots[led[0]] if led else None
+    served = ballots[led[0] if led else 0] if ballots else None
     return {
+        "agreeing": float(sum(each is not None and each == served for each in ballots)),
+        "silent": float(sum(each is None for each in ballots)),
         "divided": float(not led),
         "of_one_mind": float(len(led) == len(ballots)),
         "asked": float(len(ballots)),
@@ -126,11 +129,12 @@ def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
     }
 
 
-def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int) -> dict[str, float]:
+def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int, prompt: str) -> dict[str, float]:
     """All that is known of the answer at `place`: its signals, the pattern of all, and what both make of it."""
     others = [*ballots[:place], *ballots[place + 1 :]]
     quality = min(max(weighed(judged, ballots[place], others).quality, 1 - CERTAIN), CERTAIN)
-    return {**judged.signals, **pattern(ballots), DOUBT: log((1 - quality) / quality)}
+    length = {"prompt_length": log(1 + len(prompt))}
+    return {**judged.signals, **pattern(ballots), **length, DOUBT: log((1 - quality) / quality)}
 
 
 def _calls_key(request: ModelRequest, response: ModelResponse) -> str:

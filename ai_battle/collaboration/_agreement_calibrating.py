@@ -108,7 +108,7 @@ def _polled(answer: Answer) -> Polled:
     request = ModelRequest((user(answer.prompt),), tools=answer.context.tools)
     judged, ballots = zip(*(_judged(request, text) for text in (answer.response, *answer.peers)), strict=True)
     place = next(iter(Tally.of(ballots).leading), 0)
-    known = features(judged[place], ballots, place)
+    known = features(judged[place], ballots, place, answer.prompt)
     text = (answer.response, *answer.peers)[place]
     good, helper = _good(answer, place), answer.helper_good or 0.0
     return Polled(known, judged[place].at_once, good, helper, answer.prompt, text)

@@ -162,8 +162,9 @@ class Poll:
         if self._agreement and not is_refuted(known):
             ballots = [each.ballot for each in self.voices]
             place = next(place for place, each in enumerate(self.voices) if each is voice)
-            found = features(judged or voice.judged, ballots, place)
-            return self._agreement.doubts(found, Context.of(self.request).prompt, voice.draft.text)
+            prompt = Context.of(self.request).prompt
+            found = features(judged or voice.judged, ballots, place, prompt)
+            return self._agreement.doubts(found, prompt, voice.draft.text)
         if voice.ballot is None and is_refuted(known):
             return known.at_once or known.stuck
         return known.at_once or (known.stuck and known.quality < self._detector.threshold)

@@ -50,6 +50,8 @@ _ASKS_OTHERWISE = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.?!:;]+(?=\s|$)|\n|[\u3002\uff1f\uff01]")
+_JOINS = ("(", "[", "+", "-", "*", "/", "%", "=", "<", ">", "|", "&")
+_JOINED = re.compile(r"[^\n]{0,2}?[)\]]?\s?[-+*/%<>|&=\[]")
 _WORD = re.compile(r"[^\W\d_]+")
 _FRAME_WORDS = """\
     a after all an and answer answers any as assertion at back be below call called calling calls code complete
@@ -182,10 +184,12 @@ def _by_prose(source: str, prose: str) -> AskedProgram | None:
     inline = [written for span in _INLINE.findall(prose) if (written := _expression(span))]
     if not source.strip():
         return AskedProgram("", inline[0]) if len({*inline}) == 1 and _calculates(inline[0]) else None
-    names = _names(tree)
-    called = dict.fromkeys((*_calls(prose, names), *(span for span in inline if span in names[1])))
+    defined, assigned = _names(tree)
+    spans = [span for span in inline if span in assigned or (_used(span) & defined and _calculates(span))]
+    called = dict.fromkeys((*spans, *_calls(_INLINE.sub(" ", prose), defined)))
     if called:
-        return AskedProgram(source, next(iter(called))) if len(called) == 1 else None
+        only = next(iter(called))
+        return AskedProgram(source, only) if only and len(called) == 1 else None
     return _at_end(source, tree)
 
 
@@ -205,14 +209,19 @@ def _names(tree: ast.Module) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(defined | assigned), frozenset(assigned)
 
 
-def _calls(prose: str, names: tuple[frozenset[str], frozenset[str]]) -> Iterator[str]:
-    """The calls that stand in words, of what the program defines."""
-    if not names[0]:
+def _calls(prose: str, names: frozenset[str]) -> Iterator[str]:
+    """The calls that stand in words, of what the program defines; empty for one that is a part of something larger."""
+    if not names:
         return
-    opened = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names[0], key=len, reverse=True)))})[.(]")
+    opened = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})[.(]")
     for found in list(opened.finditer(prose))[:MOST_CALLS]:
         if call := _call_at(prose[found.start() : found.start() + 400]):
-            yield call
+            is_part = prose[: found.start()].rstrip(" ")[-1:] in _JOINS
+            yield "" if is_part or _JOINED.match(prose, found.start() + len(call)) else call
+
+
+def _used(expression: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
 
 def _call_at(text: str) -> str | None:
@@ -231,7 +240,7 @@ def _call_at(text: str) -> str | None:
 def _calculates(expression: str) -> bool:
     """It is more than a name or a value that is written out, and neither prints nor asks."""
     nodes = list(ast.walk(ast.parse(expression)))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names = _used(expression)
     worked = any(isinstance(node, ast.Call | ast.BinOp | ast.Subscript | ast.Compare) for node in nodes)
     return worked and not names & {"print", "input", "open", "exit", "quit"}
 

@@ -1,13 +1,18 @@
 """Verifies answers by running: the program that a prompt asks about, or the program of an answer on its examples.
 
 Programs are hostile by assumption: each runs behind a fence, without network, in an empty folder, and in bounds.
+`python -m ai_battle.tools.verifying FILE` writes what the programs in the prompts of a recording (`.jsonl.gz`) come to.
 """
 
 import asyncio
+import gzip
 import json
 import secrets
+import sys
 import tempfile
 from collections import OrderedDict
+from collections.abc import AsyncIterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +150,21 @@ class Verification:
         return self._fence
 
 
+async def outcome_lines(path: Path) -> AsyncIterator[str]:
+    """For each line with an `id` and a `prompt` that asks about a program, what that comes to."""
+    verification = Verification(required=True)
+    with gzip.open(path, "rt", encoding="utf-8") as rows:
+        for row in map(json.loads, rows):
+            asked = asked_program(row["prompt"])
+            if asked and (outcome := await verification.outcome(asked)):
+                yield json.dumps({"id": row["id"], **asdict(outcome)})
+
+
+async def _write(path: Path) -> None:
+    async for line in outcome_lines(path):
+        print(line, flush=True)
+
+
 def _is_met(example: Example, result: list[Any]) -> bool:
     value = result[0]
     return isinstance(value, str) and ProgramOutcome(value).is_same(example.expected)
@@ -152,3 +172,7 @@ def _is_met(example: Example, result: list[Any]) -> bool:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+if __name__ == "__main__":
+    asyncio.run(_write(Path(sys.argv[1])))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.testing import FakeProviders
+from ai_battle.tools.sandbox import NoFence, choose
 
 from .models import Models, running
 
@@ -20,3 +21,12 @@ async def models() -> AsyncIterator[Models]:
 def fakes(fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProviders:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return fakes
+
+
+@pytest.fixture
+def fenced() -> None:
+    """Skips a test where no fence works."""
+    try:
+        choose("auto")
+    except NoFence as problem:
+        pytest.skip(str(problem))

@@ -1,16 +1,18 @@
 """What is said of peers, councils and cascades is counted from recorded answers, and can be counted again."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ai_battle.collaboration._agreement import WORTH, Ballot
-from ai_battle.collaboration.figures import cascade
+from ai_battle.collaboration.figures import cascade, councils
 from ai_battle.collaboration.figures._answer_tables import KINDS, Table, family, read_table
-from ai_battle.collaboration.figures._peers import Attempt, Beside, read_attempts, unseen, worth
-from ai_battle.collaboration.figures._second_look import alone, second_look
-from ai_battle.collaboration.figures.agreement import COUNCIL, LOCAL, RESERVE, calibrated, council
+from ai_battle.collaboration.figures._peers import Attempt, Beside, alone, read_attempts, second_look, unseen, worth
+from ai_battle.collaboration.figures.agreement import LOCAL, RESERVE
+from ai_battle.collaboration.figures.councils import COUNCIL, calibrated, council
+from ai_battle.tools.verifying import outcome_lines
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
@@ -126,3 +128,19 @@ def test_a_model_that_did_not_answer_is_wrong_and_agrees_with_nobody(table: Tabl
     places = [n for n, ballot in enumerate(silent.ballots) if ballot is None]
     assert not any(silent.right[n] for n in places)
     assert isinstance(silent.ballots[0], Ballot)
+
+
+@pytest.mark.slow
+@corpus_only
+async def test_thirteen_councils_recover_four_fifths_where_programs_are_run(fenced: None, tmp_path: Path) -> None:
+    """Of three of them in four nothing can be run; the mean without running is below."""
+    prompts = CORPUS / "crux.llama3.1-8b.llama3.1-405b.jsonl.gz"
+    outcomes = tmp_path / "outcomes.jsonl"
+    outcomes.write_text("\n".join([line async for line in outcome_lines(prompts)]))
+
+    def means(found: Iterator[str]) -> list[float]:
+        return [float(line.split(": ")[1].split()[0]) for line in found if line.startswith("mean of 13")]
+
+    alone, run = means(councils.lines(CORPUS, {})), means(councils.lines(CORPUS, councils.read_outcomes(outcomes)))
+    assert min(run) >= 0.80
+    assert max(alone) <= 0.77

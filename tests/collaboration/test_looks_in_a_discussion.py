@@ -12,7 +12,6 @@ from ai_battle.core.events import EventLog
 from ai_battle.core.helping import AnswerChecked, HelpFailed, StuckFound
 from ai_battle.core.tooling import ToolCalled, ToolDecided
 from ai_battle.testing import FakeProviders, fault
-from ai_battle.tools.sandbox import NoFence, choose
 
 FAIR = "Farms are big."
 PROGRAM = "This adds two numbers:\n```python\ndef add(a, b):\n    return a + b\n\nassert add(1, 2) == {}\n```"
@@ -120,14 +119,6 @@ async def test_each_strategy_of_a_file_takes_peers_and_samples(fakes: FakeProvid
     assert result.messages[1].text == "7 + 11 = 18. The answer is 18."
     assert (len(fakes.gemini.questions), len(fakes.ollama.questions), len(fakes.openai.questions)) == (1, 1, 0)
     assert of(AnswerChecked, log)[0].by == "a peer"
-
-
-@pytest.fixture
-def fenced() -> None:
-    try:
-        choose("auto")
-    except NoFence as problem:
-        pytest.skip(str(problem))
 
 
 @pytest.mark.usefixtures("fenced")

@@ -11,8 +11,10 @@ from ai_battle.conversation.journal import read
 from ai_battle.core.events import EventLog, ignore
 from ai_battle.core.helping import AnswerChecked, HelpAsked, HelpFailed
 from ai_battle.signals.asked_programs import AskedProgram, asked_program
-from ai_battle.tools.sandbox import NoFence, choose
 from ai_battle.tools.verifying import Verification
+
+from ..benchmark.suites import played as benchmarked
+from ..benchmark.suites import rows, suite
 
 DOUBLES = "```python\ndef twice(items):\n    return [2 * each for each in items]\n```\n"
 GOAL = f"{DOUBLES}What does `twice([4, 1])` return?"
@@ -20,14 +22,6 @@ RIGHT, WRONG = "It returns `[8, 2]`.", "It returns `[8, 1]`."
 SORTS = "Write a Python function `top(items, n)` that returns the n largest, the largest first.\n"
 SORTS += "For example:\n>>> top([3, 9, 4], 2)\n[9, 4]\n"
 SORTED = "```python\ndef top(items, n):\n    return sorted(items{})[:n]\n```"
-
-
-@pytest.fixture
-def fenced() -> None:
-    try:
-        choose("auto")
-    except NoFence as problem:
-        pytest.skip(str(problem))
 
 
 pytestmark = pytest.mark.usefixtures("fenced")
@@ -191,6 +185,8 @@ OTHERWISE = (
     (f"{DOUBLES}What does twice([4, 1]) return as JSON with one key per index?", '`{"0": 8, "1": 2}`'),
     ("Which number, in hexadecimal, is printed?\n```python\nprint(255)\n```", "`0xff`, or 'ff'"),
     ("Was liefert f(2), wenn man die Zahl danach noch quadriert?\n```python\ndef f(x): return x\n```", "4"),
+    (f"{DOUBLES}What is twice([4]) + twice([1])? Give the resulting value.", "[8, 2]"),
+    (f"{DOUBLES}Which value is len(twice([4, 1]))?", "2"),
     ("Write a poem about results = values(returned).", "Values returned at dawn"),
     (f"{DOUBLES}Compare twice([1]) and twice([2]): which is larger, what do they return?", "The answer is `[4]`."),
 )
@@ -207,3 +203,18 @@ async def test_an_answer_to_another_question_about_a_program_is_left_alone(promp
 )
 def test_prompts_that_only_look_like_programs_are_read_quickly(text: str) -> None:
     assert asked_program(f"What is the output?\n{text}") is None
+
+
+def test_a_benchmark_tells_what_running_has_shown_of_first_answers(tmp_path: Path) -> None:
+    """In its table of signals, where an answer that stands is counted as well as one that is helped."""
+    rows(
+        tmp_path / "sums.jsonl",
+        [{"id": "a", "prompt": f"{DOUBLES}What does `sum(twice([4, 1]))` return?", "reference": "10"}],
+    )
+    poor, good = says("It returns 9."), says("It returns 10.")
+    helped = {"name": "helped", "model": poor, "strategy": "takeover", "secondary": good}
+    stands = {"name": "stands", "model": good, "strategy": "takeover", "secondary": poor, "threshold": 0.99}
+    _, samples = benchmarked(tmp_path, suite(tmp_path, helped, stands))
+    found = {key.setting: {*sample.signals} & {"refuted", "verified"} for key, sample in samples.items()}
+    assert found == {"helped": {"refuted"}, "stands": {"verified"}}
+    assert {sample.score.value for sample in samples.values()} == {1.0}

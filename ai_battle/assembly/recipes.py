@@ -6,10 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..collaboration._examining import VERIFIES, Check, Tested
 from ..collaboration._helping import Helping, HelpLimits, HelpUse, Look
-from ..collaboration._judging import Judge
-from ..collaboration._opinions import OwnOpinion, PeerOpinion
+from ..collaboration._looks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
 from ..collaboration._optimistic import Optimistic
 from ..collaboration._pool import Pool
 from ..collaboration._stuck.detector import StuckDetector

@@ -6,10 +6,8 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ._boost_reply import is_plan
-    from ._examining import Tested
     from ._helping import Helping, HelpLimits, HelpUse
-    from ._judging import Judge
-    from ._opinions import OwnOpinion, PeerOpinion
+    from ._looks import Judge, OwnOpinion, PeerOpinion, Tested
     from ._stuck.assessment import Assessment, Context
     from ._stuck.detector import StuckDetector
     from .ladder import Standing
@@ -17,10 +15,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "_boost_reply": ("is_plan",),
-    "_examining": ("Tested",),
     "_helping": ("HelpLimits", "Helping", "HelpUse"),
-    "_judging": ("Judge",),
-    "_opinions": ("OwnOpinion", "PeerOpinion"),
+    "_looks": ("Judge", "OwnOpinion", "PeerOpinion", "Tested"),
     "_stuck.assessment": ("Assessment", "Context"),
     "_stuck.detector": ("StuckDetector",),
     "ladder": ("Standing",),

@@ -7,8 +7,7 @@ from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
 from ._agreement import DOUBT, Ballot, Tally, ballot, features, is_refuted
-from ._folds import folds
-from ._logistic import Row, Weights, fit
+from ._logistic import Row, Weights, fit, folds
 from ._stuck import calibrating
 from ._stuck.assessment import Assessment
 from ._stuck.calibrating import NEVER, REFITS, Answer, Report, Target, curve_points, cut_at, no_use, share_for

@@ -1,28 +1,15 @@
 """Second looks at an answer, where the detector's word is not enough: what they bring counts among its signals."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeGuard
 
-from ..core.borders import foreign_code
-from ..core.errors import ToolError
-from ..core.events import Emit
 from ..core.exchange import ModelRequest, ModelResponse
-from ..core.helping import AnswerChecked
 from ._drafts import Draft
-from ._helping import FAILURES, Found, Turn
-from ._stuck.assessment import Assessment, Context
+from ._helping import Found, Turn
+from ._stuck.assessment import Assessment
 
 Evidence = Mapping[str, float]
-Check = Callable[[str, str, Emit], Awaitable[tuple[AnswerChecked, str] | tuple[AnswerChecked, str, str] | None]]
-"""From a prompt and an answer to the parts of what was `Found`."""
-RUNS: tuple[Evidence, ...] = (
-    {"check_fails": 1.0},
-    {"check_passes": 1.0},
-    {"program_fails": 1.0},
-    {"program_runs": 1.0},
-)
-VERIFIES: tuple[Evidence, ...] = ({"refuted": 1.0}, {"verified": 1.0})
 
 
 class Judges(Protocol):
@@ -110,27 +97,3 @@ def _with_words(judged: Assessment, found: Sequence[Found]) -> Assessment:
 def added(known: Evidence, more: Evidence) -> dict[str, float]:
     """Signals of several looks: those of one name add up."""
     return {**known, **{name: known.get(name, 0.0) + value for name, value in more.items()}}
-
-
-class Tested:
-    """A look by a tool, which costs no tokens; `check` is given the prompt and the answer.
-
-    It returns None where there is nothing to check, and raises `ToolError` where it can't be done.
-    """
-
-    def __init__(self, name: str, check: Check, brings: tuple[Evidence, ...] = RUNS) -> None:
-        self.name = name
-        self.check = check
-        self.brings = brings
-
-    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Evidence, ...]:
-        return self.brings
-
-    async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> Found | None:
-        try:
-            with foreign_code(f"The check by {self.name} failed", ToolError):
-                found = await self.check(Context.of(request).prompt, response.text, turn.emit)
-        except FAILURES as error:
-            await turn.failed(str(error), self.name)
-            return None
-        return Found(*found) if found else None

@@ -13,8 +13,7 @@ from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
 from ..core.ledger import Budget, Ledger, SpendingLimits, charged_to, request_answer
 from ..signals.wording import refuses
-from ._drafts import Draft, drafted
-from ._heard import Heard
+from ._drafts import Draft, UsageListener, request_draft
 from ._prompts import arguments_text
 from ._redacting import Redacting
 
@@ -120,7 +119,7 @@ class Turn:
     async def draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
         """What `client` answers; nobody hears it as the answer yet. Raises what `client` raises."""
         with charged_to(*() if role == "own" else (self._help,)):
-            return await drafted(client, request, Heard(self.emit, role), role, self._all)
+            return await request_draft(client, request, UsageListener(self.emit, role), role, self._all)
 
     async def request_answer(self, client: ModelClient, request: ModelRequest, emit: Emit) -> ModelResponse:
         """What `client` answers, to whoever listens; raises what it raises."""

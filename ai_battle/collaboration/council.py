@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ._helping import Helping
-from ._polled import Polled, Voters
-from ._polling import Doubts
+from ._polling import Doubts, Polled, Voters
 
 MEASURED = (
     "GSM8K, Llama-3.1-8B, gemma-2-9b and Qwen2-7B with GPT-4o, 809 recorded answers: 86 % of the large model's "

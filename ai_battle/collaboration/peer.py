@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ._helping import Helping
-from ._polled import Polled, Voters
-from ._polling import Doubts
+from ._polling import Doubts, Polled, Voters
 
 MEASURED = (
     "GSM8K, Mixtral-8x7B with GPT-4 beside each of seven other local models, 803 recorded answers: disagreement and "

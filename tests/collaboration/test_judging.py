@@ -7,8 +7,7 @@ import pytest
 from ai_battle import StuckDetector
 from ai_battle.collaboration import Helping, HelpLimits, cascade, council, peer, vote
 from ai_battle.collaboration._helping import Found, Turn
-from ai_battle.collaboration._judging import Judge, verdict
-from ai_battle.collaboration._opinions import PeerOpinion
+from ai_battle.collaboration._looks import Judge, PeerOpinion, verdict
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import ModelReplied

@@ -7,7 +7,7 @@ import pytest
 from ai_battle import StuckDetector
 from ai_battle.collaboration import Helping
 from ai_battle.collaboration._helping import Look
-from ai_battle.collaboration._opinions import OwnOpinion, PeerOpinion
+from ai_battle.collaboration._looks import OwnOpinion, PeerOpinion
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, StuckFound

@@ -90,7 +90,7 @@ async def test_a_helper_in_trouble_leaves_the_own_answer(strategy: str, fakes: F
     fakes.ollama.says(POOR, GOOD)
     helper.always(TROUBLES[trouble]())
     stalls = trouble in ("times out", "stops in the middle")
-    response, heard = await answered(pair(strategy, helper, helping=Helping(timeout=1.0 if stalls else 60.0)))
+    response, heard = await answered(pair(strategy, helper, helping=Helping(timeout=3.0 if stalls else 60.0)))
 
     assert (response.text, len(fakes.ollama.questions), len(helper.questions)) == (POOR, 1, 1)
     [failed] = heard.of(HelpFailed)

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from ...signals.final_answers import final_answer
 from .._agreement import WORTH, Ballot, pattern, weighed
-from .._folds import folds
+from .._logistic import folds
 from .._measures import apgr, auroc, cpt
 from .._stuck.assessment import Assessment
 from .._stuck.detector import StuckDetector

@@ -15,7 +15,7 @@ from statistics import fmean
 
 from ...signals.outcomes import ProgramOutcome
 from .._agreement import DOUBT, Ballot, Tally, features, weighed
-from .._folds import folds
+from .._logistic import folds
 from .._measures import apgr, curve
 from .._polling import AHEAD
 from .._stuck.assessment import Assessment

@@ -126,14 +126,15 @@ class Redactor:
         """The request as it may be sent to a model; the very same where there is nothing to change."""
         if self._verbatim and not self.sent:
             return request
-        system = self.sent.text(request.system)
-        messages = self.sent.messages(request.messages)
-        tools = self.sent._sealed(request.tools, self.sent.value)
-        schema = self.sent.value(request.output_schema)
-        now, before = (system, messages, tools, schema), (request.system, request.messages, request.tools)
-        if all(new is old for new, old in zip(now, (*before, request.output_schema), strict=True)):
-            return request
-        return replace(request, system=system, messages=messages, tools=tools, output_schema=schema)
+        sent = self.sent
+        made: dict[str, Any] = {
+            "system": sent.text(request.system),
+            "messages": sent.messages(request.messages),
+            "tools": sent._sealed(request.tools, sent.value),
+            "output_schema": sent.value(request.output_schema),
+        }
+        changed = {name: new for name, new in made.items() if new is not getattr(request, name)}
+        return replace(request, **changed) if changed else request
 
     def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The very same where there is nothing to change."""

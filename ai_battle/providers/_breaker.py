@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -63,10 +62,9 @@ class CircuitBreaker:
             until = max(until, self._failed_at + PROBE_AFTER)
         return max(until - self.clock(), 0.0) if until else 0.0
 
-    @property
-    def is_probed(self) -> bool:
-        """One call is finding out whether the provider is back; others would wait for its outcome."""
-        return self._is_open and self._probe is not None
+    def rest(self) -> float:
+        """The same for those that do not wait for the outcome of another call's probe."""
+        return PROBE if self._probe is not None and self._is_open else self.waiting()
 
     @property
     def is_limited(self) -> bool:
@@ -91,8 +89,9 @@ class CircuitBreaker:
 
     @property
     def _is_open(self) -> bool:
-        enough = self._of_model and len(self._calls) >= ENOUGH_CALLS
-        return self._failures >= FAILURES or (enough and 2 * len(self._failed) >= len(self._calls))
+        if self._failures >= FAILURES:
+            return True
+        return self._of_model and 2 * len(self._failed) >= len(self._calls) >= ENOUGH_CALLS
 
     async def enter(self) -> bool:
         """Lets a call pass; true when it is the one that probes."""
@@ -195,22 +194,10 @@ class Circuit:
         """The one with the longest waiting time."""
         return self.upstream if self.upstream.waiting() >= self.model.waiting() else self.model
 
-    def waiting(self) -> float:
-        """Seconds until the next attempt may be made."""
-        return max(self.upstream.waiting(), self.model.waiting())
-
     def rest(self) -> tuple[float, CircuitBreaker]:
-        """The same for those that do not wait for another call's probe, and the breaker that says so."""
-        for breaker in (self.upstream, self.model):
-            if breaker.is_probed:
-                return PROBE, breaker
-        slowest = self.slowest
-        return slowest.waiting(), slowest
-
-    @asynccontextmanager
-    async def attempt(self) -> AsyncIterator[None]:
-        async with self.upstream.attempt(), self.model.attempt():
-            yield
+        """The seconds for which nobody is called who does not wait for a probe, and the breaker that says so."""
+        upstream, model = self.upstream.rest(), self.model.rest()
+        return (upstream, self.upstream) if upstream >= model else (model, self.model)
 
 
 class Upstream:

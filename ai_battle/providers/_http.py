@@ -115,20 +115,22 @@ class HttpClient(ModelClient):
         await self.transport.require_listener()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        reader = self.dialect.reader()
+        reader, response = self.dialect.reader(), None
         try:
             question = await self.dialect.question(request)
             if question.left_out or question.clamped:
                 await self._warn(question, emit, each_time=EACH_TIME in request.extra)
             deadlines = self._limits.deadlines if is_streamed(request) else self._patient
-            return await self._attempt(question, reader, emit, Clocks(deadlines, self._where))
+            response = await self._attempt(question, reader, emit, Clocks(deadlines, self._where))
+            return response
         except ProviderError as error:
             for event in error.heard:
                 await emit(event)
             await self._explain(error, reader)
             raise
         finally:
-            await self._report(reader.bill, emit)
+            if response is None:
+                await self._report(reader.bill, emit)
 
     async def _attempt(self, question: Question, reader: Reader, emit: Emit, clocks: Clocks) -> ModelResponse:
         async with (
@@ -193,8 +195,12 @@ class HttpClient(ModelClient):
         finally:
             if answer is None:
                 await emit(UsageReported(UNKNOWN_USAGE, len(reply.body.strip())))
-        await self._report(answer, emit)
-        response = self.dialect.decode_response(answer)
+        try:
+            response = self.dialect.decode_response(answer)
+        except ProviderError:
+            await self._report(answer, emit)
+            raise
+        await emit(UsageReported(response.usage))
         if response.message.thinking:
             await emit(ThinkingDelta(response.message.thinking))
         if response.text:
@@ -202,7 +208,7 @@ class HttpClient(ModelClient):
         return response
 
     async def _report(self, bill: Any, emit: Emit) -> None:
-        """Tells what the reply has used, before anybody finds out whether it is an answer."""
+        """Tells what a reply has used that comes to no answer."""
         if not bill:
             return
         usage = UNKNOWN_USAGE

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ..core.client import ModelClient
+from ..core.errors import AIBattleError
 from ..core.events import (
     AttemptFailed,
     DraftDelta,
@@ -38,8 +39,11 @@ class RedactedClient(ModelClient):
         if not self.redactor:
             return await self.client.complete(clean, emit)
         pieces = _Pieces(self.redactor, emit)
-        with self.redactor.errors():
+        try:
             response = await self.client.complete(clean, ignore if emit is ignore else pieces)
+        except AIBattleError as error:
+            self.redactor.clean(error)
+            raise
         await pieces.end()
         (message,), steps = map(self.redactor.messages, ((response.message,), response.steps))
         if message is response.message and steps is response.steps:

@@ -59,25 +59,29 @@ class Retrying(ModelClient):
         self._endpoint = getattr(client, "endpoint", "") or name.partition("/")[0]
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        ends = asyncio.get_running_loop().time() + self._policy.seconds
+        ends = _now() + self._policy.seconds
+        circuit = upstream_at(self._endpoint).circuit(self._name, self._policy.role)
         failures: list[ProviderError] = []
         while True:
-            await self._wait_for_others(len(failures) + 1, ends, emit)
+            if self._policy.waits:
+                await self._wait_for_others(circuit, len(failures) + 1, ends, emit)
+            else:
+                self._require_answerable(circuit)
             begun = _now()
             try:
-                return await self._attempt(request, emit, ends)
+                return await self._attempt(circuit, request, emit, ends)
             except ProviderError as error:
                 failures.append(error)
                 await emit(self._failed(error, len(failures), _now() - begun))
-                await self._pause(failures, ends, emit)
+                await self._pause(circuit, failures, ends, emit)
 
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def _attempt(self, request: ModelRequest, emit: Emit, ends: float) -> ModelResponse:
+    async def _attempt(self, circuit: Circuit, request: ModelRequest, emit: Emit, ends: float) -> ModelResponse:
         clock = Deadline(lambda: ends + _GRACE)
         try:
-            async with clock, self._circuit.attempt():
+            async with clock, circuit.upstream.attempt(), circuit.model.attempt():
                 with ending(ends):
                     return await self._client.complete(request, emit)
         except TimeoutError:
@@ -86,7 +90,7 @@ class Retrying(ModelClient):
             text = f"{self._name}: no complete answer within {self._policy.seconds:.4g} s (the total clock)."
             raise TimedOut(text) from None
 
-    async def _pause(self, failures: Sequence[ProviderError], ends: float, emit: Emit) -> None:
+    async def _pause(self, circuit: Circuit, failures: Sequence[ProviderError], ends: float, emit: Emit) -> None:
         """Waits until the next attempt, or raises the last failure when there is none."""
         error = failures[-1]
         if not may_go_on(failures, self._policy.retries):
@@ -96,7 +100,7 @@ class Retrying(ModelClient):
             raise _too_late(error, delay, self._policy.seconds)
         await emit(events.Retrying(self._name, len(failures) + 1, delay, str(error)))
         if error.retry_after is not None:
-            self._circuit.upstream.close_for(delay)
+            circuit.upstream.close_for(delay)
             delay = spread(delay)
         await asyncio.sleep(delay)
 
@@ -106,30 +110,24 @@ class Retrying(ModelClient):
             return said
         return min(jitter(len(failures), *self._policy.pauses), (ends - _now()) / 2)
 
-    async def _wait_for_others(self, attempt: int, ends: float, emit: Emit) -> None:
+    async def _wait_for_others(self, circuit: Circuit, attempt: int, ends: float, emit: Emit) -> None:
         """Waits while the provider is left alone, because of what happened to any call."""
-        if not self._policy.waits:
-            self._require_answerable()
-        while delay := self._circuit.waiting():
-            reason = self._circuit.slowest.reason
+        while delay := circuit.slowest.waiting():
+            reason = circuit.slowest.reason
             if _now() + delay >= ends:
                 raise RateLimited(f"{self._name}: not called for another {delay:.3g} s ({reason}).", retry_after=delay)
             await emit(events.Retrying(self._name, attempt, delay, reason))
             await asyncio.sleep(spread(delay))
 
-    def _require_answerable(self) -> None:
+    def _require_answerable(self, circuit: Circuit) -> None:
         """Raises when the provider is left alone."""
-        wait, breaker = self._circuit.rest()
+        wait, breaker = circuit.rest()
         if not wait:
             return
         text = f"{self._name} is not called for another {ceil(wait)} s: {breaker.reason.rstrip('.')}."
         if breaker.is_limited:
             raise RateLimited(text, status=429, retry_after=ceil(wait))
         raise NotCalled(text, status=503, retry_after=ceil(wait))
-
-    @property
-    def _circuit(self) -> Circuit:
-        return upstream_at(self._endpoint).circuit(self._name, self._policy.role)
 
     def _failed(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
         return AttemptFailed(

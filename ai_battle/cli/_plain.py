@@ -3,15 +3,17 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ai_battle.core.redaction import STRUCTURE, Redactor
-from ai_battle.core.texts import each_text, printable
+from ai_battle.core.texts import printable
+
+if TYPE_CHECKING:
+    from ai_battle.core.redaction import Redactor
 
 
-def _redactor() -> Redactor:
+def _redactor() -> "Redactor":
     """Knows the secrets of the environment and of the `.env` here; those of a file are masked where it is run."""
     from ai_battle.config import environment_redactor
 
@@ -30,6 +32,5 @@ def one_line(text: str, width: int) -> str:
 
 def print_json(document: Any) -> None:
     """Prints one JSON document; characters that are not seen are escaped in it."""
-    clean = each_text(document, _redactor().masked, but=STRUCTURE)
-    text = json.dumps(clean, indent=2, ensure_ascii=False, default=str)
+    text = json.dumps(_redactor().document(document), indent=2, ensure_ascii=False, default=str)
     click.echo(text if printable(text) == text else json.dumps(json.loads(text), indent=2))

@@ -13,8 +13,6 @@ from operator import is_
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
-from pydantic_core import from_json, to_json
-
 from .errors import AIBattleError
 from .exchange import ModelRequest, ToolSpec
 from .messages import Message, Part, Thinking
@@ -114,8 +112,15 @@ class Redactor:
     def line(self, data: bytes) -> bytes:
         """The same JSON, without the secrets in its texts."""
         if any(map(data.__contains__, self._in_json)):
-            return to_json(each_text(from_json(data), self.masked, but=STRUCTURE))
+            return json.dumps(self.document(json.loads(data)), ensure_ascii=False, separators=(",", ":")).encode(
+                errors="replace"
+            )
         return data
+
+    def document(self, value: T) -> T:
+        """The same JSON value, without the secrets in its texts."""
+        made: T = each_text(value, self.masked, but=STRUCTURE)
+        return made
 
     def value(self, value: T) -> T:
         """The same event or value as it may leave; the very same where there is nothing to change."""
@@ -214,7 +219,7 @@ class Redactor:
 
     @cached_property
     def _in_json(self) -> tuple[bytes, ...]:
-        return tuple({to_json(each)[1:-1] for each in self._spellings})
+        return tuple({json.dumps(each, ensure_ascii=False)[1:-1].encode(errors="replace") for each in self._spellings})
 
     @cached_property
     def _sorted(self) -> list[str]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import is_
 from typing import Any
 
@@ -17,7 +17,7 @@ STEERING = "\x80-\x9f\u202a-\u202e\u2066-\u206f"
 JOINERS = "\u200c\u200d"
 """Persian, Hindi and many pictures are written with them; beside ASCII or each other they only hide something."""
 _BESIDE = f"[\x00-\x7f{JOINERS}{UNSEEN}]"
-_FILTERED = re.compile(
+_FILTERED = (
     f"(?P<flag>{FLAG})|(?P<end>\r\n?|[\u2028\u2029])|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f])"
     f"|(?P<steering>[{STEERING}])|[{UNSEEN}]+|(?<={_BESIDE})[{JOINERS}]|[{JOINERS}](?={_BESIDE})"
 )
@@ -27,7 +27,8 @@ NOTHING: frozenset[str] = frozenset()
 TEXTLESS = frozenset({int, float, bool, bytes, type(None)})
 """Most values are of these, and there is no text in them."""
 _CONTROL = bytes([*range(9), *range(11, 32), 127])
-_SUSPECT = re.compile(f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]")
+_SUSPECT = f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]"
+_compiled = cache(re.compile)  # when it is first used: these take longer to compile than most programs here to start
 
 
 def printable(text: str) -> str:
@@ -38,8 +39,8 @@ def printable(text: str) -> str:
     if text.isascii():  # as most texts are; ten times as fast as a pattern
         suspect = len(text.encode().translate(None, _CONTROL)) < len(text)
     else:
-        suspect = _SUSPECT.search(text) is not None
-    return _FILTERED.sub(_sign, text) if suspect else text
+        suspect = _compiled(_SUSPECT).search(text) is not None
+    return _compiled(_FILTERED).sub(_sign, text) if suspect else text
 
 
 def _sign(found: re.Match[str]) -> str:

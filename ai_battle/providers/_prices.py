@@ -11,7 +11,6 @@ from typing import Any
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, Usage
 from ..core.plugins import near
-from ..wire.anthropic.options import sent_max_tokens
 from ._capability_table import OUTPUT_LIMITS
 from ._names import ModelName, is_local
 
@@ -96,6 +95,8 @@ def most_output(name: ModelName, find_window: Callable[[], int | None], request:
     None where nobody knows.
     """
     if name.provider == "anthropic":
+        from ..wire.anthropic.options import sent_max_tokens  # a wire is loaded by those who speak it
+
         return sent_max_tokens(request, name.model)
     return request.options.get("max_tokens") or output_limit(name) or find_window()
 

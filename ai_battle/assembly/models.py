@@ -112,7 +112,8 @@ def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) ->
     local = is_local(name.provider, name.model, address)
     window = cache(partial(context_window, name, around.context_windows, address))
     is_real = name.provider not in REFUSE_NOTHING
-    client = Metered(client, str(name), Terms(cost, partial(most_output, name, window), bounded=is_real))
+    most = getattr(client, "most_output", None) or partial(most_output, name, window)
+    client = Metered(client, str(name), Terms(cost, most, bounded=is_real))
     if is_real:
         client = Adapting(client, address or name.provider, name.model)
     client = Retrying(client, str(name), around.retry)

@@ -1,7 +1,7 @@
 """One attempt at a call over HTTP, streamed unless nobody listens, under its clocks; errors say where and what now."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
@@ -101,6 +101,7 @@ class HttpClient(ModelClient):
         self._patient = replace(limits.deadlines, first_byte=limits.deadlines.total)
         self._where = str(transport.address)
         self._said: set[str] = set()
+        self.most_output: Callable[[ModelRequest], int | None] | None = getattr(dialect, "most_output", None)
 
     def __repr__(self) -> str:
         return f"<{self.dialect.model} of {self._where}>"

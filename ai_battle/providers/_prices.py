@@ -90,14 +90,10 @@ def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, 
 
 
 def most_output(name: ModelName, find_window: Callable[[], int | None], request: ModelRequest) -> int | None:
-    """How many tokens an answer to a request can have: what it asks for, what its API takes, what the model can.
+    """How many tokens an answer to a request can have: what it asks for, else what the model can.
 
     None where nobody knows.
     """
-    if name.provider == "anthropic":
-        from ..wire.anthropic.options import sent_max_tokens  # a wire is loaded by those who speak it
-
-        return sent_max_tokens(request, name.model)
     return request.options.get("max_tokens") or output_limit(name) or find_window()
 
 

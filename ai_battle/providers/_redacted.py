@@ -11,6 +11,7 @@ from ..core.events import (
     DraftDelta,
     Emit,
     Event,
+    ModelReplied,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
@@ -67,6 +68,8 @@ class _Pieces:
             return self._emit(event)
         if isinstance(event, PIECES):
             return self._pass_on(event)
+        if isinstance(event, ModelReplied):  # numbers, and names of ours
+            return self._emit(event)
         if isinstance(event, AttemptFailed):
             self._held.clear()
         return self._emit(self._redactor.value(event))

@@ -9,6 +9,7 @@ from ..core.errors import ProviderError
 from ..core.events import Event
 from ..core.exchange import ModelRequest
 from ..wire import anthropic as wire
+from ..wire.anthropic.options import sent_max_tokens
 from ..wire.aws import Frames
 from ._advice import advice
 from ._http import HttpClient, Limits, Question, is_streamed
@@ -79,6 +80,10 @@ class Messages:
     decode_response = staticmethod(wire.decode_response)
     decode_usage = staticmethod(wire.decode_usage)
     decode_error = staticmethod(wire.decode_error)
+
+    def most_output(self, request: ModelRequest) -> int:
+        """The tokens that an answer can have; this API is always told."""
+        return sent_max_tokens(request, self.model)
 
     async def question(self, request: ModelRequest) -> Question:
         told = request.extra.get(HEADERS, NO_HEADERS)

@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -69,9 +68,8 @@ class Admission:
     _places_taken: int = 0
     _lanes: dict[str, Lane] = field(default_factory=dict)
 
-    @asynccontextmanager
-    async def place(self, holder: Holder) -> AsyncIterator[None]:
-        """Held while a request is answered; entering raises `Denied`."""
+    async def enter(self, holder: Holder) -> Lane:
+        """Returns when a request may be answered, after which its lane is left again; raises `Denied`."""
         lane = self._lanes.setdefault(holder.name, Lane())
         lane.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
         lane.check_rate(holder.per_minute, self.clock())
@@ -79,10 +77,7 @@ class Admission:
             self._take(lane)
         else:
             await self._turn(lane, self._share(self.queue, holder))
-        try:
-            yield
-        finally:
-            self._leave(lane)
+        return lane
 
     def _share(self, places: int, holder: Holder) -> int:
         return max(1, int(places * SHARE)) if holder.is_one_of_several else places
@@ -108,10 +103,10 @@ class Admission:
                 lane.waiting.remove(turn)
                 self.queued -= 1
             elif not turn.cancelled():
-                self._leave(lane)
+                self.leave(lane)
             raise
 
-    def _leave(self, lane: Lane) -> None:
+    def leave(self, lane: Lane) -> None:
         """Whoever waits longest of the next key takes the place over."""
         self.running -= 1
         lane.running -= 1

@@ -91,27 +91,30 @@ def _either(served: Served, answers: Answers) -> Handler:
 async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
     """Every call of a model on the way is charged to the key of the request."""
     with charged_to(served.budgets.of(tally.holder)):
-        return await _admitted(served, api, http, tally)
+        lane = await served.admission.enter(tally.holder)
+        try:
+            return await _admitted(served, api, http, tally)
+        finally:
+            served.admission.leave(lane)
 
 
 async def _admitted(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
-    async with served.admission.place(tally.holder):
-        body, conversation = await _body(served, http, tally), None
-        if api.refers:
-            body, conversation = await Conversation(served.store, tally.holder.name).expanded(body)
-        asked = api.decode(body)
-        request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
-        request = replace(request, extra={**request.extra, EACH_TIME: True})
-        tally.model, tally.stream = asked.model, asked.stream
-        async with served.route(asked.model) as route:
-            tally.route = route
-            if tracing := served.current.tracing:
-                tracing.continued(http.headers)
-            if route.is_direct and not asked.stream:
-                request = replace(request, extra={**request.extra, UNSTREAMED: True})
-            tokens = (http.content_length or 0) // BYTES_PER_TOKEN
-            call = Call(api, replace(asked, request=request), route, tally, tokens, conversation)
-            return await (_streamed if asked.stream else _whole)(served, http, call)
+    body, conversation = await _body(served, http, tally), None
+    if api.refers:
+        body, conversation = await Conversation(served.store, tally.holder.name).expanded(body)
+    asked = api.decode(body)
+    request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
+    request = replace(request, extra={**request.extra, EACH_TIME: True})
+    tally.model, tally.stream = asked.model, asked.stream
+    async with served.route(asked.model) as route:
+        tally.route = route
+        if tracing := served.current.tracing:
+            tracing.continued(http.headers)
+        if route.is_direct and not asked.stream:
+            request = replace(request, extra={**request.extra, UNSTREAMED: True})
+        tokens = (http.content_length or 0) // BYTES_PER_TOKEN
+        call = Call(api, replace(asked, request=request), route, tally, tokens, conversation)
+        return await (_streamed if asked.stream else _whole)(served, http, call)
 
 
 async def _whole(served: Served, http: web.Request, call: Call) -> web.StreamResponse:

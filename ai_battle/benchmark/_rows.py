@@ -80,7 +80,7 @@ def to_sample(row: tuple[Any, ...]) -> Sample:
         repeat,
         answer,
         Score(score, why, scorer_failed="scorer_failed" in said),
-        Usage(read, written, cached, stored, thought, cost),
+        Usage(read, written, cached, stored, thought, cost, "estimated" in said),
         seconds,
         bool(helped),
         Usage(*said["wasted"]) if "wasted" in said else NOTHING_USED,
@@ -102,6 +102,8 @@ def _more(sample: Sample) -> Mapping[str, Any]:
     usage = sample.usage
     if usage.cache_read_tokens or usage.cache_write_tokens or usage.reasoning_tokens:
         more["tokens"] = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
+    if usage.estimated:
+        more["estimated"] = True
     if sample.wasted is not NOTHING_USED and sample.wasted != NOTHING_USED:
         more["wasted"] = [getattr(sample.wasted, each.name) for each in fields(Usage)]
     if sample.score.scorer_failed:

@@ -38,6 +38,7 @@ class Row:
     high: float | None = None
     cost_usd: float | None = None
     cost_per_task: float | None = None
+    estimated: bool = False
     cost_low: float | None = None
     cost_high: float | None = None
     quality_per_dollar: float | None = None

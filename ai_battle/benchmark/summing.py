@@ -9,6 +9,7 @@ from statistics import fmean, median
 
 from ..collaboration.measures import calibration_error
 from ..config.benchmark import Unscored
+from ..core.exchange import NOTHING_USED
 from .cascade import Helped, Order, by_signal, doubts_of, helped, order, per_rescued
 from .drawing import OF
 from .played import Played, alone, by_task, played
@@ -78,9 +79,10 @@ def _with_costs(row: Row, of: Played) -> Row:
         return row
     each = list(of.costs.values())
     low, high = mean_interval(each)
-    total, mean = sum(sample.usage.cost_usd or 0.0 for sample in of.answered), fmean(each)
+    spent, mean = sum((sample.usage for sample in of.answered), NOTHING_USED), fmean(each)
     worth = row.quality / mean if mean and row.quality is not None else None
-    return replace(row, cost_usd=total, cost_per_task=mean, cost_low=low, cost_high=high, quality_per_dollar=worth)
+    row = replace(row, cost_usd=spent.cost_usd, estimated=spent.estimated)
+    return replace(row, cost_per_task=mean, cost_low=low, cost_high=high, quality_per_dollar=worth)
 
 
 def _with_seconds(row: Row, of: Played) -> Row:

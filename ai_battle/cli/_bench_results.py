@@ -10,6 +10,7 @@ from ai_battle.benchmark.compare import Change, Comparison
 from ai_battle.benchmark.statistics import conclusions
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import Row, Summary
+from ai_battle.core.texts import about
 from ai_battle.reporting.benchmark_charts import NONE, PER, percent, seconds
 from ai_battle.reporting.benchmark_files import REPORT, write_benchmark_reports
 from ai_battle.reporting.benchmark_tables import beaten, over_tasks
@@ -66,7 +67,8 @@ def _cells(row: Row) -> Iterator[str]:
     yield percent(row.quality)
     yield NONE if row.low is None else f"{percent(row.low)} to {percent(row.high)}"
     yield str(row.n)
-    yield NONE if row.cost_per_task is None else dollars(row.cost_per_task * PER)
+    cost = row.cost_per_task
+    yield NONE if cost is None else about(estimated=row.estimated) + dollars(cost * PER)
     yield NONE if row.seconds_p50 is None else seconds(row.seconds_p50)
     yield NONE if row.seconds_p95 is None else seconds(row.seconds_p95)
     yield percent(row.help_rate)

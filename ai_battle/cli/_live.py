@@ -27,7 +27,7 @@ from ai_battle.core.events import (
     TurnFinished,
     TurnStarted,
 )
-from ai_battle.core.exchange import NOTHING_USED
+from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import printable
 
@@ -114,7 +114,7 @@ class LiveView:
         self._look = look
         self._remarks = Remarks()
         self._started = time.monotonic()
-        self._usage = NOTHING_USED
+        self._ledger = Ledger()
         self._models: dict[str, str] = {}
         self._turn = 0
         self._is_typed = False
@@ -127,7 +127,7 @@ class LiveView:
             TextDelta: self._say,
             ThinkingDelta: self._think,
             DraftDelta: self._draft,
-            ModelReplied: self._count,
+            ModelReplied: self._ledger.book,
             AttemptFailed: self._discard,
             RunStarted: self._begin,
             RunResumed: self._go_on,
@@ -173,9 +173,6 @@ class LiveView:
         """What may never be said is seen in the status line, from its end."""
         self._drafted = (self._drafted + event.text)[-DRAFT_SHOWN:]
         self._doing = f"drafting: …{one_line(self._drafted, DRAFT_SHOWN)}"
-
-    def _count(self, event: ModelReplied) -> None:
-        self._usage += event.usage
 
     def _discard(self, event: AttemptFailed) -> None:
         self._streamed = False
@@ -246,7 +243,7 @@ class LiveView:
         if self._paused:
             return
         turn = f"turn {self._turn} of {self._look.turns}" if self._look.turns else f"turn {self._turn}"
-        spent = f"{tokens(self._usage)} · {dollars(self._usage.cost_usd)}"
+        spent = f"{tokens(self._ledger.usage)} · {dollars(self._ledger.usage.cost_usd)}"
         figures = f"{spent} · {duration(time.monotonic() - self._started)}"
         rest = (self._doing, figures) if asking or self._is_typed else (figures, self._doing)
         self._screen.status(f" {turn} · {' · '.join(rest)}")

@@ -1,6 +1,7 @@
 """Tokens, dollars and durations as people read them."""
 
 from ai_battle.core.exchange import Usage
+from ai_battle.core.texts import about
 
 
 def dollars(cost: float | None) -> str:
@@ -17,7 +18,9 @@ def count(number: int) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    return f"{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
+    """With a mark where any of them are estimated."""
+    mark = about(estimated=usage.estimated)
+    return f"{mark}{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
 
 
 def duration(seconds: float) -> str:

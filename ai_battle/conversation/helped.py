@@ -45,7 +45,7 @@ class _Row:
     @property
     def kept(self) -> Usage:
         rest = self.usage - self.wasted
-        return Usage(rest.input_tokens, rest.output_tokens, cost_usd=rest.cost_usd)
+        return Usage(rest.input_tokens, rest.output_tokens, cost_usd=rest.cost_usd, estimated=rest.estimated)
 
 
 @dataclass(slots=True)
@@ -155,6 +155,7 @@ def _said(participant: str, role: str, calls: int, usage: Usage, seconds: float)
         "output_tokens": usage.output_tokens,
         "cost_usd": usage.cost_usd,
         "seconds": round(seconds, 3),
+        **({"estimated": True} if usage.estimated else {}),
     }
 
 

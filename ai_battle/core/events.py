@@ -1,7 +1,7 @@
 """What is heard on the way to an answer: streaming, journal, cost and progress are all listeners to these values."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
@@ -74,6 +74,11 @@ class ModelReplied:
     role: Role = "own"
     failed: bool = False
     paid: bool = True
+
+    def __post_init__(self) -> None:
+        """Sums of entries have to know it too."""
+        if self.estimated and not self.usage.estimated:
+            object.__setattr__(self, "usage", replace(self.usage, estimated=True))
 
 
 @dataclass(frozen=True, slots=True)

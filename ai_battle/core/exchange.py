@@ -45,7 +45,10 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and dollars. `input_tokens` counts cached ones too; `cost_usd` is None where no price is known."""
+    """Tokens and dollars. `input_tokens` counts cached ones too; `cost_usd` is None where no price is known.
+
+    Of a sum with anything in it that was not reported, `estimated` is true.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -53,6 +56,7 @@ class Usage:
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     cost_usd: float | None = None
+    estimated: bool = field(default=False, compare=False)
 
     def __add__(self, other: "Usage") -> "Usage":
         """Sums field by field; a sum with an unknown cost is unknown. Start from `NOTHING_USED`."""
@@ -64,6 +68,7 @@ class Usage:
             self.cache_write_tokens + other.cache_write_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
             None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            self.estimated or other.estimated,
         )
 
     def __sub__(self, part: "Usage") -> "Usage":
@@ -76,6 +81,7 @@ class Usage:
             self.cache_write_tokens - part.cache_write_tokens,
             self.reasoning_tokens - part.reasoning_tokens,
             None if unknown else (self.cost_usd or 0.0) - (part.cost_usd or 0.0),
+            self.estimated,
         )
 
     @property

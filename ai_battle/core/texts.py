@@ -109,3 +109,8 @@ def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str]
 def _field_names(kind: type) -> tuple[str, ...]:
     """Of the fields that a value of a dataclass is made with; none of any other class."""
     return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else ()
+
+
+def about(*, estimated: bool) -> str:
+    """A mark before figures of which any are estimated."""
+    return "≈ " if estimated else ""

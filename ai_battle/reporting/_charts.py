@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ..core.texts import about
 from ._figures import count, dollars
 from ._markup import Html, tag
 from .account import Account, Sizes, Voice
@@ -50,8 +51,8 @@ def growth(sizes: Sizes) -> Html:
 
 def _tokens_row(n: int, voice: Voice, most: int) -> Html:
     read, written = (_scaled(t, most) for t in (voice.usage.input_tokens, voice.usage.output_tokens))
-    about = "≈ " if voice.estimated else ""
-    figure = f"{about}{count(voice.usage.input_tokens)} + {count(voice.usage.output_tokens)}"
+    mark = about(estimated=voice.usage.estimated)
+    figure = f"{mark}{count(voice.usage.input_tokens)} + {count(voice.usage.output_tokens)}"
     return _row(n, voice.name, figure, (_bar(n, 0, read, "pale"), _bar(n, read, written, "full")))
 
 

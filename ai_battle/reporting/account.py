@@ -33,7 +33,6 @@ class Voice:
     failed_turns: int = 0
     seconds: float = 0.0
     usage: Usage = NOTHING_USED
-    estimated: bool = False
 
     def finish(self, turn: TurnFinished) -> None:
         self.turns += 1
@@ -113,8 +112,6 @@ class Account:
             self.voice(entry.speaker).usage += entry.usage
         else:
             self.overhead += entry.usage
-        if entry.estimated and entry.speaker:
-            self.voice(entry.speaker).estimated = True
 
     def voice(self, name: str) -> Voice:
         return self.voices.setdefault(name, Voice(name))

@@ -6,6 +6,7 @@ from ..benchmark.sample import Sample
 from ..benchmark.store import Store
 from ..benchmark.summary import Item, Summary
 from ..benchmark.tasks import Task
+from ..core.texts import about
 from ._figures import dollars
 from ._markup import Html, joined, tag
 from .benchmark_charts import NONE, seconds, whole
@@ -104,7 +105,7 @@ def _row(item: Item, name: str, sample: Sample | None) -> Html:
     cells = (
         tag("td", NONE if score is None else f"{score:.2f}", class_=_kind(score), title=sample.score.why),
         tag("td", whole(item.helped[name]) if name in item.helped else NONE),
-        tag("td", dollars(sample.usage.cost_usd)),
+        tag("td", about(estimated=sample.usage.estimated) + dollars(sample.usage.cost_usd)),
         tag("td", seconds(sample.seconds)),
         tag("td", _answer(sample)),
     )

@@ -8,6 +8,7 @@ from ..benchmark.cascade import BySignal
 from ..benchmark.statistics import Compared, Verdict
 from ..benchmark.summary import Row, Summary
 from ..benchmark.sweep import Swept
+from ..core.texts import about
 from ._charts import colour
 from ._figures import count, dollars
 from ._markup import Html, tag
@@ -119,7 +120,8 @@ def _models(row: Row) -> str:
 def _usd(row: Row) -> Cell:
     if row.cost_per_task is None:
         return "unknown"
-    return price(row.cost_per_task), row.cost_per_task, _ends(row.cost_low, row.cost_high, price)
+    shown = about(estimated=row.estimated) + price(row.cost_per_task)
+    return shown, row.cost_per_task, _ends(row.cost_low, row.cost_high, price)
 
 
 def _ends(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.events import Event
 from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
+from ..core.texts import about
 from ._figures import count, counted, dollars, duration
 
 HELPING = (AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, BoostStep, HelpSummed)
@@ -103,5 +104,6 @@ def document(event: HelpSummed) -> Mapping[str, Any]:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     time = duration(row["seconds"]) if row["seconds"] else ""
-    tokens = (count(row["input_tokens"]), count(row["output_tokens"]))
+    mark = about(estimated="estimated" in row)
+    tokens = (mark + count(row["input_tokens"]), mark + count(row["output_tokens"]))
     return (row["participant"], row["role"], count(row["calls"]), time, *tokens, dollars(row["cost_usd"]))

@@ -9,6 +9,7 @@ from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.exchange import Usage
 from ..core.helping import HelpSummed
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from ..core.texts import about
 from . import _charts
 from ._figures import count, counted, dollars, duration, moment
 from ._markup import Html, tag, void
@@ -46,7 +47,7 @@ def _facts(found: Account) -> Html:
         moment(found.begun),
         counted(found.turns, "turn"),
         duration(found.seconds),
-        counted(found.usage.total_tokens, "token"),
+        about(estimated=found.usage.estimated) + counted(found.usage.total_tokens, "token"),
         f"cost {dollars(found.usage.cost_usd)}",
     )
     return tag("p", ending, reason, *(tag("span", fact) for fact in facts), class_="facts")
@@ -71,12 +72,12 @@ def _help(summed: HelpSummed) -> Html:
 def _row(n: int, voice: Voice) -> Html:
     name = tag("b", voice.name, class_=f"name {_charts.colour(n)}")
     turns = count(voice.turns) + (f" (+{voice.failed_turns} failed)" if voice.failed_turns else "")
-    about = "≈ " if voice.estimated else ""
-    return tag("tr", *_cells((name, voice.model, turns, duration(voice.seconds)), voice.usage, about))
+    return tag("tr", *_cells((name, voice.model, turns, duration(voice.seconds)), voice.usage))
 
 
-def _cells(first: tuple[str, str, str, str], usage: Usage, about: str = "") -> Iterator[Html]:
-    used = (about + count(usage.input_tokens), about + count(usage.output_tokens), dollars(usage.cost_usd))
+def _cells(first: tuple[str, str, str, str], usage: Usage) -> Iterator[Html]:
+    mark = about(estimated=usage.estimated)
+    used = (mark + count(usage.input_tokens), mark + count(usage.output_tokens), dollars(usage.cost_usd))
     return (tag("td", cell) for cell in (*first, *used))
 
 
@@ -103,7 +104,8 @@ def _turn(turn: TurnFinished, colour: str, decisions: Decisions) -> Html:
 
 
 def _cost(turn: TurnFinished) -> str:
-    used = f"{count(turn.usage.input_tokens)} → {count(turn.usage.output_tokens)} tokens"
+    mark = about(estimated=turn.usage.estimated)
+    used = f"{mark}{count(turn.usage.input_tokens)} → {count(turn.usage.output_tokens)} tokens"
     return " · ".join((turn.model, duration(turn.seconds), used, dollars(turn.usage.cost_usd)))
 
 

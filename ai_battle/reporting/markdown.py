@@ -9,6 +9,7 @@ from ..core.exchange import Usage
 from ..core.helping import HelpSummed
 from ..core.markdown import cell, code_block, contained
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from ..core.texts import about
 from ._figures import count, counted, dollars, duration, moment
 from .account import Account, Voice, account
 from .decisions import NOTHING_DECIDED, Decisions, calls, with_decisions
@@ -93,10 +94,10 @@ def _help(summed: HelpSummed) -> str:
 
 
 def _row(voice: Voice) -> str:
-    about = "≈ " if voice.estimated else ""
-    return _cells(cell(voice.name), cell(voice.model), count(voice.turns), duration(voice.seconds), voice.usage, about)
+    return _cells(cell(voice.name), cell(voice.model), count(voice.turns), duration(voice.seconds), voice.usage)
 
 
-def _cells(name: str, model: str, turns: str, time: str, usage: Usage, about: str = "") -> str:
-    used = (about + count(usage.input_tokens), about + count(usage.output_tokens), dollars(usage.cost_usd))
+def _cells(name: str, model: str, turns: str, time: str, usage: Usage) -> str:
+    mark = about(estimated=usage.estimated)
+    used = (mark + count(usage.input_tokens), mark + count(usage.output_tokens), dollars(usage.cost_usd))
     return f"| {' | '.join((name, model, turns, time, *used))} |"

@@ -66,6 +66,7 @@ def usage_to_json(usage: Usage) -> Json:
         "cache_write_tokens": usage.cache_write_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
         "cost_usd": usage.cost_usd,
+        **({"estimated": True} if usage.estimated else {}),
     }
 
 

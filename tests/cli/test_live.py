@@ -149,6 +149,13 @@ async def test_remarks_are_broken_between_words(monkeypatch: pytest.MonkeyPatch)
     ]
 
 
+async def test_the_status_line_marks_what_is_estimated() -> None:
+    told, guessed = ModelReplied("phi4", Usage(1200, 345), 1.0), ModelReplied("phi4", Usage(10, 5), 1.0, estimated=True)
+
+    assert "≈" not in await shown(told, finished("x"))
+    assert "≈ 1210 in, 350 out" in await shown(told, guessed, finished("x"))
+
+
 async def test_a_cost_that_nobody_knows_is_called_unknown_and_never_zero() -> None:
     assert "cost unknown" in await shown(ModelReplied("x", Usage(10, 10), 1.0), finished("x"))
     assert (dollars(None), dollars(0.0), dollars(0.00004), dollars(12.3)) == (

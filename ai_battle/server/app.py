@@ -68,7 +68,7 @@ def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
                 return await answers(served, api, http, tally)
         except AIBattleError as error:
             tally.failed(error)
-            return _refused(api, served.told(error), headers_of(error), tally, http)
+            return _refused(api, served.told(error, tally.model), headers_of(error), tally, http)
         except asyncio.CancelledError:
             tally.left()
             raise
@@ -150,7 +150,7 @@ async def _told(served: Served, stream: Stream, call: Call) -> None:
             raise
         call.tally.failed(error)
         with suppress(Left):
-            stream.fail(served.told(error))
+            stream.fail(served.told(error, call.tally.model))
 
 
 def _bounded(request: ModelRequest, most: int | None) -> ModelRequest:

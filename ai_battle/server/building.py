@@ -45,7 +45,7 @@ class Unmade(ConfigError):
 class Builder:
     """Makes the routes of one configuration; `models` are all that were made on the way, to be closed some day.
 
-    `hosts` are those of all upstreams, also of models that clients have named.
+    `hosts` are those of all upstreams, also of models that clients have named; `upstreams` are the names of the models.
     """
 
     server: Server
@@ -57,6 +57,7 @@ class Builder:
     tracing: Tracing | None = None
     signatures: Signatures = field(default_factory=Signatures)
     hosts: set[str] = field(default_factory=set)
+    upstreams: set[str] = field(default_factory=set)
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
@@ -170,6 +171,7 @@ class Builder:
     def _guarded(self, model: Model) -> Model:
         if host := urlsplit(model.endpoint).hostname:
             self.hosts.add(host)
+        self.upstreams.add(str(model.name))
         client = model.client
         if model.name.provider == PROVIDER:
             client = Signed(client, self.signatures)

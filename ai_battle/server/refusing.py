@@ -1,7 +1,7 @@
 """Requests that are turned away, and how a client is told why nothing came."""
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 from math import ceil
@@ -87,6 +87,13 @@ def without_addresses(text: str, upstreams: Container[str]) -> str:
     text = ADDRESS.sub(withheld, text)
     text = BARE.sub(lambda found: WITHHELD if _is_ours(found[1], upstreams) else found[0], text)
     return VERSION.sub(r"\1", text)
+
+
+def with_asked_name(text: str, models: Iterable[str], asked: str) -> str:
+    """The text with the name that a client asked for in place of those of the `models` behind it."""
+    names = {spelled for name in models for spelled in (name, name.partition("/")[2]) if not spelled.isalpha()}
+    known = "|".join(map(re.escape, sorted(names - {""}, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w/.:-])(?:{known})(?![\w/-]|[.:]\w)", lambda _: asked or "the model", text) if known else text
 
 
 def _is_ours(host: str, upstreams: Container[str]) -> bool:

@@ -167,7 +167,7 @@ def _generation(document: LoadedServer, server: Server, boost: BoostSettings | N
         raise ConfigError(document.located(error.problem)) from error
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Generation(routes, tuple(builder.models), plans, tracing, builder.hosts)
+    return Generation(routes, tuple(builder.models), plans, tracing, builder.hosts, builder.upstreams)
 
 
 @contextlib.asynccontextmanager

@@ -14,8 +14,8 @@ from .budgets import Budgets
 from .logging import RequestLog
 from .metrics import Metrics
 from .plans import Plans
-from .refusing import said, without_addresses
-from .routes import Route, Routes
+from .refusing import Denied, said, with_asked_name, without_addresses
+from .routes import NoRoute, Route, Routes
 from .stored import ResponseStore
 from .tally import Tally
 from .tracing import Tracing
@@ -26,13 +26,17 @@ OTHER = "other"
 
 @dataclass(slots=True)
 class Generation:
-    """The routes of one configuration, and how many requests they are answering; `hosts` are those of its upstreams."""
+    """The routes of one configuration, and how many requests they are answering.
+
+    `hosts` are those of its upstreams, `upstreams` the names of their models.
+    """
 
     routes: Routes
     models: Sequence[Model] = ()
     plans: Plans = field(default_factory=Plans)
     tracing: Tracing | None = None
     hosts: Set[str] = frozenset()
+    upstreams: Set[str] = frozenset()
     running: int = 0
     retired: bool = False
 
@@ -90,10 +94,13 @@ class Served:
         old.retired = True
         await old.close_if_done()
 
-    def told(self, error: AIBattleError) -> Failed:
-        """The status, the kind and the words for a client."""
+    def told(self, error: AIBattleError, asked: str) -> Failed:
+        """The status, the kind and the words for a client, who knows the model by the name that it `asked` for."""
         failed = said(error)
-        return Failure(failed.status, without_addresses(failed.message, self.current.hosts), failed.kind)
+        words = without_addresses(failed.message, self.current.hosts)
+        if not isinstance(error, Denied | NoRoute):
+            words = with_asked_name(words, self.current.upstreams, asked)
+        return Failure(failed.status, words, failed.kind)
 
     def account(self, tally: Tally) -> None:
         """A request is over."""

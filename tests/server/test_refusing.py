@@ -3,7 +3,7 @@
 import pytest
 
 from ai_battle.core.errors import AIBattleError, BudgetExceeded, RateLimited, Unreachable
-from ai_battle.server.refusing import Denied, headers_of, without_addresses
+from ai_battle.server.refusing import Denied, headers_of, with_asked_name, without_addresses
 from ai_battle.testing import FakeProvider, FakeProviders, fault
 
 from .protocol.speaking import speaking
@@ -97,3 +97,15 @@ async def test_an_answer_to_what_is_no_http_names_no_software_either(fakes: Fake
 )
 def test_words_about_an_upstream_lose_its_address_and_version_alone(words: str, told: str) -> None:
     assert without_addresses(words, {"gw.corp.net"}) == told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("openai/gpt-4o: HTTP 404: no model `gpt-4o`", "opus: HTTP 404: no model `opus`"),
+        ("The call of ollama/phi4:latest, as gpt-4o-mini says.", "The call of opus, as gpt-4o-mini says."),
+        ("The request is too large for openai/large.", "The request is too large for opus."),
+    ],
+)
+def test_models_behind_a_route_are_told_under_the_name_that_was_asked_for(words: str, told: str) -> None:
+    assert with_asked_name(words, {"openai/gpt-4o", "ollama/phi4:latest", "openai/large"}, "opus") == told

@@ -93,7 +93,9 @@ def with_asked_name(text: str, models: Iterable[str], asked: str) -> str:
     """The text with the name that a client asked for in place of those of the `models` behind it."""
     names = {spelled for name in models for spelled in (name, name.partition("/")[2]) if not spelled.isalpha()}
     known = "|".join(map(re.escape, sorted(names - {""}, key=len, reverse=True)))
-    return re.sub(rf"(?<![\w/.:-])(?:{known})(?![\w/-]|[.:]\w)", lambda _: asked or "the model", text) if known else text
+    if not known:
+        return text
+    return re.sub(rf"(?<![\w/.:-])(?:{known})(?![\w/-]|[.:]\w)", lambda _: asked or "the model", text)
 
 
 def _is_ours(host: str, upstreams: Container[str]) -> bool:

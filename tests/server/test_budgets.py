@@ -57,9 +57,7 @@ async def test_a_budget_that_is_used_up_is_told_as_429_until_the_worker_forgets(
 
     assert statuses == [200, 429, 429]
     assert (status, answer["error"]["code"]) == (429, "insufficient_quota")
-    assert answer["error"]["message"].startswith(
-        "The limit of team leaves no room for a call of large: $0.3002"
-    )
+    assert answer["error"]["message"].startswith("The limit of team leaves no room for a call of large: $0.3002")
     assert other == 200
     assert again == "false"
     assert json.loads((tmp_path / "state/worker-0/spent.json").read_text())["team"] == pytest.approx(0.3002)

@@ -1,16 +1,19 @@
 """The configuration of a run that was made before."""
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from ai_battle.config import Loaded
+from ai_battle.config._compose import compose
+from ai_battle.config._reading import read_text
 from ai_battle.conversation import checked, replay
 from ai_battle.conversation.casting import Cast, FromFile
 from ai_battle.conversation.journal import progress
 from ai_battle.conversation.person import keyboard
 from ai_battle.conversation.plan import Plan
-from ai_battle.core.errors import JournalError
+from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.core.redaction import Redactor
 
 
@@ -21,15 +24,23 @@ def of_run(run_dir: Path) -> Loaded:
 
 def recast(run_dir: Path, name: str, model: str) -> Cast:
     """What a run needs to be played again with another model for one participant; nobody else gets one."""
-    written = yaml.safe_load(_config_of(run_dir).read_text(encoding="utf-8"))
-    return FromFile.of(checked(replay.recast(written, name, model)), keyboard).cast({})
+    return FromFile.of(checked(replay.recast(_written(run_dir), name, model)), keyboard).cast({})
 
 
 def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:
     """What the run was to be, without its models, and what is secret in it."""
-    written = yaml.safe_load(_config_of(run_dir).read_text(encoding="utf-8"))
-    casting = FromFile.of(checked(replay.at_rest(written)), keyboard)
+    casting = FromFile.of(checked(replay.at_rest(_written(run_dir))), keyboard)
     return casting.cast({}).plan, casting.redactor
+
+
+def _written(run_dir: Path) -> dict[str, Any]:
+    """The configuration as it was kept; raises `ConfigError` where it is none any more."""
+    path = _config_of(run_dir)
+    compose(text := read_text(path, str(path)), str(path))
+    match yaml.safe_load(text):
+        case {"discussion": {"models": dict()}} as written:
+            return dict(written)
+    raise ConfigError(f"{path} was changed and holds no discussion; it is needed as the run was begun with it.")
 
 
 def _config_of(run_dir: Path) -> Path:

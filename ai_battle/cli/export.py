@@ -46,5 +46,5 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(pieces)
     except OSError as error:
-        raise ConfigError(f"{path} can't be written: {error.strerror}") from error
+        raise ConfigError(f"{path} can't be written: {error.strerror}; name another place with --output.") from error
     click.echo(str(path), err=True)

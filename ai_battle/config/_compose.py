@@ -12,13 +12,12 @@ from .problems import ConfigProblems, Located
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 STANDARD = "tag:yaml.org,2002:"
-EMPTY = "is empty; a discussion starts with the line 'discussion:'"
 HARMLESS = {STANDARD + name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 
 
-def compose(text: str, name: str) -> tuple[Node, list[tuple[Place, str]]]:
+def compose(text: str, name: str, kind: str = "discussion") -> tuple[Node, list[tuple[Place, str]]]:
     """The tree, and what is wrong with it that does not hinder reading on; raises `ConfigError` for what does."""
-    composer = _Composer(yaml.parse(text, Loader=LOADER), name)
+    composer = _Composer(yaml.parse(text, Loader=LOADER), name, kind)
     try:
         return composer.document(), composer.problems
     except yaml.YAMLError as error:
@@ -50,23 +49,25 @@ def _relabelled(node: Node, label: str) -> Node:
 
 
 class _Composer:
-    def __init__(self, events: Iterator[Any], name: str) -> None:
+    def __init__(self, events: Iterator[Any], name: str, kind: str = "discussion") -> None:
         self._events = (e for e in events if not isinstance(e, yaml.StreamStartEvent | yaml.DocumentEndEvent))
         self._name = name
+        self._empty = f"is empty; a {kind} starts with the line '{kind}:'"
+        self._no_mapping = f"must be a mapping that starts with the line '{kind}:'"
         self._anchors: dict[str, Node] = {}
         self.problems: list[tuple[Place, str]] = []
 
     def document(self) -> Node:
         root = self.value()
         if root.value == "":
-            self._fail(root.place, EMPTY)
+            self._fail(root.place, self._empty)
         if not isinstance(root.value, dict):
-            self._fail(root.place, "must be a mapping that starts with the line 'discussion:'")
+            self._fail(root.place, self._no_mapping)
         return root
 
     def value(self) -> Node:
         if isinstance(next(self._events), yaml.StreamEndEvent):
-            self._fail((1, 1), EMPTY)
+            self._fail((1, 1), self._empty)
         root = self._node(next(self._events), 0)
         after = next(self._events)
         if not isinstance(after, yaml.StreamEndEvent):

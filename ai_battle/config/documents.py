@@ -25,6 +25,8 @@ from .packaged import packaged, packaged_names
 from .problems import ConfigProblems, Located, Problem, dotted
 from .problems import Path as KeyPath
 
+COMMANDS = {"discussion": "ai-battle run", "benchmark": "ai-battle bench run", "server": "ai-battle serve"}
+
 F = TypeVar("F", bound=Section)
 
 Source = str | os.PathLike[str] | Mapping[str, Any]
@@ -165,8 +167,17 @@ def origin_of(source: Source, base: Path | None, name: str) -> Origin:
     if not os.path.exists(path) and (found := packaged(str(source))):
         path = found
     shown = str(path)
-    tree, faults = compose(read_text(path, shown, packaged_names()), shown)
+    tree, faults = compose(read_text(path, shown, packaged_names()), shown, name)
+    _require_kind(tree, name, shown)
     return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
+
+
+def _require_kind(tree: Node, kind: str, shown: str) -> None:
+    """A file of another kind is no list of unknown keys."""
+    other = next((each for each in COMMANDS if tree.child(each)), kind)
+    if other != kind and not tree.child(kind):
+        fault = Problem((other,), f"this is the file of a {other}; it is run with: {COMMANDS[other]} {shown}", key=True)
+        raise ConfigProblems([_located(_fault(tree, fault), shown, Expansion({}))])
 
 
 def _base(tree: Node, folder: Path) -> Path:

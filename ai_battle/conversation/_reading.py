@@ -87,7 +87,11 @@ def opened(run_dir: Path) -> IO[bytes]:
     except FileNotFoundError as error:
         if (run_dir / CONFIG).is_file():
             return BytesIO()
-        raise NoSuchRecord(f"{run_dir} is no run directory: it has no {FILE}.") from error
+        why = f"it has no {FILE}" if run_dir.is_dir() else "there is no such folder"
+        raise NoSuchRecord(f"{run_dir} is no run directory: {why}.") from error
+    except NotADirectoryError as error:
+        way_out = "name the folder that 'ai-battle run' made for a run; its last line says which"
+        raise NoSuchRecord(f"{run_dir} is no run directory but a file; {way_out}.") from error
     except OSError as error:
         raise JournalError(f"{run_dir / FILE} can't be read: {error.strerror}.") from error
 

@@ -29,5 +29,8 @@ def write_private(path: Path, pieces: Iterable[str]) -> None:
         with open(partial, "x", encoding="utf-8", newline="", opener=private) as file:
             file.writelines(pieces)
         os.replace(partial, path)
+    except OSError as error:  # of a full disk the system does not say where
+        error.filename = str(path)
+        raise
     finally:
         partial.unlink(missing_ok=True)

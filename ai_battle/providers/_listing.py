@@ -14,7 +14,7 @@ from ._deadlines import Clocks, Deadlines
 from ._gguf_files import context_length, files, find, metadata
 from ._http import HttpClient
 from ._model_rows import LISTS, Listed, Says, listed, said
-from ._names import ModelName, nearest_tag
+from ._names import PROVIDERS, ModelName, nearest_tag
 from .openai import ENDPOINTS
 
 _A_LOOK = Deadlines(connect=5.0, total=15.0)
@@ -67,6 +67,9 @@ def connection(provider: str, model: str, **settings: Any) -> HttpClient:
     if provider not in _OWN_APIS and (provider in ENDPOINTS or settings.get("base_url")):
         client = openai.create(model, endpoint=provider, **settings)
     else:
+        known = [*PROVIDERS, *plugins.names("ai_battle.providers")]
+        if provider not in known and "." not in provider:
+            raise ConfigError(f"There is no provider {provider!r}{plugins.near(provider, [*dict.fromkeys(known)])}")
         client = plugins.create("ai_battle.providers", provider, model, **settings)
     if not isinstance(client, HttpClient):
         raise ConfigError(f"{provider} has no list of models that could be asked for.")

@@ -298,16 +298,17 @@ class TestInputFiles:
         assert "! sketch.txt is an image, not a text as the configuration says" in capsys.readouterr().out
 
 
-class TestRunDirectories:
-    @pytest.fixture
-    def kept(self, here: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-        """A run that is over."""
-        said = "{type: scripted, script: [Hello.]}"
-        written(GOOD.replace("{type: gpt-4o}", said).replace("{type: ollama-phi4}", said))
-        assert _exit_code(["run", "talk.yaml", "--out", "kept"]) == 0
-        capsys.readouterr()
-        return here / "kept"
+@pytest.fixture
+def kept(here: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A run that is over."""
+    said = "{type: scripted, script: [Hello.]}"
+    written(GOOD.replace("{type: gpt-4o}", said).replace("{type: ollama-phi4}", said))
+    assert _exit_code(["run", "talk.yaml", "--out", "kept"]) == 0
+    capsys.readouterr()
+    return here / "kept"
 
+
+class TestRunDirectories:
     def test_one_that_exists(self, ai_battle: Command, kept: Path) -> None:
         assert refusal(ai_battle("run", "talk.yaml", "--out", "kept")) == (
             "kept exists and is not empty; name another directory, or go on with its run: ai-battle resume kept"
@@ -377,3 +378,81 @@ def test_misspelt_commands_and_options_are_answered_with_the_usage(ai_battle: Co
     told: Any = ai_battle("run", written(GOOD), "--trun", "1")
     assert told.code == 2
     assert "--turns" in told.err
+
+
+SCRIPTED = """\
+discussion:
+  turns: 1
+  goal: Talk.
+  models:
+    Ann: {type: scripted/ann, script: [One.]}
+    Bob: {type: scripted/bob, script: [Two.]}
+"""
+KINDS = {
+    "run": ("discussion", SCRIPTED),
+    "bench run": ("benchmark", "benchmark: {datasets: [{path: tasks.jsonl}], settings: [{name: a, model: gpt-4o}]}"),
+    "serve": ("server", "server: {routes: {a: gpt-4o}}"),
+}
+
+
+class TestFilesOfAnotherKind:
+    @pytest.mark.parametrize("command", KINDS)
+    @pytest.mark.parametrize("other", KINDS)
+    def test_the_command_for_it_is_named(self, ai_battle: Command, command: str, other: str) -> None:
+        kind, text = KINDS[other]
+        if command == other:
+            return
+        message = refusal(ai_battle(*command.split(), written(text)))
+        assert message == (
+            f"talk.yaml:1:1 {kind}: this is the file of a {kind}; it is run with: ai-battle {other} talk.yaml"
+        )
+
+    @pytest.mark.parametrize("command", KINDS)
+    def test_an_empty_one_is_told_how_it_starts(self, ai_battle: Command, command: str) -> None:
+        kind, _ = KINDS[command]
+        message = refusal(ai_battle(*command.split(), written("")))
+        assert message == f"talk.yaml:1:1: is empty; a {kind} starts with the line '{kind}:'"
+
+
+OF_A_RUN = ["resume {}", "replay {}", "show {} 1", "export {}"]
+
+
+class TestWhatIsNoRunAnyMore:
+    @pytest.mark.parametrize("command", OF_A_RUN)
+    def test_a_yaml_in_the_place_of_a_run_is_told(self, ai_battle: Command, command: str) -> None:
+        message = refusal(ai_battle(*command.format(written(SCRIPTED)).split()))
+        assert message.startswith("talk.yaml is no run directory but a file; name the folder that 'ai-battle run' made")
+
+    @pytest.mark.parametrize("command", OF_A_RUN)
+    def test_a_folder_that_is_not_there_is_told(self, ai_battle: Command, command: str) -> None:
+        message = refusal(ai_battle(*command.format("nowhere").split()))
+        assert message == "nowhere is no run directory: there is no such folder."
+
+    @pytest.mark.parametrize("command", ["resume kept", "show kept 1 --request", "replay kept --swap Ann=gpt-4o"])
+    @pytest.mark.parametrize(
+        ("config", "wrong"),
+        [
+            (b"discussion: [", "config.yaml:2:1: a value is missing here, or a bracket above is not closed"),
+            (b"", "config.yaml:1:1: is empty"),
+            (b"\xff\xfe\xe8", "config.yaml:1: is not UTF-8"),
+            (b"only text", "config.yaml:1:1: must be a mapping"),
+            (b"{discussion: {goal: x}}", "config.yaml"),
+        ],
+    )
+    def test_a_configuration_that_was_damaged_since_is_told(
+        self, ai_battle: Command, kept: Path, command: str, config: bytes, wrong: str
+    ) -> None:
+        (kept / "config.yaml").write_bytes(config)
+        assert wrong in refusal(ai_battle(*command.split()))
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+    @pytest.mark.usefixtures("kept")
+    def test_a_place_without_room_is_named(self, ai_battle: Command) -> None:
+        message = refusal(ai_battle("export", "kept", "-o", "/dev/full"))
+        assert message == "/dev/full can't be written: No space left on device; name another place with --output."
+
+
+def test_a_provider_that_there_is_not_is_told(ai_battle: Command) -> None:
+    said = ai_battle("models", "list", "vlm")
+    assert said.code == 1
+    assert "There is no provider 'vlm'; did you mean 'vllm'?" in said.out

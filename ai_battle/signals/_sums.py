@@ -1,10 +1,30 @@
-"""The value of a sum given as tokens."""
+"""The tokens of a sum, and its value."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 LARGEST = 1e15
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2, "^": 3, "negative": 4}
+CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20ab\u0e3f\u20aa\u20b4"
+_TOKEN = re.compile(
+    rf"[\s{CURRENCY},]*+(?:"
+    r"(?P<word>[^\W\d_]{2,}+(?:/[^\W\d_]++)?(?![\w(])(?>(?: (?!(?:of|times|plus|minus)\b)[^\W\d_]{2,}+(?![\w(]))*)"
+    r"|[aA](?= [^\W\d_])|[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?!\w)"
+    r"|\u00b0 ?[CFK]?(?!\w)|(?<=[\d\u00b0] )[mgslLhtVAWJNKCF](?:/[^\W\d_]++)?(?![\w(^]))"
+    r"|(?P<number>(?<![_A-Za-z\u00c0-\u024f\u0370-\u03ff\d.])(?:\d{1,18}|(?=\.\d))(?:\.\d{1,15})?(?![\d.,]\d))"
+    r"(?P<glued>[^\W\d]?)"
+    r"|(?P<operator>\*\*|[-+*/^]|\b[xX]\b)"
+    r"|(?P<bracket>[()])"
+    r"|(?P<percent>%)"
+    r"|(?P<other>[^\W\d_]{1,40}\(|[\\{}\[\]_!&#@<>\u221a\u2206\u03c0]|[\d.]+|\w+))"
+)
+_COUNTED = re.compile(r"(?:[%)]|\d ?(?:[^\W\d_]{1,9}(?:/[^\W\d_]{1,9})?)?) ?$")
+_LONGEST_UNIT = 24
+_GLUED_UNIT = frozenset("mgslLht")
+_OPERATORS = {"x": "*", "X": "*", "**": "^"}
+_WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
 
 
 class Token(NamedTuple):
@@ -19,6 +39,57 @@ class Token(NamedTuple):
     def is_open(self) -> bool:
         """Whether something has to follow: it is a sign, or opens a bracket."""
         return self.kind in ("operator", "bracket") and self.text != ")"
+
+
+_SIGNED = {sign: Token("operator", sign) for sign in "-+*/^"}
+
+
+@lru_cache(maxsize=8)
+def tokens(side: str) -> tuple[Token, ...]:
+    """What ends one sum often begins the next."""
+    return tuple([_token(match, kind) for match in _TOKEN.finditer(side) if (kind := match.lastgroup)])
+
+
+def _token(match: re.Match[str], kind: str) -> Token:
+    if kind == "glued":
+        return _number(match)
+    written = match[kind]
+    if kind == "operator":
+        return _SIGNED.get(written) or _operator(match, kind, _OPERATORS)
+    return _operator(match, kind, _WORDS) if written in _WORDS else Token(kind, written)
+
+
+def _operator(match: re.Match[str], kind: str, signs: Mapping[str, str]) -> Token:
+    """A letter x is a sign between numbers alone, and so is "of" behind a percentage."""
+    written = match[kind]
+    if written in ("x", "X", "of") and not _stands_between_numbers(written, match.string, match.span(kind)):
+        return Token("word" if written == "of" else "other", written)
+    return Token("operator", signs.get(written, written))
+
+
+def _number(match: re.Match[str]) -> Token:
+    written, glued = match.group("number", "glued")
+    if glued and not _is_apart_from_number(glued, match.string[match.end() : match.end() + 1]):
+        return Token("other", written + glued)
+    return Token("number", written, float(written), len(written.partition(".")[2]))
+
+
+def _is_apart_from_number(glued: str, following: str) -> bool:
+    """A letter at a number is a sign before another number, or a unit."""
+    if glued in "xX":
+        return following.isdigit()
+    is_unit = glued in _GLUED_UNIT or (not glued.isascii() and glued != "\u03c0")
+    return is_unit and not following.isalnum()
+
+
+def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> bool:
+    start, end = span
+    after = line[end : end + 4].lstrip(f" ({CURRENCY}")[:1]
+    if not after.isdigit():
+        return False
+    if written == "of":
+        return line[max(0, start - 3) : start].rstrip().endswith("%")
+    return _COUNTED.search(line, max(0, start - _LONGEST_UNIT), start) is not None
 
 
 def value_of(tokens: Sequence[Token]) -> float | None:

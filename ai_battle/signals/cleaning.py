@@ -28,7 +28,9 @@ _NEXT_TURN = re.compile(
     re.IGNORECASE,
 )
 _LAST_CHANNEL = re.compile(r"<\|channel\|>final[^<\n]{0,40}<\|message\|>")
-_EMPHASIS = re.compile(r"\*\*(?![\d(])|(?<![\d)])\*\*|__(?!\w)|(?<!\w)__|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*\s])")
+_EMPHASIS = re.compile(
+    r"\*\*(?![\d(])|\*\*(?<![\d)]\*\*)|__(?!\w)|__(?<!\w__)|\*(?<![\w*]\*)(?=\w)|\*(?<=\w\*)(?![\w*\s])"
+)
 
 
 @dataclass(frozen=True, slots=True)

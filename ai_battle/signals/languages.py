@@ -18,6 +18,7 @@ _MARKS = (
     r"()\[\]{}<>*_`~#|/\\+=\u2013\u2014&%$@-"
 )
 _WORD = re.compile(f"[^{_MARKS}]+")
+_CLOCK = re.compile(r"(?<![\d:])(?:\d{1,2}[:h]\d{2}(?!\d)|\d{1,2} ?[ap]\.?m\b|\d{4}-\d\d-\d\d)", re.IGNORECASE)
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
     ("zh", re.compile(r"[\u4e00-\u9fff]")),
@@ -101,6 +102,14 @@ def _everywhere(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, 
     unspaced = {word for language in UNSPACED for word in closed_words(language, kind)[0]}
     unspaced |= {word for language in languages() for word in unspaced_words(language, kind)}
     return words_everywhere(kind), tuple(stems), tuple(unspaced)
+
+
+def names_time(text: str) -> bool:
+    """It has a time of day, a month or a day of the week, in whatever language it is."""
+    if _CLOCK.search(text):
+        return True
+    known = language_of(text)
+    return any(has_word(text, language, "calendar") for language in ((known,) if known else languages()))
 
 
 @lru_cache(maxsize=256)

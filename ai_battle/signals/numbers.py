@@ -15,6 +15,7 @@ _NUMBER = re.compile(
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?(?:\{(-?[^{}\\]{1,40})\}\s?\{([^{}\\]{1,40})\}|(\d)(\d))")
 _LATEX_FILL = re.compile(r"\\[!,;: ]|\\(?=[$%#_&])|\\(?:left|right|displaystyle)\b|\^?\{?\\circ\}?")
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|operatorname)\s?\{([^{}]{0,200})\}")
+_SIGNED = re.compile(r"[^\s]\s?[-+*/]|\\[a-z]")
 _WORTH = 1000
 
 
@@ -31,7 +32,12 @@ def without_latex(text: str) -> str:
         return text
     text = text.replace("{,}", ",")
     spaced = _LATEX_FILL.sub("", _LATEX_TEXT.sub(r" \1 ", text))
-    return _LATEX_FRACTION.sub(lambda m: f"{m[1] or m[3]}/{m[2] or m[4]}", spaced)
+    return _LATEX_FRACTION.sub(lambda m: f"{_term(m[1] or m[3])}/{_term(m[2] or m[4])}", spaced)
+
+
+def _term(part: str) -> str:
+    """In brackets where it is more than one number or name."""
+    return f"({part})" if _SIGNED.search(part) else part
 
 
 def plain(value: Fraction) -> str:

@@ -71,9 +71,17 @@ def _excuses(said: str, language: str) -> bool:
 
 
 def _only_promises(said: str, language: str, prompt: str) -> bool:
-    if said.endswith(_ASKS) or "`" in said or not has_word(said, language, "promise") or _is_verdict(said, language):
+    """Not where the prompt itself announces something, or asks how one says it: then that may be the answer."""
+    if said.endswith(_ASKS) or "`" in said or not _announces(said, language) or _is_verdict(said, language):
         return False
-    return len(_new(_leftovers(said, language, "promise", "courtesy", "common"), prompt)) <= 1
+    in_prompt = ((name, kind) for name in _languages(prompt) for kind in ("promise", "translate"))
+    if any(has_word(prompt, *each) for each in in_prompt) or set(_DIGITS.findall(said)) - set(_DIGITS.findall(prompt)):
+        return False
+    return len(_new(_leftovers(said, language, "promise", "pointer", "courtesy", "deed", "common"), prompt)) <= 1
+
+
+def _announces(said: str, language: str) -> bool:
+    return has_word(said, language, "promise") or has_word(said, language, "pointer")
 
 
 def _is_verdict(said: str, language: str) -> bool:
@@ -89,19 +97,21 @@ def without_label(text: str) -> str:
 
 
 def _read(text: str) -> Iterator[tuple[str, str]]:
-    """A short text without its label, with each of the languages that it may be in: those of its script."""
+    """A short text without its label, with each of the languages that it may be in."""
     said = without_label(text).strip() if len(text) <= SHORT else ""
-    if not any(map(str.isalpha, said)):
-        return
-    if _KANA.search(said):
-        found: tuple[str, ...] = ("ja",)
-    elif _IDEOGRAPHS.search(said):
-        found = ("zh",)
-    elif known := language_of(said):
-        found = (known,)
-    else:
-        found = tuple(language for language in languages() if language not in UNSPACED)
-    yield from ((said, language) for language in found)
+    if any(map(str.isalpha, said)):
+        yield from ((said, language) for language in _languages(said))
+
+
+@lru_cache(maxsize=64)
+def _languages(text: str) -> tuple[str, ...]:
+    """The one of its script or its words, or all of those that part words."""
+    if _KANA.search(text):
+        return ("ja",)
+    if _IDEOGRAPHS.search(text):
+        return ("zh",)
+    known = language_of(text)
+    return (known,) if known else tuple(language for language in languages() if language not in UNSPACED)
 
 
 def _leftovers(text: str, language: str, *kinds: str) -> list[str]:

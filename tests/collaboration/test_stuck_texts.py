@@ -12,7 +12,7 @@ LEAST = {
     "cut_off": 22,
     "loop": 20,
     "gives_up": 45,
-    "empty_promise": 29,
+    "empty_promise": 55,
     "no_answer": 3,
     "bad_code": 27,
     "bad_json": 6,

@@ -12,10 +12,11 @@ from ...signals.arithmetic import Calculation, Claim, calculation
 from ...signals.cleaning import cleaned
 from ...signals.code_blocks import code_blocks
 from ...signals.final_answers import FinalAnswer, final_answer
+from ...signals.languages import names_time
 from ...signals.locales import readings
 from ...signals.looping import four_word_repetition, is_wanted
 from ...signals.options import options
-from ...signals.quantities import quantities, rounded, shown, without_samples
+from ...signals.quantities import quantities, rounded, shown, stands_among, without_samples
 from ...signals.trouble import Step
 from ...signals.words import sentences
 from ...wire.dialects import Reading, read
@@ -27,6 +28,7 @@ T = TypeVar("T")
 LONGEST, PLAIN = 20_000, 2
 """Characters of a text that are judged: of a longer one its beginning and its end. Sentences of a plain answer."""
 
+_ASKS = ("?", "\uff1f", "\u061f", "\u304b\u3002", "\u304b")
 _SUM = re.compile(r"\d[^\d\n=]{0,8}=")
 _REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)
 _FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result|solution)"\s{0,8}:', re.IGNORECASE)
@@ -93,9 +95,13 @@ class Case:
 
     @cached_property
     def has_working(self) -> bool:
-        """It has a sum, be it cut off, or is longer than a plain answer; of others nothing is said of their working."""
-        is_plain = len(sentences(self.text)) <= PLAIN and not _SUM.search(self.text)
-        return bool(self.claims) or not is_plain
+        """It has a sum, be it cut off, or is longer than a plain answer; of others nothing is said of their working.
+
+        What is said of dates and times without a sum has none either, however long it is.
+        """
+        if self.claims or _SUM.search(self.text):
+            return True
+        return len(sentences(self.text)) > PLAIN and not (names_time(self.question) and names_time(self.text))
 
     @cached_property
     def is_program(self) -> bool:
@@ -115,7 +121,15 @@ class Case:
 
     @cached_property
     def final(self) -> FinalAnswer | None:
-        return final_answer(self.text, self.prompt, FINAL_KIND[self.family])
+        return final_answer(self.text, self.prompt, "number" if self._is_sum_in_words else FINAL_KIND[self.family])
+
+    @property
+    def _is_sum_in_words(self) -> bool:
+        """The prompt is a question, and the answer calculates with two of its numbers."""
+        if self.family != "chat" or not self.claims or not self.question.rstrip().endswith(_ASKS):
+            return False
+        operands = rounded(chain.from_iterable(claim.operands for claim in self.claims))
+        return sum(stands_among(fact, operands) for fact in self.facts) > 1
 
     @property
     def states_answer(self) -> bool:

@@ -2,9 +2,9 @@
 
 import math
 import re
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from itertools import combinations
 
 from ....signals.asked_sums import asked_values
@@ -15,7 +15,7 @@ from ..case import Case
 
 CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 0.5, 5280.0}
 FEW, SHORT = 3, 40
-NEAR = 0.005
+NEAR, ROUNDING = 0.005, 1e-9
 FACTORS = (1.0, 100.0, 0.01)
 MOST = 16
 _COMPARES = (" than ", "as many", "as much", "twice", " times")
@@ -129,11 +129,12 @@ def results_unused(case: Case) -> float | None:
     if not case.has_working or len(case.claims) < 2:
         return None
     value = final_value(case)
-    later = [float(value)] if value is not None else []
+    later = [abs(float(value))] if value is not None else []
     idle = 0
     for claim in reversed(case.claims):
         idle += not _is_in(claim.value, later)
-        later += claim.operands
+        for operand in claim.operands:
+            insort(later, abs(operand))
     return idle / len(case.claims)
 
 
@@ -162,7 +163,8 @@ def final_value(case: Case) -> Fraction | None:
 def final_not_in_working(case: Case) -> float | None:
     if not case.has_working or case.is_program or (value := final_value(case)) is None:
         return None
-    return float(not _is_in(float(value), case.numbers if case.is_split else case.numbers[:-1]))
+    before = case.numbers if case.is_split else case.numbers[:-1]
+    return float(not _is_in(float(value), sorted(map(abs, before))))
 
 
 def final_off_sums(case: Case) -> float | None:
@@ -188,7 +190,7 @@ def _is_named(case: Case, final: float, behind: str) -> bool:
 
 def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:
     """A last sum may be left to the reader."""
-    least, most = final - unit, final + unit
+    least, most = final - unit + ROUNDING, final + unit - ROUNDING
     return any(
         least < value < most
         for a, b in combinations(known, 2)
@@ -203,8 +205,11 @@ def _up_to_result(case: Case) -> str:
     return text if case.is_split or not last else text[: last.end()]
 
 
-def _is_in(value: float, among: list[float]) -> bool:
-    return value in among or any(map(partial(_near, value), among))
+def _is_in(value: float, ordered: list[float]) -> bool:
+    """Whether a number is near one of those in order, whatever their signs are."""
+    ways = (abs(value) * factor for factor in FACTORS)
+    places = ((bisect_left(ordered, way - NEAR * max(1.0, way)), way) for way in ways)
+    return any(place < len(ordered) and _near(way, ordered[place]) for place, way in places)
 
 
 def _near(a: float, b: float) -> bool:

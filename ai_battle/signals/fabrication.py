@@ -15,7 +15,7 @@ from ..core.exchange import ToolSpec
 from ..core.messages import Message, ToolCall, ToolResult
 from .cleaning import cleaned
 from .languages import has_word_anywhere, language_of, spoken, words_everywhere
-from .provenance import Fact, Known, facts, misplaces
+from .provenance import Fact, Known, facts, is_constant, misplaces
 from .states import denies
 from .stems import stems
 from .trouble import Step
@@ -23,9 +23,8 @@ from .words import content_stems, sentences
 
 READ, LONGEST, MOST = 40_000, 400, 60
 """Characters of an answer that are read and of a claim that is told; sentences that are looked at."""
-OWN_WORDS, TOLD = 0.25, 2
-"""The share of its facts that nothing supports from which on an answer contradicts, as fewer may be advice; and words
-of an error that tell of it."""
+TOLD = 2
+"""Words of an error that tell of it."""
 WEIGHTS = {
     "exact": 1.75, "key": 2.75, "name": 0.5, "recall": 2.75, "now": 1.75, "order": 1.75, "file": 2.75, "yes": 1.5,
     "range": -2.0, "works": -1.75, "denies": -2.0, "asks": -2.75, "length": -1.0,
@@ -72,7 +71,7 @@ def claimed(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Messag
     plain = _FENCED.sub("\n", _ends_of(cleaned(text).text))
     turn = _Turn(specs, messages)
     if turn.results:
-        told = contradicted(plain, turn.known, turn.results)
+        told = contradicted(plain, turn.known, turn.results, turn.prompt)
         return (told or plain * hides_failure(plain, turn.results, turn.prompt))[:LONGEST]
     if mark := _ROLE.search(plain):
         return plain[mark.start() : mark.start() + LONGEST]
@@ -80,17 +79,34 @@ def claimed(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Messag
     return next((sentence[:LONGEST] for sentence in said if turn.suspicion(sentence, plain) > ENOUGH), "")
 
 
-def contradicted(text: str, known: Known, results: Sequence[ToolResult]) -> str:
+def contradicted(text: str, known: Known, results: Sequence[ToolResult], prompt: str) -> str:
     """The sentence that is other than what the tools have returned: by its facts, or by what it puts together.
 
-    Where every call has failed, a count is none of theirs either, unless it is said that they have.
+    A round figure or a count may be advice, so that it says little where a figure of the results is told as well. What
+    follows from another figure is a calculation.
     """
-    is_german, brought = language_of(text) == "de", denies(text) or any(not result.is_error for result in results)
-    said = [fact for fact in facts(text) if not (is_german and fact.kind == "name")]
-    strange = [fact.text for fact in said if not (brought and fact.is_small) and not known.supports(fact)]
-    if strange and len(strange) >= OWN_WORDS * len(said):
-        return next((sentence for sentence in sentences(text) if any(map(sentence.count, strange))), text)
-    return text if any(misplaces(text, result.text) for result in results) else ""
+    is_german = language_of(text) == "de"
+    said = [fact for fact in facts(text) if any(map(str.isdigit, fact.text)) or (fact.kind == "name" and not is_german)]
+    strange = [fact for fact in said if not (known.has(fact) or known.yields(fact) or _YEAR.fullmatch(fact.text))]
+    further = Known((known.text, *(fact.text for fact in said if fact not in strange or _may_be_advice(fact))))
+    loud = [fact for fact in strange if not (_may_be_advice(fact) or further.yields(fact))]
+    if loud or (strange and _tells_nothing_of(results, text, [fact for fact in said if fact not in strange], prompt)):
+        told = [fact.text for fact in loud or strange]
+        return next((sentence for sentence in sentences(text) if any(map(sentence.count, told))), text)
+    return next((part for part in (*sentences(text), text) if any(misplaces(part, each.text) for each in results)), "")
+
+
+def _may_be_advice(fact: Fact) -> bool:
+    return fact.is_small or _is_round(fact) or is_constant(fact) or fact.kind == "name"
+
+
+def _tells_nothing_of(results: Sequence[ToolResult], text: str, held: Sequence[Fact], prompt: str) -> bool:
+    """Whether there are figures in what came back, none of which is told; or where there are none, no word of it."""
+    given = Known((prompt, *(_written(result.call) for result in results)))
+    back = Known(result.text for result in results)
+    if all(given.has(fact) for fact in facts(back.text) if fact.values):
+        return (stems(back.text) - stems(given.text)).isdisjoint(stems(text))
+    return not any((back.has(fact) or not fact.is_small) and not given.has(fact) for fact in held if fact.values)
 
 
 def hides_failure(text: str, results: Sequence[ToolResult], prompt: str) -> bool:

@@ -35,6 +35,7 @@ _NO_FACTS = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _PARTS = re.compile(r"\s*[,;|\t:]\s+|\s*[;|\t]\s*|,")
+_DECIMAL = re.compile(r"(?<![\d.,])\d{1,15}[.,]\d{1,15}(?![.,]?\d)")
 _FILLING = re.compile(r"[\W_]+")
 _SCALES = {
     **dict.fromkeys(("k", "thousand", "tsd", "tausend", "mil", "mille", "mila", "tys", "тыс", "bin", "duizend"), 1e3),
@@ -44,9 +45,11 @@ _SCALES = {
 }
 _SCALED = re.compile(r"\s?([^\W\d_]{1,9})")
 # What one figure is twice, or in another unit: times, percent, bytes, miles, pounds, inches, feet.
-_FACTORS = (2, 3, 4, 7, 12, 24, 30, 31, 52, 60, 365, 3600, 100, 1000, 1e6, 1024, 1024**2)
+_FACTORS = (7, 12, 24, 30, 31, 52, 60, 365, 3600, 100, 1000, 1e6, 1024, 1024**2)
 _UNITS = (1.609344, 2.204623, 2.54, 0.3048, 3.6)
-_CONSTANTS = sorted((*_UNITS, 7.0, 12.0, 24.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 1024.0, 1440.0, 3600.0))
+_CONSTANTS = sorted(
+    (*_UNITS, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 1024.0, 1440.0, 3600.0)
+)
 _LEAST_GAP = 10
 """Minutes that somebody adds to a time."""
 _CLOSE, _CLOSER = 0.03, 0.02
@@ -110,8 +113,7 @@ class Known:
 
     def supports(self, fact: Fact) -> bool:
         """Whether a fact was there, as it stands or one step away, or is what everybody knows of units and days."""
-        is_constant = not fact.measured and any(_near(_CONSTANTS, value, half) for value, half in fact.values)
-        return is_constant or self.has(fact) or self.yields(fact)
+        return self.has(fact) or self.yields(fact) or is_constant(fact)
 
     def yields(self, fact: Fact) -> bool:
         """Whether it is one step away from what was there."""
@@ -141,7 +143,8 @@ class Known:
     @cached_property
     def _parts(self) -> frozenset[int]:
         """Whole runs of digits: days, hours, and whatever else is part of a longer figure."""
-        return frozenset(int(digits) for digits in _DIGITS.findall(plain_digits(self.text)) if len(digits) <= 15)
+        plain = _DECIMAL.sub(" ", plain_digits(self.text))
+        return frozenset(int(digits) for digits in _DIGITS.findall(plain) if len(digits) <= 15)
 
     @cached_property
     def _times(self) -> frozenset[float]:
@@ -160,7 +163,8 @@ class Known:
     def _derived(self) -> list[float]:
         """What one step of arithmetic makes of the numbers that are known, and how many there are."""
         base = self._numbers[:PAIRED]
-        found = {float(len(base)), sum(base), sum(base) / max(1, len(base)), *(100 - value for value in base)}
+        found = {float(len(base)), sum(base) / max(1, len(base)), *(100 - value for value in base)}
+        found |= {sum(base[at : at + many]) for at in range(len(base)) for many in range(3, PAIRED)}
         found |= {value * factor for value in base for factor in _FACTORS} | {v / f for v in base for f in _FACTORS}
         found = found.union(*(_steps(a, b) for a, b in combinations(base, 2)))
         gaps = (abs(a - b) for a, b in combinations(sorted(self._times)[:PAIRED], 2))
@@ -177,7 +181,11 @@ class Known:
         if minutes % 60 == 0 and not {int(minutes // 60), int(minutes // 60) % 12}.isdisjoint(self._parts):
             return True
         gaps = {abs(minutes - time) for time in self._times}
-        return any((gap in self._base and gap >= _LEAST_GAP) or gap / 60 in self._base for gap in gaps)
+        return any((gap in self._numbers and gap >= _LEAST_GAP) or gap / 60 in self._numbers for gap in gaps)
+
+
+def is_constant(fact: Fact) -> bool:
+    return not fact.measured and any(_near(_CONSTANTS, value, half) for value, half in fact.values)
 
 
 def _steps(a: float, b: float) -> Iterator[float]:
@@ -219,9 +227,9 @@ def _readings(written: str, behind: str) -> Iterator[tuple[float, float]]:
 
 
 def _minutes(written: str) -> Iterator[float]:
-    """A time of day in minutes after midnight."""
+    """A time of day in minutes after midnight; of a time that somebody took, in its smaller unit."""
     hours, minutes = [*map(int, _DIGITS.findall(written)), 0][:2]
-    if hours > 24 or minutes > 59:
+    if minutes > 59:
         return
     if "p" in written.lower() and hours < 12:
         hours += 12
@@ -262,7 +270,8 @@ def _place(value: str, text: str, told: list[Fact]) -> int:
     """Where a text tells a value, if it does so once."""
     known = next((fact for fact in facts(value[:_LONGEST_CELL]) if fact.values and fact.text == value), None)
     if known is None:
-        return text.find(value) if text.count(value) == 1 else -1
+        found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", text)]
+        return found[0] if len(found) == 1 else -1
     same = [fact.text for fact in told if fact.kind == known.kind and _are_same(fact, known)]
     return text.find(same[0]) if len(same) == 1 else -1
 

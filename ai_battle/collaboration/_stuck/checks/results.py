@@ -23,7 +23,7 @@ def check(case: Case) -> dict[str, float]:
         return {}
     brought = "\n".join(step.result for step in case.steps if step.brought_something)
     return {
-        "result_contradicted": float(bool(contradicted(case.text, case.once(known), results))),
+        "result_contradicted": float(bool(contradicted(case.text, case.once(known), results, case.prompt))),
         "result_denied": float(bool(brought) and _declines(case)),
         "state_contradicted": float(bool(brought) and opposed(case.text, brought)),
         "failure_hidden": float(hides_failure(case.text, results, case.prompt)),

@@ -83,15 +83,15 @@ def resume(results: Path, **how: object) -> int:
 @as_json
 def report(results: Path, *, as_json: bool) -> None:
     """Sum up RESULTS, and write summary.json, results.csv and report.html beside them again."""
+    from contextlib import closing
+
     from ai_battle.benchmark.store import Store
+    from ai_battle.core.locking import held
 
     from ._bench_results import show
 
-    store = Store.open(results)
-    try:
+    with closing(Store.open(results)) as store, held(results):
         show(store, as_json=as_json)
-    finally:
-        store.close()
 
 
 @command.command("compare")

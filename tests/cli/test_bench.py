@@ -15,6 +15,7 @@ import yaml
 
 from ai_battle.benchmark.store import Store
 from ai_battle.cli._columns import parted
+from ai_battle.core.locking import held
 from ai_battle.testing import FakeProviders
 from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite
 
@@ -79,6 +80,19 @@ def test_results_are_resumed_by_their_folder_alone(ai_battle: Run, folder: Path)
 
     assert shown.code == 0, shown.err
     assert any(line.startswith("knows") for line in shown.lines)
+
+
+def test_a_report_waits_for_nobody_who_still_writes_there(ai_battle: Run, folder: Path) -> None:
+    written(folder)
+    ai_battle("bench", "run", "suite.yaml", "--out", "results")
+    before = (folder / "results" / "report.html").stat().st_mtime_ns
+    with held(folder / "results"):
+        refused = ai_battle("bench", "report", "results")
+
+    assert refused.code != 0
+    assert "is in use by process" in refused.err
+    assert (folder / "results" / "report.html").stat().st_mtime_ns == before
+    assert ai_battle("bench", "report", "results").code == 0
 
 
 def test_a_suite_that_is_wrong_is_misused(ai_battle: Run, folder: Path) -> None:

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from ai_battle import ModelCollaborationProtocol, StuckDetector
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BudgetExceeded, ProviderError
 from ai_battle.core.events import Emit, TextDelta, UsageReported, ignore
@@ -86,6 +87,36 @@ def assert_kept(budget: Budget) -> None:
 async def test_a_thousand_random_schedules_never_pass_a_limit() -> None:
     for seed in range(1_000):
         await scheduled(seed)
+
+
+async def scheduled_pair(seed: int) -> None:
+    """Small models that ask a large one, several at once, some of them cancelled, within one limit."""
+    random = Random(seed)
+    banks = Bank(random), Bank(random)
+    terms = Terms(PRICE, lambda request: request.options.get("max_tokens") or 2_000)
+    small, large = (Metered(bank, f"bank/{number}", terms) for number, bank in enumerate(banks))
+    budget = Budget(limits(random))
+
+    async def call() -> None:
+        options = random.choice([{}, {"max_tokens": random.randrange(1, 4_000)}])
+        pair = ModelCollaborationProtocol(small, large, StuckDetector())
+        with charged_to(budget):
+            await pair.complete(ModelRequest((user("What is 17 * 24?"),), options=options))
+
+    calls = [asyncio.ensure_future(call()) for _ in range(random.randrange(1, 6))]
+    for each in random.sample(calls, len(calls) // 4):
+        asyncio.get_running_loop().call_soon(each.cancel)
+    await asyncio.gather(*calls, return_exceptions=True)
+
+    assert_kept(budget)
+    assert budget.ledger.known_cost >= sum(bank.dollars for bank in banks) - 1e-9
+    assert budget.ledger.usage.total_tokens >= sum(bank.tokens for bank in banks)
+
+
+@pytest.mark.slow
+async def test_a_thousand_random_schedules_through_a_pair_never_pass_a_limit() -> None:
+    for seed in range(1_000):
+        await scheduled_pair(seed)
 
 
 async def test_a_call_waits_for_those_that_may_leave_room_for_it() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import aiohttp
@@ -17,7 +18,7 @@ from ai_battle.server.auth import Holder
 from ai_battle.server.budgets import Budgets
 from ai_battle.testing import FakeProviders, Reply, reply
 
-from .serving import asked, serving
+from .serving import asked, serving, until
 
 HELLO: dict[str, Any] = {"model": "large", "max_tokens": 300_000, "messages": [{"role": "user", "content": "Hello?"}]}
 FILE = """
@@ -173,3 +174,44 @@ async def test_a_budget_refuses_to_start_with_a_model_of_unknown_price(fakes: Fa
 def kept(folder: Path) -> float:
     """What the server has written down that its key has spent."""
     return float(json.loads((folder / "state/worker-0/spent.json").read_text())["team"])
+
+
+SHARED = """
+server:
+  state: {state}
+  keys: [{{key: a, name: a, budget_usd: 0.3}}, {{key: b, name: b, budget_usd: 0.7}}, {{key: c, name: c, budget_usd: 2}}]
+  routes:
+    large: openai/gpt-4o
+    pair: {{primary: openai/gpt-4o-mini, secondary: openai/gpt-4o, strategy: rescue}}
+prices:
+  openai/gpt-4o: {{input: 0, output: 10}}
+  openai/gpt-4o-mini: {{input: 0, output: 10}}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+async def test_a_hundred_random_requests_of_several_keys_never_pass_a_budget(
+    fakes: FakeProviders, tmp_path: Path, seed: int
+) -> None:
+    """Whole and streamed, alone and through a pair, of which some clients leave before they have their answer."""
+    random = Random(seed)
+    fakes.openai.always(stuck)
+    path = tmp_path / "shared.yaml"
+    path.write_text(SHARED.format(state=tmp_path / "state"))
+    async with serving(fakes, str(path)) as address, aiohttp.ClientSession(address) as session:
+
+        async def ask(key: str) -> None:
+            await asyncio.sleep(random.random() / 10)
+            asked_for = {**HELLO, "model": random.choice(["large", "pair"]), "max_tokens": random.randrange(1, 6_000)}
+            asked_for["stream"] = random.random() < 0.5
+            async with session.post("/v1/messages", json=asked_for, headers={"x-api-key": key}) as answer:
+                if random.random() < 0.8:
+                    await answer.read()
+
+        await asyncio.gather(*(ask(random.choice("abc")) for _ in range(100)))
+        await until(lambda: not fakes.openai.open_requests)
+
+    spent = json.loads((tmp_path / "state/worker-0/spent.json").read_text())
+    for name, budget in (("a", 0.3), ("b", 0.7), ("c", 2.0)):
+        assert 0 < spent[name] <= budget + 1e-9

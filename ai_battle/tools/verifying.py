@@ -1,4 +1,4 @@
-"""Verifies answers by running: the program that a prompt asks about, or the program of an answer on its examples.
+"""Verifies answers: runs the program that a prompt asks about, or that of an answer on its examples; computes its sum.
 
 Programs are hostile by assumption: each runs behind a fence, without network, in an empty folder, and in bounds.
 `python -m ai_battle.tools.verifying FILE` writes what the programs in the prompts of a recording (`.jsonl.gz`) come to.
@@ -19,8 +19,12 @@ from typing import Any
 from ..core.events import Emit
 from ..core.helping import AnswerChecked
 from ..signals.asked_programs import AskedProgram, asked_program
+from ..signals.asked_sums import asked_values
+from ..signals.cleaning import cleaned
 from ..signals.examples import Example, examples, program_for
+from ..signals.final_answers import final_answer
 from ..signals.outcomes import ProgramOutcome, confirms, literal
+from ..signals.quantities import is_shown, shown
 from ._threads import in_thread
 from .sandbox import Level, NoFence, Outcome, Program, Sandbox, SandboxLimits, choose
 
@@ -65,7 +69,9 @@ class Verification:
         None where there is nothing to run, and where nothing can be told.
         """
         asked = asked_program(prompt)
-        found = await self._by_outcome(asked, answer) if asked else await self._by_examples(prompt, answer)
+        found = _by_sum(prompt, answer)
+        if found is None:
+            found = await self._by_outcome(asked, answer) if asked else await self._by_examples(prompt, answer)
         if found is None:
             return None
         holds, words = found
@@ -163,6 +169,15 @@ async def outcome_lines(path: Path) -> AsyncIterator[str]:
 async def _write(path: Path) -> None:
     async for line in outcome_lines(path):
         print(line, flush=True)
+
+
+def _by_sum(prompt: str, answer: str) -> Verdict | None:
+    """Whether an answer is the one sum that a prompt asks for; that it is another number, the detector sees."""
+    values = asked_values(prompt)
+    final = final_answer(cleaned(answer).text, prompt, "number") if values else None
+    if final is None or not any(is_shown(value, shown(final.key)) for value in values):
+        return None
+    return True, f"what the prompt asks for comes to {final.key}"
 
 
 def _is_met(example: Example, result: list[Any]) -> bool:

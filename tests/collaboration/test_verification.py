@@ -101,6 +101,18 @@ async def test_a_program_is_run_on_the_examples_of_the_prompt() -> None:
     assert reasons[2].endswith("verified: its program meets 1 of 1 examples of the prompt")
 
 
+async def test_one_answer_whose_sum_is_right_outweighs_two_that_agree_on_a_false_one() -> None:
+    false, right = "7 * 24 = 158. The answer is 158.", "7 * 24 = 168. The answer is 168."
+    council = {"strategy": "council", "peers": [says(false), says(right)], "secondary": says("Who knows.")}
+    result, log = await played(council, false, "What is 7 * 24?")
+
+    assert result.messages[1].text == right
+    assert not [asked for asked in of(HelpAsked, log) if asked.role == "helper"]
+    assert [each.reason for each in of(AnswerChecked, log)] == [
+        "'168' is verified: what the prompt asks for comes to 168"
+    ]
+
+
 async def test_nothing_is_run_where_verification_is_switched_off() -> None:
     council = {"strategy": "council", "peers": [says(WRONG), says(RIGHT)], "verify": False}
     result, log = await played({**council, "threshold": 0}, WRONG)

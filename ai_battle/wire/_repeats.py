@@ -3,7 +3,7 @@
 import marshal
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Generic, TypeVar
 
 from ..core.messages import Message, Role, Text
@@ -26,18 +26,21 @@ class Repeats(Generic[T]):
         self._field = field
         self._made: OrderedDict[int, tuple[bytes, T]] = OrderedDict()
 
-    def seen(self, body: Any) -> "Seen[T]":
+    def seen(self, body: Any) -> tuple[Any, Callable[[Callable[[], T]], T]]:
+        """What of the body is new, and a function from how the field is read to what is made of it, now or before."""
         spelled = _spelled(body.get(self._field)) if isinstance(body, dict) else b""
-        kept, made = self._made.get(len(spelled), (b"", None))
-        if not kept or kept != spelled:
-            return Seen(self, spelled, body)
-        return Seen(self, spelled, {**body, self._field: None}, made)
+        kept = self._made.get(len(spelled))
+        if kept and kept[0] == spelled:
+            return {**body, self._field: None}, lambda _: kept[1]
+        return body, partial(self._keep, spelled)
 
-    def keep(self, spelled: bytes, made: T) -> None:
+    def _keep(self, spelled: bytes, make: Callable[[], T]) -> T:
+        made = make()
         if 0 < len(spelled) <= LONGEST:
             self._made[len(spelled)] = (spelled, made)
         if len(self._made) > MOST:
             self._made.popitem(last=False)
+        return made
 
 
 def _spelled(value: Any) -> bytes:
@@ -56,22 +59,3 @@ def plain_message(role: Role, text: str) -> Message:
 @lru_cache(MOST_MESSAGES)
 def _repeated(role: Role, text: str) -> Message:
     return Message(role, (Text(text),) if text else ())
-
-
-class Seen(Generic[T]):
-    """A body: what of it is `new`, and what is made of the rest."""
-
-    __slots__ = ("_made", "_repeats", "_spelled", "new")
-
-    def __init__(self, repeats: Repeats[T], spelled: bytes, new: Any, made: T | None = None) -> None:
-        self._repeats = repeats
-        self._spelled = spelled
-        self._made = made
-        self.new = new
-
-    def made(self, make: Callable[[], T]) -> T:
-        """What was made before, or is made now for later on."""
-        if self._made is None:
-            self._made = make()
-            self._repeats.keep(self._spelled, self._made)
-        return self._made

@@ -1,5 +1,6 @@
 """Tools that come again are read once; what differs in anything is something else."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -64,11 +65,22 @@ def test_tools_that_are_wrong_stay_wrong() -> None:
 
 
 def test_only_so_much_is_remembered() -> None:
+    def read(repeats: Repeats[int], body: Any, make: Callable[[], int]) -> int:
+        _, made_by = repeats.seen(body)
+        return made_by(make)
+
     repeats: Repeats[int] = Repeats("tools")
     for number in range(MOST + 1):
-        repeats.seen({"tools": "x" * (number + 1)}).made(partial(int, number))
-    repeats.seen({"tools": "x" * LONGEST}).made(lambda: -1)
+        read(repeats, {"tools": "x" * (number + 1)}, partial(int, number))
+    read(repeats, {"tools": "x" * LONGEST}, lambda: -1)
 
-    assert repeats.seen({"tools": "x" * (MOST + 1)}).made(lambda: -2) == MOST
-    assert repeats.seen({"tools": "x"}).made(lambda: -2) == -2
-    assert repeats.seen({"tools": "x" * LONGEST}).made(lambda: -2) == -2
+    assert read(repeats, {"tools": "x" * (MOST + 1)}, lambda: -2) == MOST
+    assert read(repeats, {"tools": "x"}, lambda: -2) == -2
+    assert read(repeats, {"tools": "x" * LONGEST}, lambda: -2) == -2
+
+
+@pytest.mark.parametrize(("wire", "body"), [(openai, chat), (anthropic, messages)], ids=("chat", "messages"))
+def test_a_message_that_comes_again_is_the_very_same_and_is_sent_as_before(wire: Any, body: Any) -> None:
+    first, second = wire.decode_request(body()), wire.decode_request(body())
+    assert first.messages[0] is second.messages[0]
+    assert wire.encode_request(first, "m") == wire.encode_request(second, "m")

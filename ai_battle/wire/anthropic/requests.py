@@ -60,13 +60,13 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired` puts them right.
     """
-    seen = TOOLS.seen(body)
-    check(seen.new, REQUEST)
+    new, tools_by = TOOLS.seen(body)
+    check(new, REQUEST)
     check_choice(_chosen(body), (tool.get("name") for tool in body.get("tools") or ()), "tool_choice.name")
     with readable_request("Messages"):
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
-        tools, served = seen.made(lambda: _decode_tools(body.get("tools") or ()))
+        tools, served = tools_by(lambda: _decode_tools(body.get("tools") or ()))
         extra |= came | served | {name: value for name, value in body.items() if name not in READ}
         return ModelRequest(
             tuple(_decode_messages(body["messages"])),

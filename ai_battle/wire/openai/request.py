@@ -53,8 +53,8 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired` puts them right.
     """
-    seen = TOOLS.seen(body)
-    check(seen.new, REQUEST)
+    new, tools_by = TOOLS.seen(body)
+    check(new, REQUEST)
     check_choice(_chosen(body.get("tool_choice")), _names(body), "tool_choice.function.name")
     with readable_request("Chat Completions"):
         messages = decode_messages(body["messages"])
@@ -65,7 +65,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         return ModelRequest(
             tuple(messages),
             system,
-            _allowed(seen.made(lambda: tuple(map(_decode_tool, body.get("tools") or ()))), body.get("tool_choice")),
+            _allowed(tools_by(lambda: tuple(map(_decode_tool, body.get("tools") or ()))), body.get("tool_choice")),
             _decode_choice(body.get("tool_choice")),
             schema,
             _decode_options(body),

@@ -153,10 +153,13 @@ class Redactor:
     def _sealed(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
         """Each keeps a note that it was looked at: messages and tools are sent many times."""
         seal = self._seal
-        made = [each if seal in each.encoded else clean(each) for each in values]
-        for each in made:
-            each.encoded[seal] = b""
-        return _same(values, made)
+
+        def look(each: S) -> S:
+            clean_one = clean(each)
+            clean_one.encoded[seal] = b""
+            return clean_one
+
+        return _same(values, [each if seal in each.encoded else look(each) for each in values])
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -181,9 +184,8 @@ class Redactor:
 
     def released(self, text: str) -> tuple[str, str]:
         """What of the beginning of a text may leave, whatever follows, and the rest, which may begin a secret."""
-        is_open = not self._verbatim and text[-1:] in f"\r{JOINERS}"  # what follows says what it is
-        kept = text[-1:] if is_open else ""
-        text = self._visible(text[: len(text) - len(kept)])
+        open_at = len(text) - (not self._verbatim and text[-1:] in f"\r{JOINERS}")  # what follows says what it is
+        text, kept = self._visible(text[:open_at]), text[open_at:]
         said: list[str] = []
         at = 0
         while found := self._beginning.search(text, at):

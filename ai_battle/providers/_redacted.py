@@ -21,7 +21,6 @@ from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.redaction import Redactor
 
 Piece: TypeAlias = TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
-PIECES = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta)
 
 
 class RedactedClient(ModelClient):
@@ -66,13 +65,11 @@ class _Pieces:
     def __call__(self, event: Event) -> Awaitable[None]:
         if isinstance(event, TextDelta) and not self._held and self._redactor.is_clear(event.text):
             return self._emit(event)
-        if isinstance(event, PIECES):
+        if isinstance(event, Piece):
             return self._pass_on(event)
-        if isinstance(event, ModelReplied):  # numbers, and names of ours
-            return self._emit(event)
         if isinstance(event, AttemptFailed):
             self._held.clear()
-        return self._emit(self._redactor.value(event))
+        return self._emit(event if isinstance(event, ModelReplied) else self._redactor.value(event))
 
     async def end(self) -> None:
         """Nothing follows any more."""

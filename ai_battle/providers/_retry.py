@@ -63,10 +63,7 @@ class Retrying(ModelClient):
         circuit = upstream_at(self._endpoint).circuit(self._name, self._policy.role)
         failures: list[ProviderError] = []
         while True:
-            if self._policy.waits:
-                await self._wait_for_others(circuit, len(failures) + 1, ends, emit)
-            else:
-                self._require_answerable(circuit)
+            await self._wait_for_others(circuit, len(failures) + 1, ends, emit)
             begun = _now()
             try:
                 return await self._attempt(circuit, request, emit, ends)
@@ -112,6 +109,8 @@ class Retrying(ModelClient):
 
     async def _wait_for_others(self, circuit: Circuit, attempt: int, ends: float, emit: Emit) -> None:
         """Waits while the provider is left alone, because of what happened to any call."""
+        if not self._policy.waits:
+            self._require_answerable(circuit)
         while delay := circuit.slowest.waiting():
             reason = circuit.slowest.reason
             if _now() + delay >= ends:

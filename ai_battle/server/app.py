@@ -104,16 +104,16 @@ async def _admitted(served: Served, api: Api, http: web.Request, tally: Tally) -
         body, conversation = await Conversation(served.store, tally.holder.name).expanded(body)
     asked = api.decode(body)
     request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
-    request = replace(request, extra={**request.extra, EACH_TIME: True})
+    extra = {**request.extra, EACH_TIME: True}
     tally.model, tally.stream = asked.model, asked.stream
     async with served.route(asked.model) as route:
         tally.route = route
         if tracing := served.current.tracing:
             tracing.continued(http.headers)
         if route.is_direct and not asked.stream:
-            request = replace(request, extra={**request.extra, UNSTREAMED: True})
+            extra[UNSTREAMED] = True
         tokens = (http.content_length or 0) // BYTES_PER_TOKEN
-        call = Call(api, replace(asked, request=request), route, tally, tokens, conversation)
+        call = Call(api, replace(asked, request=replace(request, extra=extra)), route, tally, tokens, conversation)
         return await (_streamed if asked.stream else _whole)(served, http, call)
 
 

@@ -17,21 +17,20 @@ ORDERED = 2
 
 
 class Repeats(Generic[T]):
-    """Remembers what was made of a field of the last bodies: of `MOST` values, and none of more than `LONGEST` bytes.
+    """Remembers what was made of the tools of the last bodies: of `MOST` lists, and none of more than `LONGEST` bytes.
 
-    A value comes again when nothing differs, not the order of its fields either, nor 1 from 1.0 or true.
+    A list comes again when nothing differs, not the order of its fields either, nor 1 from 1.0 or true.
     """
 
-    def __init__(self, field: str) -> None:
-        self._field = field
+    def __init__(self) -> None:
         self._made: OrderedDict[int, tuple[bytes, T]] = OrderedDict()
 
     def seen(self, body: Any) -> tuple[Any, Callable[[Callable[[], T]], T]]:
-        """What of the body is new, and a function from how the field is read to what is made of it, now or before."""
-        spelled = _spelled(body.get(self._field)) if isinstance(body, dict) else b""
+        """What of the body is new, and a function from how tools are read to what is made of them, now or before."""
+        spelled = _spelled(body.get("tools")) if isinstance(body, dict) else b""
         kept = self._made.get(len(spelled))
         if kept and kept[0] == spelled:
-            return {**body, self._field: None}, lambda _: kept[1]
+            return {**body, "tools": None}, lambda _: kept[1]
         return body, partial(self._keep, spelled)
 
     def _keep(self, spelled: bytes, make: Callable[[], T]) -> T:

@@ -69,7 +69,7 @@ def test_only_so_much_is_remembered() -> None:
         _, made_by = repeats.seen(body)
         return made_by(make)
 
-    repeats: Repeats[int] = Repeats("tools")
+    repeats: Repeats[int] = Repeats()
     for number in range(MOST + 1):
         read(repeats, {"tools": "x" * (number + 1)}, partial(int, number))
     read(repeats, {"tools": "x" * LONGEST}, lambda: -1)

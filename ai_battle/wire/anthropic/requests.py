@@ -23,7 +23,7 @@ READ = frozenset({
     "stop_sequences", "thinking", "output_config",
 })  # fmt: skip
 IN_TOOLS = frozenset({"name", "description", "input_schema"})
-TOOLS: Repeats[tuple[tuple[ToolSpec, ...], dict[str, Any]]] = Repeats("tools")
+TOOLS: Repeats[tuple[tuple[ToolSpec, ...], dict[str, Any]]] = Repeats()
 OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a meaning of our own
 
 MARK = {"cache_control": {"type": "ephemeral"}}

@@ -26,7 +26,7 @@ SAMPLING = frozenset(
     )
 )  # fmt: skip
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
-TOOLS: Repeats[tuple[ToolSpec, ...]] = Repeats("tools")
+TOOLS: Repeats[tuple[ToolSpec, ...]] = Repeats()
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 

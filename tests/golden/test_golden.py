@@ -1,0 +1,20 @@
+"""What stands recorded is what happens."""
+
+from pathlib import Path
+
+import pytest
+
+from .scenes import SCENES
+from .world import recorded
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENES)
+def test_a_run_leaves_what_is_recorded(name: str, tmp_path: Path) -> None:
+    assert recorded(SCENES[name], tmp_path) == (RECORDED / f"{name}.txt").read_text()
+
+
+def test_each_record_is_of_a_run() -> None:
+    assert {path.stem for path in RECORDED.iterdir()} == set(SCENES)

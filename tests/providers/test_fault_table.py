@@ -65,10 +65,11 @@ class Scene:
             yield client, fake, fakes
 
     def _client(self, fake: FakeProvider) -> ModelClient:
-        silence, whole = (0.8, 15.0) if self.name in SILENT else (60.0, 90.0)
+        silence, whole = (2.0, 30.0) if self.name in SILENT else (60.0, 90.0)
+        first = 60.0 if self.name == "stall_mid_stream" and self.streamed else silence
         url = f"{fake.url}/v1" if self.wire == "openai" else fake.url
         create = import_module(f"ai_battle.providers.{self.wire}").create
-        clocks = Deadlines(connect=30.0, first_byte=silence, idle=silence, total=whole)
+        clocks = Deadlines(connect=30.0, first_byte=first, idle=silence, total=whole)
         bare = create("m", base_url=url, api_key="test-key", transport=self.transport, deadlines=clocks)
         adapting = Adapting(bare, bare.endpoint, "m")
         return Metered(

@@ -106,12 +106,10 @@ def _is_balanced(tokens: list[str]) -> bool:
     """Each bracket has its counterpart, and each quote ends."""
     opened: list[str] = []
     for token in map(str.strip, tokens):
-        if token in _CLOSES:
-            if not opened or opened.pop() != _CLOSES[token]:
-                return False
-        elif token in _CLOSES.values():
+        if token in _CLOSES.values():
             opened.append(token)
-        elif token.startswith(_QUOTES) and (len(token) == 1 or token[-1] != token[0]):
+        is_stray = token in _CLOSES and (not opened or opened.pop() != _CLOSES[token])
+        if is_stray or (token.startswith(_QUOTES) and not _is_closed(token)):
             return False
     return not opened
 

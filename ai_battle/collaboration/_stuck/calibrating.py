@@ -117,7 +117,7 @@ def _correction(
         return {}
     terms = dict(_terms(samples, head, name, weights))
     found = fit(Problem(list(terms.values()), labels, [1.0] * len(samples)))
-    return {each: _short(value - term.prior) for (each, term), value in zip(terms.items(), found, strict=True)}
+    return {each: round(value - term.prior, 4) for (each, term), value in zip(terms.items(), found, strict=True)}
 
 
 def _terms(samples: Sequence[Sample], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
@@ -293,7 +293,3 @@ def no_use(small: float, large: float) -> str:
 
 def lengths(answers: Sequence[Answer]) -> tuple[int, ...]:
     return tuple(len(answer.response) for answer in answers)
-
-
-def _short(value: float) -> float:
-    return round(value, 4)

@@ -149,7 +149,7 @@ class LeftAlone:
 def left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
     """What is said of the right answers of each recorded model, and of everyday ones.
 
-    Where none of the options is named, the grader has guessed one: that is no right answer.
+    Where none of the options is named, MMLU-Pro draws one at random (evaluate_from_local.py): that is no right answer.
     """
     for pair in pairs:
         answers = zip(pair.measured, pair.small, strict=True)

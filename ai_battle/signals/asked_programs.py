@@ -56,11 +56,11 @@ _WORD = re.compile(r"[^\W\d_]+")
 _FRAME_WORDS = """\
     a after all an and answer answers any as assertion at back be below call called calling calls code complete
     compute consider determine do does each ends evaluate evaluated exactly executed executing execution explain
-    expression field final following for format from function get given gets have here i if in input it its
+    expression field final following for format from function get given gets have here i if in input is it its
     itself json javascript just literal bash logged logs me method of on only or please predict program python
     question reasoning run running runs say script shell show snippet statement step state string tell that the
     then there think this to trace variable we what when which will with work would write you your console"""
-_ENGLISH = frozenset(("the", "what", "which", "does", "of", "this", "is", "will"))
+_ENGLISH = frozenset(("the", "what", "which", "does", "of", "this", "will"))
 _FRAME = frozenset(_FRAME_WORDS.split()) | _ENGLISH
 _FEW = 4
 

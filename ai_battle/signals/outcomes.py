@@ -38,7 +38,7 @@ class ProgramOutcome:
         if _is_equal(_literal(written), self.value):
             return True
         if self.is_printed:
-            return _LOOSE.sub("", written) == _LOOSE.sub("", self.text) != ""
+            return written.split() == self.text.split() or _LOOSE.sub("", written) == _LOOSE.sub("", self.text) != ""
         return isinstance(self.value, str) and written.strip() in (self.value, repr(self.value)[1:-1])
 
     def stands_in(self, text: str) -> bool:
@@ -61,7 +61,8 @@ def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
     if isinstance(outcome.value, str) and final.text.strip() == outcome.value.strip():
         return None  # the blanks around a text are lost before it is read
     read = any(_literal(each) is not _NO_LITERAL for each in stated)
-    read = read or (final.stated and isinstance(outcome.value, str))
+    is_line = isinstance(outcome.value, str) and "\n" not in outcome.value.strip()
+    read = read or (isinstance(outcome.value, str) and final.stated) or (is_line and any(_spans(said)))
     seen = outcome.stands_in(final.text if final.stated else said) and _literal(final.text) is _NO_LITERAL
     return False if read and not seen else None
 

@@ -36,16 +36,16 @@ def unseen() -> Weights:
 
 def test_without_a_label_of_its_model_the_detector_beats_the_best_published_router() -> None:
     found = figures.row("", sample(), figures.by_weights(sample(), unseen()))
-    assert found.apgr >= 0.68 > PUBLISHED_APGR
-    assert found.cpt80 <= 0.57 < PUBLISHED_CPT80
-    assert found.auroc >= 0.75
+    assert found.apgr >= 0.73 > PUBLISHED_APGR
+    assert found.cpt80 <= 0.46 < PUBLISHED_CPT80
+    assert found.auroc >= 0.78
 
 
 def test_calibrated_on_its_own_labels_it_needs_a_third_of_the_calls() -> None:
     """Each answer is judged by what the nine tenths without it tell."""
     found = figures.row("", sample(), figures.calibrated(sample(), unseen()))
-    assert found.apgr >= 0.80
-    assert found.cpt80 <= 0.37
+    assert found.apgr >= 0.82
+    assert found.cpt80 <= 0.34
     assert found.error <= 0.07
 
 
@@ -85,7 +85,7 @@ def test_all_figures_of_the_detector_alone() -> None:
     rows = {
         pair: figures.row(pair.name, pair, figures.by_weights(pair, figures.left_out(pair, pairs))) for pair in pairs
     }
-    least = {"math": 0.75, "tool": 0.81, "mcq": 0.70, "code": 0.75}
+    least = {"math": 0.775, "tool": 0.81, "mcq": 0.73, "code": 0.79}
     for family, wanted in least.items():
         assert mean([row.auroc for pair, row in rows.items() if pair.family == family]) >= wanted, family
     for pair, row in rows.items():

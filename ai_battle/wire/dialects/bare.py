@@ -89,7 +89,9 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
 
 
 def _quoted(source: Source, piece: Piece) -> Piece:
-    return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)])
+    """A quotation; near the end of the text the sentence may still turn out to end with the call."""
+    undecided = len(source.text) - piece.end < _UNDECIDED
+    return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)], cut=undecided)
 
 
 def _goes_on(source: Source, piece: Piece, before: str) -> bool:

@@ -30,7 +30,7 @@ _ACTION = re.compile(
     rf"(?<![^\n* #\-_])\*{{0,3}}(?:(?:{'|'.join(_LABELS)})"
     rf"[^\n]{{0,240}}(?:\n\s{{0,20}}[^\n]{{0,60}}){{0,2}}|{_BEGUN})\Z"
 )
-_NAME = re.compile(rf"{_OPENINGS}([\w.\-/:\\]{{1,160}})[\s`*:]{{0,5}}\Z")
+_NAME = re.compile(rf"{_OPENINGS}(?P<name>[\w.\-/:\\]{{1,160}})[\s`*:]{{0,5}}\Z")
 _LINE = re.compile(
     r"(?:(?<=\n)|\A)[ \t]{0,8}(?:[-*+•|/@\[][ \t]*)?[*_`\"']{0,4}(?P<name>[\w.\-:]{0,80})[*_`\"' \t]{0,4}"
     r"(?:-{0,2}\w{0,80})?\Z"
@@ -104,11 +104,9 @@ class Tail:
         """The first place from `at` on that may turn out to be the beginning of a call."""
         at = max(at, len(text) - _LONGEST)
         places = [found.start() for pattern in (_BEGINNING, _ACTION) if (found := pattern.search(text, at))]
-        if (line := _LINE.search(text, at)) and self._may_be_name(line["name"]):
-            places.append(line.start())
         place = min(places, default=len(text))
-        named = _NAME.search(text, max(at, place - 200), place)
-        return named.start() if named and self._may_be_name(named.group(1)) else place
+        names = (_NAME.search(text, max(at, place - 200), place), _LINE.search(text, at))
+        return min([place, *(found.start() for found in names if found and self._may_be_name(found["name"]))])
 
     def _may_be_name(self, token: str) -> bool:
         """Also when a name hangs on the last word of a sentence, or on a prefix such as `functions.`."""

@@ -11,7 +11,8 @@ SMALL, LARGE = 64_000, 1_000_000
 HOSTILE = (
     "`", "```tool\n", "```tool ", "```tool\n{\n", "```json\n{bad: json: }\n```\n", "{", "[", "[{", '{"a":', '"', '{"\\',
     "<tool_call>", '<tool_call>{"name": "get_time", "arguments": {', "<think>", "[get_time(days=", "[get_time(" + "days=1, " * 9,
-    "get_time ", "get_time(", "<function=run_python><parameter=code>", 'Some {prose} with "quotes" (and more). ',
+    "get_time ", "get_time(", "get_time()\n", "`a` ", "Option A:\nget_time()\n", "get_time days=1\n", "| tool | days |\n",
+    '```tool\n{"tool": "get_time", "parameters": {"days": }}\n```\n', '```tool\n{"tool": "get_time"\n```\n', "<function=run_python><parameter=code>", 'Some {prose} with "quotes" (and more). ',
     '<tool_call>{"name": "get_time", "arguments": {}}</tool_call>\n',
 )  # fmt: skip
 

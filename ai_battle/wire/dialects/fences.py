@@ -104,7 +104,9 @@ def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> b
     if fence.language not in _PROGRAMS:
         return False
     above = source.text[max(fence.inside, at - _WINDOW) : at - len(source.before(at, _WINDOW))]
-    if name and re.search(rf"\b(?:def|import)\b[^\n(]{{0,200}}\b{re.escape(name)}\b", above):
+    if ("def " in above or "import" in above) and re.search(
+        rf"\b(?:def|import)\b[^\n(]{{0,200}}\b{re.escape(name)}\b", above
+    ):
         return True
     outer = [line for line in above.splitlines() if line[fence.indent : fence.indent + 1].strip()]
     indented = not source.before(at, _WINDOW)[fence.indent : fence.indent + 1].strip()
@@ -131,9 +133,14 @@ def is_quotation(text: str, start: int, end: int) -> bool:
     return bool(_WORD.search(text, max(0, start - 200), start - 1) or _WORD.search(text, closed.end(), end + 200))
 
 
+@lru_cache(maxsize=100)
+def _code_end(count: int) -> re.Pattern[str]:
+    return re.compile(rf"(?<!`)`{{{count}}}(?!`)|\n\s*\n")
+
+
 def inline_code_end(source: Source, at: int, inside: int) -> tuple[int, bool]:
     """Where inline code that is only shown ends; just behind its marks if it is no code or its line is nothing else."""
-    found = source.find(re.compile(rf"(?<!`)`{{{inside - at}}}(?!`)|\n\s*\n"), inside)
+    found = source.find(_code_end(inside - at), inside)
     if not found or found.group()[0] != "`":
         return inside, found is None
     if source.line_is(_ALONE, at):

@@ -32,7 +32,9 @@ _LISTED = re.compile(r"\s*(?:[-*+•・]|\(?\w{1,2}[.)])\s*[\"'`\[]*\Z")
 _CHOICE = re.compile(
     r"\W*(?P<stem>[^\W\d_]{0,40}?)\s?\(?(?P<mark>\b[A-Za-z]|\d{1,2}|[一二三四五六甲乙丙①-⑨])(?:\s*[:：.)）、\-–—]|\s*\Z)"
 )
-_PLACEHOLDER = re.compile(r"<[^<>]{1,80}>|\.\.\.|…|\{\{?[\w ]{1,80}\}?\}|\[[A-Z_ ]{2,80}\]")
+_PLACEHOLDER = re.compile(
+    r"string|integer|number|boolean|<[^<>]{1,80}>|\.\.\.|…|\{\{?[\w ]{1,80}\}?\}|\[[A-Z_ ]{2,80}\]"
+)
 _FINAL = ".!…。！।"
 _CLOSING = ":： " + _FINAL
 _TOKENS = ("<|", "<｜", "[TOOL")
@@ -62,23 +64,22 @@ def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
         form = _certainty(piece, gap, goes_on=goes_on)
         before = _said(_ENCLOSED.split(gap[-_WINDOW:])[-1])
         announced = found[-1].kind if found and not before else _announced(text, piece, before, writes=writes)
-        kind = together or announced or _by_itself(piece, form, tools, writes=writes)
+        kind = together or announced or _by_itself(piece, form, writes=writes)
         found.append(Intent(form, kind))
     return found
 
 
-def _by_itself(piece: Piece, form: Certainty, tools: Offered, *, writes: bool) -> ProposalKind | None:
+def _by_itself(piece: Piece, form: Certainty, *, writes: bool) -> ProposalKind | None:
     """What its own form says of a call: one of placeholders is an example, one that writes has to be sure."""
-    if all(_is_template(call, tools) for call in piece.calls):
+    if all(map(_is_template, piece.calls)):
         return "example"
     return "unsure" if writes and form < Certainty.BARE else None
 
 
-def _is_template(call: ToolCall, tools: Offered) -> bool:
+def _is_template(call: ToolCall) -> bool:
     """Whether every argument is a placeholder (`<city>`, `...`), or the type that the tool wants there."""
-    types = {"string", "integer", "number", "boolean"} if tools.properties(call.name) else set()
     given = call.arguments.values()
-    return bool(given) and all(isinstance(v, str) and (v in types or _PLACEHOLDER.fullmatch(v)) for v in given)
+    return bool(given) and all(isinstance(value, str) and _PLACEHOLDER.fullmatch(value) for value in given)
 
 
 def _certainty(piece: Piece, gap: str, *, goes_on: bool) -> Certainty:

@@ -10,8 +10,8 @@ from .names import Offer, Offered
 from .reading import Piece, Proposal, Reading, Span
 from .scanner import Scanner
 
-# Nobody is helped by more of them: the text behind is read no further, and stays prose.
-_MOST_BROKEN = 1_000
+# No answer has more calls, whole or broken: the text behind them is read no further, and stays prose.
+_MOST_PIECES = 5_000
 _MARK = r"[\"'(*]"
 _AROUND = frozenset("\"'(*[ \n\t\r")
 _OPENINGS = re.compile(rf"{_MARK}{{0,3}}(?:\s{{0,200}}\[{_MARK}{{0,4}}){{0,3}}")
@@ -27,9 +27,7 @@ def _pieces(text: str, tools: Offered) -> list[Piece]:
     """Those with calls or issues; what turns out to have been reasoning takes back all before it."""
     scanner = Scanner(text, tools)
     pieces: list[Piece] = []
-    broken = 0
-    while broken < _MOST_BROKEN and (piece := scanner.next()):
-        broken += not piece.calls and bool(piece.issues)
+    while len(pieces) < _MOST_PIECES and (piece := scanner.next()):
         if piece.calls or piece.issues:
             pieces.append(piece)
         elif piece.start == 0:

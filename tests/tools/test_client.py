@@ -308,9 +308,10 @@ async def test_the_second_round_waits() -> None:
 
 
 async def test_an_answer_that_speaks_of_a_result_without_a_call_is_told() -> None:
-    model = ScriptedClient("I searched the web and found two gardens.")
-    await ToolCapableClient(model, [Recording()], QUICK).complete(asked(), log := EventLog())
-    assert FabricationSuspected("I searched the web and found two gardens.") in log.events
+    model = ScriptedClient("Bed GH-7 has 43 tulips.")
+    question = asked("How many tulips has bed GH-7?")
+    await ToolCapableClient(model, [Recording()], QUICK).complete(question, log := EventLog())
+    assert FabricationSuspected("Bed GH-7 has 43 tulips.") in log.events
 
 
 @pytest.mark.parametrize("wrapped", [lambda model: model, TextTools], ids=["leaked", "text"])
@@ -330,18 +331,18 @@ async def test_an_answer_from_results_is_not_suspected() -> None:
 
 
 @pytest.mark.parametrize("wrapped", [lambda model: model, TextTools], ids=["native", "text"])
-async def test_what_is_said_of_another_tool_than_the_one_that_was_called_is_told(
+async def test_a_figure_of_another_tool_than_the_one_that_was_called_is_told(
     wrapped: Callable[[ModelClient], ModelClient],
 ) -> None:
     """Each way of calling, and the summary of long results too."""
     said = '<tool_call>{"name": "database_query", "arguments": {}}</tool_call>'
-    sums_up = "The database returned 14 rows. I also searched the web for their names."
+    sums_up = "The database returned 14 rows. The web has 317 more."
     tools = [Recording("database_query", "14 rows"), Recording("web_search")]
     for limits in (QUICK, RunnerLimits(summarize_threshold=5, backoff_seconds=0)):
         client = ToolCapableClient(wrapped(ScriptedClient(said, sums_up)), tools, limits)
         await client.complete(asked(), log := EventLog())
         assert [event.claim for event in log.events if isinstance(event, FabricationSuspected)] == [
-            "I also searched the web for their names."
+            "The web has 317 more."
         ]
 
 

@@ -1,5 +1,7 @@
 """The journal's form of messages loses nothing and reads like the GenAI schema."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,4 +73,4 @@ def test_usage_comes_back_as_it_was(usage: Usage) -> None:
 
 @given(st.builds(Usage, st.integers(0), st.integers(0)))
 def test_usage_is_written_with_every_field(usage: Usage) -> None:
-    assert usage_to_json(usage).keys() == set(Usage.__dataclass_fields__)
+    assert usage_to_json(replace(usage, estimated=True)).keys() == set(Usage.__dataclass_fields__)

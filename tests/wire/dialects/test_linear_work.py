@@ -52,6 +52,7 @@ def _work(text: str) -> int:
 @pytest.mark.parametrize("pattern", _HOSTILE)
 def test_four_times_the_text_is_four_times_the_work(pattern: str) -> None:
     text = pattern * (_SIZE // len(pattern))
+    read(text, TOOLS)  # what is compiled and kept at the first reading is not counted
     assert _work(text * 4) <= 6 * _work(text) + 2_000
 
 

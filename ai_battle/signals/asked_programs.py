@@ -103,6 +103,14 @@ def parsed(code: str) -> ast.Module | None:
         return None
 
 
+def spelling(expression: ast.expr) -> str | None:
+    """The plain spelling of an expression; None for one that is nested too deeply to be written."""
+    try:
+        return ast.unparse(expression)
+    except RecursionError:
+        return None
+
+
 def _may_hold_code(prompt: str) -> bool:
     return "(" in prompt or "=" in prompt or "`" in prompt
 
@@ -197,7 +205,8 @@ def _at_end(source: str, tree: ast.Module) -> AskedProgram | None:
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr) and not _prints(last) and not isinstance(last.value, ast.Constant):
         before = "\n".join(source.split("\n")[: last.lineno - 1])
-        return AskedProgram(before, ast.unparse(last.value)) if parsed(before) else None
+        expression = spelling(last.value)
+        return AskedProgram(before, expression) if expression and parsed(before) else None
     return AskedProgram(source) if _prints(tree) else None
 
 
@@ -250,7 +259,7 @@ def _expression(text: str) -> str | None:
     tree = parsed(text.strip())
     if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return None
-    return ast.unparse(tree.body[0].value)
+    return spelling(tree.body[0].value)
 
 
 def _prints(tree: ast.AST) -> bool:

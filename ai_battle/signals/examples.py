@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .asked_programs import parsed
+from .asked_programs import parsed, spelling
 from .code_blocks import code_of
 
 LONGEST, MOST = 20_000, 20
@@ -52,7 +52,8 @@ def _of_assertion(line: str) -> Example | None:
     test = tree.body[0].test if tree and isinstance(tree.body[0], ast.Assert) else None
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.Is):
         return None
-    return _example(ast.unparse(test.left), ast.unparse(test.comparators[0]))
+    call, expected = spelling(test.left), spelling(test.comparators[0])
+    return _example(call, expected) if call and expected else None
 
 
 def _example(call: str, expected: str) -> Example | None:

@@ -44,7 +44,7 @@ _QUOTED = re.compile(
 _ROLE = re.compile(
     r"<\|(?:im_start|start_header_id)\|>\s*(?:assistant|tool)|<\|end_header_id\|>|^assistant\b"
     r"|<(?:tool|function)_(?:response|result|output)s?\b|^\W{0,4}\[?(?:tool |function |command |query |search )?"
-    r"(?:output|result|response|observation)s?(?:\][: ]|\W{0,4}: ?[^\s`<])|#{2,} ?response:|<!--\s*response:",
+    r"(?:output|result|response|observation)s?(?:\][: ]|\W{0,4}: ?[^\s`<])|## ?response:|<!--\s*response:",
     re.IGNORECASE | re.MULTILINE,
 )
 _MARKS = re.compile(r"<\|[^|<>]*\|>|</?[a-z_?!][^<>]*>|```\w*|<!--|-->|\bassistant\b", re.IGNORECASE)

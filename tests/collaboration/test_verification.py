@@ -217,6 +217,25 @@ def test_prompts_that_only_look_like_programs_are_read_quickly(text: str) -> Non
     assert asked_program(f"What is the output?\n{text}") is None
 
 
+DEEP = f"{'-' * 390}1"
+ONE = "```python\ndef f(x):\n    return 1\n```"
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        f"What does `f({DEEP})` return?",
+        f"```python\nx = 1\nassert {DEEP} == ??\n```",
+        f"What is the output?\n```python\nx = 1\n{DEEP}\n```",
+        f"Write a function f.\nassert f({DEEP}) == 1",
+    ],
+)
+async def test_an_expression_that_is_nested_too_deeply_is_left_alone(goal: str) -> None:
+    result, log = await played({"strategy": "peer", "peers": [says(ONE)]}, ONE, goal)
+
+    assert (result.messages[1].text, of(AnswerChecked, log), of(HelpFailed, log)) == (ONE, [], [])
+
+
 def test_a_benchmark_tells_what_running_has_shown_of_first_answers(tmp_path: Path) -> None:
     """In its table of signals, where an answer that stands is counted as well as one that is helped."""
     rows(

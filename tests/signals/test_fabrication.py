@@ -227,6 +227,10 @@ def test_it_takes_linear_time(piece: str) -> None:
     assert growth(lambda times: invented(piece * times), 200) < IN_PROPORTION
 
 
+def test_a_long_line_of_marks_is_read_in_linear_time() -> None:
+    assert growth(lambda times: invented("#" * times), 1_000) < IN_PROPORTION
+
+
 @pytest.mark.skipif(not CORPUS.is_file(), reason="AI_BATTLE_CORPORA names no folder with toolcalls/dev.jsonl")
 def test_four_of_five_invented_results_are_found_with_four_false_alarms_in_a_hundred() -> None:
     """The rows have no prompts, so that a figure of the prompt that the call does not have looks new."""

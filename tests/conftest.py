@@ -2,7 +2,8 @@
 
 import gc
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,20 @@ KEYS = (
     "OLLAMA_API_KEY",
     "WEB_SEARCH_API_KEY",
 )
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    root = tmp_path_factory.mktemp("homes")
+    return (root / str(number) for number in count())
+
+
+@pytest.fixture(autouse=True)
+def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is learned in a test is forgotten with it: a later fake may get the port of which it was learned."""
+    home = next(homes)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
 
 
 @pytest.fixture

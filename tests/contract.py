@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -70,9 +69,8 @@ SUBJECTS: Subjects = {
 
 
 @pytest.fixture
-def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
+def fakes() -> Iterator[FakeProviders]:
     """In a thread of their own: what still runs in the loop of a check is the client's."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with FakeProviders.in_thread() as running:
         yield running
 

@@ -1,11 +1,9 @@
 """The four models, running for one test, and providers whose refusals are forgotten with it."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
-from ai_battle.testing import FakeProviders
 from ai_battle.tools.sandbox import NoFence, choose
 
 from .models import Models, running
@@ -15,12 +13,6 @@ from .models import Models, running
 async def models() -> AsyncIterator[Models]:
     async with running() as found:
         yield found
-
-
-@pytest.fixture
-def fakes(fakes: FakeProviders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProviders:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return fakes
 
 
 @pytest.fixture

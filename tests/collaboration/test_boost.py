@@ -31,8 +31,7 @@ Wrap = Callable[[ModelClient], ModelClient]
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+async def stage() -> AsyncIterator[Stage]:
     async with FakeProviders() as fakes:
         yield Stage(fakes)
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,12 +35,6 @@ class Way:
             self.model, transport=self.transport, **options
         )
         return client
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is learned in a test is forgotten with it."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture(params=WAYS, ids="-".join)

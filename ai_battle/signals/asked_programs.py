@@ -49,10 +49,12 @@ _ASKS_OTHERWISE = re.compile(
     r"|\u0441\u043a\u043e\u043b\u044c\u043a\u043e)\b",
     re.IGNORECASE,
 )
+_SAYS_HOW = re.compile(r"\s*(?:answer|give|express|round|write|state|format|return|show)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"[.?!:;]+(?=\s|$)|\n|[\u3002\uff1f\uff01]")
 _JOINS = ("(", "[", "+", "-", "*", "/", "%", "=", "<", ">", "|", "&")
 _JOINED = re.compile(r"[^\n]{0,2}?[)\]]?\s?[-+*/%<>|&=\[]")
 _WORD = re.compile(r"[^\W\d_]+")
+_IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _FRAME_WORDS = """\
     a after all an and answer answers any as assertion at back be below call called calling calls code complete
     compute consider determine do does each ends evaluate evaluated exactly executed executing execution explain
@@ -60,7 +62,7 @@ _FRAME_WORDS = """\
     itself json javascript just literal bash logged logs me method of on only or please predict program python
     question reasoning run running runs say script shell show snippet statement step state string tell that the
     then there think this to trace variable we what when which will with work would write you your console"""
-_ENGLISH = frozenset(("the", "what", "which", "does", "of", "this", "will"))
+_ENGLISH = frozenset(("the", "what", "which", "does", "of", "this", "will", "answer", "express", "in", "round", "to"))
 _FRAME = frozenset(_FRAME_WORDS.split()) | _ENGLISH
 _FEW = 4
 
@@ -120,10 +122,11 @@ def _asks_outcome(prose: str) -> bool:
 
 
 def _asks_nothing_else(prose: str) -> bool:
-    """Each sentence that speaks of an outcome says no more than that; in other languages than English, little more."""
-    spoken = [each for each in _SENTENCE.split(_CALL.sub(" ", _INLINE.sub(" ", prose))) if _ASKS_OUTCOME.search(each)]
+    """No sentence that speaks of an outcome, or says how to answer, says more; beyond English, little more."""
+    every = _SENTENCE.split(_CALL.sub(" ", _INLINE.sub(" ", prose)))
+    spoken = [each for each in every if _ASKS_OUTCOME.search(each) or _SAYS_HOW.match(each)]
     others = [set(_WORD.findall(_ASKS_OUTCOME.sub(" ", each).lower())) for each in spoken]
-    return all(words <= _FRAME if _ENGLISH & words else len(words) <= _FEW for words in others)
+    return all(words <= _FRAME if words & _ENGLISH else len(words) <= _FEW for words in others)
 
 
 def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
@@ -198,7 +201,8 @@ def _by_prose(source: str, prose: str) -> AskedProgram | None:
     if called:
         only = next(iter(called))
         return AskedProgram(source, only) if only and len(called) == 1 else None
-    return _at_end(source, tree)
+    words = {*_IDENTIFIER.findall(_ASKS_OUTCOME.sub(" ", prose))}
+    return None if words & assigned else _at_end(source, tree)  # a name in plain words may be what is asked about
 
 
 def _at_end(source: str, tree: ast.Module) -> AskedProgram | None:

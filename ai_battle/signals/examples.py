@@ -12,7 +12,8 @@ LONGEST, MOST = 20_000, 20
 _ASSERTED = re.compile(r"^[ \t>`]{0,12}(assert [^\n]{3,800}?)`{0,3}\s{0,4}$", re.MULTILINE)
 _SESSION = re.compile(r"^[ \t]{0,12}>>> ?(\w[^\n]{0,400})\n[ \t]{0,12}(?!>>>)(\S[^\n]{0,400})$", re.MULTILINE)
 _SHOWN = re.compile(
-    r"`?(\b[A-Za-z_]\w{0,60}\([^\n`]{0,300}?\))`? ?(?:==|=|->|=>|\u2192|\u21d2|should (?:return|give|be)) ?`?"
+    r"`?(\b[A-Za-z_]\w{0,60}\((?:(?!\)\.\s)[^\n`]){0,300}?\))`? ?"
+    r"(?:==|=|->|=>|\u2192|\u21d2|should (?:return|give|be)) ?`?"
     r"([\[({'\"][^\n`]{0,300}|-?\d[\w.]{0,20}|True|False|None)"
 )
 _TELLS_A_FAULT = re.compile(

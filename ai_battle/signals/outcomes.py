@@ -41,6 +41,13 @@ class ProgramOutcome:
             return written.split() == self.text.split() or _LOOSE.sub("", written) == _LOOSE.sub("", self.text) != ""
         return isinstance(self.value, str) and written.strip() in (self.value, repr(self.value)[1:-1])
 
+    def is_rounded(self, written: str) -> bool:
+        """Whether `written` is the same number with fewer decimals, which proves nothing for it or against it."""
+        said, value = _literal(written), self.value if not self.is_printed else _literal(self.text)
+        if not (_is_number(said) and _is_number(value)) or len(_decimals(said)) >= len(_decimals(value)):
+            return False
+        return bool(abs(value - said) <= 0.5 * 10.0 ** -len(_decimals(said)) + 1e-12)
+
     def stands_in(self, text: str) -> bool:
         shown = self.value if isinstance(self.value, str) else self.text
         if self.is_printed and _LOOSE.sub("", shown) in _LOOSE.sub("", text):
@@ -58,6 +65,8 @@ def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
     stated = list(_candidates(final.text if final.stated else said))
     if any(map(outcome.is_same, stated)):
         return True
+    if any(map(outcome.is_rounded, stated)):
+        return None
     if isinstance(outcome.value, str) and final.text.strip() == outcome.value.strip():
         return None  # the blanks around a text are lost before it is read
     read = any(_literal(each) is not _NO_LITERAL for each in stated)
@@ -80,6 +89,15 @@ def _literal(text: str) -> Any:
             return ast.literal_eval(text[:LONGEST].strip().strip("`").strip())
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return _NO_LITERAL
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _decimals(value: float) -> str:
+    """Those that are written; a whole number has none."""
+    return repr(value).partition("e")[0].partition(".")[2].rstrip("0")
 
 
 def _is_equal(one: Any, other: Any) -> bool:

@@ -217,6 +217,33 @@ def test_prompts_that_only_look_like_programs_are_read_quickly(text: str) -> Non
     assert asked_program(f"What is the output?\n{text}") is None
 
 
+LISTS = "```python\nx = [1, 2, 3]\nx.{}\n```"
+MEANS = "Write `avg(xs)`. For example avg([1, 1, 2]) -> 1.33"
+LEFT_ALONE = (
+    ("What is the value of x?\n" + LISTS.format("append(4)"), "x is [1, 2, 3, 4]"),
+    ("What is the value of x?\n" + LISTS.format("pop()"), "x is [1, 2]"),
+    ("What is the value of x?\n```python\nx = 3\nprint(7)\n```", "3"),
+    (f"{DOUBLES}What does `sum(twice([1])) / 3` return? Round to two digits.", "0.67"),
+    ("What does this print?\n```python\nprint(2 / 3)\n```", "It prints approximately 0.667."),
+    (f"{DOUBLES}What does `twice([5])[0]` return? Answer in binary.", "1010"),
+    (MEANS, "```python\ndef avg(xs):\n    return sum(xs) / len(xs)\n```"),
+    ("Write f(n). For example f(n) == 0 for n = 0.", "```python\ndef f(n):\n    return n\n```"),
+    ("Write load(path). For example `load('a.txt')` -> 'x'", "```python\ndef load(p):\n    return open(p).read()\n```"),
+    ("Write roll(n), as `roll(9)` -> 77", "```python\nimport random\ndef roll(n):\n    return random.random()\n```"),
+)
+
+
+@pytest.mark.parametrize(("prompt", "answer"), LEFT_ALONE)
+async def test_a_right_answer_is_not_refuted_for_what_running_can_not_tell(prompt: str, answer: str) -> None:
+    assert await Verification()(prompt, answer, ignore) is None
+
+
+async def test_an_example_behind_the_name_of_the_function_is_read_alone() -> None:
+    found = await Verification()("Write add(a). add(1) = 2", "```python\ndef add(a):\n    return a + 1\n```", ignore)
+    assert found is not None
+    assert found[0].signals == {"verified": 1.0}
+
+
 DEEP = f"{'-' * 390}1"
 ONE = "```python\ndef f(x):\n    return 1\n```"
 

@@ -54,8 +54,6 @@ def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of one's own, with no keys and no servers to reach."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
     return tmp_path

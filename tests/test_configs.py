@@ -27,7 +27,6 @@ every_config = pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.
 @pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProviders]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     with FakeProviders.in_thread() as fakes:
         for name, value in fakes.environment.items():

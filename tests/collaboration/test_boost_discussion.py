@@ -21,7 +21,6 @@ PLAN = "ANALYSIS:\nA product is wanted.\n\nGUIDANCE:\nCall calculator with expre
 @pytest.fixture
 async def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeProviders]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     async with FakeProviders() as running:
         for name, value in running.environment.items():
             monkeypatch.setenv(name, value)

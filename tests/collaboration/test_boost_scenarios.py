@@ -5,7 +5,6 @@ numbers, and here is what they ask of a request. The server puts the same loop a
 """
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,8 +27,7 @@ DEBUG = (
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+async def stage() -> AsyncIterator[Stage]:
     async with FakeProviders() as fakes:
         yield Stage(fakes)
 

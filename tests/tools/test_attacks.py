@@ -74,7 +74,6 @@ def fence(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_p
             if found := shutil.which(name):
                 (tmp_path / "bin" / name).symlink_to(found)
         monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("API_KEY", "SECRET key")
     return str(request.param)
 

@@ -44,7 +44,8 @@ _ASKS_OUTCOME = re.compile(
 )
 _ASKS_OTHERWISE = re.compile(
     r"\b(?:write|implement|fix|refactor|rewrite|optimi[sz]e|improve|translate|convert|rename|extend|complexity|bugs?"
-    r"|how (?:many|often)|types? of|which type|docstring|tests?|errors?|exceptions?|wrong|should|instead|not what"
+    r"|how (?:many|often)|python ?2|types? of|which type"
+    r"|docstring|tests?|errors?|exceptions?|wrong|should|instead|not what"
     r"|schreib\w*|verbesser\w*|wie (?:oft|viele)|combien|cu[a\u00e1]nt[oa]s|quant[aie]s?|ile razy"
     r"|\u0441\u043a\u043e\u043b\u044c\u043a\u043e)\b",
     re.IGNORECASE,
@@ -92,7 +93,8 @@ def asked_program(prompt: str) -> AskedProgram | None:
     if found := _with_hole(source or "\n".join(_INLINE.findall(prose))):
         return found
     asked = _by_prose(source, prose) if _asks_outcome(prose) else None
-    return replace(asked, is_all=_asks_nothing_else(prose)) if asked else None
+    is_python = bool(source.strip()) or "python" in prose.casefold()  # `2 ^ 3` is something else in other languages
+    return replace(asked, is_all=is_python and _asks_nothing_else(prose)) if asked else None
 
 
 def parsed(code: str) -> ast.Module | None:

@@ -43,8 +43,8 @@ def program_for(answer: str, prompt: str, wanted: list[Example]) -> str:
     """The Python program of an answer, where it defines what the examples call; else empty."""
     blocks = [code for language, code in code_of(answer, prompt) if language in ("python", "")]
     readable = [code for code in blocks if parsed(code)]
-    called = {_called(example) for example in wanted}
-    defines = [code for code in readable if called & {*_defined(code)}]
+    called = {_function_name(example) for example in wanted}
+    defines = [code for code in readable if called & {*_definitions(code)}]
     return defines[-1] if defines else ""
 
 
@@ -70,10 +70,10 @@ def _example(call: str, expected: str) -> Example | None:
     return None
 
 
-def _called(example: Example) -> str:
+def _function_name(example: Example) -> str:
     return example.call.partition("(")[0].strip()
 
 
-def _defined(code: str) -> Iterator[str]:
+def _definitions(code: str) -> Iterator[str]:
     tree = parsed(code)
     return (node.name for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef | ast.ClassDef))

@@ -96,7 +96,7 @@ class Verification:
         if outcome is None or holds is None or not (holds or asked.is_all):
             return None
         what = f"{asked.expression} is" if asked.expression and not outcome.is_printed else "the program prints"
-        return holds, f"{_shortened(what)} {_shortened(outcome.text.strip())}, as running it shows"
+        return holds, f"{_excerpt(what)} {_excerpt(outcome.text.strip())}, as running it shows"
 
     async def _by_examples(self, prompt: str, answer: str) -> Verdict | None:
         wanted = examples(prompt)
@@ -112,7 +112,7 @@ class Verification:
             return None
         example, (value, said) = refuting[0]
         came = f"is {value}" if value is not None else f"raises {said}"
-        return False, f"{_shortened(example.call)} {_shortened(came)}, and must be {_shortened(example.expected)}"
+        return False, f"{_excerpt(example.call)} {_excerpt(came)}, and must be {_excerpt(example.expected)}"
 
     async def _run_asked(self, asked: AskedProgram) -> ProgramOutcome | None:
         if asked.language != "python":
@@ -201,7 +201,7 @@ def _is_unsure(example: Example, result: list[Any]) -> bool:
     return not said if value is None else ProgramOutcome(value).is_rounded(example.expected)
 
 
-def _shortened(text: str) -> str:
+def _excerpt(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 

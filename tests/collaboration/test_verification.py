@@ -226,6 +226,8 @@ LEFT_ALONE = (
     (f"{DOUBLES}What does `sum(twice([1])) / 3` return? Round to two digits.", "0.67"),
     ("What does this print?\n```python\nprint(2 / 3)\n```", "It prints approximately 0.667."),
     (f"{DOUBLES}What does `twice([5])[0]` return? Answer in binary.", "1010"),
+    ("What does `2 ^ 3` return?", "8"),
+    ("What is the output of `round(2.5)` in Python 2?", "3.0"),
     (MEANS, "```python\ndef avg(xs):\n    return sum(xs) / len(xs)\n```"),
     ("Write f(n). For example f(n) == 0 for n = 0.", "```python\ndef f(n):\n    return n\n```"),
     ("Write load(path). For example `load('a.txt')` -> 'x'", "```python\ndef load(p):\n    return open(p).read()\n```"),

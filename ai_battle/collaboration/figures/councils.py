@@ -30,7 +30,6 @@ THIRTEEN = (
     *((dataset, members, LARGE) for dataset in ("gsm8k", "math-l5", "crux") for members in combinations(FOUR, 3)),
     ("mmlu-pro", OF_CHOICES, "gemini-1.5-pro-002"),
 )
-UNJUDGED = Assessment(0.5, 0.0, stuck=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,11 +83,11 @@ def number_at(text: str, at: int) -> tuple[int | float, int] | None:
     found = _SUM.match(text, at)
     if not found or found.end() - at > _LONGEST or _DATE.match(text, at) or not _END.match(text, found.end()):
         return None
-    value = _worked_out(found.group())
+    value = _sum_value(found.group())
     return None if value is None else (value, found.end())
 
 
-def _worked_out(text: str) -> int | float | None:
+def _sum_value(text: str) -> int | float | None:
     try:
         value = _result(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, ArithmeticError):
@@ -104,11 +104,11 @@ def _result(node: ast.expr) -> int | float:
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _result(operand)
         case ast.BinOp(left=left, op=operation, right=right):
-            return _combined(operation, _result(left), _result(right))
+            return _operation_value(operation, _result(left), _result(right))
     raise ValueError(node)
 
 
-def _combined(operation: ast.operator, left: int | float, right: int | float) -> int | float:
+def _operation_value(operation: ast.operator, left: int | float, right: int | float) -> int | float:
     if isinstance(operation, ast.Pow) and (abs(right) > 64 or abs(left) > 1e6):
         raise ValueError(right)
     value = _OPERATIONS[type(operation)](left, right)

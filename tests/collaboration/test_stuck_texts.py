@@ -11,7 +11,7 @@ DATA = Path(__file__).parent / "data"
 LEAST = {
     "cut_off": 22,
     "loop": 20,
-    "gives_up": 45,
+    "gives_up": 49,
     "empty_promise": 55,
     "no_answer": 3,
     "bad_code": 27,

@@ -97,11 +97,11 @@ class Case:
     def has_working(self) -> bool:
         """It has a sum, be it cut off, or is longer than a plain answer; of others nothing is said of their working.
 
-        What is said of dates and times without a sum has none either, however long it is.
+        What is said of dates and times has none either where no sum could be read: theirs are of another kind.
         """
-        if self.claims or _SUM.search(self.text):
-            return True
-        return len(sentences(self.text)) > PLAIN and not (names_time(self.question) and names_time(self.text))
+        if self.claims or (names_time(self.question) and names_time(self.text)):
+            return bool(self.claims)
+        return len(sentences(self.text)) > PLAIN or _SUM.search(self.text) is not None
 
     @cached_property
     def is_program(self) -> bool:

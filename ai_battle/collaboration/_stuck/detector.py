@@ -94,7 +94,8 @@ class StuckDetector:
         if self.calibration is not None:
             return self.calibration.helps(judged.gain, prompt, answer)
         if self.help_rate is not None:
-            return judged.gain >= self._weights.families[family].gain_of(self.help_rate) + self._shift
+            cut = self._weights.families[family].gain_of(self.help_rate) + self._shift
+            return self.help_rate > 0 and judged.gain >= cut
         return judged.quality < self.threshold
 
 

@@ -36,7 +36,7 @@ SPOILT, RESCUED = 0.05, 1.0
 """How often a helper is wrong where an answer is right, and the logit of its being right elsewhere: assumed."""
 GUARDS = 0.5
 """As many pairs as the right everyday answers count as."""
-STUCK, STUCK_GUARDS, ABLE = 0.09, 0.02, 0.6
+STUCK, STUCK_GUARDS, ABLE = 0.07, 0.02, 0.6
 """Shares of right answers that may be stuck at the defaults: of models right in `ABLE` or more, and everyday ones."""
 AT_DEFAULT = -log(0.7 / 0.3)
 """The logit of failure at which an answer is stuck at the default threshold."""
@@ -62,7 +62,7 @@ def learned(pairs: Sequence[Pair], family: Family, without: str = "") -> Profile
     rescue = _head(_rescues(pairs), pairs, spread, RESCUE_STRENGTH)
     good = [1 - large for pair in pairs for small, large in zip(pair.small, pair.large, strict=True) if small > 0.5]
     profile = Profile(spread, Head(0.0, failure.weights), rescue, mean(good))
-    intercept = min(ASSUMED[family], *_allowed(with_hand(profile, family), family, everyone))
+    intercept = min(ASSUMED[family], *_allowed(with_hand(profile, family), family, pairs))
     return replace(profile, failure=replace(profile.failure, intercept=intercept))
 
 

@@ -11,7 +11,7 @@ from ..core.messages import Message, Role, Text
 T = TypeVar("T")
 MOST = 32
 LONGEST = 256 * 1024
-MOST_MESSAGES, LONGEST_MESSAGE = 4096, 2048
+MOST_MESSAGES, LONGEST_MESSAGE = 512, 2048
 ORDERED = 2
 """The format of marshal in which equal values have equal bytes, however they are shared in memory."""
 

@@ -79,13 +79,14 @@ class World:
         for provider in (self.fakes.openai, self.fakes.anthropic, self.fakes.ollama, self.fakes.gemini):
             for request in provider.questions:
                 self.note(f"{provider.name} {request.path}", json.dumps(request.body, ensure_ascii=False, indent=1))
-        return _without_chance("".join(self.seen).replace(str(self.place), "<place>"))
+        return _without_chance("".join(self.seen).replace(str(self.place), "<place>").replace(CHECKOUT, "<checkout>"))
 
     def _files(self) -> Iterator[Path]:
         for pattern in KEPT:
             yield from self.place.glob(pattern)
 
 
+CHECKOUT = str(Path(__file__).parents[2])
 KEPT = ("run/*.*", "exported/*", "out/*.csv", "out/*.html", "out/*.md", "out/*.yaml")
 Scene = Callable[[World], None]
 

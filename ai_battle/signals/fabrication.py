@@ -146,6 +146,10 @@ class _Turn:
         # What the others of a discussion say is no order, and saying it again no deed.
         self._is_talk = any(message.speaker for message in messages)
         self._orders = not (self._is_talk or all(map(takes_anything, specs)) or _ASKS.search(self.prompt))
+        self._keys = [key.casefold() for key in _keys(self.prompt)]
+        self._names = _names(self.prompt)
+        self._is_of_now = has_word_anywhere(self.prompt, "now")
+        self._of_file = _FILE.search(self.prompt) is not None
 
     def suspicion(self, said: str, answer: str) -> float:
         """The weights of a sentence: of what it tells that is new, and of what of the prompt it says back.
@@ -158,12 +162,12 @@ class _Turn:
             return 0.0
         features = {
             "exact": min(2, len(exact)),
-            "key": any(key.casefold() in lowered for key in _keys(self.prompt)),
-            "name": min(2, sum(name[:5] in lowered for name in _names(self.prompt))),
+            "key": any(key in lowered for key in self._keys),
+            "name": min(2, sum(name[:5] in lowered for name in self._names)),
             "recall": 0 if self._is_talk else len(words & self._asked) / max(1, len(self._asked)),
-            "now": has_word_anywhere(said, "now") or has_word_anywhere(self.prompt, "now"),
+            "now": self._is_of_now or has_word_anywhere(said, "now"),
             "order": self._orders,
-            "file": _FILE.search(self.prompt) is not None,
+            "file": self._of_file,
             "yes": not words_everywhere("yes").isdisjoint(spoken(said)[:1]),
             "range": _RANGE.search(said) is not None,
             "works": "=" in answer,

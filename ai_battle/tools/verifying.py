@@ -11,10 +11,10 @@ import secrets
 import sys
 import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.events import Emit
 from ..core.helping import AnswerChecked
@@ -49,6 +49,13 @@ print(mark + json.dumps([printed.getvalue(), results]), flush=True)
 """
 Verdict = tuple[bool, str]
 """Whether an answer holds, and what came out, in words."""
+T = TypeVar("T")
+
+
+async def _same(*runs: Awaitable[T]) -> T | None:
+    """What all runs come to; None where it is something else each time."""
+    first, *others = await asyncio.gather(*runs)
+    return first if all(first == other for other in others) else None
 
 
 class Verification:
@@ -84,8 +91,7 @@ class Verification:
     async def outcome(self, asked: AskedProgram) -> ProgramOutcome | None:
         """What the program comes to; None where it fails, takes too much, or comes to something else each time."""
         if asked not in self._outcomes:
-            first, second = await asyncio.gather(self._run_asked(asked), self._run_asked(asked))
-            self._outcomes[asked] = first if first == second else None
+            self._outcomes[asked] = await _same(self._run_asked(asked), self._run_asked(asked))
             while len(self._outcomes) > KEPT:
                 self._outcomes.popitem(last=False)
         return self._outcomes[asked]
@@ -101,7 +107,8 @@ class Verification:
     async def _by_examples(self, prompt: str, answer: str) -> Verdict | None:
         wanted = examples(prompt)
         program = program_for(answer, prompt, wanted) if wanted else ""
-        ran = await self._run_twice(program, [example.call for example in wanted]) if program else None
+        calls = [example.call for example in wanted]
+        ran = await _same(self._run(program, calls), self._run(program, calls)) if program else None
         if ran is None:
             return None
         missed = [each for each in zip(wanted, ran[1], strict=True) if not _is_met(*each)]
@@ -128,11 +135,6 @@ class Verification:
         if value == "None" and said.strip():
             return ProgramOutcome(said, is_printed=True)
         return ProgramOutcome(value) if value is not None and (value == "None" or literal(value) is not None) else None
-
-    async def _run_twice(self, source: str, expressions: list[str]) -> tuple[str, list[list[Any]]] | None:
-        """What it comes to; None where that is something else each time."""
-        first, second = await asyncio.gather(self._run(source, expressions), self._run(source, expressions))
-        return first if first == second else None
 
     async def _run(self, source: str, expressions: list[str]) -> tuple[str, list[list[Any]]] | None:
         """What a Python program prints, and what expressions come to after it; None where it does not get that far."""

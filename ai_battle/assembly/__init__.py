@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
+    from ..providers._retry import RetryPolicy
     from .building import Assembled, build
     from .checking import check, named_code
-    from .models import Model, create_client
+    from .models import NO_RECORDING, BuildContext, Model, RecordingFiles, create_client
     from .pairs import spelling
     from .recipes import Recipe
     from .single import direct, helped
-    from .surroundings import NO_TAPES, RetryPolicy, Surroundings, Tapes
-    from .wording import in_words, refuses_tools
 
 _HOME = {
     "building": ("Assembled", "build"),
@@ -23,27 +22,23 @@ _HOME = {
     "recipes": ("Recipe",),
     "pairs": ("spelling",),
     "single": ("direct", "helped"),
-    "models": ("Model", "create_client"),
-    "surroundings": ("NO_TAPES", "RetryPolicy", "Surroundings", "Tapes"),
-    "wording": ("in_words", "refuses_tools"),
+    "models": ("NO_RECORDING", "BuildContext", "Model", "RecordingFiles", "RetryPolicy", "create_client"),
 }
 
 __all__ = [
-    "NO_TAPES",
+    "NO_RECORDING",
     "Assembled",
+    "BuildContext",
     "Model",
     "Recipe",
+    "RecordingFiles",
     "RetryPolicy",
-    "Surroundings",
-    "Tapes",
     "build",
     "check",
     "create_client",
     "direct",
     "helped",
-    "in_words",
     "named_code",
-    "refuses_tools",
     "spelling",
 ]
 

@@ -10,11 +10,9 @@ from ..core.events import Emit
 from ..providers._tape import Recorder
 from . import pairs
 from .equipping import outfit_of, with_tools
-from .listeners import unreachable
-from .models import Model, participant, require_local
+from .models import NO_RECORDING, BuildContext, Model, RecordingFiles, find_unreachable, participant, require_local
 from .pairing import Workshop
 from .sections import require_known_options
-from .surroundings import NO_TAPES, Surroundings, Tapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ class Assembled:
             for recipe in recipes
             for key, model in recipe.helpers.items()
         ]
-        return await unreachable(self.models.items()), await unreachable(helpers)
+        return await find_unreachable(self.models.items()), await find_unreachable(helpers)
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""
@@ -63,7 +61,7 @@ class Assembled:
 def build(
     loaded: Loaded,
     starts: Mapping[str, int] | None = None,
-    tapes: Tapes = NO_TAPES,
+    tapes: RecordingFiles = NO_RECORDING,
     *,
     allow_unsandboxed: bool = False,
     approve: "tools.Ask | None" = None,
@@ -73,7 +71,7 @@ def build(
     `approve` puts a call of a tool to a person, where the file wants one to be asked. Raises `ConfigError` for what
     `check` would have found.
     """
-    around = Surroundings.of(loaded, starts, tapes)
+    around = BuildContext.of(loaded, starts, tapes)
     require_known_options(loaded, around)
     said = loaded.file.discussion.models
     models = {name: participant(name, spec, around) for name, spec in said.items() if spec.role != "user"}

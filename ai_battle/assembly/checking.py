@@ -14,20 +14,28 @@ from ..core.errors import ConfigError
 from ..providers._names import parse
 from . import pairs, sections, strategies
 from .helpers import helpers_of
-from .models import Model, Speaking, participant, require_local, require_priced
+from .models import (
+    NO_RECORDING,
+    BuildContext,
+    Model,
+    RecordingFiles,
+    Speaking,
+    participant,
+    require_local,
+    require_priced,
+)
 from .pairing import Workshop
 from .pairs import Placed
-from .surroundings import NO_TAPES, Surroundings, Tapes
 
 
-def check(loaded: Loaded, tapes: Tapes = NO_TAPES) -> list[Problem]:
+def check(loaded: Loaded, tapes: RecordingFiles = NO_RECORDING) -> list[Problem]:
     """What would keep the models of a checked file from being made; code that the file names is not imported."""
-    return list(_problems(loaded, Surroundings.of(loaded, tapes=replace(tapes, record=""))))
+    return list(_problems(loaded, BuildContext.of(loaded, tapes=replace(tapes, record=""))))
 
 
 def named_code(loaded: Loaded) -> tuple[str, ...]:
     """The modules that the file names and that running it would import: they need to be trusted first."""
-    around = Surroundings.of(loaded)
+    around = BuildContext.of(loaded)
     named = (
         parse(spec.type, around.providers).provider for spec in loaded.file.discussion.models.values() if spec.type
     )
@@ -43,7 +51,7 @@ def _located(code: str, loaded: Loaded) -> str:
     return str(path.absolute()) if os.path.exists(path) else loaded.expansion.hide(code)
 
 
-def _helping(loaded: Loaded, around: Surroundings) -> Iterator[str]:
+def _helping(loaded: Loaded, around: BuildContext) -> Iterator[str]:
     """The providers of models that help."""
     said = loaded.file.discussion
     for placed in pairs.placed(said, around):
@@ -51,7 +59,7 @@ def _helping(loaded: Loaded, around: Surroundings) -> Iterator[str]:
             yield parse(pairs.settings(helper, said).type, around.providers).provider
 
 
-def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
+def _problems(loaded: Loaded, around: BuildContext) -> Iterator[Problem]:
     wrong = tuple(sections.problems(around))
     yield from wrong
     yield from _of_participants(loaded.file.discussion, around, unsure={problem.path[1] for problem in wrong})
@@ -59,7 +67,7 @@ def _problems(loaded: Loaded, around: Surroundings) -> Iterator[Problem]:
     yield from _of_tools(loaded)
 
 
-def _of_participants(said: Discussion, around: Surroundings, unsure: set[object]) -> Iterator[Problem]:
+def _of_participants(said: Discussion, around: BuildContext, unsure: set[object]) -> Iterator[Problem]:
     """What is wrong with the section of a provider is told there, and not once more for each of its models."""
     for name, spec in said.models.items():
         if spec.role == "user":
@@ -78,7 +86,7 @@ def _of_tools(loaded: Loaded) -> Iterator[Problem]:
             yield Problem(("discussion", "tools", *path), words)
 
 
-def _of_pairs(said: Discussion, around: Surroundings) -> Iterator[Problem]:
+def _of_pairs(said: Discussion, around: BuildContext) -> Iterator[Problem]:
     wrong = [*pairs.problems(said, around)]
     for placed in pairs.placed(said, around):
         known = {problem.path for problem in wrong}
@@ -88,7 +96,7 @@ def _of_pairs(said: Discussion, around: Surroundings) -> Iterator[Problem]:
         yield from _of_strategies(said, around)
 
 
-def _of_helpers(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
+def _of_helpers(placed: Placed, said: Discussion, around: BuildContext) -> Iterator[Problem]:
     for steps, helper in helpers_of(placed.pair):
         try:
             _try_out(helper.type, pairs.settings(helper, said), around, said, placed.pair.limits)
@@ -96,7 +104,7 @@ def _of_helpers(placed: Placed, said: Discussion, around: Surroundings) -> Itera
             yield Problem((*placed.path, *steps), str(error))
 
 
-def _of_strategies(said: Discussion, around: Surroundings) -> Iterator[Problem]:
+def _of_strategies(said: Discussion, around: BuildContext) -> Iterator[Problem]:
     """What only a strategy knows of its options, by making it; not of code that the file names."""
     for placed in pairs.placed(said, around):
         name = placed.helped[0]
@@ -109,14 +117,14 @@ def _of_strategies(said: Discussion, around: Surroundings) -> Iterator[Problem]:
             yield Problem((*placed.path, *strategies.place_of(placed.pair, error.about)), str(error))
 
 
-def _made(name: str, said: Discussion, around: Surroundings) -> Model | None:
+def _made(name: str, said: Discussion, around: BuildContext) -> Model | None:
     """None for a participant that can't be made, which is told where it stands."""
     with suppress(ConfigError):
         return participant(name, said.models[name], around)
     return None
 
 
-def _names_code(placed: Placed, said: Discussion, around: Surroundings) -> bool:
+def _names_code(placed: Placed, said: Discussion, around: BuildContext) -> bool:
     """Whether making the models of a pair may import a module by its dotted name."""
     types = (pairs.settings(helper, said).type for _, helper in helpers_of(placed.pair))
     with suppress(ConfigError):
@@ -126,7 +134,7 @@ def _names_code(placed: Placed, said: Discussion, around: Surroundings) -> bool:
     return True
 
 
-def _try_out(name: str, spec: Speaking, around: Surroundings, said: Discussion, *limits: PairLimits) -> None:
+def _try_out(name: str, spec: Speaking, around: BuildContext, said: Discussion, *limits: PairLimits) -> None:
     if "." in parse(spec.type, around.providers).provider:
         return
     model = participant(name, spec, around)

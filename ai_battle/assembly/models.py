@@ -1,16 +1,20 @@
-"""A model type to a client that answers, with retries, metered."""
+"""A model type to a client that answers, with retries, metered; and what such clients are made with."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ..config.capabilities import Capabilities
 from ..config.collaboration import HelperSettings
+from ..config.documents import Document
 from ..core import plugins
 from ..core.client import ModelClient
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import unpriced
+from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._adapting import Adapting
 from ..providers._metered import Metered, Terms
 from ..providers._names import ModelName, is_local, parse
@@ -18,11 +22,12 @@ from ..providers._prices import FREE, Price, context_window, most_output, price
 from ..providers._redacted import RedactedClient
 from ..providers._retry import PATIENT, Retrying, RetryPolicy
 from ..providers._stated import LEFT_OUT, Within
-from ..providers._tape import Tape
+from ..providers._tape import Recorder, Tape
+from ..providers._voice import Voice
 from ..providers.replay import Recording, ReplayClient
-from .surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from ..config import Loaded
     from ..config.benchmark import SuiteLimits
     from ..config.collaboration import PairLimits
     from ..config.discussion import Limits
@@ -32,6 +37,62 @@ PROVIDERS = "ai_battle.providers"
 REFUSE_NOTHING = ("scripted", "replay")
 
 Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFiles:
+    """Files of exchanges with models: one to write (`record`), one to answer from without calling any (`replay`)."""
+
+    record: str = ""
+    replay: str = ""
+
+
+NO_RECORDING = RecordingFiles()
+
+
+@dataclass(frozen=True, slots=True)
+class BuildContext:
+    """What models are made with: sections of the file, the environment, and how many script entries are used up."""
+
+    providers: Mapping[str, Any] = field(default_factory=dict)
+    prices: Mapping[str, Any] = field(default_factory=dict)
+    context_windows: Mapping[str, int] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    retry: RetryPolicy = PATIENT
+    starts: Mapping[str, int] = field(default_factory=dict)
+    recorder: Recorder | None = None
+    tape: Tape | None = None
+    base: Path = Path()
+    redactor: Redactor = NO_SECRETS
+
+    @classmethod
+    def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: RecordingFiles = NO_RECORDING) -> Self:
+        return replace(
+            cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
+            starts=starts or {},
+            recorder=Recorder(Path(tapes.record), loaded.redactor) if tapes.record else None,
+            tape=Tape.read(Path(tapes.replay)) if tapes.replay else None,
+        )
+
+    @classmethod
+    def beside(cls, document: Document[Any], retry: RetryPolicy) -> Self:
+        """What stands beside the main section of any kind of file."""
+        file = document.file
+        return cls(
+            providers={name: _written(section) for name, section in file.providers.items()},
+            prices={name: _written(section) for name, section in file.prices.items()},
+            context_windows=file.context_windows,
+            environment=document.environment,
+            retry=retry,
+            base=document.base,
+            redactor=document.redactor,
+        )
+
+
+def _written(section: Any) -> dict[str, Any]:
+    """What the file says of a section, without what it leaves open."""
+    written: dict[str, Any] = section.model_dump(exclude_unset=True)
+    return written
 
 
 def _unknown() -> None:
@@ -83,10 +144,10 @@ def create_client(type: str, *, retry: RetryPolicy = PATIENT, **settings: Any) -
     client object); for "scripted" `script, when, loop, pace`. Raises `ConfigError`.
     """
     name = parse(type)
-    return model(name, settings, Surroundings(retry=retry)).client
+    return model(name, settings, BuildContext(retry=retry)).client
 
 
-def participant(name: str, spec: Speaking, around: Surroundings) -> Model:
+def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
     """The model of a participant, or of one that helps: of that, a recording may hold nothing."""
     model_name = parse(spec.type, around.providers)
     if around.tape and not isinstance(spec, HelperSettings):
@@ -103,7 +164,7 @@ def _within(stated: Capabilities, made: Model) -> Model:
     return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made
 
 
-def model(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> Model:
+def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> Model:
     if around.tape:
         return _replayed(name, around.tape)
     client = _provider_client(name, settings, around)
@@ -133,7 +194,7 @@ def _replayed(name: ModelName, tape: Tape) -> Model:
     return Model(name, client, name.options, lambda: FREE, local=True)
 
 
-def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Surroundings) -> ModelClient:
+def _provider_client(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> ModelClient:
     section = dict(around.providers.get(name.provider, {}))
     module, options = name.provider, {**section, **settings}
     if not is_plugin(name.provider):
@@ -174,3 +235,30 @@ def require_local(name: str, model: Model) -> None:
         raise ConfigError(
             f"{name} is {model.name}, which is not on this machine, and the file says 'local_only: true'."
         )
+
+
+def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> Model:
+    """A model under its own parameters; raises `ConfigError`. Only scripts tell under a name how far they are."""
+    model = participant(voice, settings, around)
+    if not model.options and model.name.provider != "scripted":
+        return model
+    return replace(model, client=Voice(model.client, voice, model.options))
+
+
+async def find_unreachable(models: Iterable[tuple[str, Model]]) -> list[str]:
+    """A sentence for each address where nothing listens, which names those who need it."""
+    names: dict[str, list[str]] = {}
+    needed: dict[str, Model] = {}
+    for name, model in models:
+        names.setdefault(model.upstream, []).append(name)
+        needed[model.upstream] = model
+    faults = await asyncio.gather(*map(_fault, needed.values()))
+    return [f"{', '.join(names[where])}: {fault}" for where, fault in zip(needed, faults, strict=True) if fault]
+
+
+async def _fault(model: Model) -> str:
+    try:
+        await model.require_listener()
+    except Unreachable as error:
+        return str(error)
+    return ""

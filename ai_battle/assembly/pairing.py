@@ -8,10 +8,8 @@ from ..config.collaboration import HelperSettings
 from ..config.discussion import Discussion
 from . import pairs
 from .equipping import with_tools
-from .helpers import helper
-from .models import Model, require_local
+from .models import BuildContext, Model, helper_model, require_local
 from .pairs import Placed
-from .surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Workshop:
     """
 
     said: Discussion
-    around: Surroundings
+    around: BuildContext
     outfit: "tools.Outfit | None" = None
     help_use: "dict[str, collaboration.HelpUse]" = field(default_factory=dict)
     standings: "dict[str, list[collaboration.Standing]]" = field(default_factory=dict)
@@ -60,7 +58,7 @@ class Workshop:
 
     def _model(self, voice: str, settings: HelperSettings) -> Model:
         settings = pairs.settings(settings, self.said)
-        model = helper(voice, settings, self.around)
+        model = helper_model(voice, settings, self.around)
         self.notes.append(model.name.note)
         if self.said.local_only:
             require_local(settings.type, model)

@@ -12,7 +12,7 @@ from ..core.plugins import near
 from ..providers._names import parse
 from . import strategies
 from .helpers import helpers_of, secondaries
-from .surroundings import Surroundings
+from .models import BuildContext
 
 PAIRS = ("discussion", "collaboration", "pairs")
 IN_ORDER = "ladder"
@@ -29,7 +29,7 @@ class Placed:
     helped: tuple[str, ...]
 
 
-def placed(said: Discussion, around: Surroundings) -> tuple[Placed, ...]:
+def placed(said: Discussion, around: BuildContext) -> tuple[Placed, ...]:
     """The pairs of a discussion; none where collaboration is off."""
     section = said.collaboration
     if not section or not section.enabled:
@@ -63,7 +63,7 @@ def settings(helper: HelperSettings, said: Discussion) -> HelperSettings:
     return helper.model_copy(update=kept)
 
 
-def problems(said: Discussion, around: Surroundings) -> Iterator[Problem]:
+def problems(said: Discussion, around: BuildContext) -> Iterator[Problem]:
     """What is wrong with the pairs themselves; whether their models can be made is seen by making them."""
     pairs = placed(said, around)
     for pair in pairs:
@@ -80,7 +80,7 @@ def beyond_the_prompt(pairs: tuple[Placed, ...]) -> Iterator[str]:
             yield f"In no-meta the prompt is all that is sent, but where {names} needs help {strategy} may send more."
 
 
-def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
+def _alone(placed: Placed, said: Discussion, around: BuildContext) -> Iterator[Problem]:
     pair = placed.pair
     if not placed.helped:
         yield Problem((*placed.path, "primary"), _nobody(pair.primary, said))
@@ -91,11 +91,11 @@ def _alone(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[P
         strategies.check(pair)
     except ConfigError as error:
         yield Problem((*placed.path, "strategy"), str(error))
-    except strategies.Misused as misused:
+    except strategies.PairOptionError as misused:
         yield Problem((*placed.path, misused.key), misused.words, key=misused.is_key)
 
 
-def _wrong_helpers(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
+def _wrong_helpers(placed: Placed, said: Discussion, around: BuildContext) -> Iterator[Problem]:
     """People, and the model that is to be helped itself."""
     pair, own = placed.pair, _identities(placed, said, around)
     for steps, helper in helpers_of(pair):
@@ -110,7 +110,7 @@ def _wrong_helpers(placed: Placed, said: Discussion, around: Surroundings) -> It
             yield Problem((*placed.path, key, index), words)
 
 
-def _wrong_judge(placed: Placed, said: Discussion, around: Surroundings) -> Iterator[Problem]:
+def _wrong_judge(placed: Placed, said: Discussion, around: BuildContext) -> Iterator[Problem]:
     judge = placed.pair.judge
     if judge and _identity(judge.type, said, around) in _identities(placed, said, around):
         yield Problem((*placed.path, "judge"), f"{placed.pair.primary!r} can't judge itself; name another model")
@@ -151,7 +151,7 @@ def _twice(pairs: tuple[Placed, ...]) -> Iterator[Problem]:
                 yield Problem((*pair.path, "primary"), words)
 
 
-def _in_a_circle(pairs: tuple[Placed, ...], said: Discussion, around: Surroundings) -> Iterator[Problem]:
+def _in_a_circle(pairs: tuple[Placed, ...], said: Discussion, around: BuildContext) -> Iterator[Problem]:
     """A model that is helped by one that it helps: neither is the large one."""
     helps: dict[str, set[str]] = {}
     for pair in pairs:
@@ -175,7 +175,7 @@ def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool
     return bool(seen & goals)
 
 
-def helped(primary: str, said: Discussion, around: Surroundings) -> tuple[str, ...]:
+def helped(primary: str, said: Discussion, around: BuildContext) -> tuple[str, ...]:
     """The participants that a name or a model type stands for."""
     models = {name: spec.type for name, spec in said.models.items() if spec.role != "user"}
     if primary in models:
@@ -184,11 +184,11 @@ def helped(primary: str, said: Discussion, around: Surroundings) -> tuple[str, .
     return tuple(name for name, type_ in models.items() if _model(type_, around) == wanted)
 
 
-def _identities(placed: Placed, said: Discussion, around: Surroundings) -> set[str]:
+def _identities(placed: Placed, said: Discussion, around: BuildContext) -> set[str]:
     return {_identity(name, said, around) for name in placed.helped}
 
 
-def _identity(named: str, said: Discussion, around: Surroundings) -> str:
+def _identity(named: str, said: Discussion, around: BuildContext) -> str:
     """The model behind a name or a type; those of scripts are not alike, so each is the participant that plays it."""
     spec = said.models.get(named)
     if not spec:
@@ -196,7 +196,7 @@ def _identity(named: str, said: Discussion, around: Surroundings) -> str:
     return f"participant {named}" if spec.is_scripted else _model(spec.type, around)
 
 
-def _model(type_: str, around: Surroundings) -> str:
+def _model(type_: str, around: BuildContext) -> str:
     return spelling(type_, around.providers)
 
 

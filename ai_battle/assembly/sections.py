@@ -9,17 +9,16 @@ from ..core import plugins
 from ..core.errors import ConfigError
 from ..providers._names import PROVIDERS as BUILT_IN
 from ..providers._names import parse
-from .models import PROVIDERS, is_plugin
-from .surroundings import Surroundings
+from .models import PROVIDERS, BuildContext, is_plugin
 
 
-def problems(around: Surroundings, trusted: Collection[str] = ()) -> Iterator[Problem]:
+def problems(around: BuildContext, trusted: Collection[str] = ()) -> Iterator[Problem]:
     """Plug-ins that are installed are asked what they take; a module by its dotted name only when it is `trusted`."""
     for name, section in around.providers.items():
         yield from _problems_of(name, section, may_ask="." not in name or name in trusted)
 
 
-def require_known_options(loaded: Loaded, around: Surroundings) -> None:
+def require_known_options(loaded: Loaded, around: BuildContext) -> None:
     """Raises `ConfigError` with the places of options that modules don't take; those of participants are imported."""
     if around.tape:
         return

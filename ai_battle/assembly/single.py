@@ -4,9 +4,8 @@ from ..config import Loaded
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
 from . import pairs
-from .models import participant, require_local
+from .models import BuildContext, participant, require_local
 from .pairing import Workshop
-from .surroundings import Surroundings
 
 
 def direct(loaded: Loaded, named: str) -> ModelClient:
@@ -14,7 +13,7 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
 
     It has no tools, which belong to a run.
     """
-    said, around = loaded.file.discussion, Surroundings.of(loaded)
+    said, around = loaded.file.discussion, BuildContext.of(loaded)
     placed = pairs.placed(said, around)
     name = next(iter(pairs.helped(named, said, around)), named)
     spec = said.models.get(name) or HelperSettings(type=named)
@@ -26,4 +25,4 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
 
 def helped(loaded: Loaded, named: str) -> tuple[str, ...]:
     """The participants of a file that a name stands for, or a model type in any spelling."""
-    return pairs.helped(named, loaded.file.discussion, Surroundings.of(loaded))
+    return pairs.helped(named, loaded.file.discussion, BuildContext.of(loaded))

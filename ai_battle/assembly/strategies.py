@@ -30,7 +30,7 @@ _KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a t
 H = TypeVar("H", bound=Help)
 
 
-class Misused(Exception):
+class PairOptionError(Exception):
     """A key of a pair that its strategy does not have, or one that it lacks."""
 
     def __init__(self, key: str, words: str, *, is_key: bool = False) -> None:
@@ -97,12 +97,12 @@ def require(pair: Help) -> None:
     """`check` of a strategy whose code may be imported; all that is wrong is a `ConfigError`."""
     try:
         check(pair, trusted=True)
-    except Misused as misused:
+    except PairOptionError as misused:
         raise ConfigError(f"{misused.key}: {misused.words}") from misused
 
 
 def check(pair: Help, *, trusted: bool = False) -> None:
-    """Raises `ConfigError` for a strategy that is not there, and `Misused` for a key that does not go with it.
+    """Raises `ConfigError` for a strategy that is not there, and `PairOptionError` for a key that does not go with it.
 
     A module by its dotted name is only imported when it is `trusted`.
     """
@@ -110,9 +110,9 @@ def check(pair: Help, *, trusted: bool = False) -> None:
         return
     make = factory(pair.strategy)
     if needs_helper(make) and not pair.secondary:
-        raise Misused("secondary", f"is missing: {pair.strategy} needs the model that helps")
+        raise PairOptionError("secondary", f"is missing: {pair.strategy} needs the model that helps")
     if unknown := [key for key in written(pair) if key not in {*_keys(make)}]:
-        raise Misused(unknown[0], f"{pair.strategy} has no such option{_owners(unknown[0])}", is_key=True)
+        raise PairOptionError(unknown[0], f"{pair.strategy} has no such option{_owners(unknown[0])}", is_key=True)
     _check_judge(pair)
     _check_stream(pair)
     _check_options(pair, make)
@@ -120,14 +120,14 @@ def check(pair: Help, *, trusted: bool = False) -> None:
 
 def _check_judge(pair: Help) -> None:
     if pair.judge and pair.helper_sees == "prompt":
-        raise Misused("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
+        raise PairOptionError("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
 
 
 def _check_stream(pair: Help) -> None:
     if pair.stream == "optimistic" and not getattr(plugins.load(STRATEGIES, pair.strategy), "DRAFTS_ALONE", False):
         alone = [name for name in names() if getattr(plugins.load(STRATEGIES, name), "DRAFTS_ALONE", False)]
         words = f"is optimistic, and {pair.strategy} has no first answer to show; {', '.join(alone)} have"
-        raise Misused("stream", words)
+        raise PairOptionError("stream", words)
 
 
 def place_of(pair: Help, about: str) -> Path:
@@ -147,9 +147,9 @@ def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:
     takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     for key, value in pair.options.items():
         if key not in known and (key in live or not takes_any):
-            raise Misused("options", f"{pair.strategy} has no option {key!r}{near(key, known)}")
+            raise PairOptionError("options", f"{pair.strategy} has no option {key!r}{near(key, known)}")
         if not _is_a(value, hints.get(key)):
-            raise Misused("options", f"{key!r} of {pair.strategy} must be {_KINDS[hints[key]]}, not {value!r}")
+            raise PairOptionError("options", f"{key!r} of {pair.strategy} must be {_KINDS[hints[key]]}, not {value!r}")
 
 
 def _is_a(value: Any, kind: Any) -> bool:

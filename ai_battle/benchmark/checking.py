@@ -6,8 +6,7 @@ from dataclasses import replace
 from .. import assembly
 from ..assembly import strategies
 from ..assembly.helpers import helpers_of
-from ..assembly.models import Model, participant
-from ..assembly.surroundings import Surroundings
+from ..assembly.models import BuildContext, Model, participant
 from ..config import Loaded, Problem, load
 from ..config.collaboration import HelperSettings
 from ..config.problems import Path
@@ -111,7 +110,7 @@ def _of_strategy(setting: Setting) -> Iterator[Problem]:
         strategies.check(setting.help)
     except ConfigError as error:
         yield Problem((*setting.place, "strategy"), str(error))
-    except strategies.Misused as misused:
+    except strategies.PairOptionError as misused:
         if not (misused.key == "max_retries" and _retries_by_default(setting)):
             yield Problem((*setting.place, misused.key), misused.words, key=misused.is_key)
     if setting.is_recorded and setting.help.max_retries > 1:
@@ -162,7 +161,7 @@ def priced(suite: Suite) -> Iterator[Model]:
 
 
 def _speaking(talk: Loaded) -> Iterator[Model]:
-    around = Surroundings.of(talk)
+    around = BuildContext.of(talk)
     for name, spec in talk.file.discussion.models.items():
         if spec.role != "user":
             yield participant(name, spec, around)

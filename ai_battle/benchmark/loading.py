@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..assembly import RetryPolicy, strategies
-from ..assembly.surroundings import Surroundings
+from ..assembly.models import BuildContext
 from ..config import Problem, Source
 from ..config._aliases import renamed_below
 from ..config._nodes import Node
@@ -96,7 +96,7 @@ class _Drawing:
         self._tasks = tuple(self._all_tasks())
 
     def suite(self) -> Suite:
-        around = Surroundings.beside(self._document, RetryPolicy.of(self._said.timeouts))
+        around = BuildContext.beside(self._document, RetryPolicy.of(self._said.timeouts))
         return Suite(self._tasks, self._settings, self._scorers, around, self._document)
 
     def _multiplied(self) -> tuple[Setting, ...]:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import assembly
-from ..assembly.models import Model, participant
-from ..assembly.surroundings import Surroundings
+from ..assembly.models import BuildContext, Model, participant
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -47,7 +46,7 @@ def bare(client: ModelClient, model: Model, settings: HelperSettings, part: str)
 class Shelf:
     """Models for samples: what has a memory is made anew for each, clients of providers have none and are kept."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: BuildContext) -> None:
         self._surroundings = surroundings
         self._kept: dict[int, Model] = {}
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from .. import collaboration
 from ..assembly import strategies
-from ..assembly.models import Model
-from ..assembly.surroundings import Surroundings
+from ..assembly.models import BuildContext, Model
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
 from ..core.borders import foreign_code
@@ -53,7 +52,7 @@ class Kit:
 
     settings: Mapping[str, Setting]
     scorers: Mapping[str, tuple[ScorerSettings, ...]]
-    around: Surroundings = field(repr=False)
+    around: BuildContext = field(repr=False)
     means: Means = field(repr=False)
     at_once: int = 16
     discuss: Discuss | None = None

@@ -6,9 +6,7 @@ from functools import cache
 from inspect import signature
 from typing import Any, get_type_hints
 
-from ..assembly.helpers import helper
-from ..assembly.models import participant
-from ..assembly.surroundings import Surroundings
+from ..assembly.models import BuildContext, helper_model, participant
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
 from ..core import plugins
@@ -25,7 +23,7 @@ from .tasks import Task
 class Means:
     """What scorers are made with: models, and the fence around code."""
 
-    surroundings: Surroundings
+    surroundings: BuildContext
     sandbox: Level = "auto"
     allow_unsandboxed: bool = False
 
@@ -48,7 +46,7 @@ class Means:
             if hints.get(name) is Sandbox:
                 given[name] = _fence(self.sandbox, self.allow_unsandboxed)
             elif hints.get(name) is ModelClient:
-                given[name] = helper(written.name, judge_of(written, name), self.surroundings).client
+                given[name] = helper_model(written.name, judge_of(written, name), self.surroundings).client
         return given
 
 
@@ -60,7 +58,7 @@ def judge_of(written: ScorerSettings, name: str = "model") -> HelperSettings:
     return HelperSettings(type=said) if isinstance(said, str) else HelperSettings.model_validate(said)
 
 
-def judges(written: Sequence[ScorerSettings], surroundings: Surroundings) -> list[Any]:
+def judges(written: Sequence[ScorerSettings], surroundings: BuildContext) -> list[Any]:
     """The models that scorers call."""
     calling = [each for each in written if each.options.get("model")]
     return [participant(each.name, judge_of(each), surroundings) for each in calling]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..assembly.surroundings import Surroundings
+from ..assembly.models import BuildContext
 from ..config.benchmark import Benchmark, BenchmarkFile, ScorerSettings
 from ..config.documents import Document
 from .settings import Setting
@@ -22,7 +22,7 @@ class Suite:
     tasks: tuple[Task, ...]
     settings: tuple[Setting, ...]
     scorers: Mapping[str, tuple[ScorerSettings, ...]]
-    around: Surroundings = field(repr=False)
+    around: BuildContext = field(repr=False)
     document: SuiteFile = field(repr=False)
 
     @property

@@ -9,7 +9,7 @@ from ._options import approve, as_json
 from ._strategies import STRATEGIES
 
 if TYPE_CHECKING:
-    from ai_battle.assembly import Tapes
+    from ai_battle.assembly import RecordingFiles
     from ai_battle.config import Loaded
 
     from ._running import Showing
@@ -52,7 +52,7 @@ def command(
     **how: object,
 ) -> int:
     """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart."""
-    from ai_battle.assembly import NO_TAPES, Tapes
+    from ai_battle.assembly import NO_RECORDING, RecordingFiles
     from ai_battle.conversation import checked
 
     from ._policy import with_approval
@@ -61,8 +61,8 @@ def command(
     several = bool(how["modes"] or how["repeat"])
     shortcuts = {"discussion.turns": turns, "discussion.limits.cost_usd": None if several else max_cost}
     overrides = (*changes, *(f"{path}={value}" for path, value in shortcuts.items() if value is not None))
-    tapes = Tapes(str(how["record"]), str(how["replay"]))
-    if several and tapes != NO_TAPES:
+    tapes = RecordingFiles(str(how["record"]), str(how["replay"]))
+    if several and tapes != NO_RECORDING:
         raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
     loaded = with_approval(checked(config, overrides, tapes), str(how["approve"]))
     runs = _planned(loaded, how) if several else ()
@@ -75,7 +75,7 @@ def command(
     return _run_series(runs, max_cost, how) if several else _run(loaded, tapes, how)
 
 
-def _run(loaded: "Loaded", tapes: "Tapes", how: dict[str, object]) -> int:
+def _run(loaded: "Loaded", tapes: "RecordingFiles", how: dict[str, object]) -> int:
     from ai_battle.conversation import ConversationManager
 
     from ._running import run

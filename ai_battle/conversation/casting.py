@@ -144,7 +144,7 @@ class Brought(Casting):
 class FromFile(Casting):
     loaded: Loaded
     ask: Reader
-    tapes: assembly.Tapes = assembly.NO_TAPES
+    tapes: assembly.RecordingFiles = assembly.NO_RECORDING
     allow_unsandboxed: bool = False
 
     @property
@@ -153,7 +153,12 @@ class FromFile(Casting):
 
     @classmethod
     def of(
-        cls, loaded: Loaded, ask: Reader, tapes: assembly.Tapes = assembly.NO_TAPES, *, allow_unsandboxed: bool = False
+        cls,
+        loaded: Loaded,
+        ask: Reader,
+        tapes: assembly.RecordingFiles = assembly.NO_RECORDING,
+        *,
+        allow_unsandboxed: bool = False,
     ) -> "FromFile":
         durability = loaded.file.discussion.durability
         config, redactor = loaded.resolved(), loaded.redactor

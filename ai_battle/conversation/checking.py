@@ -9,7 +9,9 @@ from . import inputs
 from .casting import ignored_params, instructions_of
 
 
-def checked(source: Source, overrides: Sequence[str] = (), tapes: assembly.Tapes = assembly.NO_TAPES) -> Loaded:
+def checked(
+    source: Source, overrides: Sequence[str] = (), tapes: assembly.RecordingFiles = assembly.NO_RECORDING
+) -> Loaded:
     """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
     return load(source, overrides=overrides, also=lambda loaded: [*assembly.check(loaded, tapes), *check(loaded)])
 

@@ -107,7 +107,7 @@ class ConversationManager:
         *,
         out: str | os.PathLike[str] | None = None,
         ask: Reader = keyboard,
-        tapes: assembly.Tapes = assembly.NO_TAPES,
+        tapes: assembly.RecordingFiles = assembly.NO_RECORDING,
         allow_unsandboxed: bool = False,
         approve: Ask | None = None,
     ) -> Self:

@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 
 from .. import assembly
 from ..assembly import strategies
-from ..assembly.helpers import helper, helpers_of, secondaries
-from ..assembly.models import Model
-from ..assembly.surroundings import Surroundings
+from ..assembly.helpers import helpers_of, secondaries
+from ..assembly.models import BuildContext, Model, helper_model
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
 from ..config.problems import Problem
@@ -49,7 +48,7 @@ class Builder:
     """
 
     server: Server
-    around: Surroundings
+    around: BuildContext
     boost: BoostSettings | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     models: list[Model] = field(default_factory=list)
@@ -82,7 +81,7 @@ class Builder:
         except ConfigError as error:
             place = strategies.place_of(settings, error.about)
             raise Unmade(Problem((*ROUTES, name, *place), str(error))) from error
-        except strategies.Misused as misused:
+        except strategies.PairOptionError as misused:
             raise Unmade(Problem((*ROUTES, name, misused.key), misused.words, key=misused.is_key)) from misused
 
     def _route(self, name: str, settings: RouteSettings) -> Route:
@@ -122,7 +121,7 @@ class Builder:
         section = {"base_url": boost.base_url, "api_key": boost.api_key}
         around = self._in_role(f"{tier}.boost").around
         around = replace(around, providers={**around.providers, "openai": section})
-        planner = helper("boost", HelperSettings(type=f"openai/{boost.model}"), around)
+        planner = helper_model("boost", HelperSettings(type=f"openai/{boost.model}"), around)
         planner = self._planning(self._kept(planner))
         help_ = Help.model_validate(
             {"strategy": "boost", "helper_timeout": boost.timeout, "options": {"template": boost.template}}
@@ -141,7 +140,7 @@ class Builder:
     def _model(
         self, voice: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
     ) -> Model:
-        model = helper(voice, settings, self._reached(settings, headers, api_key))
+        model = helper_model(voice, settings, self._reached(settings, headers, api_key))
         return self._kept(called(model, dict(settings.capabilities).get("tools")))
 
     def _planning(self, model: Model) -> Model:
@@ -156,7 +155,7 @@ class Builder:
 
     def _reached(
         self, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
-    ) -> Surroundings:
+    ) -> BuildContext:
         """With these headers and this key for the provider, and the headers that all have."""
         more = {**self.headers, **headers}
         provider = parse(settings.type, self.around.providers).provider
@@ -194,7 +193,7 @@ class Builder:
             around = self._reached(settings)
             if not _says_provider(name):
                 return None
-            return _direct(name, self._guarded(called(helper(name, settings, around), None)))
+            return _direct(name, self._guarded(called(helper_model(name, settings, around), None)))
         except ConfigError:
             return None
 
@@ -208,7 +207,7 @@ def about(key: str) -> Iterator[None]:
         raise ConfigError(str(error), key) from error
 
 
-def _require_others(settings: RouteSettings, around: Surroundings) -> None:
+def _require_others(settings: RouteSettings, around: BuildContext) -> None:
     own = assembly.spelling(settings.model.type, around.providers)
     for steps, helper_ in secondaries(settings):
         if assembly.spelling(helper_.type, around.providers) == own and not own.startswith("scripted"):

@@ -3,13 +3,14 @@
 from dataclasses import replace
 from functools import cached_property
 
-from .. import assembly
 from ..assembly.models import Model
 from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..providers._learned import Learned
+from ..tools.formats._refusals import refuses_tools
+from ..tools.formats.auto import Auto
 
 TOOLS = "tools"
 
@@ -34,7 +35,7 @@ class Called(ModelClient):
         try:
             return await self.client.complete(request, emit)
         except ProviderError as error:
-            if self._native or not (_speaks_of_tools(error) and assembly.refuses_tools(error)):
+            if self._native or not (_speaks_of_tools(error) and refuses_tools(error)):
                 raise
             if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may only refuse the choice
                 self._memory.remember(*self._known_as, TOOLS)
@@ -51,7 +52,7 @@ class Called(ModelClient):
 
     @cached_property
     def _in_words(self) -> ModelClient:
-        return assembly.in_words(self.client)
+        return Auto(self.client, "text")
 
 
 def _speaks_of_tools(error: ProviderError) -> bool:

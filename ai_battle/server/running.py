@@ -10,8 +10,7 @@ from typing import TypeAlias
 from aiohttp import web
 
 from ..assembly import RetryPolicy
-from ..assembly.listeners import unreachable
-from ..assembly.surroundings import Surroundings
+from ..assembly.models import BuildContext, find_unreachable
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
 from ..config.server import LoadedServer, Server, load_server
 from ..core.errors import ConfigError
@@ -156,7 +155,7 @@ def _upstreams(generation: Generation) -> set[str]:
 
 
 def _generation(document: LoadedServer, server: Server, boost: BoostSettings | None) -> Generation:
-    around = Surroundings.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
+    around = BuildContext.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
     around = replace(around, redactor=around.redactor.verbatim)
     plans = Plans(server.plans.size, server.plans.seconds)
     tracing = Tracing.of(document.environment)
@@ -229,7 +228,7 @@ async def serve(told: Told, plan: Plan, say: Say, write: Write) -> None:
         watching = asyncio.create_task(
             _watch(told.file, plan.seen, signalled.again, lambda: _reload(told, served, say))
         )
-        for line in await unreachable((str(model.name), model) for model in plan.generation.models):
+        for line in await find_unreachable((str(model.name), model) for model in plan.generation.models):
             say(f"Warning: {line}")
         await asyncio.to_thread(settle, plan.generation.models)
         await signalled.over.wait()

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.assembly.models import participant
-from ai_battle.assembly.surroundings import Surroundings
+from ai_battle.assembly.models import BuildContext, participant
 from ai_battle.config.participants import ParticipantSettings
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult
@@ -27,7 +26,7 @@ ASKED = ModelRequest(
 async def sent(fakes: FakeProviders, capabilities: dict[str, Any]) -> Any:
     spec = ParticipantSettings.model_validate({"type": "openai/some-model", "capabilities": capabilities})
     fakes.openai.says("Fine.")
-    model = participant("Ann", spec, Surroundings())
+    model = participant("Ann", spec, BuildContext())
     await model.client.complete(ASKED)
     return fakes.openai.requests[-1].body
 
@@ -52,4 +51,4 @@ async def test_what_is_denied_is_left_out_and_told_where_it_was(fakes: FakeProvi
 def test_a_stated_window_goes_before_a_known_one(fakes: FakeProviders, stated: dict[str, Any]) -> None:
     spec = ParticipantSettings.model_validate({"type": "gpt-4o", "capabilities": stated})
 
-    assert participant("Ann", spec, Surroundings()).window == stated.get("context_window", 128_000)
+    assert participant("Ann", spec, BuildContext()).window == stated.get("context_window", 128_000)

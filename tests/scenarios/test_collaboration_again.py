@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ai_battle import CollaborativeConversationManager, RunResult
-from ai_battle.assembly import Tapes
+from ai_battle.assembly import RecordingFiles
 
 ROUND = "The number is the number is the number. " * 400
 
@@ -21,7 +21,7 @@ def discussion(small: dict[str, Any], **pair: Any) -> dict[str, Any]:
     return {"discussion": {"goal": "Find it.", "models": models, "turns": 2, "collaboration": {"pairs": pairs}}}
 
 
-async def played(source: dict[str, Any], out: Path, tapes: Tapes) -> RunResult:
+async def played(source: dict[str, Any], out: Path, tapes: RecordingFiles) -> RunResult:
     return await CollaborativeConversationManager.from_config(source, out=out, tapes=tapes).run_discussion()
 
 
@@ -31,8 +31,8 @@ async def test_a_recorded_run_with_a_pair_is_played_again(tmp_path: Path, strate
     """Also where an answer was cut short, and where the helper was never asked."""
     source, tape = discussion(small, strategy=strategy), str(tmp_path / "tape.jsonl")
 
-    recorded = await played(source, tmp_path / "recorded", Tapes(record=tape))
-    again = await played(source, tmp_path / "again", Tapes(replay=tape))
+    recorded = await played(source, tmp_path / "recorded", RecordingFiles(record=tape))
+    again = await played(source, tmp_path / "again", RecordingFiles(replay=tape))
 
     assert again.status == recorded.status == "done"
     assert [message.text for message in again.messages] == [message.text for message in recorded.messages]

@@ -66,7 +66,9 @@ class BuildContext:
     redactor: Redactor = NO_SECRETS
 
     @classmethod
-    def of(cls, loaded: Loaded, starts: Mapping[str, int] | None = None, tapes: RecordingFiles = NO_RECORDING) -> Self:
+    def of(
+        cls, loaded: "Loaded", starts: Mapping[str, int] | None = None, tapes: RecordingFiles = NO_RECORDING
+    ) -> Self:
         return replace(
             cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
             starts=starts or {},

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.core.texts import printable
-from ai_battle.wire.dialects.arguments import signature
+from ai_battle.wire.dialects.schemas import signature
 
 
 def described(tools: Iterable[ToolSpec]) -> Iterator[str]:

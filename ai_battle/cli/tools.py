@@ -159,7 +159,7 @@ def _setting(written: str) -> tuple[str, Any]:
 def _show(tools: "Sequence[ToolSpec]") -> None:
     from rich.table import Table
 
-    from ai_battle.wire.dialects.arguments import signature
+    from ai_battle.wire.dialects.schemas import signature
 
     from ._options import show_table
 

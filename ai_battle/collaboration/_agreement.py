@@ -8,7 +8,7 @@ from typing import Any
 from ..core.exchange import ModelRequest, ModelResponse
 from ..signals.final_answers import final_answer
 from ..wire.dialects.arguments import fit
-from ..wire.dialects.canonical import call_key, canonical
+from ..wire.dialects.schemas import call_key, canonical
 from ..wire.dialects.tolerant import Unreadable, read_value
 from ._stuck.assessment import Assessment, Context
 

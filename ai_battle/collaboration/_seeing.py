@@ -9,7 +9,7 @@ from typing import Any
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Document, Image, Message, Text, ToolCall, user
 from ..core.tokens import estimate_text
-from ..wire.dialects.canonical import call_key
+from ..wire.dialects.schemas import call_key
 from ._helping import Sees
 from ._prompts import arguments_text, filled, marked, shortened
 from ._stuck.assessment import prompt_place

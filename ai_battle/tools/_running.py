@@ -11,7 +11,7 @@ from ..core.errors import ToolError
 from ..core.events import Emit
 from ..core.messages import Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolDecided, ToolReturned
-from ..wire.dialects.canonical import call_key
+from ..wire.dialects.schemas import call_key
 from ._lengths import cut
 from ._results import LONGEST_ERROR
 from ._waiting import together

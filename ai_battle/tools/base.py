@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ..core.borders import foreign_code
 from ..core.errors import ConfigError, ToolError
 from ..core.exchange import ToolSpec
-from ..wire.dialects.arguments import schema_problems
+from ..wire.dialects.schemas import schema_problems
 
 Parameters = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from ..core.errors import AIBattleError, ToolError
 from ..core.messages import Text, ToolCall, ToolResult
 from ..core.plugins import near
 from ..wire.dialects.arguments import fit, misfit
-from ..wire.dialects.canonical import with_defaults
+from ..wire.dialects.schemas import with_defaults
 from ._printed import collected
 from ._results import Output, bounded
 from ._threads import in_thread

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...core.messages import ToolCall
 from ...wire.dialects.arguments import fit
-from ...wire.dialects.canonical import canonical
 from ...wire.dialects.reader import parse_tool_calls
+from ...wire.dialects.schemas import canonical
 from ..sample import Score
 from ..tasks import Task
 from . import Answer

@@ -6,9 +6,9 @@ from typing import Any
 
 from ...core.exchange import ToolSpec
 from ...core.messages import Message, ToolResult
-from ...wire.dialects.canonical import call_key
 from ...wire.dialects.reader import read
 from ...wire.dialects.reading import Reading
+from ...wire.dialects.schemas import call_key
 
 
 def results_in(messages: Iterable[Message]) -> tuple[ToolResult, ...]:

@@ -8,7 +8,7 @@ from string import Template
 
 from ...core.exchange import ToolSpec
 from ...core.messages import Message, Part, Text, ToolCall, ToolResult
-from ...wire.dialects.arguments import signature
+from ...wire.dialects.schemas import signature
 
 Written = Callable[[Message], str]
 

@@ -1,20 +1,28 @@
-"""Arguments of a tool call against the tool's JSON Schema: what only can mean one thing is mended, the rest is told."""
+"""Arguments of a tool call against the tool's JSON Schema: what can mean one thing only is mended, the rest is told.
 
-from collections.abc import Iterator, Mapping
+The check is our own: jsonschema would cost every start 20 ms and more, matches patterns in exponential time, and its
+messages do not say what a model has to write instead.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from ...core.plugins import near
-from ._schemas import Schema, described, resolved, schema_problems, shown, signature
-from ._values import NO_WORTH, as_list, broken, by_spelling, converted, has_type, loose, matches
-from .canonical import canonical
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-__all__ = ["Fitted", "fit", "misfit", "schema_problems", "signature"]
+from ...core.plugins import near
+from .schemas import Schema, canonical, described, is_number, is_whole, resolved, shown, signature
 
 DEPTH, STEPS, TOLD = 60, 50_000, 20
-PLAIN = {str: ("string",), int: ("integer", "number"), float: ("number",), bool: ("boolean",)}
-WORDS = {"type", "title", "description", "default", "examples", "format"}
-USUAL = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
+_PLAIN = {str: ("string",), int: ("integer", "number"), float: ("number",), bool: ("boolean",)}
+_WORDS = {"type", "title", "description", "default", "examples", "format"}
+_USUAL = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+_LONGEST_NUMBER, _LONGEST_MATCHED = 400, 10_000
+_NOTHING: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +38,21 @@ def fit(arguments: Mapping[str, Any], schema: Schema) -> Fitted:
     """Checks `arguments` and mends what is unambiguous; nothing that was given is changed."""
     if _fits_plainly(arguments, schema):
         return Fitted(dict(arguments))
-    work = _Work(schema)
+    walk = _Walk(schema)
     try:
-        value = work.value(dict(arguments), schema, "")
+        value = walk.value(dict(arguments), schema, "")
     except ValueError as error:  # also of numbers with more digits than Python reads
         return Fitted(dict(arguments), problems=(str(error),))
     if not isinstance(value, dict):
         return Fitted(dict(arguments), problems=("the arguments must be an object",))
-    if work.repairs and not work.problems and not _is_settled(value, schema):
-        return Fitted(dict(arguments), problems=(f"{work.repairs[0]}, and that does not fit either",))
-    return Fitted(value, tuple(work.repairs), tuple(work.problems))
+    if walk.repairs and not walk.problems and not _is_settled(value, schema):
+        return Fitted(dict(arguments), problems=(f"{walk.repairs[0]}, and that does not fit either",))
+    return Fitted(value, tuple(walk.repairs), tuple(walk.problems))
 
 
 def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
-    """One part of a schema may want what another forbids."""
-    again = _Work(schema)
+    """Whether nothing is left to mend; one part of a schema may want what another forbids."""
+    again = _Walk(schema)
     try:
         again.value(mended, schema, "")
     except ValueError:
@@ -53,190 +61,21 @@ def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
 
 
 def misfit(name: str, schema: Schema, problems: tuple[str, ...]) -> str:
-    """The error for the model: what is wrong, and what the tool takes."""
+    """Returns the error for the model: what is wrong, and what the tool takes."""
     more = f"; and {len(problems) - TOLD:,} more" if len(problems) > TOLD else ""
     return f"The arguments of {name} do not fit: {'; '.join(problems[:TOLD])}{more}. It takes {signature(name, schema)}"
 
 
-class _TooMuchError(ValueError):
-    pass
-
-
-@dataclass(slots=True)
-class _Budget:
-    """What one check may cost, all its attempts together."""
-
-    steps: int = STEPS
-    depth: int = 0
-
-    def __enter__(self) -> None:
-        self.steps -= 1
-        self.depth += 1
-        if self.depth > DEPTH:
-            raise _TooMuchError("the arguments are nested too deeply")
-        if self.steps < 0:
-            raise _TooMuchError("the arguments are too large to check")
-
-    def __exit__(self, *raised: object) -> None:
-        self.depth -= 1
-
-
-@dataclass(slots=True)
-class _Work:
-    """One walk through arguments and schema side by side."""
-
-    root: Schema
-    budget: _Budget = field(default_factory=_Budget)
-    repairs: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def value(self, value: Any, schema: Any, at: str) -> Any:
-        """The value as the schema wants it, as far as that can be had."""
-        with self.budget:
-            schema = resolved(schema, self.root)
-            if _is_plainly_right(value, schema) or (value is None and schema.get("nullable") is True):
-                return value
-            value = self._typed(value, schema, at)
-            value = self._chosen(value, schema, at)
-            if isinstance(value, dict):
-                value = self._object(value, schema, at)
-            elif isinstance(value, list):
-                value = self._array(value, schema, at)
-            self.problems += (f"{at or 'arguments'}: {words}" for words in broken(value, schema))
-            return self._composed(value, schema, at)
-
-    def _typed(self, value: Any, schema: Schema, at: str) -> Any:
-        types = _types(schema)
-        if not types or any(has_type(value, name) for name in types):
-            return _whole(value, types)
-        meant = converted(value, types)
-        if meant is NO_WORTH and "array" in types:
-            meant = self._listed(value, schema)
-        if meant is NO_WORTH:
-            self.problems.append(f"{at or 'arguments'}: expected {described(schema, self.root)}, got {shown(value)}")
-            return value
-        return self._mended(value, meant, at)
-
-    def _listed(self, value: Any, schema: Schema) -> Any:
-        if value is None:
-            return NO_WORTH
-        listed = as_list(value)
-        trial = self._trial()
-        trial.value(listed, {key: item for key, item in schema.items() if key in ("items", "prefixItems")}, "")
-        return NO_WORTH if trial.problems else listed
-
-    def _chosen(self, value: Any, schema: Schema, at: str) -> Any:
-        choices = schema.get("enum", ())
-        if not choices or canonical(value) in map(canonical, choices):
-            return value
-        meant = by_spelling(value, choices)
-        return value if meant is NO_WORTH else self._mended(value, meant, at)
-
-    def _object(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
-        value = self._named(value, schema, at)
-        made: dict[str, Any] = {}
-        for name, item in value.items():
-            inside = f"{at}.{name}" if at else str(name)
-            if item is None and self._is_left_out(name, schema):
-                self.repairs.append(f"{inside}: null taken for left out")
-                continue
-            applying = list(_applying(name, schema))
-            for one in applying:
-                item = self.value(item, one, inside)
-            if not applying and schema.get("additionalProperties") is False:
-                hint = self._hint(name, schema)
-                self.problems.append(f"{inside}: there is no such parameter{hint}")
-            made[name] = item
-        self._missing(made, schema, at)
-        return made
-
-    def _hint(self, name: str, schema: Schema) -> str:
-        """Which name may have been meant; looking for it takes a while, and only the first problems are told."""
-        return near(name, list(schema.get("properties", {}))).rstrip(".?") if len(self.problems) < TOLD else ""
-
-    def _named(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
-        """Names that differ from a declared one only in case and separators get that one."""
-        properties = schema.get("properties", {})
-        if schema.get("additionalProperties") or value.keys() <= properties.keys():
-            return value
-        meant = _meant_names(value, properties)
-        self.repairs += (f"{at}{'.' if at else ''}{name}: taken for {other}" for name, other in meant.items())
-        return {meant.get(name, name): item for name, item in value.items()}
-
-    def _is_left_out(self, name: str, schema: Schema) -> bool:
-        """Null for a field that can't be null and may be left out."""
-        described_field = schema.get("properties", {}).get(name)
-        if described_field is None or name in schema.get("required", ()):
-            return False
-        trial = self._trial()
-        trial.value(None, described_field, "")
-        return bool(trial.problems)
-
-    def _missing(self, value: dict[str, Any], schema: Schema, at: str) -> None:
-        for name in schema.get("required", ()):
-            if name not in value:
-                wanted = described(schema.get("properties", {}).get(name, {}), self.root)
-                self.problems.append(f"{at}{'.' if at else ''}{name}: required ({wanted}), but missing")
-
-    def _array(self, value: list[Any], schema: Schema, at: str) -> list[Any]:
-        first, rest = _item_schemas(schema)
-        schemas = [*first[: len(value)], *[rest] * (len(value) - len(first))]
-        return [self.value(item, one, f"{at}[{n}]") for n, (item, one) in enumerate(zip(value, schemas, strict=True))]
-
-    def _composed(self, value: Any, schema: Schema, at: str) -> Any:
-        for part in schema.get("allOf", ()):
-            value = self.value(value, part, at)
-        for union in filter(schema.__contains__, ("anyOf", "oneOf")):
-            value = self._one_of(value, schema[union], at)
-        if "not" in schema and self._fits(value, schema["not"]):
-            self.problems.append(f"{at or 'arguments'}: {shown(value)} is not allowed")
-        if "if" in schema:
-            value = self.value(value, schema.get("then" if self._fits(value, schema["if"]) else "else", {}), at)
-        return value
-
-    def _one_of(self, value: Any, branches: list[Any], at: str) -> Any:
-        """The value by the branch that it fits as it is; else by those that it can be mended for, if they agree."""
-        tried = list(self._tried(value, branches, at))
-        for made, trial in tried:
-            if not trial.repairs:
-                return made
-        if len({canonical(made) for made, _ in tried}) == 1:
-            self.repairs += tried[0][1].repairs
-            return tried[0][0]
-        wanted = " or ".join(dict.fromkeys(described(branch, self.root) for branch in branches))
-        self.problems.append(f"{at or 'arguments'}: expected {wanted}, got {shown(value)}")
-        return value
-
-    def _tried(self, value: Any, branches: list[Any], at: str) -> Iterator[tuple[Any, "_Work"]]:
-        for branch in branches:
-            trial = self._trial()
-            made = trial.value(value, branch, at)
-            if not trial.problems:
-                yield made, trial
-
-    def _fits(self, value: Any, schema: Any) -> bool:
-        trial = self._trial()
-        trial.value(value, schema, "")
-        return not trial.problems and not trial.repairs
-
-    def _trial(self) -> "_Work":
-        return _Work(self.root, self.budget)
-
-    def _mended(self, value: Any, meant: Any, at: str) -> Any:
-        self.repairs.append(f"{at or 'arguments'}: {shown(value)} taken for {shown(meant)}")
-        return meant
-
-
 def _is_plainly_right(value: Any, schema: Schema) -> bool:
     """The usual case: one type, which it has, and no conditions."""
-    return schema.get("type", "") in PLAIN.get(type(value), ()) and schema.keys() <= WORDS
+    return schema.get("type", "") in _PLAIN.get(type(value), ()) and schema.keys() <= _WORDS
 
 
 def _fits_plainly(arguments: Mapping[str, Any], schema: Schema) -> bool:
     """The usual case of a whole call, in a twentieth of the time: known names, and each value plainly right."""
     properties = schema.get("properties", {})
     return (
-        schema.keys() <= USUAL
+        schema.keys() <= _USUAL
         and arguments.keys() <= properties.keys()
         and arguments.keys() >= set(schema.get("required", ()))
         and all(
@@ -246,29 +85,168 @@ def _fits_plainly(arguments: Mapping[str, Any], schema: Schema) -> bool:
     )
 
 
-def _whole(value: Any, types: tuple[str, ...]) -> Any:
-    """5.0 where an integer is meant is 5."""
-    return int(value) if isinstance(value, float) and "integer" in types and "number" not in types else value
+@dataclass(slots=True)
+class _Effort:
+    """Limits what one check may cost, all its attempts together."""
+
+    steps: int = STEPS
+    depth: int = 0
+
+    def __enter__(self) -> None:
+        self.steps -= 1
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise ValueError("the arguments are nested too deeply")
+        if self.steps < 0:
+            raise ValueError("the arguments are too large to check")
+
+    def __exit__(self, *raised: object) -> None:
+        self.depth -= 1
 
 
-def _types(schema: Schema) -> tuple[str, ...]:
-    types = schema.get("type", ())
-    return (types,) if isinstance(types, str) else tuple(types)
+@dataclass(slots=True)
+class _Walk:
+    """Walks through arguments and schema side by side."""
+
+    root: Schema
+    effort: _Effort = field(default_factory=_Effort)
+    repairs: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def value(self, value: Any, schema: Any, at: str) -> Any:
+        """Returns the value as the schema wants it, as far as that can be had."""
+        with self.effort:
+            schema = resolved(schema, self.root)
+            if _is_plainly_right(value, schema) or (value is None and schema.get("nullable") is True):
+                return value
+            value = self._choice(self._typed(value, schema, at), schema, at)
+            if isinstance(value, dict):
+                value = self._object(value, schema, at)
+            elif isinstance(value, list):
+                first, rest = _item_schemas(schema)
+                schemas = [*first[: len(value)], *[rest] * (len(value) - len(first))]
+                pairs = enumerate(zip(value, schemas, strict=True))
+                value = [self.value(item, one, f"{at}[{number}]") for number, (item, one) in pairs]
+            self.problems += (f"{at or 'arguments'}: {words}" for words in _broken_rules(value, schema))
+            return self._composed(value, schema, at)
+
+    def _problem(self, at: str, words: str) -> None:
+        self.problems.append(f"{at or 'arguments'}: {words}")
+
+    def _mended(self, value: Any, meant: Any, at: str) -> Any:
+        self.repairs.append(f"{at or 'arguments'}: {shown(value)} taken for {shown(meant)}")
+        return meant
+
+    def _try(self, value: Any, schema: Any, at: str = "") -> tuple[Any, "_Walk"]:
+        trial = _Walk(self.root, self.effort)
+        return trial.value(value, schema, at), trial
+
+    def _typed(self, value: Any, schema: Schema, at: str) -> Any:
+        types = schema.get("type", ())
+        types = (types,) if isinstance(types, str) else tuple(types)
+        if not types or any(_has_type(value, name) for name in types):
+            is_integer = isinstance(value, float) and "integer" in types and "number" not in types
+            return int(value) if is_integer else value
+        meant = _converted(value, types)
+        if meant is _NOTHING and "array" in types and value is not None:
+            listed = _as_list(value)
+            items = {key: item for key, item in schema.items() if key in ("items", "prefixItems")}
+            meant = _NOTHING if self._try(listed, items)[1].problems else listed
+        if meant is not _NOTHING:
+            return self._mended(value, meant, at)
+        self._problem(at, f"expected {described(schema, self.root)}, got {shown(value)}")
+        return value
+
+    def _choice(self, value: Any, schema: Schema, at: str) -> Any:
+        """Takes the one choice that differs only in case, in separators or in being a number as text."""
+        choices = schema.get("enum", ())
+        if not choices or canonical(value) in map(canonical, choices) or not isinstance(value, str | int):
+            return value
+        meant = [choice for choice in choices if _loose(choice) == _loose(value)]
+        return self._mended(value, meant[0], at) if len(meant) == 1 and not isinstance(value, bool) else value
+
+    def _object(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, item in self._named(value, schema, at).items():
+            inside = f"{at}.{name}" if at else str(name)
+            if item is None and self._is_left_out(name, schema):
+                self.repairs.append(f"{inside}: null taken for left out")
+                continue
+            applying = list(_schemas_of(name, schema))
+            for one in applying:
+                item = self.value(item, one, inside)
+            if not applying and schema.get("additionalProperties") is False:
+                # Looking for the name that was meant takes a while, and only the first problems are told.
+                hint = near(name, list(schema.get("properties", {}))) if len(self.problems) < TOLD else ""
+                self._problem(inside, f"there is no such parameter{hint.rstrip('.?')}")
+            made[name] = item
+        for name in schema.get("required", ()):
+            if name not in made:
+                wanted = described(schema.get("properties", {}).get(name, {}), self.root)
+                self._problem(f"{at}{'.' if at else ''}{name}", f"required ({wanted}), but missing")
+        return made
+
+    def _named(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
+        """Gives names that differ from a declared one only in case and separators that one."""
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") or value.keys() <= properties.keys():
+            return value
+        meant = _meant_names(value, properties)
+        self.repairs += (f"{at}{'.' if at else ''}{name}: taken for {other}" for name, other in meant.items())
+        return {meant.get(name, name): item for name, item in value.items()}
+
+    def _is_left_out(self, name: str, schema: Schema) -> bool:
+        """Whether null stands for a field that can't be null and may be left out."""
+        wanted = schema.get("properties", {}).get(name)
+        if wanted is None or name in schema.get("required", ()):
+            return False
+        return bool(self._try(None, wanted)[1].problems)
+
+    def _composed(self, value: Any, schema: Schema, at: str) -> Any:
+        for part in schema.get("allOf", ()):
+            value = self.value(value, part, at)
+        for union in filter(schema.__contains__, ("anyOf", "oneOf")):
+            value = self._one_of(value, schema[union], at)
+        if "not" in schema and self._fits(value, schema["not"]):
+            self._problem(at, f"{shown(value)} is not allowed")
+        if "if" in schema:
+            value = self.value(value, schema.get("then" if self._fits(value, schema["if"]) else "else", {}), at)
+        return value
+
+    def _fits(self, value: Any, schema: Any) -> bool:
+        _, trial = self._try(value, schema)
+        return not trial.problems and not trial.repairs
+
+    def _one_of(self, value: Any, branches: list[Any], at: str) -> Any:
+        """Returns the value by the branch that it fits as it is; else by those it can be mended for, if they agree."""
+        tried = []
+        for branch in branches:
+            made, trial = self._try(value, branch, at)
+            if not trial.problems and not trial.repairs:
+                return made
+            if not trial.problems:
+                tried.append((made, trial))
+        if len({canonical(made) for made, _ in tried}) == 1:
+            self.repairs += tried[0][1].repairs
+            return tried[0][0]
+        wanted = " or ".join(dict.fromkeys(described(branch, self.root) for branch in branches))
+        self._problem(at, f"expected {wanted}, got {shown(value)}")
+        return value
 
 
 def _meant_names(given: Schema, declared: Schema) -> dict[str, str]:
     """What each unknown name can only mean; nothing when two of them mean the same."""
     free: dict[str, list[str]] = {}
     for name in declared.keys() - given.keys():
-        free.setdefault(loose(name), []).append(name)
-    found = {name: free.get(loose(name), ()) for name in given if name not in declared}
+        free.setdefault(_loose(name), []).append(name)
+    found = {name: free.get(_loose(name), ()) for name in given if name not in declared}
     meant = {name: names[0] for name, names in found.items() if len(names) == 1}
     return meant if len(set(meant.values())) == len(meant) else {}
 
 
-def _applying(name: str, schema: Schema) -> Iterator[Any]:
+def _schemas_of(name: str, schema: Schema) -> Iterator[Any]:
     """The schemas that a field of an object has to fit."""
-    found = [pattern for key, pattern in schema.get("patternProperties", {}).items() if matches(name, key)]
+    found = [pattern for key, pattern in schema.get("patternProperties", {}).items() if _matches(name, key)]
     if name in schema.get("properties", {}):
         found.append(schema["properties"][name])
     if not found and isinstance(schema.get("additionalProperties"), Mapping):
@@ -280,3 +258,120 @@ def _item_schemas(schema: Schema) -> tuple[list[Any], Any]:
     """The schemas of the first items, and that of all others; older drafts write the first ones as `items`."""
     items, first = schema.get("items", {}), schema.get("prefixItems", [])
     return (items, schema.get("additionalItems", {})) if isinstance(items, list) else (first, items)
+
+
+def _has_type(value: Any, name: str) -> bool:
+    """Whether a JSON value is of that type; 5.0 is an integer too."""
+    if name in ("integer", "number"):
+        return is_number(value) and (name == "number" or isinstance(value, int) or value.is_integer())
+    kinds = {"string": str, "boolean": bool, "array": list, "null": type(None), "object": Mapping}
+    return isinstance(value, kinds[name])
+
+
+def _converted(value: Any, types: tuple[str, ...]) -> Any:
+    """The value in the one of `types` that it can mean; `_NOTHING` when there is none, or more than one."""
+    meant = [one for name in types if (one := _as_type(value, name)) is not _NOTHING]
+    return meant[0] if len({canonical(one) for one in meant}) == 1 else _NOTHING
+
+
+def _as_type(value: Any, name: str) -> Any:
+    if name == "string" and isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        return _NOTHING
+    word = value.strip().lower() if len(value) < _LONGEST_NUMBER else ""
+    if name in ("integer", "number"):
+        return _number(word, name)
+    if name == "object":
+        return _read_json(value, "{")
+    words: dict[str, dict[str, Any]] = {"boolean": {"true": True, "false": False}, "null": {"null": None, "none": None}}
+    return words.get(name, {}).get(word, _NOTHING)
+
+
+def _number(text: str, name: str) -> Any:
+    if not _NUMBER.fullmatch(text):
+        return _NOTHING
+    number = int(text) if text.lstrip("+-").isdigit() else float(text)
+    if name == "integer" and isinstance(number, float):
+        return int(number) if is_whole(number) else _NOTHING
+    return _NOTHING if number in (float("inf"), float("-inf")) else number
+
+
+def _as_list(value: Any) -> list[Any]:
+    """A list written as JSON text, or a list of one."""
+    read = _read_json(value, "[") if isinstance(value, str) else _NOTHING
+    return [value] if read is _NOTHING else list(read)
+
+
+def _read_json(text: str, opening: str) -> Any:
+    """What the text says as JSON when it begins like that."""
+    if not text.lstrip().startswith(opening):
+        return _NOTHING
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NOTHING
+
+
+def _loose(name: Any) -> str:
+    """A name without case and separators: `filePath` and `file_path` are one."""
+    return re.sub(r"[\s_-]", "", str(name)).casefold()
+
+
+def _broken_rules(value: Any, schema: Schema) -> Iterator[str]:
+    """What `value` lacks, each as the end of a sentence that begins with its name."""
+    if "enum" in schema and canonical(value) not in map(canonical, schema["enum"]):
+        yield f"expected one of {', '.join(map(shown, schema['enum']))}, got {shown(value)}"
+    if "const" in schema and canonical(value) != canonical(schema["const"]):
+        yield f"expected {shown(schema['const'])}, got {shown(value)}"
+    for keyword in schema.keys() & _RULES.keys():
+        kind, fits, words = _RULES[keyword]
+        if isinstance(value, kind) and not isinstance(value, bool) and not fits(value, schema[keyword]):
+            yield f"expected {words} {shown(schema[keyword])}, got {shown(value)}"
+
+
+def _matches(text: str, pattern: str) -> bool:
+    """Whether the pattern occurs; one that can't be matched in linear time is left to the tool."""
+    compiled = _compiled(pattern)
+    return compiled is None or compiled.isinstance_python(text[:_LONGEST_MATCHED])
+
+
+@lru_cache
+def _compiled(pattern: str) -> SchemaValidator | None:
+    """By the engine of Rust, which never goes back; None for what it has not, such as looking ahead."""
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
+    except SchemaError:
+        return None
+
+
+def _is_multiple(value: float, of: float) -> bool:
+    if isinstance(value, int) and isinstance(of, int):
+        return value % of == 0
+    try:
+        parts = value / of
+        return abs(parts - round(parts)) < 1e-9
+    except OverflowError:  # infinite, or an integer that is larger than any float
+        return False
+
+
+# What each keyword asks of values of a kind.
+_RULES: Mapping[str, tuple[Any, Callable[[Any, Any], bool], str]] = {
+    "minLength": (str, lambda text, least: len(text) >= least, "characters: at least"),
+    "maxLength": (str, lambda text, most: len(text) <= most, "characters: at most"),
+    "pattern": (str, _matches, "text that matches"),
+    "minimum": (int | float, lambda number, least: number >= least, "at least"),
+    "maximum": (int | float, lambda number, most: number <= most, "at most"),
+    "exclusiveMinimum": (int | float, lambda number, bound: number > bound, "more than"),
+    "exclusiveMaximum": (int | float, lambda number, bound: number < bound, "less than"),
+    "multipleOf": (int | float, _is_multiple, "a multiple of"),
+    "minItems": (list, lambda items, least: len(items) >= least, "items: at least"),
+    "maxItems": (list, lambda items, most: len(items) <= most, "items: at most"),
+    "uniqueItems": (
+        list,
+        lambda items, so: not so or len(set(map(canonical, items))) == len(items),
+        "items that differ:",
+    ),
+    "minProperties": (Mapping, lambda fields, least: len(fields) >= least, "fields: at least"),
+    "maxProperties": (Mapping, lambda fields, most: len(fields) <= most, "fields: at most"),
+}

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator, Draft202012Validator
 
-from ai_battle.wire.dialects.arguments import fit, misfit, schema_problems, signature
+from ai_battle.wire.dialects.arguments import fit, misfit
+from ai_battle.wire.dialects.schemas import schema_problems, signature
 
 
 def one(schema: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.messages import ToolCall
-from ai_battle.wire.dialects.canonical import call_key, canonical, with_defaults
+from ai_battle.wire.dialects.schemas import call_key, canonical, with_defaults
 
 SCHEMA = {
     "type": "object",

@@ -1,0 +1,202 @@
+"""JSON Schemas: whether one is a schema, what it says, how it reads in a line, and when two calls are the same."""
+
+import json
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from ...core.messages import ToolCall
+from ...core.plugins import near
+
+Schema = Mapping[str, Any]
+NO_SCHEMA: Schema = {}
+_TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+_HOLD_SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_HOLD_LISTS_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
+_HOLD_A_SCHEMA = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
+_MOST_HOPS, _DEEPEST, _DEEPEST_DESCRIBED = 20, 50, 3
+_LONGEST_SHOWN = 60
+_EXACT, _DEEPEST_VALUE, _MOST_BITS = 2**53, 200, 10_000
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a float stands for an integer, so that nothing is lost by writing it as one."""
+    return isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
+
+
+def shown(value: Any) -> str:
+    """Returns a value as JSON for an error message, not more than a line of it."""
+    if isinstance(value, str):
+        value = value[: _LONGEST_SHOWN + 1]
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return "something too large to show"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def resolved(schema: Any, root: Schema) -> Schema:
+    """Follows the references of a schema inside `root`; one that leads nowhere says nothing."""
+    if type(schema) is dict and "$ref" not in schema:
+        return schema
+    for _ in range(_MOST_HOPS):
+        if not isinstance(schema, Mapping):
+            return {} if schema is not False else {"not": {}}
+        if not isinstance(schema.get("$ref"), str):
+            return schema
+        target = _target(schema["$ref"], root)
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**target, **beside} if beside and isinstance(target, Mapping) else target
+    return {}
+
+
+def _target(reference: str, root: Schema) -> Any:
+    here: Any = root if reference.startswith("#") else {}
+    for step in reference[1:].split("/")[1:]:
+        step = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(here, Mapping) or step not in here:
+            return {}
+        here = here[step]
+    return here
+
+
+def signature(name: str, schema: Schema) -> str:
+    """Describes a tool in one line: `add(a: integer, b?: integer)`."""
+    required = schema.get("required", ())
+    properties = schema.get("properties", {}).items()
+    listed = (f"{key}{'' if key in required else '?'}: {described(value, schema)}" for key, value in properties)
+    return f"{name}({', '.join(listed)})"
+
+
+def described(schema: Any, root: Schema, depth: int = 0) -> str:
+    """Describes a schema as it reads in an error: `integer`, `"list" | "read"`, `array of string`."""
+    if depth > _DEEPEST_DESCRIBED:
+        return "..."
+    schema = resolved(schema, root)
+    if isinstance(choices := schema.get("enum"), list):
+        return " | ".join(map(shown, choices[:20])) + (" | ..." if len(choices) > 20 else "")
+    if "const" in schema:
+        return shown(schema["const"])
+    for union in ("anyOf", "oneOf"):
+        if isinstance(branches := schema.get(union), list):
+            return " or ".join(dict.fromkeys(described(branch, root, depth + 1) for branch in branches[:8]))
+    types, items = schema.get("type"), schema.get("items")
+    if types == "array" and isinstance(items, Mapping) and items:
+        return f"array of {described(items, root, depth + 1)}"
+    return " or ".join(types) if isinstance(types, list) else types if isinstance(types, str) else "any value"
+
+
+def schema_problems(schema: Any) -> list[str]:
+    """Lists what keeps `schema` from being a JSON Schema, each problem with its place."""
+    return list(_problems(schema, "", schema if isinstance(schema, Mapping) else {}, 0))
+
+
+def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
+    place = at or "the schema"
+    if isinstance(schema, bool) and depth:
+        return
+    if not isinstance(schema, Mapping):
+        yield f"{place}: a schema is an object, not {shown(schema)}"
+        return
+    if depth > _DEEPEST:
+        yield f"{place}: nested too deeply"
+        return
+    for key, value in schema.items():
+        inside = f"{at}.{key}" if at else str(key)
+        yield from _keyword_problems(key, value, inside)
+        for step, child in _children(key, value):
+            yield from _problems(child, f"{inside}{step}", root, depth + 1)
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/") and _target(reference, root) == {}:
+        yield f"{place}: $ref {reference!r} leads nowhere"
+
+
+def _children(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The schemas inside a keyword's value, with the way to them."""
+    if key in _HOLD_SCHEMAS_BY_NAME and isinstance(value, Mapping):
+        yield from ((f".{name}", child) for name, child in value.items())
+    elif key in _HOLD_LISTS_OF_SCHEMAS and isinstance(value, list):
+        yield from ((f"[{number}]", child) for number, child in enumerate(value))
+    elif key in _HOLD_A_SCHEMA:
+        yield "", value
+
+
+def _keyword_problems(key: str, value: Any, at: str) -> Iterator[str]:
+    if key == "type":
+        for name in (value if isinstance(value, list) else [value]) or [None]:
+            if name not in _TYPES:
+                hint = near(name, list(_TYPES)) if isinstance(name, str) else f"; there is {', '.join(_TYPES)}."
+                yield f"{at}: {shown(name)} is no type of JSON Schema{hint.rstrip('.')}"
+    for wanted, is_right, keys in _KEYWORDS:
+        if key in keys and not is_right(value):
+            yield f"{at}: must be {wanted}, not {shown(value)}"
+
+
+# What the value of a keyword must be, how that is seen, and the keywords.
+_KEYWORDS = (
+    ("a list", lambda value: isinstance(value, list), {"enum"}),
+    ("a schema, or a list of them", lambda value: value != [], {"items"}),
+    ("a list of names", lambda value: isinstance(value, list) and all(isinstance(n, str) for n in value), {"required"}),
+    (
+        "a list of schemas",
+        lambda value: isinstance(value, list) and bool(value),
+        {"anyOf", "oneOf", "allOf", "prefixItems"},
+    ),
+    (
+        "an object",
+        lambda value: isinstance(value, Mapping),
+        {"properties", "patternProperties", "$defs", "definitions"},
+    ),
+    ("text", lambda value: isinstance(value, str), {"description", "title", "pattern", "format", "$ref"}),
+    ("true or false", lambda value: isinstance(value, bool), {"uniqueItems"}),
+    ("a number", is_number, {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),
+    ("a number above 0", lambda value: is_number(value) and value > 0, {"multipleOf"}),
+    (
+        "a whole number from 0",
+        lambda value: is_number(value) and value >= 0 and value == int(value),
+        {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains"},
+    ),
+)
+
+
+def canonical(value: Any) -> str:
+    """Returns the JSON text of `value` without regard to key order, at any depth, and to 1 or 1.0."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), default=str)
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    match value:
+        case Mapping() | list() | tuple() if depth > _DEEPEST_VALUE:
+            return "..."
+        case Mapping():
+            return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item, depth + 1) for item in value]
+        case int() if value.bit_length() > _MOST_BITS:  # Python writes no decimal numbers of that size
+            return hex(value)
+    return int(value) if is_whole(value) else value
+
+
+def with_defaults(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Adds what the schema says of the arguments that were left out, also inside of objects."""
+    return _filled(arguments, schema, schema)
+
+
+def _filled(given: Mapping[str, Any], schema: Schema, root: Schema) -> dict[str, Any]:
+    filled = dict(given)
+    for name, written in schema.get("properties", NO_SCHEMA).items():
+        wanted = resolved(written, root)
+        if name not in filled and "default" in wanted:
+            filled[name] = deepcopy(wanted["default"])
+        elif isinstance(filled.get(name), Mapping):
+            filled[name] = _filled(filled[name], wanted, root)
+    return filled
+
+
+def call_key(call: ToolCall, schema: Schema = NO_SCHEMA) -> str:
+    """Returns the same text for equal calls. What is unambiguous about the arguments has to be repaired before."""
+    return f"{call.name} {canonical(with_defaults(call.arguments, schema))}{' '.join(call.malformed.split())}"

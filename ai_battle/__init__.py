@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from .core.lazy import names_of
 
 if TYPE_CHECKING:
-    from .collaboration._stuck.detector import StuckDetector
     from .collaboration.boost import BoostLoop
     from .collaboration.rescue import ModelCollaborationProtocol
     from .conversation import CollaborativeConversationManager, ConversationManager, Participant, RunResult
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     )
     from .core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage
     from .core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
+    from .judging.detector import StuckDetector
     from .tools.base import Tool
     from .tools.client import ToolCapableClient
     from .tools.decorator import tool
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .wire.dialects import parse_tool_calls
 
 _HOME = {
-    "collaboration._stuck.detector": ("StuckDetector",),
+    "judging.detector": ("StuckDetector",),
     "collaboration.boost": ("BoostLoop",),
     "collaboration.rescue": ("ModelCollaborationProtocol",),
     "conversation": ("CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult"),

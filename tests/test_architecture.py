@@ -12,13 +12,14 @@ ROOT = Path(__file__).parent.parent / "ai_battle"
 LAYERS = (
     {"core"},
     {"wire", "signals", "config"},
+    {"judging"},
     {"providers", "tools", "collaboration"},
     {"assembly"},
     {"conversation", "server", "benchmark", "reporting"},
     {"cli"},
 )
 FLOOR = {room: floor for floor, rooms in enumerate(LAYERS) for room in rooms}
-MECHANISMS = LAYERS[2]
+MECHANISMS = LAYERS[3]
 MAY_IMPORT_LATE = ("cli", "__init__", "core/plugins")
 
 
@@ -61,6 +62,10 @@ class File:
         modules = (module for node in self.imports for module in self._imported(node))
         return {module[1] for module in modules if len(module) > 1 and module[0] == "ai_battle"} - {self.room}
 
+    @property
+    def imported_packages(self) -> set[str]:
+        return {module[0] for node in self.imports for module in self._imported(node)}
+
     def _imported(self, node: ast.Import | ast.ImportFrom) -> list[list[str]]:
         if isinstance(node, ast.Import):
             return [alias.name.split(".") for alias in node.names]
@@ -85,6 +90,11 @@ def test_files_import_only_from_below_and_mechanisms_never_each_other() -> None:
             lies_below = FLOOR.get(there, 0) <= FLOOR.get(file.room, len(LAYERS))
             assert lies_below, f"{file.name} imports {there}, which lies above it"
             assert not {file.room, there} <= MECHANISMS, f"{file.name} imports {there}"
+
+
+def test_research_is_no_part_of_the_package() -> None:
+    """It learns weights and counts figures with what the package has, which runs without it."""
+    assert [file.name for file in files() if "research" in file.imported_packages] == []
 
 
 def test_a_file_holds_one_concept_and_says_which() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..collaboration._stuck.calibration import Calibration
-from ..collaboration._stuck.detector import StuckDetector
 from ..config.collaboration import Help
 from ..core.errors import ConfigError
 from ..core.exchange import Usage
+from ..judging.calibration import Calibration
+from ..judging.detector import StuckDetector
 from .models import Model
 
 USUAL_CALL = Usage(1_500, 400)

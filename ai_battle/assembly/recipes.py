@@ -10,12 +10,12 @@ from ..collaboration._helping import Helping, HelpLimits, HelpUse, Look
 from ..collaboration._looks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
 from ..collaboration._optimistic import Optimistic
 from ..collaboration._pool import Pool
-from ..collaboration._stuck.detector import StuckDetector
 from ..collaboration.ladder import Standing
 from ..config.collaboration import Help, HelperSettings
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
+from ..judging.detector import StuckDetector
 from ..tools.sandbox import Level
 from ..tools.verifying import BY, Verification
 from . import detecting, strategies

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
-from ..collaboration.measures import apgr, auroc, cpt, curve, interval
+from ..judging.measures import apgr, auroc, cpt, curve, interval
 from .played import by_task
 from .sample import Sample
 from .statistics import Interval, rate_interval, wilson

@@ -7,9 +7,9 @@ from itertools import chain
 from math import log10
 from statistics import fmean, median
 
-from ..collaboration.measures import calibration_error
 from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED
+from ..judging.measures import calibration_error
 from .cascade import Helped, Order, by_signal, doubts_of, helped, order, per_rescued
 from .drawing import OF
 from .played import Played, alone, by_task, played

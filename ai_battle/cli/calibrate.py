@@ -11,7 +11,7 @@ from ._plain import print_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_battle.collaboration._stuck.calibrating import Report, Target
+    from ai_battle.judging.calibrating import Report, Target
 
 
 def _share(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
@@ -60,9 +60,9 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
 
 def _calibrated(path: "Path", target: "Target") -> "tuple[Report, int]":
     """The calibration, and how many answers there were; what is wrong with them is told with their file."""
-    from ai_battle.collaboration._agreement_calibrating import calibrate
-    from ai_battle.collaboration._stuck.own_answers import read_answers
     from ai_battle.core.errors import ConfigError
+    from ai_battle.judging.agreement_calibrating import calibrate
+    from ai_battle.judging.own_answers import read_answers
 
     answers = read_answers(path)
     try:
@@ -79,8 +79,8 @@ def _target(
     helper_price: float,
     own_price: float,
 ) -> "Target":
-    from ai_battle.collaboration._stuck.calibrating import Target
     from ai_battle.core.errors import ConfigError
+    from ai_battle.judging.calibrating import Target
 
     said = {"help_rate": target_help_rate, "quality": target_quality, "pgr": target_pgr, "max_cost": max_cost}
     given = [(kind, value) for kind, value in said.items() if value is not None]

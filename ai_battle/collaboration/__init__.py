@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
+    from ..judging.assessment import Assessment, Context
+    from ..judging.detector import StuckDetector
     from ._boost_reply import is_plan
     from ._helping import Helping, HelpLimits, HelpUse
     from ._looks import Judge, OwnOpinion, PeerOpinion, Tested
-    from ._stuck.assessment import Assessment, Context
-    from ._stuck.detector import StuckDetector
     from .ladder import Standing
     from .rescue import ModelCollaborationProtocol
 
@@ -17,8 +17,8 @@ _HOME = {
     "_boost_reply": ("is_plan",),
     "_helping": ("HelpLimits", "Helping", "HelpUse"),
     "_looks": ("Judge", "OwnOpinion", "PeerOpinion", "Tested"),
-    "_stuck.assessment": ("Assessment", "Context"),
-    "_stuck.detector": ("StuckDetector",),
+    ".judging.assessment": ("Assessment", "Context"),
+    ".judging.detector": ("StuckDetector",),
     "ladder": ("Standing",),
     "rescue": ("ModelCollaborationProtocol",),
 }

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Protocol, TypeGuard
 
 from ..core.exchange import ModelRequest, ModelResponse
+from ..judging.assessment import Assessment
 from ._drafts import Draft
 from ._helping import Found, Turn
-from ._stuck.assessment import Assessment
 
 Evidence = Mapping[str, float]
 

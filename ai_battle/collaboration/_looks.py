@@ -10,13 +10,13 @@ from ..core.errors import ConfigError, ProviderError, ToolError
 from ..core.events import Emit
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked
-from ._agreement import WORTH, Ballot, ballot
+from ..judging.agreement import WORTH, Ballot, ballot
+from ..judging.assessment import Context
 from ._drafts import Draft
 from ._examining import Evidence
 from ._helping import FAILURES, Found, Turn
 from ._polling import ANOTHER, COMPARED, shown
 from ._seeing import Case, advising
-from ._stuck.assessment import Context
 from ._together import Quiet
 from .takeover import in_its_place
 from .vote import varied

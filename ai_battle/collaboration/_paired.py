@@ -8,9 +8,9 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..judging.detector import StuckDetector
 from ._examining import Judges
 from ._helping import Helping, Turn
-from ._stuck.detector import StuckDetector
 from ._trying import Trying
 
 Help = Callable[[Trying, ModelClient], Awaitable[ModelResponse]]

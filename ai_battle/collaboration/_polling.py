@@ -11,15 +11,15 @@ from ..core.events import Emit, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.messages import assistant
-from ._agreement import Ballot, Tally, ballot, features, is_refuted, is_verified, weighed
+from ..judging.agreement import Ballot, Tally, ballot, features, is_refuted, is_verified, weighed
+from ..judging.assessment import Assessment, Context
+from ..judging.calibration import Agreement
+from ..judging.detector import StuckDetector
 from ._drafts import Draft
 from ._examining import Judges, examined, first_judgement, verify
 from ._helping import Found, Helping, Turn
 from ._prompts import shortened
 from ._seeing import Case, calls_again
-from ._stuck.assessment import Assessment, Context
-from ._stuck.calibration import Agreement
-from ._stuck.detector import StuckDetector
 from ._together import Quiet, together
 from ._trying import hopeless
 from .takeover import CALLS_AGAIN, ask_in_place, in_its_place, noting

@@ -9,10 +9,10 @@ from typing import Any
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Document, Image, Message, Text, ToolCall, user
 from ..core.tokens import estimate_text
+from ..judging.assessment import prompt_place
 from ..wire.dialects.schemas import call_key
 from ._helping import Sees
 from ._prompts import arguments_text, filled, marked, shortened
-from ._stuck.assessment import prompt_place
 
 HISTORY_TOKENS = 6_000
 ATTEMPT_TOKENS = 4_000

@@ -9,14 +9,14 @@ from ..core.events import Warned
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.messages import assistant
-from ._cutting import Watched, watches
+from ..judging.assessment import Assessment
+from ..judging.early_stop import Watched, watches
 from ._drafts import Draft
 from ._examining import Judges, examined
 from ._fitting import misfits
 from ._helping import Turn
 from ._prompts import filled
 from ._seeing import Case, calls_again, told, with_note
-from ._stuck.assessment import Assessment
 
 
 @dataclass(frozen=True, slots=True)

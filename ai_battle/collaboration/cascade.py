@@ -7,13 +7,13 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
+from ..judging.assessment import Assessment
+from ..judging.detector import StuckDetector
 from ._drafts import Draft
 from ._examining import Judges, examined
 from ._helping import Helping, Turn
 from ._polling import ANOTHER
 from ._seeing import Case
-from ._stuck.assessment import Assessment
-from ._stuck.detector import StuckDetector
 from ._trying import Tried, Trying
 from .takeover import ask_in_place
 

@@ -11,10 +11,11 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
+from ..judging.assessment import steps_of
+from ..judging.trajectory import FIRST_TURN, HAND_OVER, lost, why_hand_over
 from ..signals.trouble import Step, troubles
 from ._helping import Helping, Turn
 from ._seeing import Case
-from ._trajectory import FIRST_TURN, HAND_OVER, lost, steps_of, why_hand_over
 from .takeover import with_its_own_options
 
 MEASURED = (

@@ -3,12 +3,12 @@
 from ..core.client import ModelClient
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..judging.detector import StuckDetector
 from ._examining import Judges
 from ._helping import Helping
 from ._paired import Pair, Paired
 from ._prompts import filled, marked
 from ._seeing import advising, with_note
-from ._stuck.detector import StuckDetector
 from ._trying import Trying
 
 DRAFTS_ALONE = True

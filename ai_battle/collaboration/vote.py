@@ -6,10 +6,10 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ..judging.detector import StuckDetector
 from ._drafts import Draft
 from ._helping import Helping, Turn
 from ._polling import Doubts, Poll
-from ._stuck.detector import StuckDetector
 from ._together import Quiet
 
 MEASURED = ""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..collaboration._stuck.calibrating import Report, Target
-from ..collaboration.measures import curve, mean
+from ..judging.calibrating import Report, Target
+from ..judging.measures import curve, mean
 from . import calibration_words as words
 from ._markup import Html, joined, tag
 from ._page import END, file, head

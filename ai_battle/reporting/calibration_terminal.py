@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..collaboration._stuck.calibrating import Report
-from ..collaboration._stuck.calibration import Point
+from ..judging.calibrating import Report
+from ..judging.calibration import Point
 from .calibration import SHARES, lines
 
 WIDTH = 24

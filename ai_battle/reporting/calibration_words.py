@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from statistics import stdev
 from textwrap import fill
 
-from ..collaboration._stuck.calibrating import SURE, Report, Target, surpluses
-from ..collaboration._stuck.calibration import Point
-from ..collaboration.measures import curve, interval, mean
+from ..judging.calibrating import SURE, Report, Target, surpluses
+from ..judging.calibration import Point
+from ..judging.measures import curve, interval, mean
 from ._figures import dollars
 
 COLUMNS = 78

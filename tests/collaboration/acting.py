@@ -7,12 +7,12 @@ from math import isclose
 from typing import Any
 
 from ai_battle.collaboration import critique, draft_verify, ladder, rescue, takeover
-from ai_battle.collaboration._stuck.assessment import Assessment
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, Event, EventLog, ModelReplied, ignore
 from ai_battle.core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, Role, StuckFound
 from ai_battle.core.messages import user
+from ai_battle.judging.assessment import Assessment
 from ai_battle.providers._metered import Metered, Terms
 from ai_battle.providers._prices import Price
 from ai_battle.providers.scripted import ScriptedClient

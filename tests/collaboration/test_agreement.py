@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.collaboration._agreement import Ballot, Tally, ballot, weighed
-from ai_battle.collaboration._stuck.assessment import Assessment
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import Message, ToolCall, assistant, user
+from ai_battle.judging.agreement import Ballot, Tally, ballot, weighed
+from ai_battle.judging.assessment import Assessment
 
 WEATHER = ToolSpec(
     "weather",

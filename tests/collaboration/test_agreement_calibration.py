@@ -11,15 +11,15 @@ import pytest
 
 from ai_battle import StuckDetector
 from ai_battle.collaboration import council, peer
-from ai_battle.collaboration._agreement_calibrating import calibrate
-from ai_battle.collaboration._stuck.calibrating import Answer, Report, Target
-from ai_battle.collaboration._stuck.calibration import Calibration
-from ai_battle.collaboration._stuck.own_answers import read_answers
-from ai_battle.collaboration.figures._answer_tables import read_rows, read_table
-from ai_battle.collaboration.figures._peers import PAIR
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.helping import HelpAsked, StuckFound
+from ai_battle.judging.agreement_calibrating import calibrate
+from ai_battle.judging.calibrating import Answer, Report, Target
+from ai_battle.judging.calibration import Calibration
+from ai_battle.judging.own_answers import read_answers
 from ai_battle.testing import ScriptedClient
+from research.answer_tables import read_rows, read_table
+from research.peers import PAIR
 
 from .acting import Heard, asked
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.collaboration._agreement import WORTH, Ballot
-from ai_battle.collaboration.figures import cascade, councils
-from ai_battle.collaboration.figures._answer_tables import KINDS, Table, family, read_table
-from ai_battle.collaboration.figures._peers import Attempt, Beside, alone, read_attempts, second_look, unseen, worth
-from ai_battle.collaboration.figures.agreement import LOCAL, RESERVE
-from ai_battle.collaboration.figures.councils import COUNCIL, calibrated, council
+from ai_battle.judging.agreement import WORTH, Ballot
 from ai_battle.tools.verifying import outcome_lines
+from research import cascade, councils
+from research.agreement import LOCAL, RESERVE
+from research.answer_tables import KINDS, Table, family, read_table
+from research.councils import COUNCIL, calibrated, council
+from research.peers import Attempt, Beside, alone, read_attempts, second_look, unseen, worth
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"

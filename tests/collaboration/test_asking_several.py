@@ -8,12 +8,12 @@ import pytest
 
 from ai_battle.collaboration import cascade, council, peer, vote
 from ai_battle.collaboration._helping import Helping, HelpLimits
-from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import DraftDelta, EventLog, TextDelta
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, StuckFound
+from ai_battle.judging.detector import StuckDetector
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import Reply, call, contract, fault, reply
 

@@ -7,13 +7,13 @@ import pytest
 
 from ai_battle.assembly import RetryPolicy, create_client
 from ai_battle.collaboration._helping import Helping, HelpLimits
-from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import EmptyAnswer
 from ai_battle.core.events import DraftDelta, Emit, ModelReplied, Retrying, TextDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.helping import DraftDropped, StuckFound
 from ai_battle.core.messages import assistant
+from ai_battle.judging.detector import StuckDetector
 from ai_battle.testing import FakeProviders, reply
 from ai_battle.testing.replies import call
 from ai_battle.tools.client import ToolCapableClient

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.collaboration._logistic import fit
-from ai_battle.collaboration._measures import apgr, auroc, calibration_error, cpt, curve
-from ai_battle.collaboration._stuck.regression import probability
+from ai_battle.judging.measures import apgr, auroc, calibration_error, cpt, curve
+from ai_battle.judging.regression import fit_model, probability
 
 SMALL, LARGE = [1, 0, 0, 1, 0], [1, 1, 1, 0, 1]
 PERFECT = [0, 1, 1, -1, 1]
@@ -64,7 +63,7 @@ def test_the_weights_that_made_the_data_are_found() -> None:
     chance = random.Random(4)
     rows = [{"a": chance.gauss(0, 1), "b": chance.gauss(3, 2), "same": 7.0} for _ in range(4000)]
     labels = [float(chance.random() < probability(0.5 + 2 * row["a"] - 0.5 * row["b"])) for row in rows]
-    found = fit(rows, labels, penalty=0.01)
+    found = fit_model(rows, labels, penalty=0.01)
     slopes = {name: weight / deviation for name, (_, deviation, weight) in found.features.items()}
     assert slopes["a"] == pytest.approx(2, abs=0.2)
     assert slopes["b"] == pytest.approx(-0.5, abs=0.1)
@@ -73,6 +72,6 @@ def test_the_weights_that_made_the_data_are_found() -> None:
 
 
 def test_data_that_can_be_told_apart_have_finite_weights() -> None:
-    found = fit([{"x": float(n)} for n in range(20)], [float(n > 9) for n in range(20)])
+    found = fit_model([{"x": float(n)} for n in range(20)], [float(n > 9) for n in range(20)])
     assert found.probability({"x": 0}) < 0.2
     assert found.probability({"x": 19}) > 0.8

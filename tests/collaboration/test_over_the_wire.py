@@ -8,11 +8,11 @@ import pytest
 
 from ai_battle.assembly import RetryPolicy, create_client
 from ai_battle.collaboration._helping import Helping
-from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import EmptyAnswer
 from ai_battle.core.exchange import ModelResponse
 from ai_battle.core.helping import DraftDropped, HelpFailed, StuckFound
+from ai_battle.judging.detector import StuckDetector
 from ai_battle.testing import FakeProvider, FakeProviders, Reply, fault, reply
 
 from .acting import ADVICE, GOOD, POOR, STRATEGIES, Heard, Judge, asked, same

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from ai_battle import StuckDetector
-from ai_battle.collaboration._stuck.records import read_pairs
-from ai_battle.collaboration.figures.pacing import main, row
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 from ai_battle.providers.scripted import ScriptedClient
+from research.pacing import main, row
+from research.records import read_pairs
 
 from .acting import STRATEGIES
 

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from ai_battle.collaboration._helping import Helping
-from ai_battle.collaboration._stuck.detector import StuckDetector
 from ai_battle.collaboration.rescue import ModelCollaborationProtocol, create
 from ai_battle.core import plugins
 from ai_battle.core.client import ModelClient
@@ -14,6 +13,7 @@ from ai_battle.core.events import DraftDelta, TextDelta, ToolCallDelta, Warned
 from ai_battle.core.exchange import ModelResponse, ToolSpec
 from ai_battle.core.helping import DraftDropped, HelpAsked, StuckFound
 from ai_battle.core.messages import ToolCall
+from ai_battle.judging.detector import StuckDetector
 from ai_battle.testing import call
 
 from .acting import ADVICE, GOOD, POOR, Heard, Judge, Model, asked, large, model

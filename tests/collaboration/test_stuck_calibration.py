@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from ai_battle import StuckDetector
-from ai_battle.collaboration._stuck.calibrating import Answer, Report, Target, calibrate
-from ai_battle.collaboration._stuck.calibration import Calibration
-from ai_battle.collaboration._stuck.regression import Problem, Term, fit, probability
 from ai_battle.core.errors import ConfigError
+from ai_battle.judging.calibrating import Answer, Report, Target, calibrate
+from ai_battle.judging.calibration import Calibration
+from ai_battle.judging.regression import Problem, Term, fit, probability
 
 
 def answers(number: int, *, helper: float = 0.9, labels: bool = True) -> list[Answer]:

@@ -4,15 +4,17 @@ import gzip
 import json
 import os
 from functools import cache
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from ai_battle.collaboration._stuck import figures, learn
-from ai_battle.collaboration._stuck.profile import FILE, Weights, read, shipped
-from ai_battle.collaboration._stuck.records import Pair, read_pair, read_pairs
-from ai_battle.collaboration.measures import mean
 from ai_battle.core.errors import ConfigError
+from ai_battle.judging.measures import mean
+from ai_battle.judging.weights import FILE, Weights, read, shipped
+from research import detector as figures
+from research import learn
+from research.records import Pair, read_pair, read_pairs
 
 SAMPLE = Path(__file__).parent / "data" / "routellm"
 RECORDED = Path(__file__).parents[2] / "configs" / "benchmarks" / "data"
@@ -67,7 +69,7 @@ def test_no_right_answer_is_cut_short_while_it_streams() -> None:
 
 
 def test_what_is_shipped_says_what_it_was_learned_on_and_nothing_without_a_licence() -> None:
-    text = Path(learn.__file__).with_name(FILE).read_text(encoding="utf-8")
+    text = resources.files("ai_battle.judging").joinpath(FILE).read_text(encoding="utf-8")
     assert "bfcl" not in text
     assert "Apache-2.0" in text
 
@@ -90,7 +92,7 @@ def test_all_figures_of_the_detector_alone() -> None:
         assert mean([row.auroc for pair, row in rows.items() if pair.family == family]) >= wanted, family
     for pair, row in rows.items():
         assert pair.dataset != "gsm8k" or row.help_rate <= 0.4, row
-    assert learn.shipped_file(CORPUS) == Path(learn.__file__).with_name(FILE).read_text(encoding="utf-8")
+    assert learn.shipped_file(CORPUS) == resources.files("ai_battle.judging").joinpath(FILE).read_text(encoding="utf-8")
 
 
 ROOM = {

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from ai_battle import StuckDetector
 from ai_battle.collaboration import Context
-from ai_battle.collaboration._stuck.prefix import Prefix
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult
+from ai_battle.judging.early_stop import Prefix
 from tests.growing import IN_PROPORTION, growth
 from tests.performance._detecting import HOSTILE, PROMPT
 

@@ -3,9 +3,9 @@
 import pytest
 
 from ai_battle import StuckDetector
-from ai_battle.collaboration._stuck.prefix import Prefix
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import user
+from ai_battle.judging.early_stop import Prefix
 from tests.growing import IN_PROPORTION, growth
 
 LOOP = "Then we add the next number to the sum and get the next sum. "

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.collaboration._stuck.records import read_pairs
-from ai_battle.collaboration.figures import cutting
-from ai_battle.collaboration.figures.takeover import Row, main, row
 from ai_battle.core.errors import ConfigError
+from research import cutting
+from research.records import read_pairs
+from research.takeover import Row, main, row
 
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
 TOOL = {

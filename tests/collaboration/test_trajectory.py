@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.collaboration._trajectory import lost, steps_of, why_hand_over
-from ai_battle.collaboration.figures import trajectory
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
+from ai_battle.judging.assessment import steps_of
+from ai_battle.judging.trajectory import lost, why_hand_over
 from ai_battle.signals.trouble import Step
+from research import trajectory
 
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
 PROMPT = "Find the average age of losers and winners of all matches."
@@ -68,7 +69,7 @@ def test_recorded_trajectories_are_handed_over_in_time() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 def test_the_shipped_weights_are_those_of_the_recorded_trajectories() -> None:
-    shipped = json.loads(files("ai_battle.collaboration").joinpath("_trajectory.json").read_text(encoding="utf-8"))
+    shipped = json.loads(files("ai_battle.judging").joinpath("trajectory.json").read_text(encoding="utf-8"))
     anew = trajectory.learned(trajectory.read(CORPUS))
     assert shipped["bias"] == pytest.approx(anew.bias, abs=1e-3)
     for name, values in shipped["features"].items():

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 import yaml
 
-from ai_battle.collaboration._stuck.calibrating import Answer, Report, Target, calibrate
-from ai_battle.collaboration._stuck.calibration import Calibration
+from ai_battle.judging.calibrating import Answer, Report, Target, calibrate
+from ai_battle.judging.calibration import Calibration
 from ai_battle.reporting.calibration import page
 from ai_battle.reporting.calibration_words import COLUMNS, fragment, likely, recommended
 

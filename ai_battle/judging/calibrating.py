@@ -1,0 +1,294 @@
+"""Calibrates a detector on answers of one's own: by a help rate without any label, by labels with a target."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..core.errors import ConfigError
+from .assessment import NO_CONTEXT, Context
+from .calibration import BESIDE, INTERCEPT, Calibration, Point, Rank, rank
+from .case import Case
+from .family import Family
+from .judgements import DOUBT, Measured, measured
+from .measures import curve, intervals, lower_bounds, mean
+from .regression import Problem, Term, fit
+from .weights import Head, Score, Weights, score, shipped
+
+LEAST, LEAST_LABELLED, REFITS = 20, 20, 50
+"""Answers below which there is no help rate, no calibration by labels, and no correction of weights."""
+FOLDS = 5
+STRENGTH: Mapping[str, float] = {"failure": 8.0, "rescue": 15.0}
+INTERCEPT_STRENGTH, BESIDE_STRENGTH = 0.05, 4.0
+SURE = 1.96
+POINTS = 20
+NEVER = 1e9
+"""A cut that no gain reaches."""
+
+Corrected = Mapping[Family, Mapping[str, Mapping[str, float]]]
+Kind = Literal["help_rate", "quality", "max_cost", "pgr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of one's own; `good` and `helper_good` are the qualities of it and of the helper's, where known.
+
+    `peers` are what others answered beside it, `peers_good` how good these are.
+    """
+
+    prompt: str
+    response: str
+    good: float | None = None
+    helper_good: float | None = None
+    context: Context = NO_CONTEXT
+    peers: tuple[str, ...] = ()
+    peers_good: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to reach: a share of answers that get help, a mean quality, dollars for an answer, or a share of the
+    helper's advantage. Dollars need the prices of one answer of both models.
+    """
+
+    kind: Kind
+    value: float
+    own_price: float = 0.0
+    helper_price: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An answer as it was measured."""
+
+    family: Family
+    measured: Measured
+    small: float
+    large: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A calibration and what it was made of; `scores`, `small` and `large` are for drawing, in one order."""
+
+    calibration: Calibration
+    labels: int
+    refit: bool
+    helps: bool = True
+    note: str = ""
+    curve: tuple[Point, ...] = ()
+    scores: tuple[float, ...] = field(default=(), repr=False)
+    small: tuple[float, ...] = field(default=(), repr=False)
+    large: tuple[float, ...] = field(default=(), repr=False)
+    lengths: tuple[int, ...] = field(default=(), repr=False)
+
+
+def calibrate(answers: Sequence[Answer], target: Target, weights: Weights | None = None) -> Report:
+    """Raises `ConfigError` for data that can't tell what the target asks for."""
+    weights = weights or shipped()
+    labelled = [answer for answer in answers if answer.good is not None and answer.helper_good is not None]
+    if target.kind == "help_rate" and not labelled:
+        return _by_quantile(answers, target.value, weights)
+    _check(answers, labelled)
+    return _by_labels(labelled, target, weights)
+
+
+def fitted(samples: Sequence[Sample], weights: Weights) -> dict[Family, dict[str, dict[str, float]]]:
+    """The corrections of the families that have labels enough, by family and head; the prior is what is shipped."""
+    families = dict.fromkeys(sample.family for sample in samples)
+    found = {family: [sample for sample in samples if sample.family == family] for family in families}
+    return {family: _corrections(of, weights) for family, of in found.items() if len(of) >= REFITS}
+
+
+def _corrections(samples: Sequence[Sample], weights: Weights) -> dict[str, dict[str, float]]:
+    profile = weights.families[samples[0].family]
+    wrong = [sample for sample in samples if sample.small <= 0.5]
+    failure = _correction(samples, [1 - s.small for s in samples], profile.failure, "failure", weights)
+    rescue = _correction(wrong, [s.large for s in wrong], profile.rescue, "rescue", weights)
+    return {"failure": failure, "rescue": rescue}
+
+
+def _correction(
+    samples: Sequence[Sample], labels: Sequence[float], head: Head, name: str, weights: Weights
+) -> dict[str, float]:
+    """What adds to a head: the most likely coefficients with the head's own as the prior, less these."""
+    if not samples or not 0 < mean(labels) < 1:
+        return {}
+    terms = dict(_terms(samples, head, name, weights))
+    found = fit(Problem(list(terms.values()), labels, [1.0] * len(samples)))
+    return {each: round(value - term.prior, 4) for (each, term), value in zip(terms.items(), found, strict=True)}
+
+
+def _terms(samples: Sequence[Sample], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
+    """What can be corrected of a head: the weight of each signal, the intercept, and that of failed hard checks."""
+    profile = weights.families[samples[0].family]
+    standard = [profile.standard(sample.measured.signals) for sample in samples]
+    for each in profile.spread:
+        column = [values.get(each, 0.0) for values in standard]
+        yield each, Term(column, STRENGTH[name], head.weights.get(each, 0.0))
+    yield INTERCEPT, Term([1.0] * len(samples), INTERCEPT_STRENGTH, head.intercept)
+    offsets = [DOUBT if name == "failure" and sample.measured.failed else 0.0 for sample in samples]
+    yield BESIDE, Term(offsets, BESIDE_STRENGTH, head.everywhere)
+
+
+def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Report:
+    if len(answers) < LEAST:
+        raise ConfigError(f"{len(answers)} answers are too few to find a help rate with; at least {LEAST} are needed.")
+    gains = _gains(list(map(_sample, answers)), weights, {})
+    return Report(
+        cut_at(rate, _ranks(gains, answers), {}), 0, refit=False, scores=tuple(gains), lengths=lengths(answers)
+    )
+
+
+def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> Report:
+    """The curve is drawn with scores of answers that the corrections have not seen."""
+    samples = [_sample(answer) for answer in labelled]
+    small, large = tuple(each.small for each in samples), tuple(each.large for each in samples)
+    corrections = fitted(samples, weights)
+    gains = _unseen(labelled, samples, weights) if corrections else _gains(samples, weights, {})
+    if helps := mean(large) > mean(small):
+        rate = share_for(target, _ranks(gains, labelled), small, large)
+        ranks = _ranks(_gains(samples, weights, corrections), labelled)
+        calibration = cut_at(rate, ranks, corrections, target.kind)
+    else:
+        calibration = Calibration(NEVER, corrections=corrections)
+    return Report(
+        calibration,
+        len(labelled),
+        refit=bool(corrections),
+        helps=helps,
+        note="" if helps else no_use(mean(small), mean(large)),
+        curve=tuple(curve_points(gains, small, large)),
+        scores=tuple(gains),
+        small=small,
+        large=large,
+        lengths=lengths(labelled),
+    )
+
+
+def _ranks(gains: Sequence[float], answers: Sequence[Answer]) -> list[Rank]:
+    return [rank(gain, answer.prompt, answer.response) for gain, answer in zip(gains, answers, strict=True)]
+
+
+def _unseen(labelled: Sequence[Answer], samples: Sequence[Sample], weights: Weights) -> list[float]:
+    """Gains by corrections that have not seen the answer, nor another that repeats it: its label would tell."""
+    gains = [0.0] * len(samples)
+    folds = _folds(labelled)
+    for fold in range(FOLDS):
+        held = [place for place, of in enumerate(folds) if of == fold]
+        others = [sample for sample, of in zip(samples, folds, strict=True) if of != fold]
+        found = _gains([samples[place] for place in held], weights, fitted(others, weights))
+        for place, gain in zip(held, found, strict=True):
+            gains[place] = gain
+    return gains
+
+
+def _folds(labelled: Sequence[Answer]) -> list[int]:
+    """The fold of each answer; equal ones are in one, where there are different ones enough."""
+    numbers: dict[tuple[str, str], int] = {}
+    for answer in labelled:
+        numbers.setdefault((answer.prompt, answer.response), len(numbers))
+    if len(numbers) < LEAST_LABELLED:
+        return [place % FOLDS for place in range(len(labelled))]
+    return [numbers[answer.prompt, answer.response] % FOLDS for answer in labelled]
+
+
+def share_for(target: Target, ranks: Sequence[Rank], small: Sequence[float], large: Sequence[float]) -> float:
+    """The smallest share of help that is sure to reach the target, or the one that is nearest to being so."""
+    match target.kind:
+        case "help_rate":
+            return target.value
+        case "max_cost":
+            if target.helper_price <= 0:
+                raise ConfigError("A target in dollars needs the price of one answer of the helper.")
+            return max(0.0, min(1.0, (target.value - target.own_price) / target.helper_price))
+        case "quality" | "pgr":
+            least = surpluses(target, ranks, small, large)
+            first = next((place for place, surplus in least.items() if surplus >= 0), None)
+            return (max(least, key=lambda place: least[place]) if first is None else first) / len(ranks)
+
+
+def surpluses(
+    target: Target, ranks: Sequence[tuple[float, ...]], small: Sequence[float], large: Sequence[float]
+) -> dict[int, float]:
+    """By how much a quality or a part of the advantage is passed at the least, with so many answers helped."""
+    wanted = [target.value] * len(ranks)
+    if target.kind == "pgr":
+        wanted = [own + target.value * (other - own) for own, other in zip(small, large, strict=True)]
+    before, after = ([each - least for each, least in zip(of, wanted, strict=True)] for of in (small, large))
+    return lower_bounds(ranks, before, after)
+
+
+def cut_at(rate: float, ranks: Sequence[Rank], corrections: Corrected, kind: Kind = "help_rate") -> Calibration:
+    """The rank that this share of the answers has or exceeds; only answers that repeat each other are of one rank.
+
+    So that dollars are not exceeded, no more are helped then, and so that a quality is reached, no fewer.
+    """
+    ordered = sorted(ranks)
+    candidates = [*dict.fromkeys(ordered), (ordered[-1][0] + 1e-5, 0.0)]
+    shares = {cut: 1 - bisect_left(ordered, cut) / len(ordered) for cut in candidates}
+    least = rate - 1e-9 if kind in ("quality", "pgr") else 0.0
+    most = rate + 1e-9 if kind == "max_cost" else 1.0
+    allowed = [cut for cut in candidates if least <= shares[cut] <= most]
+    cut = min(allowed, key=lambda each: abs(shares[each] - rate))
+    error = SURE * (rate * (1 - rate) / len(ranks)) ** 0.5
+    gain, tie_break = cut
+    return Calibration(round(gain, 6), round(shares[cut], 4), round(error, 4), corrections, tie_break=tie_break)
+
+
+def curve_points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:
+    shares = [part / POINTS for part in range(POINTS + 1)]
+
+    def at_shares(s: Sequence[float], a: Sequence[float], b: Sequence[float]) -> list[float]:
+        reached = curve(s, a, b)
+        return [_at(reached, share) for share in shares]
+
+    bands = intervals(at_shares, gains, small, large)
+    reached = at_shares(gains, small, large)
+    return [Point(share, value, *band) for share, value, band in zip(shares, reached, bands, strict=True)]
+
+
+def _at(reached: Sequence[float], share: float) -> float:
+    return reached[round(share * (len(reached) - 1))]
+
+
+def _gains(samples: Sequence[Sample], weights: Weights, corrections: Corrected) -> list[float]:
+    own = Calibration(0.0, corrections=corrections).applied(weights)
+    return [_gain(score(sample.measured, sample.family, own)) for sample in samples]
+
+
+def _gain(found: Score) -> float:
+    """An answer that fails a hard check gets help in any case, so it comes first."""
+    return found.gain + 1 if found.failed else found.gain
+
+
+def _sample(answer: Answer) -> Sample:
+    case = Case(answer.response, answer.prompt, answer.context)
+    return Sample(case.family, measured(case), answer.good or 0.0, answer.helper_good or 0.0)
+
+
+def _check(answers: Sequence[Answer], labelled: Sequence[Answer]) -> None:
+    if not labelled:
+        raise ConfigError(
+            f'None of the {len(answers)} answers says both "correct" and "helper_correct", which this target needs; '
+            "a help rate needs no labels."
+        )
+    if len(labelled) < LEAST_LABELLED:
+        raise ConfigError(f"{len(labelled)} answers with labels are too few; at least {LEAST_LABELLED} are needed.")
+    if len({(answer.good or 0.0) > 0.5 for answer in labelled}) < 2:
+        kind = "right" if (labelled[0].good or 0.0) > 0.5 else "wrong"
+        raise ConfigError(
+            f"All {len(labelled)} answers are {kind}, so nothing tells good ones from bad ones; add some of the other "
+            "kind, or leave the labels out and say a help rate."
+        )
+
+
+def no_use(small: float, large: float) -> str:
+    return (
+        f"The helper is right in {large:.1%} of these cases and the small model in {small:.1%}: "
+        "asking it brings nothing, so the cut lets no answer get help."
+    )
+
+
+def lengths(answers: Sequence[Answer]) -> tuple[int, ...]:
+    return tuple(len(answer.response) for answer in answers)

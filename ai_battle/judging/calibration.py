@@ -1,0 +1,159 @@
+"""What a user's own answers add to the shipped weights: a cut on the expected gain, and small corrections."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any, Self
+from zlib import crc32
+
+from ..core.errors import ConfigError
+from .family import FAMILIES, Family
+from .regression import LogisticModel
+from .weights import Head, Profile, Weights
+
+INTERCEPT, BESIDE = "intercept", "everywhere"
+"""Names of corrections that are no signals: of the intercept, and of failed hard checks."""
+OPTIONAL, NUMBERS = ("help_rate", "error", "tie_break"), ("cut", "bias", "tie_break")
+
+Corrections = Mapping[str, float]
+Rank = tuple[float, float]
+
+
+def rank(score: float, prompt: str, answer: str) -> Rank:
+    """Orders answers by their score, and equal ones by a lot drawn of the texts, so that the same have the same."""
+    drawn = crc32(f"{prompt}\0{answer}".encode("utf-8", "surrogatepass"))
+    return round(score, 6), round(drawn / 2**32, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One point of the curve: the share of answers that get help, and the mean quality then, with its 95 % interval."""
+
+    help_rate: float
+    quality: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """When several answers to one request are not enough: where the score of what is known of them reaches `cut`.
+
+    Of those that just reach it, the ones are doubted whose lot is `tie_break` or more.
+    """
+
+    cut: float
+    weights: LogisticModel
+    tie_break: float = 0.0
+
+    def doubts(self, known: Mapping[str, float], prompt: str, answer: str) -> bool:
+        return rank(self.score(known), prompt, answer) >= (round(self.cut, 6), self.tie_break)
+
+    def score(self, known: Mapping[str, float]) -> float:
+        """What is not among the features counts as 0."""
+        return self.weights.score({name: known.get(name, 0.0) for name in self.weights.features})
+
+    def as_json(self) -> dict[str, Any]:
+        features = {name: list(scale) for name, scale in self.weights.features.items()}
+        made = {"cut": self.cut, "bias": self.weights.bias, "features": features}
+        return {**made, "tie_break": self.tie_break} if self.tie_break else made
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Self:
+        features = {name: (mean, deviation, weight) for name, (mean, deviation, weight) in data["features"].items()}
+        return cls(data["cut"], LogisticModel(data["bias"], features), data.get("tie_break", 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Answers whose gain is `cut` or more get help. `corrections` add to the shipped weights, by family and head.
+
+    Of the answers whose gain is just `cut`, those get help whose lot (see `rank`) is `tie_break` or more.
+    `help_rate` is the share of the answers that it was made of which get help, give or take `error`. Where several
+    models answer, `agreement` decides in the place of the cut.
+    """
+
+    cut: float
+    help_rate: float = 0.0
+    error: float = 0.0
+    corrections: Mapping[Family, Mapping[str, Corrections]] = field(default_factory=dict, hash=False)
+    agreement: Agreement | None = None
+    tie_break: float = 0.0
+
+    def helps(self, gain: float, prompt: str, answer: str) -> bool:
+        return rank(gain, prompt, answer) >= (round(self.cut, 6), self.tie_break)
+
+    def applied(self, weights: Weights) -> Weights:
+        families = {
+            family: _corrected(profile, self.corrections[family]) if family in self.corrections else profile
+            for family, profile in weights.families.items()
+        }
+        return Weights(families)
+
+    def as_json(self) -> dict[str, Any]:
+        """What a pair in the YAML carries."""
+        kept = {
+            family: {head: dict(by_name) for head, by_name in heads.items()}
+            for family, heads in self.corrections.items()
+        }
+        made = {"cut": self.cut, "help_rate": self.help_rate, "error": self.error, "corrections": kept}
+        made |= {"tie_break": self.tie_break} if self.tie_break else {}
+        return {**made, "agreement": self.agreement.as_json()} if self.agreement else made
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Self:
+        """Raises `ConfigError` for what `as_json` never gave."""
+        corrections = data.get("corrections") or {}
+        if problem := _problem(data, corrections):
+            said = f"The calibration has {problem}; take what `ai-battle calibrate` prints as it is."
+            raise ConfigError(said, "calibration")
+        agreement = Agreement.of_json(data["agreement"]) if data.get("agreement") else None
+        rate, error, tie_break = (data.get(name, 0.0) for name in OPTIONAL)
+        return cls(float(data["cut"]), rate, error, corrections, agreement, tie_break)
+
+
+def _problem(data: Mapping[str, Any], corrections: Any) -> str:
+    """What can't be used of a calibration; empty where all can."""
+    names = corrections if isinstance(corrections, Mapping) else ()
+    if unknown := [name for name in names if name not in FAMILIES]:
+        return f"a family {unknown[0]!r}"
+    numbers = {**dict.fromkeys(OPTIONAL, 0.0), **data}
+    for name in ("cut", *OPTIONAL):
+        if not _are_numbers(numbers.get(name), 0):
+            return f"no number as its {name}"
+    if not _are_numbers(corrections, 3):
+        return "corrections that are not numbers by family, head and name"
+    return "" if _is_agreement(data.get("agreement")) else "an agreement that can't be used"
+
+
+def _is_agreement(said: Any) -> bool:
+    if not said:
+        return True
+    features = said.get("features") if isinstance(said, Mapping) else None
+    numbers = {"tie_break": 0.0, **said} if isinstance(said, Mapping) else {}
+    if not isinstance(features, Mapping) or not all(_are_numbers(numbers.get(name), 0) for name in NUMBERS):
+        return False
+    return all(map(_is_scale, features.values()))
+
+
+def _is_scale(said: Any) -> bool:
+    """Three numbers, of which the second divides."""
+    return isinstance(said, list | tuple) and len(said) == 3 and all(_are_numbers(n, 0) for n in said) and said[1] != 0
+
+
+def _are_numbers(value: Any, depth: int) -> bool:
+    if depth:
+        return isinstance(value, Mapping) and all(_are_numbers(each, depth - 1) for each in value.values())
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _corrected(profile: Profile, corrections: Mapping[str, Corrections]) -> Profile:
+    failure = _added(profile.failure, corrections.get("failure", {}))
+    return replace(profile, failure=failure, rescue=_added(profile.rescue, corrections.get("rescue", {})))
+
+
+def _added(head: Head, corrections: Corrections) -> Head:
+    names = {*head.weights, *corrections} - {INTERCEPT, BESIDE}
+    weights = {name: head.weights.get(name, 0.0) + corrections.get(name, 0.0) for name in sorted(names)}
+    intercept, beside = (corrections.get(name, 0.0) for name in (INTERCEPT, BESIDE))
+    return Head(head.intercept + intercept, weights, head.everywhere + beside)

@@ -1,0 +1,189 @@
+"""An answer and what it answers, read once for all checks."""
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from itertools import chain
+from typing import Any, TypeVar
+
+from ..core.messages import ToolCall
+from ..signals.arithmetic import Calculation, Claim, calculation
+from ..signals.cleaning import cleaned
+from ..signals.code_blocks import code_blocks
+from ..signals.final_answers import FinalAnswer, final_answer
+from ..signals.languages import names_time
+from ..signals.locales import readings
+from ..signals.looping import four_word_repetition, is_wanted
+from ..signals.options import options
+from ..signals.quantities import quantities, rounded, shown, stands_among, without_samples
+from ..signals.trouble import Step
+from ..signals.words import sentences
+from ..wire.dialects import Reading, read
+from .assessment import NO_CONTEXT, Context, steps_of
+from .family import FINAL_KIND, Family, family_of
+from .tasks import asks_for_tools
+
+T = TypeVar("T")
+LONGEST, PLAIN = 20_000, 2
+"""Characters of a text that are judged: of a longer one its beginning and its end. Sentences of a plain answer."""
+
+_ASKS = ("?", "\uff1f", "\u061f", "\u304b\u3002", "\u304b")
+_SUM = re.compile(r"\d[^\d\n=]{0,8}=")
+_REASONING = re.compile(r'"[a-z_ ]{1,40}"\s{0,8}:\s{0,8}"', re.IGNORECASE)
+_FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result|solution)"\s{0,8}:', re.IGNORECASE)
+
+
+class Case:
+    """An answer to a prompt; what is derived from them is made when it is first asked for, and once.
+
+    `received` is the answer as it came. All checks of what it says read `text`, which has neither thinking nor calls,
+    nor what a chat template leaves behind; `whole` is the same of an answer that is longer than what is judged.
+    """
+
+    def __init__(self, response: str, prompt: str, context: Context) -> None:
+        self.received = response
+        self.answer = cleaned(response)
+        self.prompt = shortened(prompt)
+        self.context = context
+        self._known: dict[Callable[[Case], Any], Any] = {}
+
+    def once(self, derive: Callable[["Case"], T]) -> T:
+        """What `derive` makes of this case; several judgements may share it."""
+        if derive not in self._known:
+            self._known[derive] = derive(self)
+        return self._known[derive]  # type: ignore[no-any-return]
+
+    @cached_property
+    def whole(self) -> str:
+        if not (self.context.tools and self.reading.spans):
+            return self.answer.text
+        return cleaned(self.reading.prose).text
+
+    @cached_property
+    def text(self) -> str:
+        return shortened(self.whole)
+
+    @cached_property
+    def family(self) -> Family:
+        """Of a prompt that has nothing to do with the tools, and an answer without any: as if there were none."""
+        if self.context.tools and not self._is_about_tools:
+            return family_of(self.prompt, self.question, NO_CONTEXT)
+        return family_of(self.prompt, self.question, self.context)
+
+    @property
+    def _is_about_tools(self) -> bool:
+        return bool(self.context.steps) or bool(self.reading.spans) or asks_for_tools(self.prompt, self.context.tools)
+
+    @cached_property
+    def options(self) -> dict[str, str]:
+        return dict(options(self.prompt))
+
+    @cached_property
+    def working(self) -> str:
+        """What stands before the field of the final answer where the answer is JSON; else the whole text."""
+        begun = _REASONING.search(self.text[:400])
+        if not begun or not self.text.lstrip("` json\n\t").startswith("{"):
+            return self.text
+        fields = [field.start() for field in _FINAL_FIELD.finditer(self.text, begun.end())]
+        inside = self.text[begun.end() : fields[-1] if fields else len(self.text)]
+        return inside.replace("\\\\", "\0").replace("\\n", "\n").replace('\\"', '"').replace("\0", "\\")
+
+    @cached_property
+    def lowered(self) -> str:
+        return self.text.lower()
+
+    @cached_property
+    def has_working(self) -> bool:
+        """It has a sum, be it cut off, or is longer than a plain answer; of others nothing is said of their working.
+
+        What is said of dates and times has none either where no sum could be read: theirs are of another kind.
+        """
+        if self.claims or (names_time(self.question) and names_time(self.text)):
+            return bool(self.claims)
+        return len(sentences(self.text)) > PLAIN or _SUM.search(self.text) is not None
+
+    @cached_property
+    def is_program(self) -> bool:
+        """The answer calculates by a program that it brings."""
+        return any(language == "python" or "print(" in code for language, code in code_blocks(self.text))
+
+    @property
+    def is_split(self) -> bool:
+        """The final answer stands apart from the working."""
+        return self.working is not self.text
+
+    @cached_property
+    def repeated_words(self) -> float:
+        """The share of its runs of four words that stood in it before, where nobody asked for that."""
+        last = self.working.rpartition("\n")[2].strip()
+        return 0.0 if last and is_wanted(last, self.prompt) else four_word_repetition(self.working)
+
+    @cached_property
+    def final(self) -> FinalAnswer | None:
+        return final_answer(self.text, self.prompt, "number" if self._is_sum_in_words else FINAL_KIND[self.family])
+
+    @property
+    def _is_sum_in_words(self) -> bool:
+        """The prompt is a question, and the answer calculates with two of its numbers."""
+        if self.family != "chat" or not self.claims or not self.question.rstrip().endswith(_ASKS):
+            return False
+        operands = rounded(chain.from_iterable(claim.operands for claim in self.claims))
+        return sum(stands_among(fact, operands) for fact in self.facts) > 1
+
+    @property
+    def states_answer(self) -> bool:
+        """It names the answer to a question that has one."""
+        return self.family in ("math", "mcq", "code") and self.final is not None and self.final.stated
+
+    @cached_property
+    def calculation(self) -> Calculation:
+        """The working with plain numbers, and its sums."""
+        return calculation(self.working, self.prompt)
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """What the answer says of itself; a false sum of the prompt may be quoted."""
+        asked = {(claim.operands, claim.value) for claim in calculation(self.prompt).claims}
+        return tuple(claim for claim in self.calculation.claims if (claim.operands, claim.value) not in asked)
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        return list(quantities(self.calculation.text))
+
+    @cached_property
+    def shown(self) -> list[tuple[float, float]]:
+        """The numbers of the working in digits, each with what its last digit is worth."""
+        return list(shown(self.calculation.text))
+
+    @cached_property
+    def question(self) -> str:
+        """The prompt without samples of code and of the form that the answer should have."""
+        return without_samples(self.prompt)
+
+    @cached_property
+    def facts(self) -> list[float]:
+        return list(dict.fromkeys(chain.from_iterable(map(quantities, readings(self.question)))))
+
+    @cached_property
+    def prompt_numbers(self) -> set[float]:
+        return rounded(chain.from_iterable(map(quantities, readings(self.prompt))))
+
+    @cached_property
+    def reading(self) -> Reading:
+        return read(shortened(self.received), self.context.tools)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The calls since the prompt that have a result, with it."""
+        return steps_of(self.context.steps)
+
+    @cached_property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Those of the answer itself, native or in its text."""
+        return self.context.own_calls or self.reading.calls
+
+
+def shortened(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"

@@ -1,0 +1,164 @@
+"""Whether tool calls fit their schemas and the prompt, are made where they should be, and got anywhere."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.exchange import ToolSpec
+from ...core.messages import ToolCall
+from ...signals.fabrication import names_something
+from ...signals.quantities import quantities, rounded, stands_among
+from ...signals.stems import name_stems, share
+from ...signals.trouble import troubles
+from ..case import Case
+from ..tasks import asks_for_tools, described, meant
+
+MANY = 3
+_TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}
+_UNFILLED = re.compile(r"\byour_|<[a-z_ ]{2,30}>|\bplaceholder\b|\bxxx+\b", re.IGNORECASE)
+_WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("string", "str"), (str,)),
+    **dict.fromkeys(("integer", "int"), (int,)),
+    **dict.fromkeys(("number", "float"), (int, float)),
+    **dict.fromkeys(("boolean", "bool"), (bool,)),
+    **dict.fromkeys(("array", "list", "tuple"), (list, tuple)),
+    **dict.fromkeys(("object", "dict"), (dict,)),
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found in all calls of an answer."""
+
+    unknown: int = 0
+    missing: int = 0
+    mistyped: int = 0
+    ungrounded: int = 0
+    left_out: int = 0
+    explained: set[str] = field(default_factory=set)
+    numbers: set[float] = field(default_factory=set)
+
+
+def check(case: Case) -> dict[str, float]:
+    tools = {tool.name: tool for tool in case.context.tools}
+    asked = name_stems(case.prompt)
+    if not case.calls:
+        return _of_no_call(case, tools, asked)
+    tally = Tally()
+    for call in case.calls:
+        _take(call, tools.get(call.name), case, tally)
+    unused = sum(fact not in tally.numbers for fact in rounded(case.facts))
+    return {
+        "unknown_parameter": float(tally.unknown > 0),
+        "missing_required": float(tally.missing > 0),
+        "wrong_type": float(tally.mistyped > 0),
+        "value_from_nowhere": float(tally.ungrounded > 0),
+        "named_but_left_out": float(tally.left_out > 0),
+        "number_not_passed_on": min(unused, MANY) / MANY,
+        "call_repeated_in_answer": float(len(set(map(_key, case.calls))) < len(case.calls)),
+        "placeholder": float(any(_UNFILLED.search(_key(call)) for call in case.calls)),
+        "prompt_not_served": len(asked - tally.explained) / max(1, len(asked)),
+        "name_not_asked_for": _mean(1 - share(name_stems(call.name), asked) for call in case.calls),
+    }
+
+
+def on_the_way(case: Case) -> dict[str, float]:
+    """What became of the calls since the prompt."""
+    if not case.steps:
+        return {}
+    measured = troubles(case.steps)
+    found = {name: float(measured[key] > 0) for key, name in _TROUBLES.items()}
+    return {**found, "nothing_found": measured["nothing_yet"]}
+
+
+def of_no_tool(case: Case) -> float | None:
+    """All of it is a list of calls with named arguments, and the reader knows no tool of which one could be."""
+    if not case.context.tools or case.calls:
+        return None
+    return float(
+        _WRITTEN.match(case.text) is not None and case.text.rstrip(" .\n").removesuffix("]").rstrip()[-1:] == ")"
+    )
+
+
+def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]) -> dict[str, float]:
+    """With results of tools at hand, an answer in words is what is wanted.
+
+    So it is where a prompt gives a tool nothing to work with: no name, figure or quotation.
+    """
+    if case.context.results or not names_something(case.prompt):
+        return {}
+    due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())
+    names = (tool.name for tool in meant(case.prompt, tools.values()))
+    return {"no_call": max((float(due), *(share(name_stems(name), asked) for name in names)))}
+
+
+def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> None:
+    if tool is None or call.malformed:
+        tally.unknown += 1
+        return
+    properties, required = _properties(tool), tool.schema.get("required") or ()
+    tally.missing += sum(name not in call.arguments for name in required)
+    tally.explained |= name_stems(" ".join((tool.name, tool.description, *described(properties))))
+    _take_arguments(call, tool, case, tally)
+    asked = name_stems(case.prompt)
+    optional = (name for name in properties if name not in call.arguments and name not in required)
+    tally.left_out += sum(not asked.isdisjoint(name_stems(name)) for name in optional)
+
+
+def _take_arguments(call: ToolCall, tool: ToolSpec, case: Case, tally: Tally) -> None:
+    properties = _properties(tool)
+    for name, value in call.arguments.items():
+        if name in properties:
+            _take_value(value, properties[name] if isinstance(properties[name], Mapping) else {}, case, tally)
+        elif not tool.schema.get("additionalProperties"):
+            tally.unknown += 1
+
+
+def _properties(tool: ToolSpec) -> Mapping[str, Any]:
+    return tool.schema.get("properties") or {}
+
+
+def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: Tally) -> None:
+    choices = schema.get("enum") or ()
+    unlisted = bool(choices) and not isinstance(value, list | dict) and value not in choices
+    tally.mistyped += unlisted or not _is_of_type(value, str(schema.get("type")))
+    for leaf in _leaves(value):
+        tally.explained |= name_stems(str(leaf))
+        tally.numbers |= rounded(quantities(str(leaf)))
+        tally.ungrounded += not choices and not _is_grounded(leaf, case)
+
+
+def _is_of_type(value: Any, named: str) -> bool:
+    """What has no type, or one that nobody knows, may be anything."""
+    kinds = _TYPES.get(named)
+    return kinds is None or (isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)))
+
+
+def _is_grounded(leaf: Any, case: Case) -> bool:
+    """Whether something in the prompt supports a value: its number, or half of its words."""
+    if isinstance(leaf, bool) or leaf is None or leaf == "":
+        return True
+    if isinstance(leaf, int | float):
+        return stands_among(float(leaf), case.prompt_numbers)
+    words = name_stems(str(leaf))
+    return str(leaf).casefold() in case.prompt.casefold() or share(words, name_stems(case.prompt)) >= 0.5
+
+
+def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
+    if isinstance(value, Mapping | list | tuple) and depth < 8:
+        for item in list(value.values() if isinstance(value, Mapping) else value)[:50]:
+            yield from _leaves(item, depth + 1)
+    else:
+        yield value
+
+
+def _mean(values: Iterator[float]) -> float:
+    known = list(values)
+    return sum(known) / max(1, len(known))
+
+
+def _key(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(call.arguments, sort_keys=True, default=str)}"

@@ -1,0 +1,218 @@
+"""Whether an answer calculates, whether its sums hold, and whether its final answer follows from them."""
+
+import math
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations
+
+from ...signals.asked_sums import asked_values
+from ...signals.languages import closed_words, language_of, spoken
+from ...signals.numbers import numbers
+from ...signals.quantities import is_shown, rounded, shown, stands_among
+from ..case import Case
+
+CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 0.5, 5280.0}
+FEW, SHORT = 3, 40
+NEAR, ROUNDING = 0.005, 1e-9
+FACTORS = (1.0, 100.0, 0.01)
+MOST = 16
+_COMPARES = (" than ", "as many", "as much", "twice", " times")
+_MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
+_EQUAL = ("=", "\u2248", "equals", "~")
+_RESULT = re.compile(r"[=\u2248~s][^\d\n]{0,20}\d+(?:\.\d+)?")
+
+
+def question_length(case: Case) -> float:
+    """In logarithms."""
+    return math.log1p(len(case.prompt.split())) / 5
+
+
+def question_compares(case: Case) -> float:
+    asked = case.question.lower()
+    return float(any(words in asked for words in _COMPARES))
+
+
+def question_percent(case: Case) -> float:
+    return float("%" in case.question or "percent" in case.question.lower())
+
+
+def wrong_sums(case: Case) -> float:
+    """A sum that is written out does not hold."""
+    return float(any(not claim.holds for claim in case.claims))
+
+
+def no_sums(case: Case) -> float | None:
+    return None if case.is_program or not case.has_working else float(not case.claims)
+
+
+def equations(case: Case) -> float | None:
+    """In logarithms: who calculates more, of formulas too, is right more often."""
+    return math.log1p(case.working.count("=")) if case.has_working else None
+
+
+def arguments(case: Case) -> float | None:
+    """How often, in logarithms, it reasons in words such as but, if and because where it could calculate."""
+    if not case.has_working:
+        return None
+    words = closed_words(language_of(case.working) or "en", "clause", "contrast")[0]
+    return math.log1p(sum(word in words for word in spoken(case.working)))
+
+
+def numbers_from_nowhere(case: Case) -> float | None:
+    """Operands that neither the question nor an earlier sum gave; three are as bad as more."""
+    if not case.has_working:
+        return None
+    return min(sum(_strange(case, rounded(case.facts) | CONSTANTS)), FEW) / FEW
+
+
+def number_misread(case: Case) -> float | None:
+    """It calculates with a number that nobody gave, and leaves one aside that was given, of a short question.
+
+    Where few numbers were given, that a day has 24 hours is no reason to leave one of them aside.
+    """
+    if not case.claims or not case.facts or len(case.question.split()) > SHORT:
+        return None
+    given, used = rounded(case.facts), rounded(case.numbers)
+    if all(number <= FEW or stands_among(number, used) for number in given):
+        return 0.0
+    known = given if len(given) <= FEW else given | CONSTANTS
+    return float(any(_strange(case, known | {0.0, 1.0, 2.0, 100.0})))
+
+
+def _strange(case: Case, known: set[float]) -> Iterator[bool]:
+    """Of each operand, whether it is neither known nor in an earlier sum."""
+    for claim in case.claims:
+        yield from [not stands_among(operand, known) for operand in claim.operands]
+        known.update([round(number, 4) for number in (claim.value, *claim.operands)])
+
+
+def asked_sum_missed(case: Case) -> float | None:
+    """The prompt asks for one sum, and no number of the answer is what comes out."""
+    values = asked_values(case.prompt)
+    if not values or not case.shown:
+        return None
+    return float(not any(is_shown(value, case.shown) for value in values))
+
+
+def facts_unused(case: Case) -> float | None:
+    """Numbers that the question gives and the answer never has; three are as bad as more."""
+    if not case.facts or not case.has_working:
+        return None
+    return _share_missing(case, rounded(case.numbers))
+
+
+def facts_not_reached(case: Case) -> float | None:
+    """Numbers of the question that the last sum rests on by no way, nor does the one that gives the final answer."""
+    if not case.facts or not case.claims:
+        return None
+    value, claims = final_value(case), list(case.claims)
+    while value is not None and len(claims) > 1 and not _near(claims[-1].value, float(value)):
+        claims.pop()
+    claims = claims if value is None or _near(claims[-1].value, float(value)) else list(case.claims)
+    wanted, reached = {round(claims[-1].value, 4)}, set()
+    for claim in reversed(claims):
+        if round(claim.value, 4) in wanted:
+            operands = rounded(claim.operands)
+            wanted |= operands
+            reached |= operands
+    return _share_missing(case, reached)
+
+
+def _share_missing(case: Case, among: set[float]) -> float:
+    return min(sum(not stands_among(fact, among) for fact in case.facts), FEW) / FEW
+
+
+def results_unused(case: Case) -> float | None:
+    """The share of results that neither a later sum nor the final answer takes up."""
+    if not case.has_working or len(case.claims) < 2:
+        return None
+    value = final_value(case)
+    later = [abs(float(value))] if value is not None else []
+    idle = 0
+    for claim in reversed(case.claims):
+        idle += not _is_in(claim.value, later)
+        for operand in claim.operands:
+            insort(later, abs(operand))
+    return idle / len(case.claims)
+
+
+def final_missing(case: Case) -> float:
+    return float(case.final is None)
+
+
+def final_unstated(case: Case) -> float | None:
+    return None if not case.has_working else float(case.final is None or not case.final.stated)
+
+
+def final_unmarked(case: Case) -> float | None:
+    return None if not case.has_working else float(not any(mark in case.lowered for mark in _MARKS))
+
+
+def final_fractional(case: Case) -> float | None:
+    value = final_value(case)
+    return None if value is None else float(value.denominator != 1)
+
+
+def final_value(case: Case) -> Fraction | None:
+    """The final answer as a number, where it is one."""
+    return next(numbers(case.final.key), None) if case.final and case.final.kind == "number" else None
+
+
+def final_not_in_working(case: Case) -> float | None:
+    if not case.has_working or case.is_program or (value := final_value(case)) is None:
+        return None
+    before = case.numbers if case.is_split else case.numbers[:-1]
+    return float(not _is_in(float(value), sorted(map(abs, before))))
+
+
+def final_off_sums(case: Case) -> float | None:
+    """The final answer is no result, no operand, no other number before it or in the prompt, and one step from none."""
+    if not case.claims or (value := final_value(case)) is None:
+        return None
+    final, before = abs(float(value)), _up_to_result(case)
+    if not _is_named(case, final, behind=case.calculation.text[len(before) :]):
+        return None
+    unit = min((unit for number, unit in case.shown if number == final), default=1.0)
+    others = {number for number, _ in shown(before)}.union(case.facts)
+    others.update(number for claim in case.claims for number in (claim.value, claim.true, *claim.operands))
+    written = [(final, unit)]
+    leads = any(is_shown(number * factor, written) for number in others for factor in FACTORS)
+    return float(not leads and not _is_one_step_from(sorted(others)[-MOST:], final, unit))
+
+
+def _is_named(case: Case, final: float, behind: str) -> bool:
+    """It is said to be the answer, or the only number behind what came out last."""
+    stated = case.final is not None and case.final.stated
+    return case.is_split or stated or {number for number, _ in shown(behind)} == {final}
+
+
+def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:
+    """A last sum may be left to the reader."""
+    least, most = final - unit + ROUNDING, final + unit - ROUNDING
+    return any(
+        least < value < most
+        for a, b in combinations(known, 2)
+        for value in (a + b, b - a, a * b, b / a if a else 0.0, a / b if b else 0.0)
+    )
+
+
+def _up_to_result(case: Case) -> str:
+    """The working up to what comes out last; all of it where the final answer stands apart."""
+    text = case.calculation.text
+    last = _RESULT.search(text, max(map(text.rfind, _EQUAL)))
+    return text if case.is_split or not last else text[: last.end()]
+
+
+def _is_in(value: float, ordered: list[float]) -> bool:
+    """Whether a number is near one of those in order, whatever their signs are."""
+    ways = (abs(value) * factor for factor in FACTORS)
+    places = ((bisect_left(ordered, way - NEAR * max(1.0, way)), way) for way in ways)
+    return any(place < len(ordered) and _near(way, ordered[place]) for place, way in places)
+
+
+def _near(a: float, b: float) -> bool:
+    """Half a percent; percentages, cents and signs are read both ways."""
+    width = NEAR * max(1.0, abs(b))
+    return abs(a - b) <= width or abs(a * 100.0 - b) <= width or abs(a * 0.01 - b) <= width or abs(a + b) <= width

@@ -1,0 +1,103 @@
+"""Tells whether an answer needs help."""
+
+from collections.abc import Mapping
+
+from ..core.errors import ConfigError
+from ..core.exchange import ModelRequest, ModelResponse
+from .assessment import NO_CONTEXT, NOTHING_BROUGHT, Assessment, Context
+from .calibration import Agreement, Calibration
+from .case import Case
+from .early_stop import Prefix
+from .family import Family
+from .judgements import measured
+from .weights import Score, score, shipped, shown
+
+STEP, FARTHEST = 0.1, 1.0
+"""A turn moves the cut of a help rate by `STEP` times its distance from the rate; `FARTHEST` is the most in all."""
+
+
+class StuckDetector:
+    """Judges answers by checks on their text.
+
+    `assess` keeps no memory. `is_stuck` counts the poor answers in a row, up to `max_retries`, so each participant of
+    each discussion has a detector of its own. `threshold` is the quality below which an answer is poor; a
+    `calibration` or a `help_rate` (the share of turns that should get help) decides by the expected gain instead,
+    and then there is nothing to retry: `max_retries` is 1. The cut of a `help_rate` moves with the turns that it is
+    told of (`turned`), as the answers of this model may be better or worse than those that were learned from.
+    """
+
+    def __init__(
+        self,
+        threshold: float = 0.7,
+        max_retries: int = 3,
+        *,
+        help_rate: float | None = None,
+        calibration: Calibration | None = None,
+    ) -> None:
+        for name, share in (("threshold", threshold), ("help_rate", help_rate)):
+            if share is not None and not 0 <= share <= 1:
+                raise ConfigError(f"{name} is a share from 0 to 1, not {share!r}.")
+        if max_retries < 1:
+            raise ConfigError(f"max_retries counts attempts, from 1 on; it can't be {max_retries!r}.")
+        self.threshold = threshold
+        self.calibration = calibration
+        self.help_rate = help_rate
+        self._weights = calibration.applied(shipped()) if calibration else shipped()
+        self.max_retries = max_retries if calibration is None and help_rate is None else 1
+        self.retry_count = 0
+        self._shift = 0.0
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """What decides where several models answer, if there is a calibration for that."""
+        return self.calibration.agreement if self.calibration else None
+
+    def is_stuck(self, response: str, prompt: str) -> bool:
+        """A failed hard check at once; otherwise the `max_retries`th poor answer in a row."""
+        found = self.assess(response, prompt)
+        self.retry_count = self.retry_count + 1 if found.stuck else 0
+        if found.at_once or self.retry_count >= self.max_retries:
+            self.retry_count = 0
+            return True
+        return False
+
+    def assess(self, response: str, prompt: str, context: Context | ModelRequest | None = None) -> Assessment:
+        """What is known about an answer to `prompt`; more when its context is given."""
+        known = Context.of(context) if isinstance(context, ModelRequest) else context or NO_CONTEXT
+        case = Case(response, prompt, known)
+        found = measured(case)
+        judged = score(found, case.family, self._weights)
+        stuck = bool(found.failed) or self._needs_help(judged, case.family, prompt, response)
+        why = judged.reason if stuck else ""
+        return Assessment(judged.quality, judged.gain, stuck, shown(found), why, bool(found.failed))
+
+    def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment:
+        """`assess` of a whole answer to the prompt of `request`."""
+        return self.assess_with(request, response, NOTHING_BROUGHT)
+
+    def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Mapping[str, float]) -> Assessment:
+        """`assess_response`, with signals that others have brought."""
+        turn = Context.of(request, response, evidence)
+        return self.assess(response.text, turn.prompt, turn)
+
+    def turned(self, *, stuck: bool) -> None:
+        """A turn has ended: where help comes more often than its rate, the next one takes more to get it."""
+        if self.help_rate is not None:
+            self._shift = moved(self._shift, self.help_rate, stuck=stuck)
+
+    def watch(self, request: ModelRequest, *, thinking: bool = False) -> Prefix:
+        """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""
+        return Prefix(offers_tools=thinking or bool(request.tools))
+
+    def _needs_help(self, judged: Score, family: Family, prompt: str, answer: str) -> bool:
+        if self.calibration is not None:
+            return self.calibration.helps(judged.gain, prompt, answer)
+        if self.help_rate is not None:
+            cut = self._weights.families[family].gain_of(self.help_rate) + self._shift
+            return self.help_rate > 0 and judged.gain >= cut
+        return judged.quality < self.threshold
+
+
+def moved(shift: float, help_rate: float, *, stuck: bool) -> float:
+    """How far a cut is from the shipped one after another turn."""
+    return min(FARTHEST, max(-FARTHEST, shift + STEP * (stuck - help_rate)))

@@ -1,0 +1,146 @@
+"""Cuts an answer short while it streams, when its beginning shows that it comes to nothing."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Protocol, TypeGuard
+
+from ..core.client import ModelClient
+from ..core.errors import CutShort
+from ..core.events import DraftDelta, Emit, Event, TextDelta, ThinkingDelta, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..signals.looping import looping_tail
+from ..signals.wording import refuses
+
+LOOKS_EVERY, OPENING = 400, 240
+LOOP_FROM, LOOP_LEAST = 600, 240
+RAMBLES_FROM = 1_600
+_WINDOW = 2_400
+"""All in characters."""
+RAMBLES_RUNS, RAMBLES_SHARE = 120, 0.75
+"""Runs of four words that a window has to have, and the share of them that was said before in it."""
+_WORD = re.compile(r"\w+")
+
+
+class Prefix:
+    """`feed` takes what comes, in constant time per character however the text is cut.
+
+    It looks at a window at the end of the text, once in `LOOKS_EVERY` characters; a refusal is looked for once, when
+    the opening has come. The first reason stays.
+    """
+
+    def __init__(self, *, offers_tools: bool = False) -> None:
+        self.reason = ""
+        self.length = 0
+        self._opened = offers_tools
+        self._due = LOOKS_EVERY if offers_tools else OPENING
+        self._recent: list[str] = []
+
+    def feed(self, text: str) -> str:
+        """Why the answer is not worth its end, now that this came; empty while it may be."""
+        self.length += len(text)
+        if not self.reason:
+            self._recent.append(text)
+            if self.length >= self._due:
+                self.reason = self._open() or self._look()
+        return self.reason
+
+    def _open(self) -> str:
+        if self._opened:
+            return ""
+        self._opened = True
+        self._due = LOOKS_EVERY
+        return "the model refuses" if refuses("".join(self._recent)[:OPENING]) else ""
+
+    def _look(self) -> str:
+        if self.length < self._due:
+            return ""
+        self._due = self.length + LOOKS_EVERY
+        window = "".join(self._recent)[-_WINDOW:]
+        self._recent = [window]
+        if self.length >= LOOP_FROM and looping_tail(window, LOOP_LEAST):
+            return "the answer goes round in circles"
+        if self.length >= RAMBLES_FROM and _rambles(window):
+            return "the answer says the same again and again"
+        return ""
+
+
+def _rambles(window: str) -> bool:
+    """Nearly all runs of four words stood in the window before."""
+    said = _WORD.findall(window.casefold())
+    runs = Counter(zip(said, said[1:], said[2:], said[3:], strict=False))
+    total = runs.total()
+    return total >= RAMBLES_RUNS and 1 - len(runs) / total >= RAMBLES_SHARE
+
+
+READ = (TextDelta, DraftDelta, ThinkingDelta)
+
+
+class Watcher(Protocol):
+    """Reads one answer as it comes."""
+
+    def feed(self, text: str) -> str:
+        """Why the answer is not worth its end, now that this came; empty while it may be."""
+
+
+class Watches(Protocol):
+    """A detector that also judges the beginning of an answer, or of the thinking before it."""
+
+    def watch(self, request: ModelRequest, *, thinking: bool = False) -> Watcher: ...
+
+
+def watches(detector: object) -> TypeGuard[Watches]:
+    return hasattr(detector, "watch")
+
+
+class Watched(ModelClient):
+    """`client`, whose answers raise `CutShort` as soon as the detector gives them up, as answers to `asked`."""
+
+    def __init__(self, client: ModelClient, detector: Watches, asked: ModelRequest) -> None:
+        self.client = client
+        self.detector = detector
+        self.asked = asked
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        return await self.client.complete(request, EarlyStop(self.detector, self.asked, emit))
+
+
+class EarlyStop:
+    """Watches each text from its first word: thinking, a draft and its repetition as the answer are three of them.
+
+    Whatever else is heard between two texts makes them two: the next one is of another call.
+    """
+
+    def __init__(self, detector: Watches, asked: ModelRequest, emit: Emit) -> None:
+        self._detector = detector
+        self._asked = asked
+        self._emit = emit
+        self._read: dict[type[Event], _Read] = {}
+
+    async def __call__(self, event: Event) -> None:
+        await self._emit(event)
+        if not isinstance(event, READ):
+            self._read.clear()
+            return
+        read = self._read.get(type(event)) or self._begin(type(event))
+        read.said.append(event.text)
+        if reason := read.watcher.feed(event.text):
+            said = {kind: read.text for kind, read in self._read.items()}
+            thinking = said.pop(ThinkingDelta, "")
+            raise CutShort(reason, said.get(type(event), ""), thinking)
+
+    def _begin(self, kind: type[Event]) -> "_Read":
+        self._read[kind] = read = _Read(self._detector.watch(self._asked, thinking=kind is ThinkingDelta))
+        return read
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read of one text."""
+
+    watcher: Watcher
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.said)

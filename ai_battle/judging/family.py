@@ -1,0 +1,84 @@
+"""Which family of tasks a prompt belongs to; signals weigh differently in each."""
+
+import re
+from typing import Literal
+
+from ..signals.final_answers import Kind
+from ..signals.options import options
+from .assessment import Context
+
+Family = Literal["tool", "mcq", "code", "math", "chat"]
+FAMILIES: tuple[Family, ...] = ("math", "mcq", "tool", "code", "chat")
+FINAL_KIND: dict[Family, Kind] = {"math": "number", "mcq": "option", "code": "code", "tool": "text", "chat": "text"}
+
+_CODE = re.compile(
+    r"```(?!json)[a-z]|\[PYTHON\]|^\s{0,8}(?:def \w+\(|class \w+[(:]|assert |import \w+$|#include|public class)"
+    r"|\b(?:write|implement|debug|fix|complete) (?:an? |the |this |me )?(?:\w+ ){0,3}(?:function|program"
+    r"|script|code|class)\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ASKS = ("?", "\uff1f", "calculate", "compute", "find ", "solve", "determine", "simplify", "estimate", "express ")
+_COUNTS = ("how many", "how much", "largest", "smallest", "greatest", "least", "minimum", "maximum")
+_NUMBER_DUE = (*_COUNTS, "calculate", "compute", "solve", "evaluate", "what is the", "find the", "in total", "percent")
+_NUMERALS = frozenset(
+    ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen")
+).union(("once", "twice", "half", "third", "thirds", "quarter"))
+_NUMBERS = 2
+_DIGITS = re.compile(r"\d+")
+_NUMBERING = re.compile(r"^\s{0,8}\d{1,2}[.)]\s", re.MULTILINE)
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_LATEX = re.compile(r"\\[a-z(\[]|\$[^$\n]{0,80}[=^+][^$\n]{0,80}\$")
+_NO_NUMBER = re.compile(
+    r"(?:^|[.!?:]\s|\n)\s{0,8}(?:do|does|did|is|are|was|were|would|will|can|could|should|have|has|which|why|who|where)\b"
+    r"[^.?!\n]{0,200}\?",
+    re.IGNORECASE,
+)
+_OPEN = re.compile(
+    r"(?:^|[.!?:]\s|\n)\s{0,8}(?:please |can you |could you )?(?:describe|discuss|write|draft|compose|review"
+    r"|summari[sz]e|translate"
+    r"|evaluate|design|plan|suggest)\b",
+    re.IGNORECASE,
+)
+
+
+def family_of(prompt: str, question: str, context: Context) -> Family:
+    """Tools offered: tool; two or more lettered options: mcq; code: code; numbers and a question: math; else chat.
+
+    `question` is the prompt without its samples of code.
+    """
+    if context.tools:
+        return "tool"
+    if options(prompt):
+        return "mcq"
+    if _CODE.search(prompt):
+        return "code"
+    return "math" if _is_math(question) else "chat"
+
+
+def wants_number(question: str) -> bool:
+    """Whether an answer without any number can't be one."""
+    return any(words in question.lower() for words in _NUMBER_DUE)
+
+
+def _is_math(question: str) -> bool:
+    """LaTeX; or numbers, or something to count, and a question that is not an open one."""
+    if ("\\" in question or "$" in question) and _LATEX.search(question):
+        return True
+    asked = question.lower()
+    if not _asks(question, asked):
+        return False
+    numbers = _numbers(asked)
+    return numbers >= _NUMBERS or (numbers > 0 and any(words in asked for words in _COUNTS))
+
+
+def _asks(question: str, asked: str) -> bool:
+    """For one thing, which is not a yes or a name."""
+    if not any(word in asked for word in _ASKS) or _OPEN.search(question):
+        return False
+    return not _NO_NUMBER.search(question) or wants_number(question)
+
+
+def _numbers(asked: str) -> int:
+    """How many numbers there are in digits and words; years and the numbers of a list count nothing."""
+    digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(_NUMBERING.sub("", asked)))
+    return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in asked.split())

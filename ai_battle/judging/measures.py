@@ -1,0 +1,128 @@
+"""What asking a large model in the place of a small one brings: APGR, CPT, AUROC, and how sure such figures are.
+
+All take scores (larger: escalated first), and the quality of the small and the large model's answer to each question.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
+from math import nan, sqrt
+
+Numbers = Sequence[float]
+Measure = Callable[[Numbers, Numbers, Numbers], float]
+Measures = Callable[[Numbers, Numbers, Numbers], Numbers]
+BOOTSTRAPS = 300
+ONE_SIDED = 1.645
+"""Standard errors that 95 of 100 means lie above."""
+
+BINS = 10
+
+
+def mean(values: Numbers) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def interval(measure: Measure, scores: Numbers, small: Numbers, large: Numbers) -> tuple[float, float]:
+    """95 of 100 bootstrap samples lie in it; the same each time."""
+    return intervals(lambda s, a, b: (measure(s, a, b),), scores, small, large)[0]
+
+
+def intervals(measures: Measures, scores: Numbers, small: Numbers, large: Numbers) -> list[tuple[float, float]]:
+    """That of each of several measures, all taken of the same samples."""
+    dice = random.Random(0)  # noqa: S311 - statistics
+    count = len(scores)
+    found: list[Numbers] = []
+    for _ in range(BOOTSTRAPS):
+        drawn = dice.choices(range(count), k=count)
+        found.append(measures([scores[p] for p in drawn], [small[p] for p in drawn], [large[p] for p in drawn]))
+    return [_middle(values) for values in zip(*found, strict=True)]
+
+
+def lower_bounds(ranks: Sequence[tuple[float, ...]], before: Numbers, after: Numbers) -> dict[int, float]:
+    """What the mean is at the least when so many of the highest ranks have the value `after` instead of `before`.
+
+    The bound is one-sided, 95 %, by the standard error of the mean; what is of one rank changes together.
+    """
+    count = len(ranks)
+    total, squares = sum(before), sum(value**2 for value in before)
+    found = {0: _least(total, squares, count)}
+    order = sorted(range(count), key=lambda place: ranks[place], reverse=True)
+    for changed, place in enumerate(order, 1):
+        total, squares = total + after[place] - before[place], squares + after[place] ** 2 - before[place] ** 2
+        if changed == count or ranks[order[changed]] != ranks[place]:
+            found[changed] = _least(total, squares, count)
+    return found
+
+
+def _least(total: float, squares: float, count: int) -> float:
+    deviation = sqrt(max(0.0, squares / count - (total / count) ** 2))
+    return round(total / count - ONE_SIDED * deviation / sqrt(count), 6)
+
+
+def _middle(values: Numbers) -> tuple[float, float]:
+    """A sample in which both models are equally good has no value."""
+    known = sorted(value for value in values if value == value)
+    return (known[int(0.025 * len(known))], known[int(0.975 * len(known))]) if known else (nan, nan)
+
+
+def curve(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
+    """The mean quality when the 0, 1, 2 ... questions with the highest score go to the large model.
+
+    Where scores are equal it is the mean over all orders among them.
+    """
+    gains = list(_gains(scores, small, large))
+    base = sum(small) / len(small)
+    return [base + gained / len(small) for gained in accumulate(gains, initial=0.0)]
+
+
+def apgr(scores: Numbers, small: Numbers, large: Numbers) -> float:
+    """The mean over all shares of escalated questions of the recovered part of the large model's advantage."""
+    recovered = _recovered(scores, small, large)
+    return sum((a + b) / 2 for a, b in pairwise(recovered)) / (len(recovered) - 1)
+
+
+def cpt(scores: Numbers, small: Numbers, large: Numbers, part: float) -> float:
+    """The smallest share of escalated questions that recovers `part` of the advantage."""
+    recovered = _recovered(scores, small, large)
+    for place, (before, after) in enumerate(pairwise(recovered)):
+        if after >= part - 1e-12:
+            beyond = (part - before) / (after - before) if after > before else 1.0
+            return (place + beyond) / (len(recovered) - 1) if part > before else 0.0
+    return nan
+
+
+def auroc(scores: Numbers, wrong: Sequence[bool]) -> float:
+    """How often a wrong answer has the higher score than a right one; equal scores count a half."""
+    rights = len(wrong) - sum(wrong)
+    if not rights or rights == len(wrong):
+        return nan
+    below, wins = 0, 0.0
+    for _, tied in groupby(sorted(zip(scores, wrong, strict=True)), key=lambda pair: pair[0]):
+        of_wrong = [pair[1] for pair in tied]
+        right = len(of_wrong) - sum(of_wrong)
+        wins += sum(of_wrong) * (below + right / 2)
+        below += right
+    return wins / (rights * (len(wrong) - rights))
+
+
+def calibration_error(qualities: Numbers, right: Numbers) -> float:
+    """How far, on the mean, the share of right answers is from the quality that was said, over bins of equal width."""
+    found: dict[int, list[tuple[float, float]]] = {}
+    for said, was in zip(qualities, right, strict=True):
+        found.setdefault(min(int(said * BINS), BINS - 1), []).append((said, was))
+    return sum(abs(sum(said - was for said, was in pairs)) for pairs in found.values()) / len(qualities)
+
+
+def _recovered(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
+    advantage = (sum(large) - sum(small)) / len(small)
+    if abs(advantage) < 1e-12:
+        return [nan] * (len(small) + 1)
+    qualities = curve(scores, small, large)
+    return [(quality - qualities[0]) / advantage for quality in qualities]
+
+
+def _gains(scores: Numbers, small: Numbers, large: Numbers) -> Iterator[float]:
+    order = sorted(range(len(scores)), key=lambda place: -scores[place])
+    for _, tied in groupby(order, key=lambda place: scores[place]):
+        places = list(tied)
+        yield from [sum(large[place] - small[place] for place in places) / len(places)] * len(places)

@@ -1,0 +1,71 @@
+"""What a cascade of three models brings, measured: `python -m research.cascade DIR`.
+
+DIR holds recorded answers as `gsm8k.<small>.<large>.jsonl.gz`, of several small models to the same questions. The
+detector's weights are learned without any answer of the model that they judge.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from operator import and_
+from pathlib import Path
+
+from ai_battle.core.errors import ConfigError
+from ai_battle.judging.measures import mean
+from research.detector import by_weights, left_out, stuck
+from research.records import Pair, read_pairs
+
+CHAIN = ("qwen2-7b", "llama3.1-8b")
+
+
+@dataclass(frozen=True, slots=True)
+class Cascaded:
+    """The share of right answers, of the cascade and of each of its models alone, and who was asked how often."""
+
+    quality: float
+    first: float
+    second: float
+    last: float
+    second_calls: float
+    last_calls: float
+
+
+def cascaded(folder: Path) -> Cascaded:
+    """The first model's answer where it will do, else the second's, else that of the first one's large model."""
+    pairs = read_pairs(folder, "gsm8k", "math-l5")
+    first, second = (_of(pairs, name) for name in CHAIN)
+    if [each.prompt for each in first.records] != [each.prompt for each in second.records]:
+        raise ConfigError(f"{first.name} and {second.name} answer different questions.")
+    asked, asked_on = (stuck(by_weights(each, left_out(each, pairs))) for each in (first, second))
+    last = list(map(and_, asked, asked_on))
+    answers = zip(asked, last, first.small, second.small, first.large, strict=True)
+    return Cascaded(
+        quality=mean([_served(*each) for each in answers]),
+        first=mean(first.small),
+        second=mean(second.small),
+        last=mean(first.large),
+        second_calls=mean(asked),
+        last_calls=mean(last),
+    )
+
+
+def _served(asked_second: bool, asked_last: bool, first: float, second: float, last: float) -> float:
+    if asked_last:
+        return last
+    return second if asked_second else first
+
+
+def _of(pairs: Sequence[Pair], small: str) -> Pair:
+    found = next((pair for pair in pairs if pair.dataset == "gsm8k" and pair.small_model == small), None)
+    if found is None:
+        raise ConfigError(f"There are no answers of {small} to gsm8k.")
+    return found
+
+
+def main(arguments: Sequence[str]) -> None:
+    for name, value in asdict(cascaded(Path(arguments[0] if arguments else "."))).items():
+        print(f"{name:13} {value:.3f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,188 @@
+"""The figures of the detector alone: `python -m research.detector DATA_DIR`.
+
+What is said "without labels" leaves all answers of the tested small model out of what the weights are learned on;
+the weights of the families tool and chat are set by hand, so nothing of them is learned at all.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from ai_battle.judging.calibrating import Sample, fitted
+from ai_battle.judging.calibration import Calibration
+from ai_battle.judging.early_stop import Prefix
+from ai_battle.judging.family import FAMILIES, Family
+from ai_battle.judging.judgements import JUDGEMENTS, Measured, to_learn
+from ai_battle.judging.measures import Measure, apgr, auroc, calibration_error, cpt, interval, mean
+from ai_battle.judging.weights import Score, Weights, score, shipped, with_hand
+from research.learn import guards, learned, with_gains
+from research.records import Pair, Record, pairs_named
+
+FOLDS = 10
+THRESHOLD, PIECE = 0.7, 20
+HEADER = f"{'pair':36} {'auroc':>6} {'apgr':>6} {'cpt50':>6} {'cpt80':>6} {'help':>6} {'error':>6}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`help_rate` is the share of answers that are stuck at the defaults, `error` the expected calibration error."""
+
+    name: str
+    auroc: float
+    apgr: float
+    cpt50: float
+    cpt80: float
+    help_rate: float
+    error: float
+
+    def __str__(self) -> str:
+        figures = (self.auroc, self.apgr, self.cpt50, self.cpt80, self.help_rate, self.error)
+        return f"{self.name:36} " + " ".join(f"{figure:6.3f}" for figure in figures)
+
+
+def row(name: str, pair: Pair, scores: Sequence[Score]) -> Row:
+    qualities, gains = [found.quality for found in scores], [found.gain for found in scores]
+    wrong = [small <= 0.5 for small in pair.small]
+    return Row(
+        name,
+        auroc([-quality for quality in qualities], wrong),
+        apgr(gains, pair.small, pair.large),
+        cpt(gains, pair.small, pair.large, 0.5),
+        cpt(gains, pair.small, pair.large, 0.8),
+        mean(stuck(scores)),
+        calibration_error(qualities, pair.small),
+    )
+
+
+def stuck(scores: Sequence[Score]) -> list[bool]:
+    """At the defaults."""
+    return [bool(found.failed) or found.quality < THRESHOLD for found in scores]
+
+
+def by_weights(pair: Pair, weights: Weights) -> list[Score]:
+    return [score(measured, pair.family, weights) for measured in pair.measured]
+
+
+def left_out(pair: Pair, pairs: Sequence[Pair]) -> Weights:
+    """Weights that have seen no answer of this small model."""
+    others = [other for other in pairs if other.family == pair.family and other.small_model != pair.small_model]
+    if not others or not to_learn(pair.family):
+        return shipped()
+    profile = with_hand(with_gains(learned(others, pair.family, pair.small_model), others), pair.family)
+    return Weights({**shipped().families, pair.family: profile})
+
+
+def calibrated(pair: Pair, weights: Weights) -> list[Score]:
+    """Each tenth of the answers judged by a calibration on the labels of the others."""
+    found: list[Score] = [None] * len(pair.records)  # type: ignore[list-item]
+    for fold in range(FOLDS):
+        samples = [sample for place, sample in enumerate(_samples(pair)) if place % FOLDS != fold]
+        own = Calibration(0.0, corrections=fitted(samples, weights)).applied(weights)
+        for place in range(fold, len(pair.records), FOLDS):
+            found[place] = score(pair.measured[place], pair.family, own)
+    return found
+
+
+def _samples(pair: Pair) -> list[Sample]:
+    return [
+        Sample(pair.family, measured, record.small, record.large)
+        for measured, record in zip(pair.measured, pair.records, strict=True)
+    ]
+
+
+def tables(pairs: Sequence[Pair]) -> Iterator[str]:
+    ways: dict[str, Callable[[Pair], list[Score]]] = {
+        "without labels of the small model": lambda pair: by_weights(pair, left_out(pair, pairs)),
+        "as shipped": lambda pair: by_weights(pair, shipped()),
+        "calibrated on the pair's other labels": lambda pair: calibrated(pair, left_out(pair, pairs)),
+    }
+    for title, way in ways.items():
+        yield f"\n{title}\n{HEADER}"
+        rows = {pair: row(pair.name, pair, way(pair)) for pair in pairs}
+        yield from map(str, rows.values())
+        yield from (
+            str(_mean_of(family, [r for pair, r in rows.items() if pair.family == family])) for family in FAMILIES
+        )
+
+
+def _mean_of(family: str, rows: Sequence[Row]) -> Row:
+    columns = ("auroc", "apgr", "cpt50", "cpt80", "help_rate", "error")
+    return Row(f"= {family}", *(mean([getattr(each, column) for each in rows]) for column in columns))
+
+
+def cuts(pairs: Sequence[Pair]) -> Iterator[str]:
+    """What reading along would have cut short: of right answers, of wrong ones, and the characters that it saves."""
+    yield f"\ncut short while streaming\n{'pair':36} {'right':>6} {'wrong':>6} {'saved':>6}"
+    for pair in pairs:
+        read = [(_characters_read(record), len(record.response), record.small > 0.5) for record in pair.records]
+        right = [float(seen < length) for seen, length, good in read if good]
+        wrong = [float(seen < length) for seen, length, good in read if not good]
+        saved = 1 - sum(seen for seen, _, _ in read) / max(1, sum(length for _, length, _ in read))
+        yield f"{pair.name:36} {mean(right):6.4f} {mean(wrong):6.4f} {saved:6.4f}"
+
+
+def _characters_read(record: Record) -> int:
+    """Up to where the answer is given up; it comes in pieces of twenty characters."""
+    watcher = Prefix(offers_tools=bool(record.context.tools))
+    for start in range(0, len(record.response), PIECE):
+        if watcher.feed(record.response[start : start + PIECE]):
+            break
+    return watcher.length
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """Shares of right answers that are stuck at the defaults, and that fall to each judgement at once."""
+
+    name: str
+    right: int
+    stuck: float
+    at_once: Mapping[str, float]
+
+    def __str__(self) -> str:
+        fallen = ", ".join(f"{name} {share:.2%}" for name, share in self.at_once.items() if share)
+        return f"{self.name:36} {self.right:6} {self.stuck:6.1%}  {fallen}"
+
+
+def left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
+    """What is said of the right answers of each recorded model, and of everyday ones.
+
+    Where none of the options is named, MMLU-Pro draws one at random (evaluate_from_local.py): that is no right answer.
+    """
+    for pair in pairs:
+        answers = zip(pair.measured, pair.small, strict=True)
+        yield _left_alone(
+            pair.name,
+            [(each, pair.family) for each, small in answers if small > 0.5 and not each.signals.get("no_pick")],
+        )
+    yield _left_alone("everyday", [(found, family) for family in FAMILIES for found in guards(family)])
+
+
+def _left_alone(name: str, right: Sequence[tuple[Measured, Family]]) -> LeftAlone:
+    scores = [score(found, family, shipped()) for found, family in right]
+    names = [row.name for row in JUDGEMENTS if row.at_once]
+    fallen = {each: mean([float(each in found.failed) for found, _ in right]) for each in names}
+    return LeftAlone(name, len(right), mean([float(is_stuck) for is_stuck in stuck(scores)]), fallen)
+
+
+def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
+    """How sure the figures of one pair are."""
+    measures: dict[str, Measure] = {"apgr": apgr, "cpt80": lambda s, a, b: cpt(s, a, b, 0.8)}
+    for name, measure in measures.items():
+        low, high = interval(measure, [found.gain for found in scores], pair.small, pair.large)
+        yield f"{name} {low:.3f} to {high:.3f}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    pairs = pairs_named(arguments)
+    alone = (f"\nright answers, and those stuck at the defaults or at once\n{'pair':36} {'right':>6}  stuck",)
+    for line in chain(alone, map(str, left_alone(pairs)), cuts(pairs), tables(pairs)):
+        print(line, flush=True)
+    for pair in pairs:
+        if pair.small_model == "mixtral-8x7b" and pair.family == "math":
+            print(f"\n{pair.name}, 95 %:", *intervals(pair, by_weights(pair, left_out(pair, pairs))), sep="\n  ")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

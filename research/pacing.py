@@ -1,0 +1,62 @@
+"""What a help rate comes to: `python -m research.pacing DATA_DIR`.
+
+Recorded answers come one after the other, as in a run. A cut that stays helps as many as the shipped quantile happens
+to for this model; one that moves is told of each turn. The detector has seen no answer of the small model (`left_out`).
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ai_battle.judging.detector import moved
+from ai_battle.judging.measures import mean
+from ai_battle.judging.weights import Profile, Score
+from research.detector import by_weights, left_out
+from research.records import Pair, pairs_named
+
+RATE = 0.2
+SHORT, LONG = 20, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Shares of turns with help: with a cut that `stays`, and with one that moves, in runs of 20 and of 100 turns."""
+
+    name: str
+    stays: float
+    short: float
+    long: float
+
+    def __str__(self) -> str:
+        return f"{self.name:36} {self.stays:6.3f} {self.short:6.3f} {self.long:6.3f}"
+
+
+def row(pair: Pair, pairs: Sequence[Pair], rate: float = RATE) -> Row:
+    weights = left_out(pair, pairs)
+    scores, profile = by_weights(pair, weights), weights.families[pair.family]
+    stays = [bool(score.failed) or score.gain >= profile.gain_of(rate) for score in scores]
+    return Row(pair.name, mean(stays), *(_paced(scores, profile, rate, turns) for turns in (SHORT, LONG)))
+
+
+def _paced(scores: Sequence[Score], profile: Profile, rate: float, turns: int) -> float:
+    runs = (scores[start : start + turns] for start in range(0, len(scores), turns))
+    return mean([stuck for run in runs for stuck in _run(run, profile.gain_of(rate), rate)])
+
+
+def _run(scores: Sequence[Score], cut: float, rate: float) -> Iterator[bool]:
+    shift = 0.0
+    for score in scores:
+        stuck = bool(score.failed) or score.gain >= cut + shift
+        shift = moved(shift, rate, stuck=stuck)
+        yield stuck
+
+
+def main(arguments: Sequence[str]) -> None:
+    pairs = pairs_named(arguments)
+    print(f"{'pair':36} {'stays':>6} {SHORT:6} {LONG:6}")
+    for pair in pairs:
+        print(row(pair, pairs), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,189 @@
+"""What one vote beside an answer is worth, on recorded answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from math import log
+from pathlib import Path
+from statistics import fmean
+
+from ai_battle.judging.agreement import WORTH, Ballot, pattern, weighed
+from ai_battle.judging.assessment import Assessment
+from ai_battle.judging.detector import StuckDetector
+from ai_battle.judging.measures import apgr, auroc, cpt
+from ai_battle.judging.regression import folds
+from ai_battle.signals.final_answers import final_answer
+from research.answer_tables import Answered, Table, family, read_rows
+from research.detector import by_weights, left_out
+from research.records import read_pairs
+
+PAIR = "gsm8k.mixtral-8x7b.gpt-4-1106"
+LARGE_ONES = ("70b", "72b", "405b", "gpt-4", "sonnet", "gemini-1.5-pro", "mistral-large")
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How often another family's small model says the same as one that is right, and as one that is wrong."""
+
+    if_right: float
+    if_wrong: float
+
+    @property
+    def odds(self) -> tuple[float, float]:
+        """By what agreement and disagreement multiply the odds that an answer is right."""
+        return self.if_right / self.if_wrong, (1 - self.if_right) / (1 - self.if_wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """Measures of one score of one pair."""
+
+    auroc: float
+    apgr: float
+    cpt50: float
+    cpt80: float
+
+    @classmethod
+    def of(cls, scores: Sequence[float], small: Sequence[float], large: Sequence[float]) -> "Escalation":
+        wrong = [each < 0.5 for each in small]
+        return cls(
+            auroc(scores, wrong), apgr(scores, small, large), *(cpt(scores, small, large, x) for x in (0.5, 0.8))
+        )
+
+
+def worth(table: Table) -> Worth:
+    """Over all ordered pairs of small models of different families."""
+    small = [each for each in table.answered.values() if not any(mark in each.model.casefold() for mark in LARGE_ONES)]
+    pairs = [(a, b) for a, b in permutations(small, 2) if family(a.model) != family(b.model)]
+    return Worth(fmean(_agreeing(a, b, 1.0) for a, b in pairs), fmean(_agreeing(a, b, 0.0) for a, b in pairs))
+
+
+def _agreeing(one: Answered, other: Answered, right: float) -> float:
+    same = [
+        a is not None and a == b for a, b, r in zip(one.ballots, other.ballots, one.right, strict=True) if r == right
+    ]
+    return fmean(same)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An answer of the pair's small model, what the detector makes of it, and how good both models are on it."""
+
+    id: str
+    ballot: Ballot | None
+    judged: Assessment
+    small: float
+    large: float
+
+
+def read_attempts(folder: Path) -> list[Attempt]:
+    detector = StuckDetector()
+    attempts = []
+    for row in read_rows(folder / f"{PAIR}.jsonl.gz"):
+        found = final_answer(row["small_response"], row["prompt"])
+        judged = detector.assess(row["small_response"], row["prompt"])
+        ballot = Ballot(found.kind, found.key) if found else None
+        attempts.append(Attempt(row["id"], ballot, judged, float(row["small_correct"]), float(row["large_correct"])))
+    return attempts
+
+
+def unseen(attempts: Sequence[Attempt], folder: Path) -> list[Attempt]:
+    """The same, judged by weights that were learned without any answer of this small model, where there are others."""
+    if len(list(folder.glob("gsm8k.*"))) == 1:
+        return list(attempts)
+    pairs = read_pairs(folder, "gsm8k", "math-l5")
+    pair = next(each for each in pairs if each.name == PAIR)
+    scores = by_weights(pair, left_out(pair, pairs))
+    return [
+        replace(attempt, judged=replace(attempt.judged, quality=score.quality))
+        for attempt, score in zip(attempts, scores, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The answers of the pair's small model, with those of a peer."""
+
+    attempts: Sequence[Attempt]
+    peers: Sequence[Ballot | None]
+
+    @classmethod
+    def of(cls, attempts: Sequence[Attempt], table: Table, peer: str) -> "Beside":
+        place = {each: n for n, each in enumerate(table.ids)}
+        known = [each for each in attempts if each.id in place]
+        return cls(known, [table.answered[peer].ballots[place[each.id]] for each in known])
+
+    @property
+    def differs(self) -> list[float]:
+        both = zip(self.attempts, self.peers, strict=True)
+        return [float(mine.ballot is None or mine.ballot != its) for mine, its in both]
+
+    def disagreement(self) -> Escalation:
+        return self._measured(self.differs)
+
+    def with_detector(self) -> Escalation:
+        judged = [_with(mine, its) for mine, its in zip(self.attempts, self.peers, strict=True)]
+        return self._measured([-each.quality for each in judged])
+
+    def calibrated(self) -> Escalation:
+        """For gain, on the labels of other questions."""
+        both = zip(self.attempts, self.peers, strict=True)
+        rows = [{**mine.judged.signals, **pattern([mine.ballot, its])} for mine, its in both]
+        gains = [float(each.large > each.small) for each in self.attempts]
+        scores = {n: score for fold in folds(rows, gains) for n, score in fold.held.items()}
+        return self._measured([scores[n] for n in range(len(rows))])
+
+    def _measured(self, scores: Sequence[float]) -> Escalation:
+        return Escalation.of(scores, [each.small for each in self.attempts], [each.large for each in self.attempts])
+
+
+def _with(mine: Attempt, peer: Ballot | None) -> Assessment:
+    """An answer that says nothing is no better for a peer that says something."""
+    if mine.ballot is None:
+        return replace(mine.judged, quality=0.0)
+    return weighed(mine.judged, mine.ballot, [peer])
+
+
+@dataclass(frozen=True, slots=True)
+class SecondLook:
+    """Shares of questions that a peer and the large model are asked, and how much of its advantage is recovered."""
+
+    peer_calls: float
+    large_calls: float
+    recovered: float
+
+    def __str__(self) -> str:
+        return f"peer calls {self.peer_calls:.3f}, large calls {self.large_calls:.3f}, recovered {self.recovered:.3f}"
+
+
+def second_look(beside: Beside, threshold: float) -> SecondLook:
+    """The large model answers where an answer is stuck, with what the peer says where it was asked."""
+    found = [_decided(mine, its, threshold) for mine, its in zip(beside.attempts, beside.peers, strict=True)]
+    return SecondLook(fmean(asked for asked, _ in found), *_served(beside.attempts, [stuck for _, stuck in found]))
+
+
+def alone(beside: Beside, threshold: float) -> SecondLook:
+    """The same without a peer."""
+    return SecondLook(0.0, *_served(beside.attempts, [_is_stuck(mine, 0.0, threshold) for mine in beside.attempts]))
+
+
+def _decided(mine: Attempt, peer: Ballot | None, threshold: float) -> tuple[bool, bool]:
+    """Whether the peer is asked, and whether the answer is stuck then."""
+    stuck = _is_stuck(mine, 0.0, threshold)
+    if mine.ballot is None:
+        return False, stuck
+    agrees, differs = (_is_stuck(mine, log(odds), threshold) for odds in WORTH[mine.ballot.kind])
+    if agrees == differs == stuck:
+        return False, stuck
+    return True, agrees if peer == mine.ballot else differs
+
+
+def _is_stuck(mine: Attempt, shift: float, threshold: float) -> bool:
+    quality = min(max(mine.judged.quality, 1e-9), 1 - 1e-9)
+    return mine.judged.at_once or log(quality / (1 - quality)) + shift < log(threshold / (1 - threshold))
+
+
+def _served(attempts: Sequence[Attempt], stuck: Sequence[bool]) -> tuple[float, float]:
+    small, large = fmean(each.small for each in attempts), fmean(each.large for each in attempts)
+    right = fmean(each.large if is_stuck else each.small for each, is_stuck in zip(attempts, stuck, strict=True))
+    return fmean(stuck), (right - small) / (large - small)

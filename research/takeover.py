@@ -1,0 +1,54 @@
+"""What takeover brings at the detector's defaults: `python -m research.takeover DATA_DIR`.
+
+Where the recorded answer of a small model is stuck, the recorded answer of the large one takes its place. The
+detector has seen no answer of the small model (`left_out`). One answer is recorded of each model, so the small one has
+no further attempts of its own: with `max_retries` above 1 it would be helped less often.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ai_battle.judging.measures import mean
+from research.detector import by_weights, left_out, stuck
+from research.records import Pair, pairs_named
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Qualities of the small and the large model alone and of what is served, where `helped` is the share taken over.
+
+    `random` is what is served when as many answers are taken over, but any.
+    """
+
+    name: str
+    small: float
+    large: float
+    helped: float
+    served: float
+
+    @property
+    def random(self) -> float:
+        return self.small + self.helped * (self.large - self.small)
+
+    def __str__(self) -> str:
+        figures = (self.small, self.large, self.helped, self.served, self.random)
+        return f"{self.name:36} " + " ".join(f"{figure:6.3f}" for figure in figures)
+
+
+def row(pair: Pair, pairs: Sequence[Pair]) -> Row:
+    scores = by_weights(pair, left_out(pair, pairs))
+    helped = stuck(scores)
+    served = [large if each else small for each, small, large in zip(helped, pair.small, pair.large, strict=True)]
+    return Row(pair.name, mean(pair.small), mean(pair.large), mean(helped), mean(served))
+
+
+def main(arguments: Sequence[str]) -> None:
+    pairs = pairs_named(arguments)
+    print(f"{'pair':36} {'small':>6} {'large':>6} {'helped':>6} {'served':>6} {'random':>6}")
+    for pair in pairs:
+        print(row(pair, pairs), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -19,12 +19,12 @@ class Misshapen(Exception):
         self.where: list[str] = []
 
 
-def check(body: Any, shape: Check) -> None:
-    """Raises a `ConfigError` that names the place."""
+def check(body: Any, shape: Check, within: str = "") -> None:
+    """Raises a `ConfigError` that names the place; `within` is that of `body` itself."""
     try:
         shape(body)
     except Misshapen as wrong:
-        place = "".join(reversed(wrong.where)).removeprefix(".") or "The body"
+        place = (within + "".join(reversed(wrong.where))).removeprefix(".") or "The body"
         raise ConfigError(f"{place} {wrong.wanted}.") from None
 
 

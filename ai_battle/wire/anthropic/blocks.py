@@ -3,7 +3,7 @@
 import mimetypes
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
@@ -15,7 +15,7 @@ from .._texts import flowing
 WIRE = "anthropic"
 
 Block = dict[str, Any]
-Calls = dict[str, ToolCall]
+Calls = MutableMapping[str, ToolCall]
 
 # What the API takes as the id of a call; other providers' ids may have dots, colons or blanks.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")

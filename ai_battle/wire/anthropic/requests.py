@@ -1,21 +1,23 @@
 """Requests of the Messages API."""
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
-from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolResult
+from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from .._calls import MessageCache
 from .._checks import check, check_choice
 from .._errors import readable_request
 from .._extra import kept, own
 from .._json import dumps
-from .._repeats import Repeats, plain_message
 from .._schema_shape import without_nulls
 from .._turns import turns
-from .blocks import WIRE, Block, Calls, content_blocks, decode_said, encode_part
+from ..bodies import DecodeCache, decode_piece
+from .blocks import WIRE, Block, content_blocks, decode_said, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
-from .shape import REQUEST
+from .shape import REQUEST, message_shape, tools_shape
 
 # Without the caller's own choices: the model and whether to stream.
 READ = frozenset({
@@ -23,7 +25,8 @@ READ = frozenset({
     "stop_sequences", "thinking", "output_config",
 })  # fmt: skip
 IN_TOOLS = frozenset({"name", "description", "input_schema"})
-TOOLS: Repeats[tuple[tuple[ToolSpec, ...], dict[str, Any]]] = Repeats()
+Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
+TOOLS: DecodeCache[Tools] = DecodeCache()
 OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a meaning of our own
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -60,16 +63,16 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired` puts them right.
     """
-    new, tools_by = TOOLS.seen(body)
-    check(new, REQUEST)
-    check_choice(_chosen(body), (tool.get("name") for tool in body.get("tools") or ()), "tool_choice.name")
+    check(body, REQUEST)
+    tools, served = _tools_of(body.get("tools"))
+    names = (*(tool.name for tool in tools), *(tool.get("name") for tool in served.get("tools", ())))
+    check_choice(_chosen(body), names, "tool_choice.name")
     with readable_request("Messages"):
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
-        tools, served = tools_by(lambda: _decode_tools(body.get("tools") or ()))
         extra |= came | served | {name: value for name, value in body.items() if name not in READ}
         return ModelRequest(
-            tuple(_decode_messages(body["messages"])),
+            tuple(message for each in MESSAGES.decode(body["messages"]) for message in each.messages),
             system,
             tools,
             decode_tool_choice(body.get("tool_choice"), tools),
@@ -142,7 +145,18 @@ def _tool_body(tool: ToolSpec) -> Block:
     return {"name": tool.name, **described, "input_schema": tool.schema, **own(WIRE, tool.extra)}
 
 
-def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> tuple[tuple[ToolSpec, ...], dict[str, Any]]:
+def _tools_of(came: Any) -> Tools:
+    raw = came if isinstance(came, bytes) else b""
+    if raw and (made := TOOLS.get(raw)):
+        return made
+    tools = decode_piece(raw) if raw else came or ()
+    check({"tools": tools or None}, tools_shape)
+    with readable_request("Messages"):
+        made = _decode_tools(tools)
+    return TOOLS.put(raw, made) if raw else made
+
+
+def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Tools:
     """Those that the client runs, and as an extra those that the API runs itself."""
     served = [tool for tool in tools if "input_schema" not in tool]
     return tuple(_decode_tool(tool) for tool in tools if "input_schema" in tool), {"tools": served} if served else {}
@@ -158,18 +172,18 @@ def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
     )
 
 
-def _decode_messages(messages: Iterable[Mapping[str, Any]]) -> Iterable[Message]:
+def _decode_message(message: Mapping[str, Any], known: Mapping[str, ToolCall]) -> Iterable[Message]:
     """Tool results, which the API puts into a user's turn, become messages of their own."""
-    calls: Calls = {}
-    for message in messages:
-        role, content = cast(Role, message["role"]), message["content"]
-        if isinstance(content, str):
-            yield plain_message(role, content)
-            continue
-        parts = [decode_said(block, calls) for block in content_blocks(content)]
-        for is_result, run in groupby(parts, _is_result):
-            yield Message("tool" if is_result else role, tuple(run))
+    role, content = cast(Role, message["role"]), message["content"]
+    if isinstance(content, str):
+        return (Message(role, (Text(content),) if content else ()),)
+    calls = ChainMap[str, ToolCall]({}, cast(dict[str, ToolCall], known))
+    parts = [decode_said(block, calls) for block in content_blocks(content)]
+    return (Message("tool" if is_result else role, tuple(run)) for is_result, run in groupby(parts, _is_result))
 
 
 def _is_result(part: Part) -> bool:
     return isinstance(part, ToolResult)
+
+
+MESSAGES = MessageCache(message_shape, _decode_message)

@@ -57,7 +57,7 @@ TALKING = (*_SAID,)
 _NOBODY = fields({"role": one_of(*_SAID)}, "role")
 
 
-def _message(value: object) -> None:
+def message_shape(value: object) -> None:
     if is_plain(value, TALKING):
         return
     role = value.get("role") if isinstance(value, dict) else None
@@ -78,12 +78,12 @@ def _choice(value: object) -> None:
     by_field("type", _CHOICES)(value)
 
 
+tools_shape = fields({"tools": list_of(_TOOL)})
 REQUEST = fields(
     {
         "model": text,
-        "messages": list_of(_message, at_least=1),
+        "messages": list_of(anything, at_least=1),
         "system": text_or(list_of(_TEXT), "a list of blocks"),
-        "tools": list_of(_TOOL),
         "tool_choice": _choice,
         "max_tokens": positive,
         "temperature": number,

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 from ...core.errors import ConfigError
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from .._calls import call_id, with_results_joined
+from .._calls import Decoded, MessageCache, call_id
 from .._json import dumps, read_arguments
-from .._repeats import plain_message
-from .._shape import given, is_plain
+from .._shape import given
 from .._texts import told_as_failure
 from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
 from .quirks import Quirks
-from .shape import TALKING
+from .shape import message_shape
 
 NAME_LENGTH = 64
 NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
@@ -65,13 +65,16 @@ def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
 
 
 def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
-    return with_results_joined(bodies, decode_message)
+    """Neighbouring results of tools become one message."""
+    messages: list[Message] = []
+    for is_result, run in groupby(MESSAGES.decode(bodies), _is_result):
+        each = [*run]
+        messages += [MESSAGES.joined(each)] if is_result else (one.messages[0] for one in each)
+    return messages
 
 
 def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None = None) -> Message:
     """`calls` are the earlier calls of tools by their ids."""
-    if is_plain(body, TALKING):
-        return plain_message(ROLES[body["role"]], body["content"])
     role = body.get("role") or "assistant"
     if role in ("tool", "function"):
         return Message("tool", (_decode_result(body, calls or {}),))
@@ -173,3 +176,14 @@ def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> To
     call = calls.get(identity) or ToolCall(given(body, "name", ""), id=identity)
     shown = tuple(part for part in decode_content(body.get("content")) if isinstance(part, Text | Image))
     return ToolResult(call, shown, extra=kept(body, KNOWN))
+
+
+def _is_result(decoded: Decoded) -> bool:
+    return decoded.messages[0].role == "tool"
+
+
+def _decode_one(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Iterable[Message]:
+    return (decode_message(body, calls),)
+
+
+MESSAGES = MessageCache(message_shape, _decode_one)

@@ -1,6 +1,6 @@
 """A request as Chat Completions write it, and back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
@@ -9,14 +9,14 @@ from .._checks import check, check_choice
 from .._errors import readable_request
 from .._extra import NOTHING
 from .._json import dumps
-from .._repeats import Repeats
 from .._schema_shape import without_nulls
 from .._shape import ANY_OBJECT
 from .._texts import flowing
+from ..bodies import DecodeCache, decode_piece
 from .messages import decode_messages, encode_messages, encode_system
 from .parts import WIRE, kept, own
 from .quirks import USUAL, Quirks
-from .shape import REQUEST
+from .shape import REQUEST, tools_shape
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
 SAMPLING = frozenset(
@@ -26,7 +26,7 @@ SAMPLING = frozenset(
     )
 )  # fmt: skip
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
-TOOLS: Repeats[tuple[ToolSpec, ...]] = Repeats()
+TOOLS: DecodeCache[tuple[ToolSpec, ...]] = DecodeCache()
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 
@@ -53,9 +53,10 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired` puts them right.
     """
-    new, tools_by = TOOLS.seen(body)
-    check(new, REQUEST)
-    check_choice(_chosen(body.get("tool_choice")), _names(body), "tool_choice.function.name")
+    check(body, REQUEST)
+    tools = _tools_of(body.get("tools"))
+    functions = (tool.name for tool in tools if "type" not in own(tool.extra))
+    check_choice(_chosen(body.get("tool_choice")), functions, "tool_choice.function.name")
     with readable_request("Chat Completions"):
         messages = decode_messages(body["messages"])
         system = flowing(map(_words, messages.pop(0).parts)) if messages and _is_system_prompt(messages[0]) else ""
@@ -65,7 +66,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         return ModelRequest(
             tuple(messages),
             system,
-            _allowed(tools_by(lambda: tuple(map(_decode_tool, body.get("tools") or ()))), body.get("tool_choice")),
+            _allowed(tools, body.get("tool_choice")),
             _decode_choice(body.get("tool_choice")),
             schema,
             _decode_options(body),
@@ -86,9 +87,15 @@ def _allowed(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
     return tools
 
 
-def _names(body: Mapping[str, Any]) -> Iterator[Any]:
-    tools = body.get("tools") or ()
-    return (tool["function"]["name"] for tool in tools if tool.get("type", "function") == "function")
+def _tools_of(came: Any) -> tuple[ToolSpec, ...]:
+    raw = came if isinstance(came, bytes) else b""
+    if raw and (made := TOOLS.get(raw)):
+        return made
+    tools = decode_piece(raw) if raw else came or ()
+    check({"tools": tools or None}, tools_shape)
+    with readable_request("Chat Completions"):
+        made = tuple(map(_decode_tool, tools))
+    return TOOLS.put(raw, made) if raw else made
 
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from .._checks import (
     Misshapen,
     address,
+    anything,
     base64,
     by_field,
     fields,
@@ -91,7 +92,7 @@ _ALLOWED = fields(
 _NAMED = by_field("type", {"function": _BY_NAME, "allowed_tools": fields({"allowed_tools": _ALLOWED}, "allowed_tools")})
 
 
-def _message(value: object) -> None:
+def message_shape(value: object) -> None:
     if not is_plain(value, TALKING):
         _HAS_ROLE(value)
         _BY_ROLE(value)
@@ -111,11 +112,11 @@ def _one(value: object) -> None:
         raise Misshapen("must be 1: there is one answer")
 
 
+tools_shape = fields({"tools": list_of(_TOOL)})
 REQUEST = fields(
     {
         "model": text,
-        "messages": list_of(_message, at_least=1),
-        "tools": list_of(_TOOL),
+        "messages": list_of(anything, at_least=1),
         "tool_choice": _choice,
         "max_tokens": positive,
         "max_completion_tokens": positive,

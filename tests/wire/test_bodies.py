@@ -1,0 +1,137 @@
+"""Bodies as they come over HTTP: what came before is read once, and what differs in anything is something else."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.wire import anthropic, openai
+from ai_battle.wire.bodies import LONGEST, DecodeCache, decode_body, with_fields
+
+WIRES: dict[str, Any] = {"chat": openai, "messages": anthropic}
+both = pytest.mark.parametrize("api", WIRES)
+CHAT_CALLS: list[dict[str, Any]] = [
+    {"role": "user", "content": "Add."},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": id_, "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}} for id_ in "ab"
+        ],
+    },
+    {"role": "tool", "tool_call_id": "a", "content": "one"},
+    {"role": "tool", "tool_call_id": "b", "content": "two"},
+]
+MESSAGES_CALLS: list[dict[str, Any]] = [
+    {"role": "user", "content": "Add."},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "add", "input": {"a": 1}}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "one"}]},
+]
+CALLS: dict[str, list[dict[str, Any]]] = {"chat": CHAT_CALLS, "messages": MESSAGES_CALLS}
+
+
+def body(*messages: Any, **fields: Any) -> dict[str, Any]:
+    return {"model": "m", "messages": list(messages) or [{"role": "user", "content": "Hi"}], **fields}
+
+
+def tool(api: str, name: Any = "f", schema: Any = None) -> dict[str, Any]:
+    schema = schema or {"type": "object"}
+    if api == "messages":
+        return {"name": name, "input_schema": schema}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+def read(api: str, asked: Any) -> ModelRequest:
+    request: ModelRequest = WIRES[api].decode_request(decode_body(json.dumps(asked).encode()))
+    return request
+
+
+def with_default(value: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"x": {"default": value}}}
+
+
+@both
+def test_a_body_of_bytes_is_the_same_request_as_its_object(api: str) -> None:
+    asked = body(*CALLS[api], tools=[tool(api)], max_tokens=5)
+    assert read(api, asked) == WIRES[api].decode_request(asked)
+
+
+@both
+def test_tools_that_come_again_are_the_very_same(api: str) -> None:
+    once, again, other = (read(api, body(tools=[tool(api, schema=with_default(value))])) for value in "aab")
+    assert again.tools is once.tools
+    assert other.tools[0].schema == with_default("b")
+
+
+@both
+def test_messages_that_come_again_are_the_very_same_and_are_sent_as_before(api: str) -> None:
+    first, second = (read(api, body(*CALLS[api])) for _ in range(2))
+    assert all(one is other for one, other in zip(first.messages, second.messages, strict=True))
+    for wire in (openai, anthropic):
+        assert wire.encode_request(first, "m") == wire.encode_request(second, "m")
+
+
+@both
+def test_a_result_that_comes_again_belongs_to_the_call_of_its_own_conversation(api: str) -> None:
+    other = json.loads(json.dumps(CALLS[api]).replace("add", "subtract"))
+    for asked, name in ((CALLS[api], "add"), (other, "subtract"), (CALLS[api], "add")):
+        *_, last = read(api, body(*asked)).messages
+        assert {result.call.name for result in last.tool_results} == {name}
+    *_, orphan = read(api, body(*[m for m in CALLS[api] if m["role"] != "assistant"])).messages
+    assert orphan.tool_results[0].call.name == ""
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ({"a": 1, "b": 2}, {"b": 2, "a": 1})])
+def test_what_python_takes_for_equal_is_sent_as_it_came(one: Any, other: Any) -> None:
+    for value in (one, other, one):
+        (found,) = read("chat", body(tools=[tool("chat", schema=with_default(value))])).tools
+        assert repr(found.schema) == repr(with_default(value))
+
+
+@both
+def test_the_rest_of_a_body_with_known_tools_is_checked(api: str) -> None:
+    read(api, body(tools=[tool(api)]))
+    with pytest.raises(ConfigError, match=r"messages\[1\]"):
+        read(api, body({"role": "user", "content": "Hi"}, 7, tools=[tool(api)]))
+    choice = {"type": "tool", "name": "g"} if api == "messages" else {"type": "function", "function": {"name": "g"}}
+    with pytest.raises(ConfigError, match="none of the tools"):
+        read(api, body(tools=[tool(api)], tool_choice=choice))
+
+
+@both
+def test_what_is_wrong_stays_wrong(api: str) -> None:
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"tools\[0\]"):
+            read(api, body(tools=[tool(api, name=7)]))
+        with pytest.raises(ConfigError, match=r"messages\[0\]\.role"):
+            read(api, body({"role": 7, "content": "Hi"}))
+
+
+@both
+def test_bytes_in_a_message_that_are_no_json_are_told_as_such(api: str) -> None:
+    with pytest.raises(ConfigError, match="not JSON"):
+        WIRES[api].decode_request(decode_body(b'{"model": "m", "messages": [{"role": "user", "content": nan}]}'))
+
+
+def test_only_so_many_bytes_are_remembered() -> None:
+    cache: DecodeCache[int] = DecodeCache(most=3)
+    for number, raw in enumerate((b"a", b"b", b"c", b"d")):
+        cache.put(raw, number)
+        cache.get(b"b")
+    cache.put(b"x" * (LONGEST + 1), 9)
+
+    assert [cache.get(raw) for raw in (b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))] == [None, 1, 2, 3, None]
+    cache.put(b"e", 4)
+    assert cache.get(b"b") is None
+
+
+def test_fields_are_exchanged_and_the_other_bytes_stay() -> None:
+    data = b'{ "model":"a", "messages": [ {"role":"user", "content":"\\u00e9 1.0"} ], "top_p":1.0 }'
+
+    changed = with_fields(data, {"model": "é", "stream": True})
+
+    assert changed == (
+        b'{"model":"\xc3\xa9","messages":[ {"role":"user", "content":"\\u00e9 1.0"} ],"top_p":1.0,"stream":true}'
+    )

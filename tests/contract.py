@@ -8,9 +8,9 @@ import pytest
 
 from ai_battle.assembly import create_client
 from ai_battle.core.client import ModelClient
-from ai_battle.providers._adapting import Adapting
-from ai_battle.providers._metered import Metered
-from ai_battle.providers._retry import Retrying
+from ai_battle.providers._metered import MeteredClient
+from ai_battle.providers._refusals import AdaptingClient
+from ai_battle.providers._retry import RetryingClient
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import FakeProviders, contract, fault, reply
 from ai_battle.testing.contract import Check, Subject
@@ -62,9 +62,9 @@ SUBJECTS: Subjects = {
     **{f"{wire}-aiohttp": bare(wire, "aiohttp") for wire in ("openai", "anthropic", "ollama", "gemini")},
     **{f"{wire}-sdk": bare(wire, "sdk") for wire in ("openai", "anthropic", "ollama")},
     **{f"{wire}-assembled": assembled(wire) for wire in ("openai", "anthropic", "ollama", "gemini")},
-    "retrying": wrapped(lambda inner: Retrying(inner, "scripted/inner")),
-    "adapting": wrapped(lambda inner: Adapting(inner, "scripted", "inner")),
-    "metered": wrapped(lambda inner: Metered(inner, "scripted/inner")),
+    "retrying": wrapped(lambda inner: RetryingClient(inner, "scripted/inner")),
+    "adapting": wrapped(lambda inner: AdaptingClient(inner, "scripted", "inner")),
+    "metered": wrapped(lambda inner: MeteredClient(inner, "scripted/inner")),
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from .. import assembly, collaboration, tools
 from ..config import Loaded
 from ..core.events import Emit
-from ..providers._tape import Recorder
+from ..providers._recordings import Recorder
 from . import pairs
 from .equipping import outfit_of, with_tools
 from .models import NO_RECORDING, BuildContext, Model, RecordingFiles, find_unreachable, participant, require_local

@@ -5,17 +5,17 @@ from dataclasses import replace
 from .. import tools
 from ..config import Loaded
 from ..config.participants import ParticipantSettings
-from ..providers._capabilities import at_hand
-from ..providers._learned import Learned
+from ..providers._capabilities import capabilities_offline
+from ..providers._refusals import RefusalMemory
 from .models import Model
 
 
 def with_tools(name: str, model: Model, outfit: "tools.Outfit", spec: ParticipantSettings) -> Model:
     """The model with tools; what the file says of its capabilities counts more than what it refused before."""
     stated = spec.capabilities.stated()
-    known = at_hand(model.name, stated).known.get("tools")
+    known = capabilities_offline(model.name, stated).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None
-    memory = Learned.load() if "tools" not in stated else tools.Forgetful()
+    memory = RefusalMemory.load() if "tools" not in stated else tools.Forgetful()
     knows = tools.Knows(native, memory, (model.endpoint or model.name.provider, model.name.model))
     return replace(model, client=outfit.client(model.client, knows, tools.User(name, spec.tools, spec.approval)))
 

@@ -15,16 +15,14 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import unpriced
 from ..core.redaction import NO_SECRETS, Redactor
-from ..providers._adapting import Adapting
-from ..providers._metered import Metered, Terms
+from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
+from ..providers._metered import CallTerms, MeteredClient
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, Price, context_window, most_output, price
-from ..providers._redacted import RedactedClient
-from ..providers._retry import PATIENT, Retrying, RetryPolicy
-from ..providers._stated import LEFT_OUT, Within
-from ..providers._tape import Recorder, Tape
-from ..providers._voice import Voice
-from ..providers.replay import Recording, ReplayClient
+from ..providers._recordings import RecordedExchanges, Recorder
+from ..providers._refusals import AdaptingClient
+from ..providers._retry import PATIENT, RetryingClient, RetryPolicy
+from ..providers.replay import RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
     from ..config import Loaded
@@ -61,7 +59,7 @@ class BuildContext:
     retry: RetryPolicy = PATIENT
     starts: Mapping[str, int] = field(default_factory=dict)
     recorder: Recorder | None = None
-    tape: Tape | None = None
+    tape: RecordedExchanges | None = None
     base: Path = Path()
     redactor: Redactor = NO_SECRETS
 
@@ -73,7 +71,7 @@ class BuildContext:
             cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
             starts=starts or {},
             recorder=Recorder(Path(tapes.record), loaded.redactor) if tapes.record else None,
-            tape=Tape.read(Path(tapes.replay)) if tapes.replay else None,
+            tape=RecordedExchanges.read(Path(tapes.replay)) if tapes.replay else None,
         )
 
     @classmethod
@@ -162,7 +160,7 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
 def _within(stated: Capabilities, made: Model) -> Model:
     """What the file says that a model can't do is not asked of it."""
     if lacks := stated.lacking & LEFT_OUT:
-        made = replace(made, client=Within(made.client, lacks))
+        made = replace(made, client=CapabilityFilter(made.client, lacks))
     return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made
 
 
@@ -176,23 +174,25 @@ def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) ->
     window = cache(partial(context_window, name, around.context_windows, address))
     is_real = name.provider not in REFUSE_NOTHING
     most = getattr(client, "most_output", None) or partial(most_output, name, window)
-    client = Metered(client, str(name), Terms(cost, most, bounded=is_real))
+    client = MeteredClient(client, str(name), CallTerms(cost, most, bounded=is_real))
     if is_real:
-        client = Adapting(client, address or name.provider, name.model)
-    client = Retrying(client, str(name), around.retry)
+        client = AdaptingClient(client, address or name.provider, name.model)
+    client = RetryingClient(client, str(name), around.retry)
     client = RedactedClient(client, around.redactor)
     if around.recorder:
-        client = Recording(client, around.recorder, str(name))
+        client = RecordingClient(client, around.recorder, str(name))
     return Model(name, client, name.options, cost, window, local, address, require_listener)
 
 
-def _require_recorded(name: ModelName, tape: Tape) -> None:
+def _require_recorded(name: ModelName, tape: RecordedExchanges) -> None:
     if str(name) not in tape.models:
         raise ConfigError(f"{tape.path} holds nothing of {name}, only of {', '.join(tape.models) or 'nobody'}.")
 
 
-def _replayed(name: ModelName, tape: Tape) -> Model:
-    client = Metered(ReplayClient(tape, str(name)), str(name), Terms(replace(FREE, stated=True), bounded=False))
+def _replayed(name: ModelName, tape: RecordedExchanges) -> Model:
+    client = MeteredClient(
+        ReplayClient(tape, str(name)), str(name), CallTerms(replace(FREE, stated=True), bounded=False)
+    )
     return Model(name, client, name.options, lambda: FREE, local=True)
 
 
@@ -244,7 +244,7 @@ def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> 
     model = participant(voice, settings, around)
     if not model.options and model.name.provider != "scripted":
         return model
-    return replace(model, client=Voice(model.client, voice, model.options))
+    return replace(model, client=NamedClient(model.client, voice, model.options))
 
 
 async def find_unreachable(models: Iterable[tuple[str, Model]]) -> list[str]:

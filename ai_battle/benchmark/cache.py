@@ -8,7 +8,7 @@ from ..core.client import ModelClient
 from ..core.events import Emit, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.ledger import book
-from ..providers._exchanges import digested, response_from_json, response_to_json
+from ..providers._recordings import request_digest, response_from_json, response_to_json
 from ..wire._json import dumps, loads
 
 
@@ -83,7 +83,7 @@ class Cached(ModelClient):
 
 def key_of(identity: str, request: ModelRequest) -> bytes:
     """Of all that has an influence on the answer."""
-    return hashlib.sha256(dumps([identity, digested(request)])).digest()
+    return hashlib.sha256(dumps([identity, request_digest(request)])).digest()
 
 
 def _written(response: ModelResponse, seconds: float) -> str:

@@ -10,10 +10,10 @@ from ..assembly.models import BuildContext, Model, participant
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..providers._metered import Metered, Terms
+from ..providers._filters import NamedClient
+from ..providers._metered import CallTerms, MeteredClient
 from ..providers._names import ModelName
 from ..providers._prices import price
-from ..providers._voice import Voice
 from .recorded import RecordedClient
 from .settings import RECORDED, Setting
 from .tasks import Task
@@ -74,7 +74,7 @@ class Shelf:
         role = settings.type.removeprefix(RECORDED)
         name = ModelName("recorded", role, spelled=settings.type)
         cost = price(name, self._surroundings.prices)
-        client = Metered(RecordedClient(task, role), str(name), Terms(cost, bounded=False, paid=False))
+        client = MeteredClient(RecordedClient(task, role), str(name), CallTerms(cost, bounded=False, paid=False))
         return Model(name, client, {}, lambda: cost, local=True)
 
 
@@ -91,7 +91,7 @@ def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> M
         found = shelf.model(settings, task)
         part = "large" if voice.removeprefix(f"{setting.name}.").startswith("secondary") else "other"
         client = around(found.client, found, settings, part)
-        return replace(found, client=Voice(client, voice, found.options))
+        return replace(found, client=NamedClient(client, voice, found.options))
 
     recipe = assembly.Recipe.of(setting.name, replace(model, client=client), setting.help, make, shelf.base)
     return Made(recipe.client(), model.options, recipe)

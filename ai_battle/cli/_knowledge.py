@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ai_battle.providers._capabilities import NAMES, Capabilities
+from ai_battle.providers._capabilities import NAMES, ModelCapabilities
 from ai_battle.providers._listing import capabilities
 from ai_battle.providers._names import ModelName, parse
 from ai_battle.providers._prices import FREE, Price, price
@@ -15,7 +15,7 @@ Row = tuple[str, str, str]
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     name: ModelName
-    capabilities: Capabilities
+    capabilities: ModelCapabilities
     price: Price | None
 
     @property

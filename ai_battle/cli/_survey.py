@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ai_battle.core.errors import ConfigError, ProviderError
+from ai_battle.providers._capabilities import ListedModel
 from ai_battle.providers._listing import list_models
-from ai_battle.providers._model_rows import Listed
 
 SURVEYED = (
     "ollama", "lmstudio", "vllm", "llamacpp", "mlx", "gguf",
@@ -21,7 +21,7 @@ class Found:
 
     provider: str
     state: Literal["ready", "not set up", "out of reach"]
-    models: tuple[Listed, ...] = ()
+    models: tuple[ListedModel, ...] = ()
     message: str = ""
 
 

@@ -8,7 +8,7 @@ from ._options import as_json
 from ._plain import print_json
 
 if TYPE_CHECKING:
-    from ai_battle.providers._model_rows import Listed
+    from ai_battle.providers._capabilities import ListedModel
 
     from ._survey import Found
 
@@ -97,7 +97,7 @@ def _has_models(found: "Found") -> bool:
     return bool(found.models)
 
 
-def _abilities(model: "Listed") -> list[str]:
+def _abilities(model: "ListedModel") -> list[str]:
     return [name for name, value in model.says.items() if value is True]
 
 

@@ -14,7 +14,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import SpendingLimits
 from ..core.redaction import NO_SECRETS, Redactor
-from ..providers._redacted import RedactedClient
+from ..providers._filters import RedactedClient
 from . import inputs
 from .helped import Cost
 from .journal import Durability

@@ -6,9 +6,9 @@ from pydantic_core import from_json
 
 from ..core.errors import ProviderError
 from ..core.plugins import near
+from ._capabilities import LISTS, model_list
 from ._deadlines import Clocks, Deadlines
-from ._model_names import KNOWN
-from ._model_rows import LISTS, listed
+from ._names import KNOWN
 from ._settings import Key
 from ._transport import Transport
 
@@ -38,7 +38,7 @@ async def models_at(transport: Transport) -> tuple[str, ...]:
             body = from_json(await reply.whole())
     except (ProviderError, ValueError):
         return ()
-    return tuple(model.name for model in listed(provider, body)) if isinstance(body, dict) else ()
+    return tuple(model.name for model in model_list(provider, body)) if isinstance(body, dict) else ()
 
 
 def _no_such_model(provider: str, model: str, there: Sequence[str]) -> str:

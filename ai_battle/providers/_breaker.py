@@ -3,9 +3,10 @@
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
+from operator import itemgetter
 
 from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
 from . import _scope
@@ -55,16 +56,15 @@ class CircuitBreaker:
         self._last = ""
         self._probe: asyncio.Event | None = None
 
-    def waiting(self) -> float:
-        """Seconds until the next attempt may be made."""
+    def waiting(self, *, for_probe: bool = True) -> float:
+        """Seconds until the next attempt may be made, by one who waits `for_probe` of another call, or does not."""
         until = self._closed_until
-        if self._is_open and self._probe is None:
-            until = max(until, self._failed_at + PROBE_AFTER)
+        if self._is_open:
+            if self._probe is not None and not for_probe:
+                return PROBE
+            if self._probe is None:
+                until = max(until, self._failed_at + PROBE_AFTER)
         return max(until - self.clock(), 0.0) if until else 0.0
-
-    def rest(self) -> float:
-        """The same for those that do not wait for the outcome of another call's probe."""
-        return PROBE if self._probe is not None and self._is_open else self.waiting()
 
     @property
     def is_limited(self) -> bool:
@@ -84,8 +84,25 @@ class CircuitBreaker:
         """The provider asked to be left alone: this holds for all calls."""
         self._closed_until = max(self._closed_until, self.clock() + seconds)
 
-    def attempt(self) -> "Attempt":
-        return Attempt(self)
+    @asynccontextmanager
+    async def attempt(self) -> AsyncIterator[None]:
+        """One call on its way. One that is cancelled says nothing about the provider."""
+        probes = await self._enter()
+        begun = self.clock()
+        try:
+            yield
+            self._record(None, begun)
+        except NotCalled:
+            raise
+        except ProviderError as error:
+            self._record(error, begun)
+            if probes and self._is_failure(error):
+                error.again = "never"  # it has waited long enough, and the others have given up
+            raise
+        finally:
+            if probes and self._probe is not None:  # those that waited for the outcome go on, or give up
+                self._probe.set()
+                self._probe = None
 
     @property
     def _is_open(self) -> bool:
@@ -93,7 +110,7 @@ class CircuitBreaker:
             return True
         return self._of_model and 2 * len(self._failed) >= len(self._calls) >= ENOUGH_CALLS
 
-    async def enter(self) -> bool:
+    async def _enter(self) -> bool:
         """Lets a call pass; true when it is the one that probes."""
         while self._is_open:
             if self._probe is None:
@@ -105,77 +122,36 @@ class CircuitBreaker:
                 raise NotCalled(f"Not called after {self.reason}")
         return False
 
-    def leave(self, error: BaseException | None, begun: float) -> None:
-        """A cancelled call says nothing about the provider; any answer, even a 4xx, shows that it is up."""
-        if isinstance(error, NotCalled):
-            return
-        if error is None or (isinstance(error, ProviderError) and not self._is_failure(error)):
-            self._answered(begun)
-            self._count_limits(error)
-        elif isinstance(error, ProviderError):
-            self._limited = 0
-            if begun >= self._failed_at:
-                self._fail(error)
+    def _record(self, error: ProviderError | None, begun: float) -> None:
+        """Counts how a call ended: any answer, even a 4xx, shows that the provider is up."""
+        is_limit = isinstance(error, RateLimited) and not self._is_failure(error)
+        self._limited = self._limited + 1 if is_limit else 0
+        if error is None or not self._is_failure(error):
+            self._record_answer(begun)
+            # A single 429 may be a matter of one client's limit.
+            if error and error.retry_after and self._of_model and self._limited >= LIMITED:
+                self.close_for(min(error.retry_after, LONGEST))
+        elif begun >= self._failed_at:
+            self._failures += 1
+            self._failed_at = self.clock()
+            self._last = str(error)
+            self._failed.append(self._failed_at)
+            self._count_call()
 
-    def counts(self, error: BaseException | None) -> bool:
-        return isinstance(error, ProviderError) and self._is_failure(error)
-
-    def _count_limits(self, error: ProviderError | None) -> None:
-        """A single 429 may be a matter of one client's limit."""
-        if not isinstance(error, RateLimited):
-            self._limited = 0
-            return
-        self._limited += 1
-        if self._of_model and error.retry_after and self._limited >= LIMITED:
-            self.close_for(min(error.retry_after, LONGEST))
-
-    def _fail(self, error: ProviderError) -> None:
-        self._failures += 1
-        self._failed_at = self.clock()
-        self._last = str(error)
-        self._failed.append(self._failed_at)
-        self._count()
-
-    def _answered(self, begun: float) -> None:
+    def _record_answer(self, begun: float) -> None:
         """An answer to a call that began when the circuit was open ends the outage."""
         if self._is_open and begun >= self._failed_at:
             self._failed.clear()
         self._failures = 0
-        self._count()
+        self._count_call()
 
-    def _count(self) -> None:
+    def _count_call(self) -> None:
         """One more call, and only those of a minute."""
         now = self.clock()
         self._calls.append(now)
         for ended in (self._calls, self._failed):
             while ended and ended[0] < now - MINUTE:
                 ended.popleft()
-
-    def end_probe(self) -> None:
-        """Those that waited for the outcome go on, or give up."""
-        if self._probe is not None:
-            self._probe.set()
-            self._probe = None
-
-
-class Attempt:
-    """One call on its way."""
-
-    def __init__(self, breaker: CircuitBreaker) -> None:
-        self._breaker = breaker
-
-    async def __aenter__(self) -> None:
-        self._probes = await self._breaker.enter()
-        self._begun = self._breaker.clock()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._breaker.leave(error, self._begun)
-        if self._probes:
-            self._breaker.end_probe()
-            if isinstance(error, ProviderError) and self._breaker.counts(error):
-                error.again = "never"  # it has waited long enough, and the others have given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +165,10 @@ class Circuit:
     upstream: CircuitBreaker
     model: CircuitBreaker
 
-    @property
-    def slowest(self) -> CircuitBreaker:
-        """The one with the longest waiting time."""
-        return self.upstream if self.upstream.waiting() >= self.model.waiting() else self.model
-
-    def rest(self) -> tuple[float, CircuitBreaker]:
-        """The seconds for which nobody is called who does not wait for a probe, and the breaker that says so."""
-        upstream, model = self.upstream.rest(), self.model.rest()
-        return (upstream, self.upstream) if upstream >= model else (model, self.model)
+    def waiting(self, *, for_probe: bool = True) -> tuple[float, CircuitBreaker]:
+        """The longest waiting time, and the breaker that says so."""
+        both = ((each.waiting(for_probe=for_probe), each) for each in (self.upstream, self.model))
+        return max(both, key=itemgetter(0))
 
 
 class Upstream:
@@ -218,17 +189,17 @@ class Upstream:
         self._models.move_to_end(key)
         return Circuit(self._breaker, self._models[key])
 
-    def rest(self, model: str) -> float:
+    def waiting(self, model: str) -> float:
         """The seconds for which a model is left alone in every role that it has been asked in."""
         roles = [role for name, role in self._models if name == model] or [""]
-        return min(self.circuit(model, role).rest()[0] for role in roles)
+        return min(self.circuit(model, role).waiting(for_probe=False)[0] for role in roles)
 
     def _now(self) -> float:
         return self.clock()
 
 
 def upstream_at(endpoint: str) -> Upstream:
-    return _scope.kept((Upstream, endpoint), Upstream)
+    return _scope.loop_value((Upstream, endpoint), Upstream)
 
 
 def _is_outage(error: ProviderError) -> bool:

@@ -15,11 +15,10 @@ from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..core.redaction import NO_SECRETS, Redactor
 from ..wire._errors import UNREADABLE
 from ..wire.sse import BOM
-from ._adapting import EACH_TIME
 from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
-from ._faults import shown
-from ._transport import Reply, Transport
+from ._refusals import EACH_TIME
+from ._transport import Reply, Transport, public_url
 
 UNSTREAMED = "unstreamed"
 """Under this name the `extra` of a request says that its answer is wanted in one piece, and that nobody listens."""
@@ -54,7 +53,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class HttpRequest:
     """A request as it is sent, with `headers` of its own.
 
     `left_out` are the options that this API does not have, `clamped` those sent lower.
@@ -67,12 +66,12 @@ class Question:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Dialect(Protocol):
+class ApiAdapter(Protocol):
     """What differs from provider to provider."""
 
     model: str
 
-    async def question(self, request: ModelRequest) -> Question: ...
+    async def question(self, request: ModelRequest) -> HttpRequest: ...
     def reader(self) -> Reader: ...
     def decode_response(self, body: Mapping[str, Any]) -> ModelResponse: ...
     def decode_usage(self, bill: Mapping[str, Any]) -> Usage: ...
@@ -94,7 +93,7 @@ def is_streamed(request: ModelRequest) -> bool:
 
 
 class HttpClient(ModelClient):
-    def __init__(self, transport: Transport, dialect: Dialect, limits: Limits) -> None:
+    def __init__(self, transport: Transport, dialect: ApiAdapter, limits: Limits) -> None:
         self.transport = transport
         self.dialect = dialect
         self._limits = limits
@@ -109,7 +108,7 @@ class HttpClient(ModelClient):
     @property
     def endpoint(self) -> str:
         """The base URL; calls to the same one share its rate limit."""
-        return shown(self.transport.address.base_url)
+        return public_url(self.transport.address.base_url)
 
     async def require_listener(self) -> None:
         """Raises `Unreachable` where nothing listens, before anything is asked."""
@@ -133,7 +132,7 @@ class HttpClient(ModelClient):
             if response is None:
                 await self._report(reader.bill, emit)
 
-    async def _attempt(self, question: Question, reader: Reader, emit: Emit, clocks: Clocks) -> ModelResponse:
+    async def _attempt(self, question: HttpRequest, reader: Reader, emit: Emit, clocks: Clocks) -> ModelResponse:
         async with (
             clocks,
             self.transport.send("POST", question.path, question.body, question.headers) as reply,
@@ -218,7 +217,7 @@ class HttpClient(ModelClient):
         if usage != UNKNOWN_USAGE:
             await emit(UsageReported(usage))
 
-    async def _warn(self, question: Question, emit: Emit, *, each_time: bool) -> None:
+    async def _warn(self, question: HttpRequest, emit: Emit, *, each_time: bool) -> None:
         """Once for each option, or each time."""
         model = self.dialect.model
         changes = {name: f"{name!r} is left out: {model} does not take it." for name in question.left_out}

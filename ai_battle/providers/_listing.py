@@ -9,12 +9,11 @@ from pydantic_core import from_json, to_json
 from ..core import plugins
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from . import openai
-from ._capabilities import Capabilities, together
+from ._capabilities import LISTS, ListedModel, ModelCapabilities, Says, merge_capabilities, model_list, row_capabilities
 from ._deadlines import Clocks, Deadlines
-from ._gguf_files import context_length, files, find, metadata
 from ._http import HttpClient
-from ._model_rows import LISTS, Listed, Says, listed, said
 from ._names import PROVIDERS, ModelName, nearest_tag
+from .gguf import context_length, file_metadata, find_model_file, model_files
 from .openai import ENDPOINTS
 
 _A_LOOK = Deadlines(connect=5.0, total=15.0)
@@ -22,20 +21,20 @@ _OWN_APIS = tuple(LISTS)
 _WITHOUT_LIST = ("replay", "scripted")
 
 
-async def list_models(provider: str, **settings: Any) -> tuple[Listed, ...]:
+async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]:
     """All models of a provider, by name; `settings` are those of its section in the file. Raises `ProviderError`."""
     if provider in _WITHOUT_LIST:
         return ()
     if provider == "gguf":
-        return tuple(Listed(str(path)) for path in files())
+        return tuple(ListedModel(str(path)) for path in model_files())
     client = connection(provider, "", **settings)
-    models = listed(provider, await _read(client, LISTS.get(provider, "/models")))
+    models = model_list(provider, await _read(client, LISTS.get(provider, "/models")))
     return tuple(sorted(models, key=lambda model: model.name))
 
 
 async def capabilities(
     name: ModelName, stated: Says | None = None, settings: Mapping[str, Any] | None = None, endpoint: str = ""
-) -> Capabilities:
+) -> ModelCapabilities:
     """Asks the provider too; when that can't be done, `note` says why and the rest still counts."""
     asked: Says = {}
     note = ""
@@ -43,7 +42,7 @@ async def capabilities(
         asked = await ask(name.provider, name.model, **(settings or {}))
     except AIBattleError as error:
         note = str(error)
-    return together(name, stated or {}, asked, endpoint, note)
+    return merge_capabilities(name, stated or {}, asked, endpoint, note)
 
 
 async def ask(provider: str, model: str, **settings: Any) -> Says:
@@ -51,14 +50,14 @@ async def ask(provider: str, model: str, **settings: Any) -> Says:
     if provider in _WITHOUT_LIST:
         return {}
     if provider == "gguf":
-        return {"context_window": context_length(metadata(find(model)))}
+        return {"context_window": context_length(file_metadata(find_model_file(model)))}
     client = connection(provider, model, **settings)
     if provider == "ollama":
-        return said(provider, await _shown(client, model))
+        return row_capabilities(provider, await _shown(client, model))
     if provider in ("anthropic", "gemini"):
         version = "v1" if provider == "anthropic" else "v1beta"
-        return said(provider, await _read_if_there(client, f"/{version}/models/{quote(model, safe='')}"))
-    rows = listed(provider, await _read(client, "/models"))
+        return row_capabilities(provider, await _read_if_there(client, f"/{version}/models/{quote(model, safe='')}"))
+    rows = model_list(provider, await _read(client, "/models"))
     return next((row.says for row in rows if row.name == model), {})
 
 
@@ -80,7 +79,7 @@ async def _shown(client: HttpClient, model: str) -> Mapping[str, Any]:
     """What Ollama says of a model, also when it is spelled with dashes."""
     if found := await _read_if_there(client, "/api/show", to_json({"model": model})):
         return found
-    tag = nearest_tag(model, (row.name for row in listed("ollama", await _read(client, "/api/tags"))))
+    tag = nearest_tag(model, (row.name for row in model_list("ollama", await _read(client, "/api/tags"))))
     return await _read_if_there(client, "/api/show", to_json({"model": tag})) if tag else {}
 
 

@@ -45,7 +45,7 @@ def asked_most(request: ModelRequest) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CallTerms:
     """What calls of a model cost. A `price` that has to be looked up is so when the first call is made.
 
     One that is not `bounded` says what its script or its recording says, whatever it may cost. Answers out of a
@@ -58,17 +58,17 @@ class Terms:
     paid: bool = True
 
 
-FOR_NOTHING = Terms()
+FOR_NOTHING = CallTerms()
 
 
-class Metered(ModelClient):
+class MeteredClient(ModelClient):
     """Directly around a provider's client, below retries: each attempt is an entry of the ledger, a `ModelReplied`.
 
     Nobody has judged the reply yet, so that an empty, refused or broken one is booked as well. What the provider does
     not report is estimated, with the characters per token of what it reported before.
     """
 
-    def __init__(self, client: ModelClient, model: str, terms: Terms = FOR_NOTHING) -> None:
+    def __init__(self, client: ModelClient, model: str, terms: CallTerms = FOR_NOTHING) -> None:
         self.client = client
         self.model = model
         self.endpoint: str = getattr(client, "endpoint", "")

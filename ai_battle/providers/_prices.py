@@ -11,7 +11,6 @@ from typing import Any
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, Usage
 from ..core.plugins import near
-from ._capability_table import OUTPUT_LIMITS
 from ._names import ModelName, is_local
 
 _VENDORS = {
@@ -24,6 +23,27 @@ _VENDORS = {
 }
 _OWN_MACHINES = ("gguf", "ollama", "replay", "scripted")
 _RATES = ("input", "output", "cache_read", "cache_write")
+
+OUTPUT_LIMITS: tuple[tuple[str, int], ...] = (
+    ("*gpt-3.5*", 4_096),
+    ("*gpt-4o*", 16_384),
+    ("*gpt-4.1*", 32_768),
+    ("*gpt-4.5*", 16_384),
+    ("*gpt-4*", 4_096),
+    ("*gpt-5*", 128_000),
+    ("openai/o1-preview*", 32_768),
+    ("openai/o1-mini*", 65_536),
+    ("openai/o[0-9]*", 100_000),
+    ("*claude-3-5-*", 8_192),
+    ("*claude-3-7-*", 64_000),
+    ("*claude-3-*", 4_096),
+    ("*claude-opus-4-[01]*", 32_000),
+    ("*claude-*-4*", 64_000),
+    ("*gemini-1.5*", 8_192),
+    ("*gemini-2.0*", 8_192),
+    ("*gemini-*", 65_536),
+)
+"""The longest answer of a model in tokens, its reasoning included."""
 
 
 @dataclass(frozen=True, slots=True)

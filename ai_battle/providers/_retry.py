@@ -13,8 +13,7 @@ from ..core.errors import ProviderError, RateLimited, TimedOut
 from ..core.events import AttemptFailed, Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._breaker import Circuit, NotCalled, upstream_at
-from ._deadlines import Deadlines, Stalled, ending
-from ._watch import Deadline
+from ._deadlines import Deadline, Deadlines, Stalled, ending
 
 if TYPE_CHECKING:
     from ..config.discussion import Timeouts
@@ -49,7 +48,7 @@ class RetryPolicy:
 PATIENT = RetryPolicy()
 
 
-class Retrying(ModelClient):
+class RetryingClient(ModelClient):
     """`name` is "provider/model"; clients of one endpoint share its rate limit, and those of one model its failures."""
 
     def __init__(self, client: ModelClient, name: str, policy: RetryPolicy = PATIENT) -> None:
@@ -69,7 +68,7 @@ class Retrying(ModelClient):
                 return await self._attempt(circuit, request, emit, ends)
             except ProviderError as error:
                 failures.append(error)
-                await emit(self._failed(error, len(failures), _now() - begun))
+                await emit(self._attempt_failed(error, len(failures), _now() - begun))
                 await self._pause(circuit, failures, ends, emit)
 
     async def aclose(self) -> None:
@@ -89,57 +88,48 @@ class Retrying(ModelClient):
 
     async def _pause(self, circuit: Circuit, failures: Sequence[ProviderError], ends: float, emit: Emit) -> None:
         """Waits until the next attempt, or raises the last failure when there is none."""
-        error = failures[-1]
+        error, left = failures[-1], ends - _now()
         if not may_go_on(failures, self._policy.retries):
-            raise _after(failures)
-        delay = self._delay(failures, ends)
-        if _now() + delay >= ends:
-            raise _too_late(error, delay, self._policy.seconds)
+            if len(failures) > 1:
+                error.args = (f"{error} ({len(failures)} attempts)",)
+            raise error
+        # As the provider says; else a random pause that leaves half of the time for the next attempt.
+        delay = min(jitter(len(failures), *self._policy.pauses), left / 2)
+        if error.retry_after is not None:
+            delay = error.retry_after
+            if delay >= left:
+                total = self._policy.seconds
+                error.args = (f"{error} Come back in {delay:.4g} s; this call may take {total:.4g} s.",)
+        if delay >= left:
+            raise error
         await emit(events.Retrying(self._name, len(failures) + 1, delay, str(error)))
         if error.retry_after is not None:
             circuit.upstream.close_for(delay)
             delay = spread(delay)
         await asyncio.sleep(delay)
 
-    def _delay(self, failures: Sequence[ProviderError], ends: float) -> float:
-        """As the provider says; else a random one that leaves half of the time for the next attempt."""
-        if (said := failures[-1].retry_after) is not None:
-            return said
-        return min(jitter(len(failures), *self._policy.pauses), (ends - _now()) / 2)
-
     async def _wait_for_others(self, circuit: Circuit, attempt: int, ends: float, emit: Emit) -> None:
         """Waits while the provider is left alone, because of what happened to any call."""
-        if not self._policy.waits:
-            self._require_answerable(circuit)
-        while delay := circuit.slowest.waiting():
-            reason = circuit.slowest.reason
+        delay, breaker = circuit.waiting(for_probe=self._policy.waits)
+        if delay and not self._policy.waits:
+            raise self._not_called(ceil(delay), breaker.reason.rstrip("."), breaker.is_limited)
+        while delay:
             if _now() + delay >= ends:
-                raise RateLimited(f"{self._name}: not called for another {delay:.3g} s ({reason}).", retry_after=delay)
-            await emit(events.Retrying(self._name, attempt, delay, reason))
+                text = f"{self._name}: not called for another {delay:.3g} s ({breaker.reason})."
+                raise RateLimited(text, retry_after=delay)
+            await emit(events.Retrying(self._name, attempt, delay, breaker.reason))
             await asyncio.sleep(spread(delay))
+            delay, breaker = circuit.waiting()
 
-    def _require_answerable(self, circuit: Circuit) -> None:
-        """Raises when the provider is left alone."""
-        wait, breaker = circuit.rest()
-        if not wait:
-            return
-        text = f"{self._name} is not called for another {ceil(wait)} s: {breaker.reason.rstrip('.')}."
-        if breaker.is_limited:
-            raise RateLimited(text, status=429, retry_after=ceil(wait))
-        raise NotCalled(text, status=503, retry_after=ceil(wait))
+    def _not_called(self, wait: int, reason: str, is_limited: bool) -> ProviderError:
+        text = f"{self._name} is not called for another {wait} s: {reason}."
+        if is_limited:
+            return RateLimited(text, status=429, retry_after=wait)
+        return NotCalled(text, status=503, retry_after=wait)
 
-    def _failed(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
-        return AttemptFailed(
-            self._name,
-            attempt,
-            str(error),
-            seconds,
-            error.status,
-            error.request_id,
-            error.partial,
-            error.raw,
-            timed_out=isinstance(error, TimedOut),
-        )
+    def _attempt_failed(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
+        facts = (str(error), seconds, error.status, error.request_id, error.partial, error.raw)
+        return AttemptFailed(self._name, attempt, *facts, timed_out=isinstance(error, TimedOut))
 
 
 def may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
@@ -160,19 +150,6 @@ def jitter(failures: int, first: float, longest: float) -> float:
 def spread(delay: float) -> float:
     """A bit more than a time that many may wait for, so that not all come at once."""
     return delay + random.uniform(0, min(1.0, delay / 10))  # noqa: S311
-
-
-def _after(failures: Sequence[ProviderError]) -> ProviderError:
-    error = failures[-1]
-    if len(failures) > 1:
-        error.args = (f"{error} ({len(failures)} attempts)",)
-    return error
-
-
-def _too_late(error: ProviderError, delay: float, total: float) -> ProviderError:
-    if error.retry_after is not None:
-        error.args = (f"{error} Come back in {delay:.4g} s; this call may take {total:.4g} s.",)
-    return error
 
 
 def _now() -> float:

@@ -15,7 +15,7 @@ C = TypeVar("C", bound=Closable)
 _kept: dict[asyncio.AbstractEventLoop, dict[Hashable, Any]] = {}
 
 
-def kept(key: Hashable, make: Callable[[], T]) -> T:
+def loop_value(key: Hashable, make: Callable[[], T]) -> T:
     """The value of `key` in the running event loop, made when it is first asked for."""
     here = _of_this_loop()
     if key not in here:
@@ -24,7 +24,7 @@ def kept(key: Hashable, make: Callable[[], T]) -> T:
     return value
 
 
-async def opened(key: Hashable, opening: Callable[[], C]) -> C:
+async def loop_resource(key: Hashable, opening: Callable[[], C]) -> C:
     """What `opening()` opens, once per event loop; the loop closes it when it shuts down."""
     here = _of_this_loop()
     if key not in here:

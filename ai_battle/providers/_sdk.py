@@ -15,8 +15,17 @@ from ..core import plugins
 from ..core.borders import foreign_code
 from ..core.errors import ProviderError
 from . import _scope
-from ._faults import connection_fault
-from ._transport import MOST_REDIRECTS, NO_HEADERS, REDIRECTS, Address, Reply, Transport, redirected, too_many_redirects
+from ._transport import (
+    MOST_REDIRECTS,
+    NO_HEADERS,
+    REDIRECTS,
+    Address,
+    Reply,
+    Transport,
+    connection_fault,
+    redirect_target,
+    too_many_redirects,
+)
 
 _PIECE = 64 * 1024
 _GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
@@ -77,7 +86,7 @@ class SdkTransport(Transport):
             if response.status_code not in REDIRECTS:
                 return response
             await response.aclose()
-            url = redirected(self.address, str(response.request.url), response.headers)
+            url = redirect_target(self.address, str(response.request.url), response.headers)
         raise too_many_redirects(self.address)
 
     async def _sent(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
@@ -92,7 +101,7 @@ class SdkTransport(Transport):
         if self._sdk.brought is not None:
             return self._sdk.brought
         key = (SdkTransport, self._sdk.package, self.address.base_url, *self.address.headers.items())
-        return await _scope.opened(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
+        return await _scope.loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
 
     async def _send_through(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """Through `openai` or `anthropic`: their status errors are answers to us."""

@@ -1,8 +1,11 @@
-"""The one seam for bytes: posts a body, gives the answer's bytes as they come; here on aiohttp's pooled connections."""
+"""The one seam for bytes: sends a body, gives the answer's bytes as they come; here on aiohttp's pooled connections."""
 
 import asyncio
+import errno
+import socket
+import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,6 +14,7 @@ from ipaddress import ip_address
 from socket import SOCK_STREAM
 from types import MappingProxyType, TracebackType
 from typing import TypeAlias
+from urllib.parse import urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -18,9 +22,61 @@ from aiohappyeyeballs import start_connection
 from multidict import CIMultiDict
 from yarl import URL
 
-from ..core.errors import BadReply, Unreachable
+from ..core.errors import BadReply, TimedOut, Unreachable
 from . import _scope
-from ._faults import connection_fault, shown
+
+_NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
+
+
+def connection_fault(error: BaseException, where: str, start: str = "") -> Unreachable:
+    """What a library's exception means for the user; `start` is how the server at `where` is started."""
+    chain = list(_causes(error))
+    if tls := _first(chain, (ssl.SSLError, ssl.CertificateError)):
+        return Unreachable(f"{where}: no secure connection: {_tls_reason(tls)}")
+    if any("Timeout" in type(cause).__name__ for cause in chain):
+        return TimedOut(f"{where}: no connection in time (the connect clock). {start}".rstrip(), again="always")
+    if _first(chain, (socket.gaierror,)):
+        return Unreachable(f"{where}: no such host. {start or 'Is base_url right?'}", again="always")
+    numbers = {cause.errno for cause in chain if isinstance(cause, OSError)}
+    if errno.ECONNREFUSED in numbers:
+        return Unreachable(f"{where}: nothing listens there (connection refused). {start}".rstrip(), again="always")
+    if numbers & _NO_ROUTE:
+        return Unreachable(f"{where}: the host can't be reached. {start}".rstrip(), again="always")
+    return Unreachable(f"{where}: the connection broke ({_reason(chain)}).", again="always")
+
+
+@lru_cache
+def public_url(url: str) -> str:
+    """A URL as it may be shown: without user, password and query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _first(chain: Iterable[BaseException], kinds: tuple[type[BaseException], ...]) -> BaseException | None:
+    return next((cause for cause in chain if isinstance(cause, kinds)), None)
+
+
+def _tls_reason(error: BaseException) -> str:
+    text = str(error)
+    if "WRONG_VERSION_NUMBER" in text or "RECORD_LAYER" in text:
+        return "the server speaks plain http; write http:// in base_url."
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        reason = text.partition("CERTIFICATE_VERIFY_FAILED] ")[2] or text
+        return f"{reason}. A certificate authority of your own is named by SSL_CERT_FILE."
+    return text
+
+
+def _reason(chain: Sequence[BaseException]) -> str:
+    """What the lowest layer said, in one line; aiohttp's own "400, message:" is no answer of a server."""
+    said = (" ".join(str(cause).split()).removeprefix("400, message: ") for cause in reversed(chain))
+    return next((text for text in said if text), type(chain[0]).__name__)[:200]
+
 
 MOST_BYTES = 16 * 2**20
 MOST_REDIRECTS = 3
@@ -44,7 +100,7 @@ class Address:
     start: str = ""
 
     def __str__(self) -> str:
-        return f"{self.provider} at {shown(self.base_url)}"
+        return f"{self.provider} at {public_url(self.base_url)}"
 
 
 class Reply:
@@ -103,7 +159,7 @@ class Transport(ABC):
         """Raises `Unreachable` where a connection is refused at once; whatever can't be told so is believed."""
 
 
-def redirected(address: Address, url: str, headers: Mapping[str, str]) -> str:
+def redirect_target(address: Address, url: str, headers: Mapping[str, str]) -> str:
     """Where a redirect leads; another origin than that of the address gets neither the key nor the request."""
     location = headers.get("location", "")
     try:
@@ -112,7 +168,9 @@ def redirected(address: Address, url: str, headers: Mapping[str, str]) -> str:
     except ValueError:
         raise Unreachable(f"{address}: redirects to {location[:100]!r}, which is no address.") from None
     if not same:
-        raise Unreachable(f"{address}: redirects to {shown(str(target))}; nothing was sent there. Is base_url right?")
+        raise Unreachable(
+            f"{address}: redirects to {public_url(str(target))}; nothing was sent there. Is base_url right?"
+        )
     return str(target)
 
 
@@ -156,7 +214,7 @@ class AiohttpTransport(Transport):
             if response.status not in REDIRECTS:
                 return response
             response.close()
-            url = URL(redirected(self.address, str(url), response.headers))
+            url = URL(redirect_target(self.address, str(url), response.headers))
         raise too_many_redirects(self.address)
 
     async def _sent(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
@@ -172,7 +230,7 @@ class AiohttpTransport(Transport):
             raise connection_fault(error, str(self.address), self.address.start) from error
 
     async def _request(self, method: str, url: URL, body: bytes, headers: Headers) -> aiohttp.ClientResponse:
-        session = await _scope.opened(AiohttpTransport, _session)
+        session = await _scope.loop_resource(AiohttpTransport, _session)
         data = BytesIO(body) if len(body) > _LARGE else body or None
         return await session.request(
             method, url, data=data, headers=headers, timeout=self._timeout,

@@ -12,7 +12,7 @@ from ..wire import anthropic as wire
 from ..wire.anthropic.options import sent_max_tokens
 from ..wire.aws import Frames
 from ._advice import advice
-from ._http import HttpClient, Limits, Question, is_streamed
+from ._http import HttpClient, HttpRequest, Limits, is_streamed
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, redactor, stated_url
@@ -43,7 +43,7 @@ def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     transport = _transport(address, key, settings)
     limits = Limits(settings.deadlines, redactor(key, settings, url))
     reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
-    spoken = Spoken(version, bool(settings.api_version) or settings.through_sdk)
+    spoken = ApiVersion(version, bool(settings.api_version) or settings.through_sdk)
     return HttpClient(transport, Messages(model, spoken, key, cache, reader), limits)
 
 
@@ -59,7 +59,7 @@ class FramedReader(wire.StreamReader):
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ApiVersion:
     """The version of the API; one that is `settled` holds whatever a client of the same API speaks."""
 
     version: str
@@ -70,7 +70,7 @@ class Spoken:
 
 
 class Messages:
-    def __init__(self, model: str, spoken: Spoken, key: Key, cache: bool, reader: type[wire.StreamReader]) -> None:
+    def __init__(self, model: str, spoken: ApiVersion, key: Key, cache: bool, reader: type[wire.StreamReader]) -> None:
         self.model = model
         self.reader = reader
         self._spoken = spoken
@@ -85,7 +85,7 @@ class Messages:
         """The tokens that an answer can have; this API is always told."""
         return sent_max_tokens(request, self.model)
 
-    async def question(self, request: ModelRequest) -> Question:
+    async def question(self, request: ModelRequest) -> HttpRequest:
         told = request.extra.get(HEADERS, NO_HEADERS)
         if VERSION in request.extra:
             told = {VERSION: request.extra[VERSION], **told}
@@ -95,7 +95,7 @@ class Messages:
         if self._cache and len(request.messages) > 1 and HEADERS not in request.extra:
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=is_streamed(request), version=version)
-        return Question("/v1/messages", body, left_out, clamped, self._headers(told, version))
+        return HttpRequest("/v1/messages", body, left_out, clamped, self._headers(told, version))
 
     def _headers(self, told: Mapping[str, str], version: str) -> Mapping[str, str]:
         """Where the client speaks another version, the key is presented as that one wants it."""

@@ -1,15 +1,192 @@
 """A GGUF file on llama.cpp in this process: no server to install, nothing leaves the machine."""
 
 import asyncio
+import os
+import secrets
+import struct
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from ..core.client import ModelClient
+from ..core.errors import ConfigError, ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ..core.plugins import optional
-from . import _engine, openai
+from ..core.plugins import near, optional
+from . import openai
 from ._deadlines import Deadlines
-from ._gguf_files import context_length, find, metadata
+
+_MAGIC = b"GGUF"
+_STRING, _ARRAY = 8, 9
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_FOLDERS = (".", "models", "~/models", "~/.lmstudio/models", "~/.cache/lm-studio/models", "~/.cache/huggingface/hub")
+_LONGEST_STRING = 2**24
+
+
+def find_model_file(model: str, base: Path = Path()) -> Path:
+    """The file that a model type names: a path from `base` on, or the name of a file in one of the usual folders."""
+    path = base / Path(model).expanduser()
+    for candidate in (path, path.with_name(f"{path.name}.gguf")):
+        if os.path.isfile(candidate):  # a name that can't be one is not there either
+            return candidate.resolve()
+    found = {file.stem: file for file in model_files()}
+    if file := found.get(path.name.removesuffix(".gguf")):
+        return file
+    raise ConfigError(f"There is no model file {model!r} in {base.resolve()}{near(path.stem, list(found))}")
+
+
+def model_files() -> Iterable[Path]:
+    """All GGUF files in the usual folders; of a model in several parts only the first."""
+    for folder in (Path(name).expanduser() for name in _FOLDERS):
+        depth = "*.gguf" if folder == Path() else "**/*.gguf"
+        for file in sorted(folder.glob(depth)):
+            if file.is_file() and ("-of-" not in file.stem or "-00001-of-" in file.stem):
+                yield file.resolve()
+
+
+def file_metadata(path: Path) -> Mapping[str, Any]:
+    """What the head of the file says, up to its vocabulary; raises `ConfigError` when it is not a GGUF file."""
+    try:
+        with path.open("rb") as file:
+            return dict(_entries(file, path))
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}.") from error
+    except (struct.error, UnicodeDecodeError, KeyError, RecursionError) as error:
+        raise ConfigError(f"{path} is a damaged GGUF file; download it again.") from error
+
+
+def context_length(described: Mapping[str, Any]) -> int | None:
+    """How many tokens the model was trained for."""
+    length = described.get(f"{described.get('general.architecture')}.context_length")
+    return length if isinstance(length, int) else None
+
+
+def _entries(file: BinaryIO, path: Path) -> Iterable[tuple[str, Any]]:
+    if file.read(4) != _MAGIC:
+        raise ConfigError(f"{path} is not a GGUF file.")
+    _version, _tensors, count = _unpack(file, "IQQ")
+    for _ in range(count):
+        key = _string(file)
+        if key.startswith("tokenizer."):
+            return
+        yield key, _value(file, *_unpack(file, "I"))
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == _STRING:
+        return _string(file)
+    if kind == _ARRAY:
+        element, length = _unpack(file, "IQ")
+        return [_value(file, element) for _ in range(length)]
+    return _unpack(file, _NUMBERS[kind])[0]
+
+
+def _string(file: BinaryIO) -> str:
+    (length,) = _unpack(file, "Q")
+    if length > _LONGEST_STRING:
+        raise struct.error
+    return file.read(length).decode()
+
+
+def _unpack(file: BinaryIO, form: str) -> tuple[Any, ...]:
+    packed = struct.Struct(f"<{form}")
+    return packed.unpack(file.read(packed.size))
+
+
+_SLOTS = 4
+_QUIET = -1
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """What an engine is to be; `threads` 0 leaves their number to llama.cpp."""
+
+    path: Path
+    context: int
+    threads: int = 0
+
+
+@dataclass(slots=True)
+class Engine:
+    """A running engine: it answers at `address`, on loopback, to whoever knows `key`."""
+
+    wanted: EngineSettings
+    key: str = field(repr=False)
+    server: Any = field(repr=False)
+    users: int = 0
+
+    @property
+    def address(self) -> str:
+        return str(self.server.listening_address)
+
+
+_running: dict[EngineSettings, Engine] = {}
+_thread = ThreadPoolExecutor(1, "llama.cpp")  # loading blocks for seconds; one thread also keeps `_running` in order
+
+
+async def acquire(wanted: EngineSettings) -> Engine:
+    """The engine that is wanted; loads the model when nobody has yet."""
+    engine = _thread.submit(_acquired, wanted)
+    try:
+        return await asyncio.wrap_future(engine)
+    except asyncio.CancelledError:
+        engine.add_done_callback(_given_back)
+        raise
+
+
+async def release(engine: Engine) -> None:
+    """Gives the engine back; the last user waits for its end."""
+    await asyncio.wrap_future(_thread.submit(_released, engine))
+
+
+def _acquired(wanted: EngineSettings) -> Engine:
+    engine = _running.get(wanted) or _started(wanted)
+    _running[wanted] = engine
+    engine.users += 1
+    return engine
+
+
+def _released(engine: Engine) -> None:
+    engine.users -= 1
+    if not engine.users:
+        del _running[engine.wanted]
+        engine.server = None
+
+
+def _given_back(future: "Future[Engine]") -> None:
+    """Nobody waits for this engine any more."""
+    if not future.cancelled() and not future.exception():
+        _released(future.result())
+
+
+def _started(wanted: EngineSettings) -> Engine:
+    xllamacpp = optional("xllamacpp", "local")
+    key = secrets.token_hex(16)
+    params = xllamacpp.CommonParams()
+    params.model.path = str(wanted.path)
+    params.model_alias = [wanted.path.stem]
+    params.n_ctx = wanted.context
+    if wanted.threads:
+        params.cpuparams.n_threads = wanted.threads
+    params.n_parallel = _SLOTS
+    params.kv_unified = True
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [key]
+    params.ui = False
+    params.verbosity = _QUIET
+    params.endpoint_metrics = True
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise ProviderError(
+            f"llama.cpp can't load {wanted.path}: the file is damaged, too new or too large for it."
+        ) from error
+    server.handle_metrics()  # an engine that is ended before its loop runs never ends: wait until it answers something
+    return Engine(wanted, key, server)
+
 
 _CONTEXT = 16_384
 
@@ -24,13 +201,13 @@ class GgufClient(ModelClient):
         self, model: str, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None, base: Path = Path()
     ) -> None:
         optional("xllamacpp", "local")
-        self.path = find(model, base)
-        self.trained_context = context_length(metadata(self.path))
+        self.path = find_model_file(model, base)
+        self.trained_context = context_length(file_metadata(self.path))
         self._num_ctx = num_ctx
         self._threads = threads
         self._deadlines = deadlines or Deadlines()
         self._loading = asyncio.Lock()
-        self._engine: _engine.Engine | None = None
+        self._engine: Engine | None = None
         self._client: ModelClient | None = None
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -42,13 +219,13 @@ class GgufClient(ModelClient):
         if self._client:
             await self._client.aclose()
         if self._engine:
-            await _engine.release(self._engine)
+            await release(self._engine)
         self._client = self._engine = None
 
     async def _load(self, request: ModelRequest) -> ModelClient:
         wanted = self._num_ctx or int(request.options.get("num_ctx") or _CONTEXT)
         context = min(wanted, self.trained_context or wanted)
-        self._engine = await _engine.acquire(_engine.Wanted(self.path, context, self._threads))
+        self._engine = await acquire(EngineSettings(self.path, context, self._threads))
         self._client = openai.create(
             self.path.stem,
             endpoint="llamacpp",

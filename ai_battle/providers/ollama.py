@@ -17,7 +17,7 @@ from ..wire import ollama as wire
 from . import _scope
 from ._advice import advice
 from ._deadlines import Clocks, Deadlines
-from ._http import HttpClient, Limits, Question, is_streamed
+from ._http import HttpClient, HttpRequest, Limits, is_streamed
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
 from ._settings import Key, Settings, address_advice, find_key, read_settings, redactor
@@ -44,7 +44,7 @@ def create(model: str, **options: Any) -> ModelClient:
 
 
 @dataclass(slots=True)
-class Loaded:
+class ServedModel:
     """A model as the server has it: the tag it goes by, its window, and the context it is loaded with.
 
     All clients of the model share it: Ollama loads a model anew for each other size.
@@ -73,11 +73,11 @@ class Chat:
     decode_usage = staticmethod(wire.decode_usage)
     decode_error = staticmethod(wire.decode_error)
 
-    async def question(self, request: ModelRequest) -> Question:
+    async def question(self, request: ModelRequest) -> HttpRequest:
         loaded = await self._loaded()
         if "num_ctx" not in request.options:
             request = replace(request, options={**request.options, "num_ctx": loaded.room_for(request)})
-        return Question("/api/chat", wire.encode_request(request, loaded.tag, stream=is_streamed(request)))
+        return HttpRequest("/api/chat", wire.encode_request(request, loaded.tag, stream=is_streamed(request)))
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         if error.status != 404:
@@ -88,26 +88,26 @@ class Chat:
         here = f"There is no {self.model}; here: {', '.join(names)}. " if names and self.model not in known else ""
         return f"{here}Get it with: ollama pull {self.model}"
 
-    async def _loaded(self) -> Loaded:
+    async def _loaded(self) -> ServedModel:
         """What the server says of the model, asked once; when it does not say, the call itself shows what is wrong."""
-        models: dict[str, Loaded] = _scope.kept((Loaded, self._transport.address.base_url), dict)
+        models: dict[str, ServedModel] = _scope.loop_value((ServedModel, self._transport.address.base_url), dict)
         if self.model not in models:
             try:
                 models[self.model] = await self._looked_up()
             except ProviderError:
-                return Loaded(self.model)
+                return ServedModel(self.model)
         return models[self.model]
 
-    async def _looked_up(self) -> Loaded:
+    async def _looked_up(self) -> ServedModel:
         status, shown = await self._ask("POST", "/api/show", to_json({"model": self.model}))
         if status != 404:
-            return Loaded(self.model, _window(shown))
+            return ServedModel(self.model, _window(shown))
         _, tags = await self._ask("GET", "/api/tags")
         tag = nearest_tag(self.model, (entry["name"] for entry in tags.get("models") or ()))
         if tag is None or tag == self.model:
-            return Loaded(self.model)
+            return ServedModel(self.model)
         _, shown = await self._ask("POST", "/api/show", to_json({"model": tag}))
-        return Loaded(tag, _window(shown))
+        return ServedModel(tag, _window(shown))
 
     async def _ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, Mapping[str, Any]]:
         async with (
@@ -122,7 +122,7 @@ class Chat:
         return reply.status, answer if isinstance(answer, dict) else {}
 
 
-def spelled_out(host: str) -> str:
+def host_url(host: str) -> str:
     """A URL of `host`, `host:port`, `:port` or a URL without a port, as Ollama itself reads OLLAMA_HOST."""
     scheme, separator, rest = host.strip().strip("\"'").partition("://")
     if not separator:
@@ -157,7 +157,7 @@ def _window(shown: Mapping[str, Any]) -> int | None:
 def _url(settings: Settings) -> str:
     if settings.client is not None:
         return str(settings.client._client.base_url).rstrip("/")
-    return spelled_out(settings.base_url or settings.environment.get("OLLAMA_HOST", ""))
+    return host_url(settings.base_url or settings.environment.get("OLLAMA_HOST", ""))
 
 
 def _transport(address: Address, key: Key, settings: Settings) -> Transport:

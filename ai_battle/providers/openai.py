@@ -12,7 +12,7 @@ from ..core.exchange import ModelRequest
 from ..core.plugins import near
 from ..wire import openai as wire
 from ._advice import advice
-from ._http import HttpClient, Limits, Question, is_streamed
+from ._http import HttpClient, HttpRequest, Limits, is_streamed
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, redactor, stated_url
@@ -114,8 +114,8 @@ class ChatCompletions:
     decode_usage = staticmethod(wire.decode_usage)
     decode_error = staticmethod(wire.decode_error)
 
-    async def question(self, request: ModelRequest) -> Question:
-        return Question(
+    async def question(self, request: ModelRequest) -> HttpRequest:
+        return HttpRequest(
             self._path, wire.encode_request(request, self.model, stream=is_streamed(request), quirks=self._quirks)
         )
 

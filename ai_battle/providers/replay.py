@@ -10,8 +10,7 @@ from ..core.client import ModelClient
 from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ._exchanges import Exchange, digested, response_from_json, response_to_json
-from ._tape import Recorder, Tape
+from ._recordings import Exchange, RecordedExchanges, Recorder, request_digest, response_from_json, response_to_json
 
 T = TypeVar("T")
 _DELTAS = {"text": TextDelta, "thinking": ThinkingDelta, "call": ToolCallDelta}
@@ -19,7 +18,7 @@ _ERRORS = ("RateLimited", "Unreachable", "TimedOut", "BadReply", "Refused", "Con
 _DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
 
 
-class Recording(ModelClient):
+class RecordingClient(ModelClient):
     """Writes each exchange of `client` down; several clients can share a recorder.
 
     Of an answer that a listener cut short there is what came: played again, it is cut short again.
@@ -40,14 +39,16 @@ class Recording(ModelClient):
         try:
             response = await self.client.complete(request, listen)
         except ProviderError as error:
-            self._recorder.add(Exchange(self._model, digested(request), heard, error=_error_to_json(error)), request)
+            self._recorder.add(
+                Exchange(self._model, request_digest(request), heard, error=_error_to_json(error)), request
+            )
             raise
         except CutShort as cut:
             ended = _error_to_json(BadReply(f"The answer was not recorded to its end: {cut}"))
-            self._recorder.add(Exchange(self._model, digested(request), heard, error=ended), request)
+            self._recorder.add(Exchange(self._model, request_digest(request), heard, error=ended), request)
             raise
         said = response_to_json(response)
-        self._recorder.add(Exchange(self._model, digested(request), heard, response=said), request)
+        self._recorder.add(Exchange(self._model, request_digest(request), heard, response=said), request)
         return response
 
     async def aclose(self) -> None:
@@ -57,7 +58,7 @@ class Recording(ModelClient):
 class ReplayClient(ModelClient):
     """Says what was said to the same request, in the same pieces; of `model` only, when it is given."""
 
-    def __init__(self, tape: Tape, model: str = "") -> None:
+    def __init__(self, tape: RecordedExchanges, model: str = "") -> None:
         self._tape = tape
         self._model = model
 
@@ -79,7 +80,7 @@ class ReplayClient(ModelClient):
 
 def create(model: str, *, of: str = "") -> ReplayClient:
     """`model` is the path of a recording; `of` limits it to what one model said, such as "ollama/phi4"."""
-    tape = Tape.read(Path(model).expanduser())
+    tape = RecordedExchanges.read(Path(model).expanduser())
     if of and of not in tape.models:
         raise ConfigError(f"{model} holds nothing of {of!r}, only of {', '.join(tape.models) or 'nobody'}.")
     return ReplayClient(tape, of)

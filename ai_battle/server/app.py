@@ -13,8 +13,8 @@ from ..core.errors import AIBattleError
 from ..core.exchange import ModelRequest
 from ..core.ledger import charged_to
 from ..core.tokens import estimate_request
-from ..providers._adapting import EACH_TIME
 from ..providers._http import UNSTREAMED
+from ..providers._refusals import EACH_TIME
 from ..wire.bodies import decode_body
 from ..wire.failures import Failed
 from . import listing, operating

@@ -8,7 +8,7 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ..providers._learned import Learned
+from ..providers._refusals import RefusalMemory
 from ..tools.formats._refusals import refuses_tools
 from ..tools.formats.auto import Auto
 
@@ -25,7 +25,7 @@ class Called(ModelClient):
         self.client = client
         self._native = native
         self._known_as = known_as
-        self._memory = Learned.load()
+        self._memory = RefusalMemory.load()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if not request.tools:

@@ -56,7 +56,7 @@ def _now(served: Served) -> Iterator[tuple[str, str, float]]:
 
 def readiness(models: Iterable[Model]) -> tuple[bool, Mapping[str, Any]]:
     """Whether any upstream can be asked, and which can't, from what earlier calls came to; nobody is called."""
-    waits = {str(model.name): ceil(upstream_at(model.upstream).rest(str(model.name))) for model in models}
+    waits = {str(model.name): ceil(upstream_at(model.upstream).waiting(str(model.name))) for model in models}
     upstreams = {name: {"up": not wait, **({"retry_after": wait} if wait else {})} for name, wait in waits.items()}
     ready = not waits or not all(waits.values())
     return ready, {"status": "ready" if ready else "no upstream answers", "upstreams": upstreams}

@@ -8,7 +8,7 @@ import yaml
 from ai_battle.config import json_schema, load
 from ai_battle.config._notes import NOT_BUILT_YET
 from ai_battle.config._rewriting import BESIDE, INSIDE
-from ai_battle.providers._script import FAULTS
+from ai_battle.providers.scripted import FAULTS
 
 from .tables import code, codes, table
 

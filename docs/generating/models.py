@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ai_battle.providers import _names, anthropic, gemini
-from ai_battle.providers._model_names import KNOWN, KNOWN_ON, RETIRED, SHORT
+from ai_battle.providers._names import KNOWN, KNOWN_ON, RETIRED, SHORT
 from ai_battle.providers.openai import ENDPOINTS
 
 from .tables import code, codes, table

@@ -13,7 +13,7 @@ from ai_battle.core.exchange import NOTHING_USED, ModelRequest, ModelResponse, U
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed, Role, StuckFound
 from ai_battle.core.messages import user
 from ai_battle.judging.assessment import Assessment
-from ai_battle.providers._metered import Metered, Terms
+from ai_battle.providers._metered import CallTerms, MeteredClient
 from ai_battle.providers._prices import Price
 from ai_battle.providers.scripted import ScriptedClient
 
@@ -79,7 +79,7 @@ class Model:
 
 def model(*script: Any, price: Price = SMALL_PRICE, name: str = "small", **options: Any) -> Model:
     actor = ScriptedClient(*script, **options)
-    return Model(Metered(Unpriced(actor), name, Terms(price)), actor)
+    return Model(MeteredClient(Unpriced(actor), name, CallTerms(price)), actor)
 
 
 def large(*script: Any, **options: Any) -> Model:

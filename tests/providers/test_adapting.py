@@ -10,8 +10,7 @@ from ai_battle.core.errors import ContextTooLong, ProviderError
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.providers import openai
-from ai_battle.providers._adapting import Adapting, refused_option
-from ai_battle.providers._learned import Learned
+from ai_battle.providers._refusals import AdaptingClient, RefusalMemory, refused_option
 from ai_battle.testing import FakeProviders, fault
 
 from .conftest import Way
@@ -23,7 +22,9 @@ def with_options(request: ModelRequest, **options: Any) -> ModelRequest:
 
 async def test_the_call_is_made_again_without_what_was_refused(way: Way, asked: ModelRequest) -> None:
     way.fake.says(fault("parameter_refused"), "Fine.")
-    client = Adapting(way.client(**({"api_version": "2023-06-01"} if way.wire == "anthropic" else {})), "e", way.model)
+    client = AdaptingClient(
+        way.client(**({"api_version": "2023-06-01"} if way.wire == "anthropic" else {})), "e", way.model
+    )
     options: Mapping[str, Any] = {"reasoning": "high"} if way.wire == "ollama" else {"temperature": 0.3, "top_k": 9}
 
     response = await client.complete(with_options(asked, **options), log := EventLog())
@@ -40,7 +41,7 @@ async def test_it_is_remembered_by_the_next_client_and_said_once_by_each(
 ) -> None:
     request = with_options(asked, temperature=0.3, top_p=0.9)
     fakes.openai.says(fault("parameter_refused"))
-    first, second = (Adapting(openai.create("gpt-4o"), fakes.openai.url, "gpt-4o") for _ in range(2))
+    first, second = (AdaptingClient(openai.create("gpt-4o"), fakes.openai.url, "gpt-4o") for _ in range(2))
     log = EventLog()
 
     await first.complete(request)
@@ -49,14 +50,14 @@ async def test_it_is_remembered_by_the_next_client_and_said_once_by_each(
 
     assert len(fakes.openai.questions) == 5
     assert sum(isinstance(event, Warned) for event in log.events) == 1
-    assert Learned.load().refuses(fakes.openai.url, "gpt-4o") == {"temperature"}
+    assert RefusalMemory.load().refuses(fakes.openai.url, "gpt-4o") == {"temperature"}
 
 
 async def test_what_names_no_option_is_told_as_it_is(way: Way, asked: ModelRequest) -> None:
     way.fake.says(fault("http_400"))
 
     with pytest.raises(ProviderError):
-        await Adapting(way.client(), "e", way.model).complete(with_options(asked, temperature=0.3))
+        await AdaptingClient(way.client(), "e", way.model).complete(with_options(asked, temperature=0.3))
 
     assert len(way.fake.questions) == 1
 

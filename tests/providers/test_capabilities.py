@@ -2,16 +2,18 @@
 
 import pytest
 
-from ai_battle.providers._capabilities import Known, at_hand, trusted
-from ai_battle.providers._learned import Learned
+from ai_battle.providers._capabilities import KnownValue, capabilities_offline, first_known
 from ai_battle.providers._listing import capabilities
 from ai_battle.providers._names import parse
+from ai_battle.providers._refusals import RefusalMemory
 from ai_battle.testing import FakeProviders
 
 
 def test_the_first_source_that_tells_is_believed() -> None:
-    known = trusted([("file", {"tools": False}), ("server", {"tools": True, "images": True}), ("table", {"images": 0})])
-    assert known == {"tools": Known(False, "file"), "images": Known(True, "server")}
+    known = first_known(
+        [("file", {"tools": False}), ("server", {"tools": True, "images": True}), ("table", {"images": 0})]
+    )
+    assert known == {"tools": KnownValue(False, "file"), "images": KnownValue(True, "server")}
 
 
 async def test_each_value_names_its_source() -> None:
@@ -19,14 +21,14 @@ async def test_each_value_names_its_source() -> None:
         model = next(iter(fakes.ollama.models))
         name = parse(f"ollama/{model}")
         settings = {"base_url": fakes.environment["OLLAMA_HOST"]}
-        Learned.load().remember("there", name.model, "reasoning")
-        Learned.load().remember("there", name.model, "seed")
+        RefusalMemory.load().remember("there", name.model, "reasoning")
+        RefusalMemory.load().remember("there", name.model, "seed")
         found = await capabilities(name, {"images": False}, settings, endpoint="there")
 
-    assert found.known["images"] == Known(False, "file")
-    assert found.known["reasoning"] == Known(False, "learned")
-    assert found.known["tools"] == Known(True, "server")
-    assert found.known["context_window"] == Known(131_072, "server")
+    assert found.known["images"] == KnownValue(False, "file")
+    assert found.known["reasoning"] == KnownValue(False, "learned")
+    assert found.known["tools"] == KnownValue(True, "server")
+    assert found.known["context_window"] == KnownValue(131_072, "server")
     assert found.refused == {"reasoning", "seed"}
 
 
@@ -39,13 +41,13 @@ async def test_when_the_server_is_silent_the_table_counts_and_a_note_says_why() 
 
 
 def test_the_window_of_a_vendors_model_is_known_without_asking() -> None:
-    found = at_hand(parse("gpt-4o"))
+    found = capabilities_offline(parse("gpt-4o"))
     assert (found["context_window"], found.known["context_window"].source) == (128_000, "genai-prices")
     assert found["reasoning"] is False
 
 
 def test_what_nobody_knows_is_neither_yes_nor_no() -> None:
-    assert at_hand(parse("ollama/own-model"))["tools"] is None
+    assert capabilities_offline(parse("ollama/own-model"))["tools"] is None
 
 
 async def test_without_a_key_the_rest_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:

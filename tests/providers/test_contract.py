@@ -9,9 +9,9 @@ import pytest
 
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
-from ai_battle.providers._tape import Recorder
+from ai_battle.providers._recordings import Recorder
 from ai_battle.providers.gguf import GgufClient
-from ai_battle.providers.replay import Recording, create
+from ai_battle.providers.replay import RecordingClient, create
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.testing.contract import Check, Subject
@@ -35,7 +35,7 @@ async def of_a_recording(folder: Path) -> Subject:
     good, empty = folder / "good.jsonl", folder / "empty.jsonl"
     with closing(Recorder(good)) as recorder, closing(Recorder(empty)):
         said = ScriptedClient({"think": "Hm.", "say": "An answer."})
-        await Recording(said, recorder, "scripted").complete(HELLO)
+        await RecordingClient(said, recorder, "scripted").complete(HELLO)
     return Subject(answers=lambda: create(str(good)), fails=lambda: create(str(empty)), request=HELLO)
 
 
@@ -48,7 +48,7 @@ async def subject(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
             case "recording":
                 yield await of_a_recording(tmp_path)
             case "what records":
-                yield contract.wrapper(lambda inner: Recording(inner, recorder, "scripted"))
+                yield contract.wrapper(lambda inner: RecordingClient(inner, recorder, "scripted"))
 
 
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)

@@ -17,10 +17,10 @@ from ai_battle.core.errors import ProviderError, Refused, Unreachable
 from ai_battle.core.events import AttemptFailed, EventLog, ModelReplied, TextDelta, Warned
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import user
-from ai_battle.providers._adapting import Adapting
 from ai_battle.providers._deadlines import Deadlines
-from ai_battle.providers._metered import Metered
-from ai_battle.providers._retry import Retrying, RetryPolicy
+from ai_battle.providers._metered import MeteredClient
+from ai_battle.providers._refusals import AdaptingClient
+from ai_battle.providers._retry import RetryingClient, RetryPolicy
 from ai_battle.testing import FAULTS, FakeProvider, FakeProviders, fault
 
 from .fault_table import EXPECTED, PAGE, Row, page
@@ -71,9 +71,10 @@ class Scene:
         create = import_module(f"ai_battle.providers.{self.wire}").create
         clocks = Deadlines(connect=30.0, first_byte=first, idle=silence, total=whole)
         bare = create("m", base_url=url, api_key="test-key", transport=self.transport, deadlines=clocks)
-        adapting = Adapting(bare, bare.endpoint, "m")
-        return Metered(
-            Retrying(adapting, f"{self.wire}/m", RetryPolicy(seconds=whole, pauses=(0.001, 0.005))), f"{self.wire}/m"
+        adapting = AdaptingClient(bare, bare.endpoint, "m")
+        return MeteredClient(
+            RetryingClient(adapting, f"{self.wire}/m", RetryPolicy(seconds=whole, pauses=(0.001, 0.005))),
+            f"{self.wire}/m",
         )
 
 

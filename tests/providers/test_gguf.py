@@ -13,9 +13,8 @@ from ai_battle.cli import _exit_code
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
-from ai_battle.providers import _engine, openai
-from ai_battle.providers._gguf_files import context_length, files, find, metadata
-from ai_battle.providers.gguf import GgufClient
+from ai_battle.providers import gguf, openai
+from ai_battle.providers.gguf import GgufClient, context_length, file_metadata, find_model_file, model_files
 
 engine = pytest.importorskip("tests.engine")
 
@@ -35,9 +34,9 @@ def test_a_file_is_found_by_its_path_and_in_the_folder_models(
     other = engine.write_model(tmp_path / "models" / "other.gguf")
     monkeypatch.chdir(tmp_path)
 
-    assert find(str(model)) == find("tiny.gguf") == find("./tiny") == model
-    assert find("other") == other
-    assert {model, other} <= set(files())
+    assert find_model_file(str(model)) == find_model_file("tiny.gguf") == find_model_file("./tiny") == model
+    assert find_model_file("other") == other
+    assert {model, other} <= set(model_files())
 
 
 def test_a_relative_path_starts_at_the_folder_of_the_yaml(
@@ -78,7 +77,7 @@ def test_no_damage_is_more_than_a_config_error(tmp_path_factory: pytest.TempPath
     path = tmp_path_factory.getbasetemp() / "damaged.gguf"
     path.write_bytes(b"GGUF" + bytes(4) + b"\x01" * 16 + damage)
     with pytest.raises(ConfigError, match="is a damaged GGUF file"):
-        metadata(path)
+        file_metadata(path)
 
 
 async def test_a_cut_off_download_is_an_error_of_the_model(model: Path) -> None:
@@ -88,7 +87,7 @@ async def test_a_cut_off_download_is_an_error_of_the_model(model: Path) -> None:
 
 
 def test_a_file_says_what_it_was_trained_for(model: Path) -> None:
-    described = metadata(model)
+    described = file_metadata(model)
     assert described["general.name"] == "tiny"
     assert context_length(described) == engine.CONTEXT
 
@@ -96,13 +95,13 @@ def test_a_file_says_what_it_was_trained_for(model: Path) -> None:
 async def test_one_engine_serves_all_and_ends_with_the_last(model: Path) -> None:
     first, second = GgufClient(str(model), threads=1), GgufClient(str(model), threads=1)
     await asyncio.gather(first.complete(HELLO), second.complete(HELLO))
-    assert [engine.users for engine in _engine._running.values()] == [2]
+    assert [engine.users for engine in gguf._running.values()] == [2]
 
     await first.aclose()
     await first.aclose()
     assert (await second.complete(HELLO)).text
     await second.aclose()
-    assert not _engine._running
+    assert not gguf._running
 
 
 async def test_a_closed_client_can_be_asked_again(model: Path) -> None:
@@ -121,20 +120,20 @@ async def test_whoever_is_cancelled_while_it_loads_leaves_no_engine(model: Path)
     with pytest.raises(asyncio.CancelledError):
         await asking
 
-    await asyncio.wrap_future(_engine._thread.submit(int))
-    assert not _engine._running
+    await asyncio.wrap_future(gguf._thread.submit(int))
+    assert not gguf._running
 
 
 async def test_the_context_is_what_the_request_asks_for_and_the_model_can(model: Path) -> None:
     for wanted, got in ((4096, 4096), (10**9, engine.CONTEXT)):
         client = GgufClient(str(model), num_ctx=wanted, threads=1)
         await client.complete(HELLO)
-        assert [engine.wanted.context for engine in _engine._running.values()] == [got]
+        assert [engine.wanted.context for engine in gguf._running.values()] == [got]
         await client.aclose()
 
 
 async def test_the_engine_answers_on_loopback_to_who_has_its_key(model: Path) -> None:
-    engine = await _engine.acquire(_engine.Wanted(model, 4096, threads=1))
+    engine = await gguf.acquire(gguf.EngineSettings(model, 4096, threads=1))
     stranger = openai.create("tiny", endpoint="llamacpp", base_url=f"{engine.address}/v1")
 
     assert engine.address.startswith("http://127.0.0.1:")
@@ -142,4 +141,4 @@ async def test_the_engine_answers_on_loopback_to_who_has_its_key(model: Path) ->
     with pytest.raises(ProviderError) as caught:
         await stranger.complete(HELLO)
     assert caught.value.status == 401
-    await _engine.release(engine)
+    await gguf.release(engine)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.core.places import cache_directory
-from ai_battle.providers._learned import SECONDS, Learned
+from ai_battle.providers._refusals import SECONDS, RefusalMemory
 
 
 @pytest.fixture
@@ -19,21 +19,21 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_refusal_is_remembered_for_its_model_alone(path: Path) -> None:
-    Learned.load(path).remember("https://a", "small", "seed")
+    RefusalMemory.load(path).remember("https://a", "small", "seed")
 
-    assert Learned.load(path).refuses("https://a", "small") == {"seed"}
-    assert Learned.load(path).refuses("https://a", "large") == frozenset()
-    assert Learned.load(path).refuses("https://b", "small") == frozenset()
+    assert RefusalMemory.load(path).refuses("https://a", "small") == {"seed"}
+    assert RefusalMemory.load(path).refuses("https://a", "large") == frozenset()
+    assert RefusalMemory.load(path).refuses("https://b", "small") == frozenset()
 
 
 def test_another_process_knows_it(path: Path) -> None:
-    code = "import sys; from pathlib import Path; from ai_battle.providers._learned import Learned\n"
-    remember = f"{code}Learned.load(Path(sys.argv[1])).remember('e', 'm', sys.argv[2])"
-    Learned.load(path)
+    code = "import sys; from pathlib import Path; from ai_battle.providers._refusals import RefusalMemory\n"
+    remember = f"{code}RefusalMemory.load(Path(sys.argv[1])).remember('e', 'm', sys.argv[2])"
+    RefusalMemory.load(path)
     writers = [subprocess.Popen([sys.executable, "-c", remember, str(path), f"option{n}"]) for n in range(4)]
 
     assert [writer.wait() for writer in writers] == [0] * 4
-    assert Learned.load(path).refuses("e", "m") == {f"option{n}" for n in range(4)}
+    assert RefusalMemory.load(path).refuses("e", "m") == {f"option{n}" for n in range(4)}
 
 
 def test_it_is_forgotten_after_a_day(path: Path) -> None:
@@ -41,7 +41,7 @@ def test_it_is_forgotten_after_a_day(path: Path) -> None:
     entry = {"endpoint": "e", "model": "m", "refuses": "seed", "at": time.time() - SECONDS - 1}
     path.write_text(json.dumps(entry) + "\n")
 
-    assert Learned.load(path).refuses("e", "m") == frozenset()
+    assert RefusalMemory.load(path).refuses("e", "m") == frozenset()
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"endpoint": 1}', "\x00\x01", '"text"', "null"])
@@ -49,18 +49,18 @@ def test_a_damaged_file_is_ignored_with_one_warning(path: Path, damage: str, cap
     path.parent.mkdir()
     path.write_text(damage)
     with caplog.at_level(logging.WARNING):
-        Learned.load(path).remember("e", "m", "seed")
-        Learned.load(path)
-    assert Learned.load(path).refuses("e", "m") == {"seed"}
+        RefusalMemory.load(path).remember("e", "m", "seed")
+        RefusalMemory.load(path)
+    assert RefusalMemory.load(path).refuses("e", "m") == {"seed"}
     assert [record.getMessage().startswith(f"{path} is damaged") for record in caplog.records] == [True]
 
 
 def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a directory")
     path = tmp_path / "file" / "refused.jsonl"
-    Learned.load(path).remember("e", "m", "seed")
+    RefusalMemory.load(path).remember("e", "m", "seed")
 
-    assert Learned.load(path).refuses("e", "m") == {"seed"}
+    assert RefusalMemory.load(path).refuses("e", "m") == {"seed"}
 
 
 def test_a_large_file_is_made_small_again(path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_large_file_is_made_small_again(path: Path) -> None:
     new = json.dumps({"endpoint": "e", "model": "m", "refuses": "new", "at": time.time()})
     path.write_text("\n".join([*[old] * 10_000, new]))
 
-    assert Learned.load(path).refuses("e", "m") == {"new"}
+    assert RefusalMemory.load(path).refuses("e", "m") == {"new"}
     assert len(path.read_text().splitlines()) == 1
     assert [file.name for file in path.parent.iterdir()] == ["refused.jsonl"]
 

@@ -8,8 +8,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from ai_battle.core.errors import BadReply, ConfigError, ProviderError, Unreachable
+from ai_battle.providers._capabilities import model_list, row_capabilities
 from ai_battle.providers._listing import ask, list_models
-from ai_battle.providers._model_rows import listed, said
 from ai_battle.testing import FakeProviders
 
 WINDOW = 131_072
@@ -106,7 +106,7 @@ def test_openrouter_tells_what_a_model_takes() -> None:
         "architecture": {"input_modalities": ["text", "image"]},
         "top_provider": {"max_completion_tokens": 16_384},
     }
-    assert listed("openrouter", {"data": [row, {"no": "name"}, "odd"]})[0].says == {
+    assert model_list("openrouter", {"data": [row, {"no": "name"}, "odd"]})[0].says == {
         "context_window": 128_000,
         "max_output_tokens": 16_384,
         "images": True,
@@ -124,7 +124,7 @@ def test_anthropic_tells_capabilities_one_by_one() -> None:
         "max_tokens": 128_000,
         "capabilities": {"image_input": {"supported": True}, "thinking": {"supported": False}},
     }
-    assert said("anthropic", row) == {
+    assert row_capabilities("anthropic", row) == {
         "context_window": 1_000_000,
         "max_output_tokens": 128_000,
         "images": True,
@@ -134,4 +134,4 @@ def test_anthropic_tells_capabilities_one_by_one() -> None:
 
 @pytest.mark.parametrize("body", [{}, {"data": None}, {"data": "x"}, {"data": [None, 1, {}]}])
 def test_a_strange_answer_lists_nothing(body: dict[str, object]) -> None:
-    assert listed("openai", body) == ()
+    assert model_list("openai", body) == ()

@@ -18,9 +18,9 @@ from ai_battle.core.errors import BadReply, ConfigError, CutShort, ProviderError
 from ai_battle.core.events import Event, EventLog, TextDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
-from ai_battle.providers._retry import Retrying, RetryPolicy
-from ai_battle.providers._tape import Recorder, Tape
-from ai_battle.providers.replay import Recording, ReplayClient, create
+from ai_battle.providers._recordings import RecordedExchanges, Recorder
+from ai_battle.providers._retry import RetryingClient, RetryPolicy
+from ai_battle.providers.replay import RecordingClient, ReplayClient, create
 from ai_battle.providers.scripted import Entry, ScriptedClient
 
 HELLO = ModelRequest((user("Hello?"),), system="Be brief.", options={"temperature": 0.5})
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 
 async def recorded(path: Path, *said: tuple[ModelRequest, Entry]) -> ReplayClient:
     recorder = Recorder(path)
-    client: ModelClient = Recording(ScriptedClient(*(entry for _, entry in said)), recorder, "scripted/ada")
+    client: ModelClient = RecordingClient(ScriptedClient(*(entry for _, entry in said)), recorder, "scripted/ada")
     for request, _ in said:
         try:
             await client.complete(request)
@@ -62,7 +62,7 @@ async def test_an_answer_that_was_cut_short_is_cut_short_again(path: Path) -> No
             raise CutShort("That is enough.", "one two three")
 
     with pytest.raises(CutShort, match="That is enough"):
-        await Recording(ScriptedClient("one two three four"), recorder, "scripted/ada").complete(HELLO, enough)
+        await RecordingClient(ScriptedClient("one two three four"), recorder, "scripted/ada").complete(HELLO, enough)
     recorder.close()
 
     log = EventLog()
@@ -117,8 +117,8 @@ async def test_a_failure_is_played_as_well(path: Path) -> None:
 
 async def test_of_a_retried_call_only_the_last_attempt_is_kept(path: Path) -> None:
     recorder = Recorder(path)
-    inner = Retrying(ScriptedClient({"say": "Half", "fail": "cut"}, "Whole"), "scripted", RetryPolicy(retries=1))
-    await Recording(inner, recorder, "scripted").complete(HELLO)
+    inner = RetryingClient(ScriptedClient({"say": "Half", "fail": "cut"}, "Whole"), "scripted", RetryPolicy(retries=1))
+    await RecordingClient(inner, recorder, "scripted").complete(HELLO)
     recorder.close()
 
     await create(str(path)).complete(HELLO, log := EventLog())
@@ -150,7 +150,7 @@ async def test_a_request_that_was_never_recorded_is_told_what_differs(
 async def test_two_models_keep_their_own_answers(path: Path) -> None:
     recorder = Recorder(path)
     for name in ("ada", "bob"):
-        await Recording(ScriptedClient(f"I am {name}."), recorder, name).complete(HELLO)
+        await RecordingClient(ScriptedClient(f"I am {name}."), recorder, name).complete(HELLO)
     recorder.close()
 
     assert (await create(str(path), of="bob").complete(HELLO)).text == "I am bob."
@@ -207,7 +207,7 @@ def test_what_is_no_recording_is_said_clearly(path: Path, content: bytes | None,
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=message):
-        Tape.read(path)
+        RecordedExchanges.read(path)
 
 
 async def test_a_whole_discussion_is_played_again_without_its_models(path: Path, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ async def test_a_whole_discussion_is_played_again_without_its_models(path: Path,
         return list((await manager.run_discussion()).messages)
 
     with closing(Recorder(path)) as recorder:
-        live = {name: Recording(ScriptedClient(*script), recorder, name) for name, script in scripts.items()}
+        live = {name: RecordingClient(ScriptedClient(*script), recorder, name) for name, script in scripts.items()}
         before = await talk(live, "before")
     now = await talk({name: create(str(path), of=name) for name in scripts}, "now")
 

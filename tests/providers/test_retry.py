@@ -13,7 +13,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import assistant
 from ai_battle.providers._breaker import ENOUGH_CALLS, FAILURES, MINUTE, PROBE_AFTER, CircuitBreaker
 from ai_battle.providers._deadlines import Stalled
-from ai_battle.providers._retry import Retrying, RetryPolicy, jitter, may_go_on
+from ai_battle.providers._retry import RetryingClient, RetryPolicy, jitter, may_go_on
 
 Outcome = str | ProviderError | Callable[[], ProviderError]
 
@@ -44,8 +44,8 @@ def broken_off() -> ProviderError:
     return Unreachable("broken", again="always", partial="half")
 
 
-def retrying(client: ModelClient, retries: int = 3, total: float = 5.0) -> Retrying:
-    return Retrying(client, "fake/model", RetryPolicy(retries, total, pauses=(0.001, 0.002)))
+def retrying(client: ModelClient, retries: int = 3, total: float = 5.0) -> RetryingClient:
+    return RetryingClient(client, "fake/model", RetryPolicy(retries, total, pauses=(0.001, 0.002)))
 
 
 async def test_each_failure_is_told_with_what_it_left_behind(asked: ModelRequest) -> None:
@@ -148,7 +148,7 @@ async def test_calls_of_other_providers_do_not_wait(asked: ModelRequest) -> None
     first = asyncio.create_task(retrying(limited).complete(asked))
     await asyncio.sleep(0.05)
 
-    await Retrying(Playing("other"), "elsewhere/model").complete(asked)
+    await RetryingClient(Playing("other"), "elsewhere/model").complete(asked)
     assert not first.done()
     first.cancel()
 

@@ -214,7 +214,7 @@ def test_gemini_says_that_it_has_no_sdk() -> None:
     ],
 )
 def test_ollamas_address_is_read_in_all_its_spellings(spelled: str, url: str) -> None:
-    assert ollama.spelled_out(spelled) == url
+    assert ollama.host_url(spelled) == url
     assert made("ollama", environment={"OLLAMA_HOST": spelled}).endpoint == url
 
 

@@ -13,7 +13,7 @@ from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
 from ai_battle.core.tooling import FabricationSuspected
-from ai_battle.providers._learned import Learned
+from ai_battle.providers._refusals import RefusalMemory
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 from ai_battle.tools.base import Tool
 from ai_battle.tools.client import ToolCapableClient
@@ -60,7 +60,7 @@ def adding() -> Adding:
 
 
 async def answered(
-    fake: FakeProvider, *tools: Tool, calling: Calling = "auto", memory: Learned | None = None
+    fake: FakeProvider, *tools: Tool, calling: Calling = "auto", memory: RefusalMemory | None = None
 ) -> ModelResponse:
     client = create_client(TYPES[fake.name])
     way = Auto(client, calling, memory=memory, known_as=(fake.url, TYPES[fake.name]))
@@ -159,12 +159,12 @@ async def test_tools_that_are_not_supported_are_told_in_the_text_and_that_is_rem
     fake: FakeProvider, adding: Adding
 ) -> None:
     fake.says(fault("tools_unsupported"), FENCED, "It is 3.", "Hello.")
-    response = await answered(fake, adding.tool, memory=Learned.load())
-    again = await answered(fake, adding.tool, memory=Learned.load())
+    response = await answered(fake, adding.tool, memory=RefusalMemory.load())
+    again = await answered(fake, adding.tool, memory=RefusalMemory.load())
 
     assert (response.text, adding.sums, again.text) == ("It is 3.", [(1, 2)], "Hello.")
     assert [bool(offered(question.body)) for question in fake.questions] == [True, False, False, False]
-    assert "tools" in Learned.load().refuses(fake.url, TYPES[fake.name])
+    assert "tools" in RefusalMemory.load().refuses(fake.url, TYPES[fake.name])
 
 
 @pytest.mark.parametrize("calling", ["native", "json", "text"])

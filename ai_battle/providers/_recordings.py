@@ -1,8 +1,9 @@
 """The file of a recording: each exchange with a model, and each message once however often it was sent."""
 
+import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,97 @@ from pydantic_core import from_json, to_json
 
 from ..core.borders import foreign_code
 from ..core.errors import ConfigError
-from ..core.exchange import ModelRequest
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message
 from ..core.private import private
 from ..core.redaction import NO_SECRETS, Redactor
-from ..wire.genai import message_from_json, message_to_json
-from ._exchanges import Asked, Exchange, digested, values
+from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
+
+_KEPT_AS = "recording"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDigest:
+    """What makes two requests the same: digests of what is long, the options as they are."""
+
+    messages: tuple[str, ...]
+    system: str = ""
+    tools: str = ""
+    output_schema: str = ""
+    tool_choice: str = "auto"
+    options: str = "{}"
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """`deltas` are the events of the stream, `response` or `error` is how it ended."""
+
+    model: str
+    asked: RequestDigest
+    deltas: list[list[Any]]
+    response: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None
+
+
+def request_digest(request: ModelRequest) -> RequestDigest:
+    return RequestDigest(
+        tuple(_digest_of(message) for message in request.messages),
+        _digest(request.system),
+        _digest([_tool(tool) for tool in request.tools]),
+        _digest(request.output_schema),
+        request.tool_choice,
+        to_json(dict(sorted(request.options.items()))).decode(),
+        _digest(request.extra),
+    )
+
+
+def response_to_json(response: ModelResponse) -> dict[str, Any]:
+    return {
+        "message": message_to_json(response.message),
+        "steps": [message_to_json(step) for step in response.steps],
+        "stop": response.stop,
+        "usage": usage_to_json(response.usage),
+        "model": response.model,
+        "extra": response.extra,
+    }
+
+
+def response_from_json(said: Mapping[str, Any]) -> ModelResponse:
+    return ModelResponse(
+        message_from_json(said["message"]),
+        tuple(message_from_json(step) for step in said["steps"]),
+        said["stop"],
+        usage_from_json(said["usage"]),
+        said["model"],
+        extra=said["extra"],
+    )
+
+
+def values(request: ModelRequest) -> Iterator[tuple[str, Any]]:
+    """What was sent, by digest."""
+    for message in request.messages:
+        yield _digest_of(message), message
+    yield _digest(request.system), request.system
+    tools = [_tool(tool) for tool in request.tools]
+    yield _digest(tools), tools
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "schema": tool.schema, "extra": tool.extra}
+
+
+def _digest_of(message: Message) -> str:
+    """Kept with the message, so that a long history is not hashed anew each turn."""
+    kept = message.encoded.get(_KEPT_AS)
+    if kept is None:
+        kept = message.encoded[_KEPT_AS] = _digest(message_to_json(message)).encode()
+    return kept.decode()
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(to_json(value)).hexdigest()[:24] if value else ""
+
 
 VERSION = 1
 _SHOWN = 60
@@ -51,19 +137,19 @@ class Recorder:
                 yield {"digest": digest, "value": message_to_json(value) if isinstance(value, Message) else value}
 
 
-class Tape:
+class RecordedExchanges:
     """A recording as it was read; the same request gets the same answer, asked again and again the next one of it."""
 
     def __init__(self, path: Path, exchanges: Iterable[Exchange], values: Mapping[str, Any]) -> None:
         self.path = path
-        self._answers: dict[Asked, list[Exchange]] = {}
-        self._given: dict[tuple[str, Asked], int] = {}
+        self._answers: dict[RequestDigest, list[Exchange]] = {}
+        self._given: dict[tuple[str, RequestDigest], int] = {}
         self._values = values
         for exchange in exchanges:
             self._answers.setdefault(exchange.asked, []).append(exchange)
 
     @classmethod
-    def read(cls, path: Path) -> "Tape":
+    def read(cls, path: Path) -> "RecordedExchanges":
         values: dict[str, Any] = {}
         exchanges = []
         for number, line in _lines(path):
@@ -79,7 +165,7 @@ class Tape:
 
     def find(self, request: ModelRequest, model: str = "") -> Exchange | None:
         """The recorded exchange; `model` only counts when it is given. None when it was never recorded."""
-        asked = digested(request)
+        asked = request_digest(request)
         found = [exchange for exchange in self._answers.get(asked, ()) if model in ("", exchange.model)]
         if not found:
             return None
@@ -91,15 +177,15 @@ class Tape:
         """How the request differs from the recorded one that is most like it."""
         if model and model not in self.models:
             return f"the model {model!r} was not recorded, only {', '.join(self.models) or 'nothing'}"
-        asked = digested(request)
+        asked = request_digest(request)
         recorded = [entry for entry, found in self._answers.items() if any(model in ("", e.model) for e in found)]
         if not recorded:
             return "nothing was recorded"
         nearest = max(recorded, key=lambda entry: _likeness(entry, asked))
         return "; ".join(self._differences(nearest, asked, request))
 
-    def _differences(self, recorded: Asked, asked: Asked, request: ModelRequest) -> Iterator[str]:
-        for part in (part.name for part in fields(Asked)):
+    def _differences(self, recorded: RequestDigest, asked: RequestDigest, request: ModelRequest) -> Iterator[str]:
+        for part in (part.name for part in fields(RequestDigest)):
             before, now = getattr(recorded, part), getattr(asked, part)
             if before == now:
                 continue
@@ -155,13 +241,13 @@ def _check_head(path: Path, head: Mapping[str, Any]) -> None:
 
 def _exchange(line: Mapping[str, Any], where: str) -> Exchange:
     with foreign_code(f"{where} is damaged", ConfigError):
-        asked = replace(Asked(**line["asked"]), messages=tuple(line["asked"]["messages"]))
+        asked = replace(RequestDigest(**line["asked"]), messages=tuple(line["asked"]["messages"]))
         return Exchange(line["model"], asked, line["deltas"], line["response"], line["error"])
 
 
-def _likeness(recorded: Asked, asked: Asked) -> tuple[int, int, int]:
+def _likeness(recorded: RequestDigest, asked: RequestDigest) -> tuple[int, int, int]:
     equal = _equal(recorded.messages, asked.messages)
-    same = sum(getattr(recorded, part.name) == getattr(asked, part.name) for part in fields(Asked))
+    same = sum(getattr(recorded, part.name) == getattr(asked, part.name) for part in fields(RequestDigest))
     return equal, same, -abs(len(recorded.messages) - len(asked.messages))
 
 

@@ -1,8 +1,8 @@
-"""A model that is sent no secret, and whose answer holds none: also where it comes in pieces."""
+"""Clients around a client that change what it is asked, or what is heard of it."""
 
-from collections.abc import Awaitable
-from dataclasses import replace
-from typing import TypeAlias
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError
@@ -12,13 +12,87 @@ from ..core.events import (
     Emit,
     Event,
     ModelReplied,
+    ScriptAdvanced,
     TextDelta,
     ThinkingDelta,
     ToolCallDelta,
     ignore,
 )
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.messages import Image, Message, Part, Text, ToolResult
 from ..core.redaction import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClient(ModelClient):
+    """`client`, asked with `options` where the request leaves them open; of two lengths the shorter holds.
+
+    `name` tells its place in a script from that of the participant in whose turn it speaks.
+    """
+
+    client: ModelClient
+    name: str
+    options: Mapping[str, Any]
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        async def named(event: Event) -> None:
+            if isinstance(event, ScriptAdvanced) and not event.speaker:
+                event = replace(event, speaker=self.name)
+            await emit(event)
+
+        options = {**self.options, **request.options}
+        if most := self.options.get("max_tokens"):
+            options["max_tokens"] = min(most, options["max_tokens"])
+        return await self.client.complete(replace(request, options=options), named)
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
+LEFT_OUT = frozenset({"images", "json_schema", "reasoning"})
+UNSEEN = Text("(a picture, which you can't see)\n\n")
+
+
+class CapabilityFilter(ModelClient):
+    """`lacks` are of those that can be `LEFT_OUT`."""
+
+    def __init__(self, client: ModelClient, lacks: frozenset[str]) -> None:
+        self._client = client
+        self._lacks = lacks
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        return await self._client.complete(self._asked(request), emit)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    def _asked(self, request: ModelRequest) -> ModelRequest:
+        if "json_schema" in self._lacks and request.output_schema is not None:
+            request = replace(request, output_schema=None)
+        if "reasoning" in self._lacks and "reasoning" in request.options:
+            options = {name: value for name, value in request.options.items() if name != "reasoning"}
+            request = replace(request, options=options)
+        if "images" in self._lacks:
+            request = replace(request, messages=tuple(map(_told, request.messages)))
+        return request
+
+
+def _told(message: Message) -> Message:
+    """Where pictures are, a word on them; any other message as it is, with the bytes that it was sent as."""
+    parts = tuple(_in_words(message.parts))
+    return message if parts == message.parts else replace(message, parts=parts)
+
+
+def _in_words(parts: Iterable[Part]) -> Iterable[Part]:
+    for part in parts:
+        match part:
+            case Image():
+                yield UNSEEN
+            case ToolResult(parts=shown):
+                yield replace(part, parts=tuple(UNSEEN if isinstance(each, Image) else each for each in shown))
+            case _:
+                yield part
+
 
 Piece: TypeAlias = TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
 

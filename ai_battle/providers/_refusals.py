@@ -1,0 +1,193 @@
+"""Options and features that a model refuses: each refusal costs one call a day on this machine."""
+
+import json
+import logging
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from ..core.client import ModelClient
+from ..core.errors import ContextTooLong, ProviderError
+from ..core.events import Emit, Warned, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.places import cache_directory
+from ..core.private import make_private
+
+SECONDS = 24 * 3600
+_LARGE = 256 * 1024
+_log = logging.getLogger(__name__)
+
+
+class RefusalMemory:
+    """`load()` gives the one memory of this machine's user; it costs a look at the file's date."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._refused: dict[tuple[str, str], dict[str, float]] = {}
+        self._seen: tuple[int, int] = (0, 0)
+        self._warned = False
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> "RefusalMemory":
+        path = path or cache_directory() / "refused.jsonl"
+        memory = _memories.setdefault(path, cls(path))
+        memory._refresh()
+        return memory
+
+    def refuses(self, endpoint: str, model: str) -> frozenset[str]:
+        """The parameters and features that this model refused within a day."""
+        earliest = time.time() - SECONDS
+        refused = self._refused.get((endpoint, model), {})
+        return frozenset(name for name, at in refused.items() if at > earliest)
+
+    def remember(self, endpoint: str, model: str, refused: str) -> None:
+        """Where the directory can't be written, it is remembered as long as the process lives."""
+        if refused in self.refuses(endpoint, model):
+            return
+        at = time.time()
+        self._refused.setdefault((endpoint, model), {})[refused] = at
+        with suppress(OSError):
+            make_private(self.path.parent)
+            _append(self.path, _line(endpoint, model, refused, at))
+
+    def _refresh(self) -> None:
+        try:
+            stat = self.path.stat()
+            if (seen := (stat.st_mtime_ns, stat.st_size)) != self._seen:
+                self._read()
+                self._seen = seen
+        except OSError:
+            return
+        if stat.st_size > _LARGE:
+            self._compact()
+
+    def _read(self) -> None:
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        for line in filter(None, text.split("\n")):
+            try:
+                entry = json.loads(line)
+                key = (entry["endpoint"], entry["model"])
+                self._refused.setdefault(key, {})[entry["refuses"]] = float(entry["at"])
+            except (ValueError, KeyError, TypeError):
+                self._warn()
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning("%s is damaged; what can't be read of it is ignored. It can be deleted.", self.path)
+
+    def _compact(self) -> None:
+        """Leaves out what is older than a day; what another process adds meanwhile is learned again."""
+        with suppress(OSError):
+            with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
+                file.writelines(self._fresh_lines())
+            os.replace(file.name, self.path)
+
+    def _fresh_lines(self) -> Iterator[str]:
+        earliest = time.time() - SECONDS
+        for (endpoint, model), refused in self._refused.items():
+            yield from (_line(endpoint, model, name, at) for name, at in refused.items() if at > earliest)
+
+
+_memories: dict[Path, RefusalMemory] = {}
+
+
+def _line(endpoint: str, model: str, refused: str, at: float) -> str:
+    return json.dumps({"endpoint": endpoint, "model": model, "refuses": refused, "at": at}) + "\n"
+
+
+def _append(path: Path, line: str) -> None:
+    """One write, begun on a new line in case another process was killed in the middle of its own."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, f"\n{line}".encode())
+    finally:
+        os.close(descriptor)
+
+
+EACH_TIME = "warn each time"
+"""In the `extra` of a request whose sender is told of every option that is left out, not once for each client."""
+
+_SPELLINGS = {
+    "temperature": ("temperature",),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"),
+    "top_p": ("top_p", "topP"),
+    "top_k": ("top_k", "topK"),
+    "seed": ("seed",),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+    "reasoning": ("reasoning", "reasoning_effort", "thinking", "think", "thinkingConfig", "thinking_config", "effort"),
+}
+_FOR_GOOD = re.compile(
+    r"unsupported|not supported|(does not|doesn't) support|unknown|unrecogni[sz]ed|not permitted|not allowed|unexpected"
+    r"|deprecated|only the default|not available|cannot be (used|specified)",
+    re.IGNORECASE,
+)
+
+
+class AdaptingClient(ModelClient):
+    """`endpoint` and `model` are the names under which a refusal is remembered on this machine."""
+
+    def __init__(self, client: ModelClient, endpoint: str, model: str) -> None:
+        self._client = client
+        self._remembered_as = (endpoint, model)
+        self._refused: set[str] = set()
+        self._said: set[str] = set()
+        self.endpoint: str = getattr(client, "endpoint", "")
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        asked = await self._without_refused(request, emit)
+        while True:
+            try:
+                return await self._client.complete(asked, emit)
+            except ProviderError as error:
+                refused = refused_option(error, asked.options)
+                if refused is None:
+                    raise
+                self._remember(refused, error)
+                asked = await self._without(asked, refused, f": {error}", emit)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    @cached_property
+    def _learned(self) -> RefusalMemory:
+        """Looked for once: what another process learns meanwhile is not worth a look at the disk with each call."""
+        return RefusalMemory.load()
+
+    async def _without_refused(self, request: ModelRequest, emit: Emit) -> ModelRequest:
+        if not request.options:
+            return request
+        for option in sorted({*self._refused, *self._learned.refuses(*self._remembered_as)} & request.options.keys()):
+            request = await self._without(request, option, ", as it did before.", emit)
+        return request
+
+    async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
+        if option not in self._said or EACH_TIME in request.extra:
+            self._said.add(option)
+            await emit(Warned(f"{option!r} is left out: {'/'.join(self._remembered_as)} refuses it{why}", option))
+        return replace(request, options={name: value for name, value in request.options.items() if name != option})
+
+    def _remember(self, option: str, error: ProviderError) -> None:
+        """On disk only what is refused whatever its value; a value out of range says nothing about the next one."""
+        if _FOR_GOOD.search(str(error)):
+            self._refused.add(option)
+            self._learned.remember(*self._remembered_as, option)
+
+
+def refused_option(error: ProviderError, options: Iterable[str]) -> str | None:
+    """The one of `options` that a 400 names, under any of the names that the APIs have for it."""
+    if error.status not in (400, 422) or isinstance(error, ContextTooLong):
+        return None
+    options = tuple(options)
+    return next((option for text in (str(error), error.raw) for option in options if _names(text, option)), None)
+
+
+def _names(text: str, option: str) -> bool:
+    spellings = "|".join(map(re.escape, _SPELLINGS.get(option, (option,))))
+    return re.search(rf"(?<![\w-])({spellings})(?![\w-])", text) is not None

@@ -11,9 +11,9 @@ from ai_battle.benchmark.statistics import conclusions
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import Row, Summary
 from ai_battle.core.texts import about
-from ai_battle.reporting.benchmark_charts import NONE, PER, percent, seconds
-from ai_battle.reporting.benchmark_files import REPORT, write_benchmark_reports
+from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
 from ai_battle.reporting.benchmark_tables import beaten, over_tasks
+from ai_battle.reporting.figures import NONE, PER, percent, seconds
 
 from ._columns import show_columns
 from ._money import dollars

@@ -10,7 +10,7 @@ from ai_battle.conversation.forecast import Expected, forecast
 from ai_battle.conversation.forecast_help import Help
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.texts import printable
-from ai_battle.reporting._figures import counted
+from ai_battle.reporting.figures import counted
 from ai_battle.wire.genai import usage_to_json
 
 from ._money import dollars, tokens

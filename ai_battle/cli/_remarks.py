@@ -4,6 +4,7 @@ import json
 from collections.abc import Container
 from dataclasses import replace
 from functools import singledispatch
+from typing import Any
 
 from ai_battle.core.events import (
     AttemptFailed,
@@ -25,9 +26,8 @@ from ai_battle.core.tooling import (
     ToolProposed,
     ToolReturned,
 )
-from ai_battle.reporting._figures import counted
-from ai_battle.reporting.decisions import decided, proposed
-from ai_battle.reporting.helping import HELPING, told
+from ai_battle.reporting.figures import counted
+from ai_battle.reporting.sentences import HELP_SENTENCES, decision_words, proposal_reason, sentence
 
 from ._plain import one_line
 
@@ -61,7 +61,7 @@ class Remarks:
             case TurnFailed(error=error) if self._reason and error.startswith(self._reason):
                 event = replace(event, error=error.removeprefix(self._reason).strip(" ()"))
             case ToolDecided(call=call, decision="allowed"):
-                self._allowed[call.id] = decided(event)
+                self._allowed[call.id] = decision_words(event)
         words = self._allowed.pop(event.call.id, "") if isinstance(event, ToolCalled) else ""
         return f"{remark(event)} {words}".rstrip()
 
@@ -123,7 +123,7 @@ def _(event: ToolCalled) -> str:
 
 @remark.register
 def _(event: ToolProposed) -> str:
-    return f"? {_folded(event.call)} is proposed and was not run: {proposed(event)}"
+    return f"? {_folded(event.call)} is proposed and was not run: {proposal_reason(event)}"
 
 
 @remark.register
@@ -131,7 +131,7 @@ def _(event: ToolDecided) -> str:
     if event.decision == "allowed":
         return ""
     way_out = f" (--approve {event.call.name}=allow lets it run)" if event.by == "no terminal" else ""
-    return f"✗ {_folded(event.call)} {decided(event)}{way_out}"
+    return f"✗ {_folded(event.call)} {decision_words(event)}{way_out}"
 
 
 def _folded(call: ToolCall) -> str:
@@ -155,10 +155,10 @@ def _(event: FabricationSuspected) -> str:
     return f"! a result that no tool returned: {one_line(event.claim, FOLDED)}"
 
 
-def _helping(event: object) -> str:
+def _helping(event: Any) -> str:
     """What helping came to is told once, when the run is over."""
-    return "" if isinstance(event, HelpSummed) else f"◇ {told(event)}"
+    return "" if isinstance(event, HelpSummed) else f"◇ {sentence(event)}"
 
 
-for _kind in HELPING:
+for _kind in HELP_SENTENCES:
     remark.register(_kind, _helping)

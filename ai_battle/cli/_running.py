@@ -16,8 +16,9 @@ from ai_battle.conversation import RunResult
 from ai_battle.conversation.journal import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.helping import HelpSummed
-from ai_battle.reporting import helping, write_reports
-from ai_battle.reporting._figures import counted
+from ai_battle.reporting import write_reports
+from ai_battle.reporting.figures import counted
+from ai_battle.reporting.sentences import help_document, sentence
 
 from ._approval import AtTerminal
 from ._live import LiveView, Look, PlainLines, view
@@ -171,7 +172,7 @@ def print_summary(result: RunResult, showing: Showing) -> None:
     spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
     click.echo(f"{how}{reason} after {counted(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
     if result.help:
-        click.echo(helping.told(result.help), err=result.status == "failed")
+        click.echo(sentence(result.help), err=result.status == "failed")
     if result.status == "failed":
         click.echo(f"To go on when that is mended: ai-battle resume {result.run_dir}", err=True)
     click.echo(str(result.run_dir))
@@ -189,7 +190,7 @@ def document(result: RunResult) -> dict[str, Any]:
     """The run as `--json` prints it."""
     from ai_battle.wire.genai import message_to_json, usage_to_json
 
-    helped = {"collaboration": helping.document(result.help)} if result.help else {}
+    helped = {"collaboration": help_document(result.help)} if result.help else {}
     return {
         "run": str(result.run_dir),
         "status": result.status,

@@ -49,7 +49,7 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
     if out:
         _write(Path(out), json.dumps(found.calibration.as_json(), indent=2) + "\n")
     if report:
-        from ai_battle.reporting.calibration import page
+        from ai_battle.reporting.calibration_curve import page
 
         _write(Path(report), page(found, target, answers, out))
     if as_json:
@@ -101,7 +101,7 @@ def _write(path: "Path", text: str) -> None:
 def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from ai_battle.reporting.calibration_words import likely, recommended
+    from ai_battle.reporting.calibration import likely, recommended
 
     point = likely(found)
     return {
@@ -120,8 +120,8 @@ def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]
 def _show(found: "Report", target: "Target", answers: int, out: str | None) -> None:
     from textwrap import fill, indent
 
-    from ai_battle.reporting.calibration_terminal import rows
-    from ai_battle.reporting.calibration_words import COLUMNS, data, fragment, recommended
+    from ai_battle.reporting.calibration import COLUMNS, data, fragment, recommended
+    from ai_battle.reporting.calibration_curve import rows
 
     click.echo(data(found, answers))
     for row in ("", *rows(found)) if found.curve else ():

@@ -107,7 +107,7 @@ def _shown(message: "Message") -> str:
 
 def _part(part: "Part") -> str:
     from ai_battle.core.messages import Text, Thinking, ToolCall, ToolResult
-    from ai_battle.reporting.remarks import arguments, attachment
+    from ai_battle.reporting.sentences import arguments, attachment
 
     match part:
         case Text(text) | Thinking(text):

@@ -1,6 +1,7 @@
-"""What a run came to: who spoke, what it cost, how it ended; added up from the journal, one event at a time."""
+"""What a run came to: who spoke, what it cost, how it ended, and its events in order; read from the journal."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,14 +17,16 @@ from ..core.events import (
     TurnStarted,
 )
 from ..core.exchange import NOTHING_USED, Usage
-from ..core.helping import HelpSummed
+from ..core.helping import HelpAsked, HelpSummed, StuckFound
+from ..core.tooling import ToolDecided
+from .sentences import decision_words
 
 UNFINISHED = "unfinished"
 BARS = 120
 
 
 @dataclass(slots=True)
-class Voice:
+class ParticipantStats:
     """What one participant did. `type` is its model as configured, `models` those that answered for it."""
 
     name: str
@@ -46,7 +49,7 @@ class Voice:
 
 
 @dataclass(slots=True)
-class Sizes:
+class TurnSizes:
     """Tokens per turn for a chart: when there are too many turns for bars, each bar is the mean of several."""
 
     width: int = 1
@@ -72,14 +75,14 @@ class Account:
     """The sums over the entries of a run. `overhead` are those of no turn: speakers chosen, notes, the outcome."""
 
     name: str
-    voices: dict[str, Voice] = field(default_factory=dict)
+    participants: dict[str, ParticipantStats] = field(default_factory=dict)
     begun: str = ""
     ended: str = ""
     status: str = UNFINISHED
     stop_reason: str = ""
     turns: int = 0
     overhead: Usage = NOTHING_USED
-    sizes: Sizes = field(default_factory=Sizes)
+    sizes: TurnSizes = field(default_factory=TurnSizes)
     help: HelpSummed | None = None
     _open: set[str] = field(default_factory=set)
 
@@ -94,7 +97,7 @@ class Account:
             case TurnFinished():
                 self.turns += 1
                 self._open.discard(event.speaker)
-                self.voice(event.speaker).finish(event)
+                self.participant(event.speaker).finish(event)
                 self.sizes.add(event.usage.total_tokens)
             case TurnFailed():
                 self._fail(event)
@@ -105,20 +108,20 @@ class Account:
 
     def _begin(self, event: RunStarted) -> None:
         self.name = event.name
-        self.voices |= {each: Voice(each, type_) for each, type_ in event.participants.items()}
+        self.participants |= {each: ParticipantStats(each, type_) for each, type_ in event.participants.items()}
 
     def _book(self, entry: ModelReplied) -> None:
         if entry.speaker in self._open:
-            self.voice(entry.speaker).usage += entry.usage
+            self.participant(entry.speaker).usage += entry.usage
         else:
             self.overhead += entry.usage
 
-    def voice(self, name: str) -> Voice:
-        return self.voices.setdefault(name, Voice(name))
+    def participant(self, name: str) -> ParticipantStats:
+        return self.participants.setdefault(name, ParticipantStats(name))
 
     @property
     def usage(self) -> Usage:
-        return sum((voice.usage for voice in self.voices.values()), self.overhead)
+        return sum((each.usage for each in self.participants.values()), self.overhead)
 
     @property
     def seconds(self) -> float:
@@ -135,7 +138,7 @@ class Account:
 
     def _fail(self, event: TurnFailed) -> None:
         self._open.discard(event.speaker)
-        self.voice(event.speaker).failed_turns += 1
+        self.participant(event.speaker).failed_turns += 1
 
 
 def account(run_dir: Path) -> Account:
@@ -146,3 +149,21 @@ def account(run_dir: Path) -> Account:
         found.ended = str(record["time"])
         found.take(event)
     return found
+
+
+def timeline(run_dir: Path) -> Iterator[tuple[Event, Mapping[str, str]]]:
+    """The events of a run, each with what was decided on the calls of its turn, in words by the id of the call.
+
+    Why help is asked for is left out where it was just told why the answer is stuck.
+    """
+    reason, decisions = "", dict[str, str]()
+    for _, event in read(run_dir):
+        if isinstance(event, StuckFound):
+            reason = event.reason
+        elif isinstance(event, HelpAsked) and event.reason == reason:
+            event = replace(event, reason="")
+        elif isinstance(event, ToolDecided):
+            decisions[event.call.id] = decision_words(event)
+        yield event, decisions
+        if isinstance(event, TurnFinished | TurnFailed):
+            decisions = {}

@@ -2,24 +2,21 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from markupsafe import Markup
+
 from ..benchmark.summary import Axis, Bin, Item, Latency, Row, Summary
-from ._charts import colour
-from ._figures import dollars, duration
-from ._markup import Html, joined, tag
-from .benchmark_scales import Box, Scale, fitting, placed
+from .charts import colour
+from .figures import PER, percent, seconds, whole
+from .svg import Box, Scale, figure, fitting, joined, placed, short, tag
 
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
 LETTER, LINE = 7.2, 14
 MOST_LABELLED = 14
-LONGEST = 30
 APART = 44
 MOST_HILLS = 14
 RIDGE = 46
 SIDE = 340
-NONE = "\N{EN DASH}"
-PER = 1_000
-"""Tasks that a price is told for: single ones cost too little to be read."""
 MAP_ROW, MOST_ROWS, MOST_MAPPED, MAP_LABEL = 18, 24, 400, 200
 
 AXES: dict[Axis, str] = {
@@ -35,37 +32,11 @@ def effort(value: float, axis: Axis) -> str:
     return seconds(value) if axis == "seconds" else f"{value:,.0f}"
 
 
-def price(value: float | None) -> str:
-    """Of `PER` tasks, from that of one."""
-    return dollars(None if value is None else value * PER)
-
-
-def seconds(value: float) -> str:
-    """Also what takes less than a tenth of a second."""
-    if value >= 1:
-        return duration(value)
-    return f"{value * 1e3:.3g} ms"
-
-
-def percent(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:.1f} %"
-
-
-def whole(value: float) -> str:
-    return f"{100 * value:.0f} %"
-
-
-def short(name: str) -> str:
-    """The end is kept, too: there stands what settings of a grid differ by."""
-    half = LONGEST // 2
-    return name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}"
-
-
-def front(summary: Summary) -> Html:
+def front(summary: Summary) -> Markup:
     """Cost and quality of each setting; what another setting beats in both is grey."""
     rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
     if not rows:
-        return Html("")
+        return Markup("")
     across, up = _scales(rows)
     numbers = _numbers(summary)
     drawn = (
@@ -93,7 +64,7 @@ def _scales(rows: Sequence[Row]) -> tuple[Scale, Scale]:
     return across, Scale(up.low, min(1.0, up.high), up.start, up.end)
 
 
-def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Html:
+def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Markup:
     x, y = _at(row, across, up)
     kind = "grey" if row.dominated else colour(n)
     interval = f"{percent(row.low)} to {percent(row.high)}"
@@ -106,7 +77,7 @@ def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Html:
     )
 
 
-def _labels(rows: Sequence[Row], across: Scale, up: Scale) -> Iterator[Html]:
+def _labels(rows: Sequence[Row], across: Scale, up: Scale) -> Iterator[Markup]:
     """Of all, or of the front where there are many; a label that finds no room is left to the table."""
     named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
     wanted = [(*_at(row, across, up), LETTER * len(short(row.name))) for row in named]
@@ -120,11 +91,11 @@ def _inside(box: Box) -> bool:
     return box[0] > LEFT and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT - BOTTOM
 
 
-def latency(summary: Summary) -> Html:
+def latency(summary: Summary) -> Markup:
     """How long answers took, by setting: a hill of counts, with the median and the 95th percentile."""
     found, timed = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
     if not found.edges or not timed:
-        return Html("")
+        return Markup("")
     rows = timed if len(timed) <= MOST_HILLS else _worth(timed)
     bottom = TOP + RIDGE * len(rows)
     across = Scale(found.edges[0], found.edges[-1], MAP_LABEL, WIDTH - RIGHT, is_log=True)
@@ -149,7 +120,7 @@ def _apart(scale: Scale) -> list[float]:
     return kept
 
 
-def _hill(row: Row, n: int, base: float, found: Latency, across: Scale) -> Html:
+def _hill(row: Row, n: int, base: float, found: Latency, across: Scale) -> Markup:
     counts = found.counts.get(row.name, ())
     most = max(counts, default=0) or 1
     tops = [
@@ -168,10 +139,10 @@ def _hill(row: Row, n: int, base: float, found: Latency, across: Scale) -> Html:
     return tag("g", tag("title", said), label, tag("polygon", points=path), *marks, class_=f"hill {colour(n)}")
 
 
-def help_curve(row: Row) -> Html:
+def help_curve(row: Row) -> Markup:
     """Quality against help rate in the order of the detector's doubts, against help at random."""
     if not row.order or not row.order.curve:
-        return Html("")
+        return Markup("")
     points = row.order.curve
     across, up = Scale(0, 1, LEFT, SIDE - RIGHT), fitting([y for _, y in points], SIDE - BOTTOM, TOP)
     blind = [(across(0), up(points[0][1])), (across(1), up(points[-1][1]))]
@@ -185,14 +156,14 @@ def help_curve(row: Row) -> Html:
     return figure(f"What help brings: {short(row.name)}", legend, SIDE, SIDE, *drawn, *here)
 
 
-def _here(x: float, y: float) -> Html:
+def _here(x: float, y: float) -> Markup:
     return tag("g", tag("circle", cx=x, cy=y, r=5), class_="point c1")
 
 
-def calibration(bins: Sequence[Bin], error: float | None = None) -> Html:
+def calibration(bins: Sequence[Bin], error: float | None = None) -> Markup:
     """How many answers were right among those that the detector thinks equally good."""
     if not bins:
-        return Html("")
+        return Markup("")
     across, up = Scale(0, 1, LEFT, SIDE - RIGHT), Scale(0, 1, SIDE - BOTTOM, TOP)
     most = max(each.n for each in bins)
     drawn = (
@@ -204,7 +175,7 @@ def calibration(bins: Sequence[Bin], error: float | None = None) -> Html:
     return figure("What the detector's word is worth", f"on the dashed line it is right{off}", SIDE, SIDE, *drawn)
 
 
-def _calibrated(each: Bin, across: Scale, up: Scale, most: int) -> Html:
+def _calibrated(each: Bin, across: Scale, up: Scale, most: int) -> Markup:
     x, y = across(each.said), up(each.right)
     said = f"{each.n} answers: says {percent(each.said)}, right are {percent(each.right)}"
     whisker = tag("line", x1=x, x2=x, y1=up(each.right_low), y2=up(each.right_high), class_="whisker")
@@ -212,11 +183,11 @@ def _calibrated(each: Bin, across: Scale, up: Scale, most: int) -> Html:
     return tag("g", tag("title", said), whisker, tag("circle", cx=x, cy=y, r=size), class_="point c0")
 
 
-def help_map(items: Sequence[Item], settings: Sequence[Row]) -> Html:
+def help_map(items: Sequence[Item], settings: Sequence[Row]) -> Markup:
     """Who got help with which task, and what became of it: a column is a task, those with most help first."""
     rows = [row for row in settings if row.help_rate is not None][:MOST_ROWS]
     if not rows or not items:
-        return Html("")
+        return Markup("")
     order = sorted(items, key=lambda item: -sum(item.helped.values()))[:MOST_MAPPED]
     step = (WIDTH - MAP_LABEL) / len(order)
     drawn = [_mapped(row, n, order, step) for n, row in enumerate(rows)]
@@ -225,7 +196,7 @@ def help_map(items: Sequence[Item], settings: Sequence[Row]) -> Html:
     return figure("Help by task", legend, WIDTH, MAP_ROW * len(rows) + 4, *drawn)
 
 
-def _mapped(row: Row, n: int, items: Sequence[Item], step: float) -> Html:
+def _mapped(row: Row, n: int, items: Sequence[Item], step: float) -> Markup:
     label = tag("text", short(row.name), x=MAP_LABEL - 8, y=n * MAP_ROW + 13, text_anchor="end")
     cells = [
         _cell(row, item, round(MAP_LABEL + place * step, 2), n * MAP_ROW + 2, step)
@@ -235,7 +206,7 @@ def _mapped(row: Row, n: int, items: Sequence[Item], step: float) -> Html:
     return tag("g", label, *cells)
 
 
-def _cell(row: Row, item: Item, x: float, y: float, step: float) -> Html:
+def _cell(row: Row, item: Item, x: float, y: float, step: float) -> Markup:
     share, score = item.helped[row.name], item.scores.get(row.name)
     kind = "unscored" if score is None else "right" if score > 0.5 else "wrong"
     said = f"{item.task}: helped {whole(share)}, {'not scored' if score is None else f'score {score:.2f}'}"
@@ -243,7 +214,7 @@ def _cell(row: Row, item: Item, x: float, y: float, step: float) -> Html:
     return tag("rect", tag("title", said), x=x, y=y, **size, class_=f"cell {kind}{' got' if share >= 0.5 else ''}")
 
 
-def _frame(across: Scale, up: Scale, shown: Callable[[float], str], below: str, beside: str) -> Html:
+def _frame(across: Scale, up: Scale, shown: Callable[[float], str], below: str, beside: str) -> Markup:
     """Both axes, with their ticks and names; the upright one is in percent."""
     bottom, right = up.start, across.end
     ticks = [_tick_below(across(value), up.end, bottom, shown(value)) for value in _apart(across)]
@@ -278,16 +249,10 @@ def _frame(across: Scale, up: Scale, shown: Callable[[float], str], below: str, 
     return tag("g", *ticks, *names)
 
 
-def _tick_below(x: float, top: float, bottom: float, said: str) -> Html:
+def _tick_below(x: float, top: float, bottom: float, said: str) -> Markup:
     line = tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid")
     return joined(line, tag("text", said, x=x, y=bottom + 16, text_anchor="middle", class_="figure"))
 
 
-def _line(points: Sequence[tuple[float, float]], kind: str) -> Html:
+def _line(points: Sequence[tuple[float, float]], kind: str) -> Markup:
     return tag("polyline", points=" ".join(f"{x},{y}" for x, y in points), class_=kind)
-
-
-def figure(title: str, legend: str, width: float, height: float, *drawn: Html) -> Html:
-    caption = tag("figcaption", tag("strong", title), " ", tag("span", legend))
-    picture = tag("svg", tag("title", title), *drawn, viewBox=f"0 0 {width:g} {height:g}", role="img")
-    return tag("figure", caption, picture)

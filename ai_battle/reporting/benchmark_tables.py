@@ -1,18 +1,17 @@
-"""The tables of a benchmark's report."""
+"""The tables of a benchmark's report, as values that its template writes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
-from operator import itemgetter
 
 from ..benchmark.cascade import BySignal
 from ..benchmark.statistics import Compared, Verdict
 from ..benchmark.summary import Row, Summary
 from ..benchmark.sweep import Swept
 from ..core.texts import about
-from ._charts import colour
-from ._figures import count, dollars
-from ._markup import Html, tag
-from .benchmark_charts import NONE, PER, percent, price, seconds, short
+from .charts import colour
+from .figures import NONE, PER, UNKNOWN, count, dollars, percent, price, seconds
+from .svg import short, tag
 
 MOST_MATRIX = 16
 MOST_SIGNALS = 20
@@ -23,28 +22,28 @@ KINDS: Mapping[Verdict, str] = {
     "no difference shown": "same",
     "not enough data": "unsure",
 }
+_OPPOSITE: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 LEAST_SHOWN = 0.05
-TOKENS = 4
-"""The column that stands for dollars where there are none."""
 DEAR = f"$ / {PER:,} tasks"
-
-Cell = str | tuple[str, float | None] | tuple[str, float | None, str]
-"""What stands in it, what it is sorted by where that is another, and how sure it is."""
-
-
-def table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]], class_: str = "sortable") -> Html:
-    """Rows with the class of each."""
-    head = tag("thead", tag("tr", *(tag("th", each, scope="col") for each in heads)))
-    body = (tag("tr", *(_td(cell) for cell in cells), class_=kind) for kind, cells in rows)
-    return tag("table", head, tag("tbody", *body), class_=class_)
+TOKENS = f"tokens / {PER:,} tasks"
+"""The column that stands for dollars where there are none."""
 
 
-def _td(cell: Cell) -> Html:
-    if isinstance(cell, str):
-        return tag("td", cell)
-    said, value, *sure = cell
-    inside = (said, tag("small", sure[0])) if sure and sure[0] else (said,)
-    return tag("td", *inside) if value is None else tag("td", *inside, data_by=f"{value:.10g}")
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a table, what it is sorted by where that is another, and its 95 % interval."""
+
+    text: str
+    by: float | None = None
+    interval: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under `heads`, each with its class."""
+
+    heads: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
 
 
 def over_tasks(summary: Summary) -> str:
@@ -54,77 +53,16 @@ def over_tasks(summary: Summary) -> str:
 
 def beaten(summary: Summary) -> Iterator[str]:
     """A sentence for each setting that beats others."""
-    found: dict[str, list[str]] = {}
+    names_by: dict[str, list[str]] = {}
     for row in summary.settings:
         if row.dominated:
-            found.setdefault(row.dominated, []).append(row.name)
-    for by, names in found.items():
+            names_by.setdefault(row.dominated, []).append(row.name)
+    for by, names in names_by.items():
         who = ", ".join(names) if len(names) <= MOST_BEATEN else f"{len(names):,} other settings"
         yield f"beaten by {by}, which is no worse and no dearer, and shown to be better in one of both: {who}"
 
 
-def settings_table(summary: Summary) -> Html:
-    """Columns that say nothing are left out."""
-    heads = (
-        "setting",
-        "quality",
-        "tasks",
-        DEAR,
-        f"tokens / {PER:,} tasks",
-        "right / $",
-        "median",
-        "p95",
-        "help",
-        "missing",
-        "beaten by",
-    )
-    rows = [_setting(row, n) for n, row in enumerate(summary.settings)]
-    left_out = {TOKENS} if summary.axis != "tokens" else set()
-    kept = [n for n in range(len(heads)) if n not in left_out and _says(n, rows)]
-    kinds = ("dominated" if row.dominated else "" for row in summary.settings)
-    cells = (itemgetter(*kept)(row) for row in rows)
-    return table(itemgetter(*kept)(heads), list(zip(kinds, cells, strict=True)))
-
-
-def _says(column: int, rows: Sequence[Sequence[Cell]]) -> bool:
-    """The first ones always do: a name, and how many tasks."""
-    cells = [row[column] for row in rows]
-    return any((cell if isinstance(cell, str) else cell[0]) not in (NONE, "unknown") for cell in cells)
-
-
-def _setting(row: Row, n: int) -> list[Cell]:
-    kind = "name grey" if row.dominated else f"name {colour(n)}"
-    name = tag("b", row.name, class_=kind, title=_models(row), data_of=row.name)
-    missing = [f"{amount} {what}" for amount, what in ((row.failed, "failed"), (row.unscored, "unscored")) if amount]
-    return [
-        name,
-        (percent(row.quality), row.quality, _ends(row.low, row.high, percent)),
-        (count(row.n), row.n),
-        _usd(row),
-        (NONE if row.effort is None else count(round(row.effort * PER)), row.effort),
-        (NONE if row.quality_per_dollar is None else f"{row.quality_per_dollar:,.0f}", row.quality_per_dollar),
-        (_time(row.seconds_p50), row.seconds_p50, _ends(row.seconds_p50_low, row.seconds_p50_high, seconds)),
-        (_time(row.seconds_p95), row.seconds_p95, _ends(row.seconds_p95_low, row.seconds_p95_high, seconds)),
-        (percent(row.help_rate), row.help_rate, _ends(row.help_rate_low, row.help_rate_high, percent)),
-        ", ".join(missing) or NONE,
-        short(row.dominated) or NONE,
-    ]
-
-
-def _models(row: Row) -> str:
-    return " ".join(
-        filter(None, (row.model, row.strategy and f"{row.strategy} by {', '.join(row.helpers) or 'itself'}"))
-    )
-
-
-def _usd(row: Row) -> Cell:
-    if row.cost_per_task is None:
-        return "unknown"
-    shown = about(estimated=row.estimated) + price(row.cost_per_task)
-    return shown, row.cost_per_task, _ends(row.cost_low, row.cost_high, price)
-
-
-def _ends(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
+def _interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
     """A 95 % interval, also one that is open; empty where nothing is known, or where it has no width."""
     if (low is None and high is None) or low == high:
         return ""
@@ -133,123 +71,159 @@ def _ends(low: float | None, high: float | None, shown: Callable[[float], str]) 
     return f"{shown(low)} to {shown(high)}" if low is not None else f"to {shown(high)}"
 
 
-def _time(value: float | None) -> str:
-    return NONE if value is None else seconds(value)
+def _known(value: float | None, shown: Callable[[float], str], interval: str = "") -> Cell:
+    return Cell(NONE if value is None else shown(value), value, interval)
 
 
-def matrix(summary: Summary) -> Html:
-    """Every setting against every other; the best ones where there are many."""
+def _share(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
+    return _known(value, percent, _interval(low, high, percent))
+
+
+def _price(row: Row) -> Cell:
+    if row.cost_per_task is None:
+        return Cell(UNKNOWN)
+    text = about(estimated=row.estimated) + price(row.cost_per_task)
+    return Cell(text, row.cost_per_task, _interval(row.cost_low, row.cost_high, price))
+
+
+def _missing(row: Row) -> Cell:
+    kinds = ((row.failed, "failed"), (row.unscored, "unscored"))
+    return Cell(", ".join(f"{amount} {what}" for amount, what in kinds if amount) or NONE)
+
+
+_SETTINGS: Mapping[str, Callable[[Row], Cell]] = {
+    "quality": lambda row: _share(row.quality, row.low, row.high),
+    "tasks": lambda row: _known(row.n, "{:,}".format),
+    DEAR: _price,
+    TOKENS: lambda row: _known(row.effort, lambda value: count(round(value * PER))),
+    "right / $": lambda row: _known(row.quality_per_dollar, "{:,.0f}".format),
+    "median": lambda row: _known(
+        row.seconds_p50, seconds, _interval(row.seconds_p50_low, row.seconds_p50_high, seconds)
+    ),
+    "p95": lambda row: _known(row.seconds_p95, seconds, _interval(row.seconds_p95_low, row.seconds_p95_high, seconds)),
+    "help": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
+    "missing": _missing,
+    "beaten by": lambda row: Cell(short(row.dominated) or NONE),
+}
+
+
+def settings_table(summary: Summary) -> Table:
+    """Columns that say nothing are left out."""
+    columns = {head: [cell(row) for row in summary.settings] for head, cell in _SETTINGS.items()}
+    heads = [
+        head
+        for head, cells in columns.items()
+        if any(cell.text not in (NONE, UNKNOWN) for cell in cells) and (head != TOKENS or summary.axis == "tokens")
+    ]
+    rows = [
+        ("dominated" if row.dominated else "", [_name(row, n), *(columns[head][n] for head in heads)])
+        for n, row in enumerate(summary.settings)
+    ]
+    return Table(["setting", *heads], rows)
+
+
+def _name(row: Row, n: int) -> Cell:
+    help_ = f"{row.strategy} by {', '.join(row.helpers) or 'itself'}" if row.strategy else ""
+    models = " ".join(filter(None, (row.model, help_)))
+    kind = "grey" if row.dominated else colour(n)
+    return Cell(tag("b", row.name, class_=f"name {kind}", title=models, data_of=row.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One setting against another, as the matrix shows it."""
+
+    text: str = ""
+    title: str = ""
+    kind: str = ""
+
+
+def matrix(summary: Summary) -> tuple[Sequence[str], Sequence[tuple[str, Sequence[Difference]]]]:
+    """The names, and every setting against every other; the best ones where there are many."""
     best = sorted(summary.settings, key=lambda row: -(row.quality or 0.0))[:MOST_MATRIX]
     kept = {row.name for row in best}
     names = [row.name for row in summary.settings if row.name in kept]
-    found = {(pair.a, pair.b): pair for pair in summary.pairs}
-    corner = tag("th", "")
-    head = tag("thead", tag("tr", corner, *(tag("th", short(name), scope="col") for name in names)))
-    rows = (
-        tag("tr", tag("th", short(row), scope="row"), *(_against(row, column, found) for column in names))
-        for row in names
-    )
-    return tag("table", head, tag("tbody", *rows), class_="matrix")
+    pairs = {(pair.a, pair.b): pair for pair in summary.pairs}
+    rows = [(row, [_difference(row, column, pairs) for column in names]) for row in names]
+    return names, rows
 
 
-def _against(row: str, column: str, found: Mapping[tuple[str, str], Compared]) -> Html:
-    pair, sign = found.get((column, row)), 1
+def _difference(row: str, column: str, pairs: Mapping[tuple[str, str], Compared]) -> Difference:
+    pair, sign = pairs.get((column, row)), 1
     if pair is None:
-        pair, sign = found.get((row, column)), -1
+        pair, sign = pairs.get((row, column)), -1
     if pair is None or row == column:
-        return tag("td", "")
+        return Difference()
     points = sign * 100 * pair.found.mean
-    verdict = _turned(pair.verdict) if sign < 0 else pair.verdict
-    ends = sorted(sign * 100 * end for end in pair.found.interval)
-    said = f"{row} against {column}: {points:+.1f} points, 95 % {ends[0]:+.1f} to {ends[1]:+.1f}, p {pair.p_holm:.3g}"
-    shown = f"{points:+.1f}" if abs(points) >= LEAST_SHOWN else "0.0"
+    verdict = _OPPOSITE.get(pair.verdict, pair.verdict) if sign < 0 else pair.verdict
+    low, high = sorted(sign * 100 * end for end in pair.found.interval)
+    title = f"{row} against {column}: {points:+.1f} points, 95 % {low:+.1f} to {high:+.1f}, p {pair.p_holm:.3g}"
+    text = f"{points:+.1f}" if abs(points) >= LEAST_SHOWN else "0.0"
     mark = " ?" if verdict == "not enough data" else ""
-    return tag("td", f"{shown}{mark}", title=f"{said}: {verdict}", class_=KINDS[verdict])
+    return Difference(f"{text}{mark}", f"{title}: {verdict}", KINDS[verdict])
 
 
-def _turned(verdict: Verdict) -> Verdict:
-    """The same, seen from the other setting."""
-    if verdict == "better":
-        return "worse"
-    return "better" if verdict == "worse" else verdict
+def _wasted(row: Row) -> Cell:
+    price_ = f", {dollars(row.wasted_usd)}" if row.wasted_usd else ""
+    return Cell(f"{count(row.drafts_wasted)}{price_}", row.drafts_wasted)
 
 
-def order_table(rows: Sequence[Row]) -> Html:
-    heads = (
-        "setting",
-        "help rate",
-        "rescued",
-        "spoilt",
-        "$ / rescued",
-        "drafts wasted",
-        "APGR",
-        "CPT 50 %",
-        "CPT 80 %",
-    )
-    return table(heads, [("", _order(row)) for row in rows])
+_ORDER: Mapping[str, Callable[[Row], Cell]] = {
+    "setting": lambda row: Cell(row.name),
+    "help rate": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
+    "rescued": lambda row: _known(row.rescued, "{:g}".format),
+    "spoilt": lambda row: _known(row.spoilt, "{:g}".format),
+    "$ / rescued": lambda row: _known(row.usd_per_rescued, dollars),
+    "drafts wasted": _wasted,
+    "APGR": lambda row: _known(row.apgr, "{:.3f}".format, _interval(row.apgr_low, row.apgr_high, "{:.2f}".format)),
+    "CPT 50 %": lambda row: _share(row.cpt50),
+    "CPT 80 %": lambda row: _share(row.cpt80),
+}
 
 
-def _order(row: Row) -> list[Cell]:
-    sure = _ends(row.apgr_low, row.apgr_high, "{:.2f}".format)
-    wasted = f", {dollars(row.wasted_usd)}" if row.wasted_usd else ""
-    return [
-        row.name,
-        (percent(row.help_rate), row.help_rate, _ends(row.help_rate_low, row.help_rate_high, percent)),
-        (_number(row.rescued), row.rescued),
-        (_number(row.spoilt), row.spoilt),
-        (NONE if row.usd_per_rescued is None else dollars(row.usd_per_rescued), row.usd_per_rescued),
-        (f"{count(row.drafts_wasted)}{wasted}", row.drafts_wasted),
-        (NONE if row.apgr is None else f"{row.apgr:.3f}", row.apgr, sure),
-        (percent(row.cpt50), row.cpt50),
-        (percent(row.cpt80), row.cpt80),
-    ]
+def order_table(rows: Sequence[Row]) -> Table:
+    return Table([*_ORDER], [("", [cell(row) for cell in _ORDER.values()]) for row in rows])
 
 
-def _number(value: float | None) -> str:
-    return NONE if value is None else f"{value:g}"
+_SIGNALS: Mapping[str, Callable[[BySignal], Cell]] = {
+    "signal of the detector": lambda each: Cell(each.signal),
+    "answers": lambda each: _known(each.spoke, "{:,}".format),
+    "wrong": lambda each: _share(each.wrong),
+    "95 %": lambda each: Cell(_interval(each.wrong_low, each.wrong_high, percent) or NONE),
+    "wrong without it": lambda each: _share(each.wrong_else),
+    "helped": lambda each: _known(each.helped, "{:,}".format),
+    "rescued": lambda each: _known(each.rescued, "{:g}".format),
+    "$ wasted": lambda each: Cell(dollars(each.wasted_usd), each.wasted_usd),
+}
 
 
-def signals_table(found: Sequence[BySignal]) -> Html:
-    heads = ("signal of the detector", "answers", "wrong", "95 %", "wrong without it", "helped", "rescued", "$ wasted")
-    return table(heads, [("", _signal(each)) for each in sorted(found, key=_silent)[:MOST_SIGNALS]])
+def signals_table(signals: Sequence[BySignal]) -> Table:
+    """Those signals first that tell wrong answers from right ones, the more often the better."""
+    most = sorted(signals, key=_silence)[:MOST_SIGNALS]
+    return Table([*_SIGNALS], [("", [cell(each) for cell in _SIGNALS.values()]) for each in most])
 
 
-def _silent(each: BySignal) -> float:
-    """The signals first that tell wrong answers from right ones, the more often the better."""
+def _silence(each: BySignal) -> float:
     if each.wrong is None or each.wrong_else is None:
         return 0.0
     return -abs(each.wrong - each.wrong_else) * sqrt(each.spoke)
 
 
-def _signal(each: BySignal) -> list[Cell]:
-    interval = NONE if each.wrong_low is None else f"{percent(each.wrong_low)} to {percent(each.wrong_high)}"
-    return [
-        each.signal,
-        (count(each.spoke), each.spoke),
-        (percent(each.wrong), each.wrong),
-        interval,
-        (percent(each.wrong_else), each.wrong_else),
-        (count(each.helped), each.helped),
-        (_number(each.rescued), each.rescued),
-        (dollars(each.wasted_usd), each.wasted_usd),
-    ]
-
-
-def sweep_table(found: Sequence[Swept]) -> Html:
-    heads = ("setting", "help rate", "quality", "95 %, or bounds", DEAR, "needs new answers")
-    return table(heads, [("", _swept(each)) for each in found])
-
-
-def _swept(each: Swept) -> list[Cell]:
+def _bounds(each: Swept) -> Cell:
     if each.interval is not None:
-        sure = f"{percent(each.interval.low)} to {percent(each.interval.high)}"
-    else:
-        sure = f"between {percent(each.least)} and {percent(each.most)}"
-    return [
-        each.policy.name,
-        (percent(each.help_rate), each.help_rate),
-        (percent(each.quality), each.quality),
-        sure,
-        (NONE if each.cost_per_task is None else price(each.cost_per_task), each.cost_per_task),
-        (count(each.unknown), each.unknown),
-    ]
+        return Cell(f"{percent(each.interval.low)} to {percent(each.interval.high)}")
+    return Cell(f"between {percent(each.least)} and {percent(each.most)}")
+
+
+_SWEEP: Mapping[str, Callable[[Swept], Cell]] = {
+    "setting": lambda each: Cell(each.policy.name),
+    "help rate": lambda each: _share(each.help_rate),
+    "quality": lambda each: _share(each.quality),
+    "95 %, or bounds": _bounds,
+    DEAR: lambda each: _known(each.cost_per_task, price),
+    "needs new answers": lambda each: _known(each.unknown, "{:,}".format),
+}
+
+
+def sweep_table(swept: Sequence[Swept]) -> Table:
+    return Table([*_SWEEP], [("", [cell(each) for cell in _SWEEP.values()]) for each in swept])

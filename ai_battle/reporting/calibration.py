@@ -1,131 +1,149 @@
-"""What a calibration shows: quality against the share of help, beside what others would do with the same answers."""
+"""What a calibration comes to, in sentences, and as the lines of a pair."""
 
+import json
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from statistics import stdev
+from textwrap import fill
 
-from ..judging.calibrating import Report, Target
-from ..judging.measures import curve, mean
-from . import calibration_words as words
-from ._markup import Html, joined, tag
-from ._page import END, file, head
+from ..judging.calibrating import SURE, Report, Target, surpluses
+from ..judging.calibration import Point
+from ..judging.measures import curve, interval, mean
+from .figures import dollars
 
-SHARES = 20
-LETTERS = 14
-TOP, HEIGHT = 32, 290
-CAPTION = (
-    "detector: those with the highest expected gain get help first; its 95 % interval is shaded. "
-    "length: the longest answers first. oracle: those first that help makes right. random: any."
-)
+COLUMNS = 78
+TIED = "\u00a0"
+_PLAIN = re.compile(r"[\w./~-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The mean quality at 0, 5, 10 ... 100 % of help."""
-
-    name: str
-    quality: tuple[float, ...]
-
-
-def lines(report: Report) -> tuple[Line, ...]:
-    """The detector, and what it is measured against; nothing without labels."""
-    small, large = report.small, report.large
-    if not small:
-        return ()
-    better = [b - a for a, b in zip(small, large, strict=True)]
-    rivals = {"detector": report.scores, "length": report.lengths, "oracle": better}
-    drawn = [Line(name, tuple(_sampled(curve(list(scores), small, large)))) for name, scores in rivals.items()]
-    low, high = mean(small), mean(large)
-    random = tuple(low + (high - low) * share / SHARES for share in range(SHARES + 1))
-    return (*drawn, Line("random", random), _level("never", low), _level("always", high))
+def data(report: Report, answers: int) -> str:
+    """What it was made of."""
+    if not report.labels:
+        return f"{answers} answers, without labels."
+    fitted = "weights fitted to them" if report.refit else "too few to fit weights to, so only the cut is theirs"
+    return f"{answers} answers, {report.labels} with labels, {fitted}."
 
 
-def chart(report: Report) -> Html:
-    """The curve as a picture, with the recommended share of help marked."""
-    found = lines(report)
-    frame = _Frame(
-        [value for line in found for value in line.quality] + [v for p in report.curve for v in (p.low, p.high)]
+def recommended(report: Report, target: Target) -> Iterator[str]:
+    """How much help, what it is likely to bring, and what to know before relying on it."""
+    if not report.helps:
+        yield report.note
+        return
+    share = report.calibration
+    yield f"For {aim(target)}: {share.help_rate:.1%} of the answers get help (± {share.error:.1%})."
+    if point := likely(report):
+        small, large = mean(report.small), mean(report.large)
+        low, high = _recovered(report)
+        yield (
+            f"The quality is then about {point.quality:.3f} (95 % interval {point.low:.3f} … {point.high:.3f}), "
+            f"with {(point.quality - small) / (large - small):.0%} of the helper's advantage ({low:.0%} … {high:.0%})."
+        )
+    if target.helper_price:
+        yield f"An answer costs about {dollars(target.own_price + share.help_rate * target.helper_price)} on average."
+    yield from _cautions(report, target)
+
+
+def aim(target: Target) -> str:
+    match target.kind:
+        case "max_cost":
+            return f"at most {dollars(target.value)} an answer"
+        case "pgr":
+            return f"{target.value:.0%} of the helper's advantage"
+        case "quality" | "help_rate":
+            return f"a {target.kind.replace('_', ' ')} of {target.value:g}"
+
+
+def likely(report: Report) -> Point | None:
+    """The quality at the recommended share, with an interval from the points beside it; None without labels."""
+    share = report.calibration.help_rate
+    after = next((point for point in report.curve if point.help_rate >= share - 1e-9), None)
+    if not after:
+        return None
+    before = next((point for point in reversed(report.curve) if point.help_rate <= share), after)
+    part = (share - before.help_rate) / (after.help_rate - before.help_rate or 1)
+    low, high = (a + part * (b - a) for a, b in ((before.low, after.low), (before.high, after.high)))
+    quality = _reached(report)[round(share * len(report.small))]
+    return Point(share, quality, min(low, quality), max(high, quality))
+
+
+def fragment(report: Report, path: str | None = None) -> str:
+    """The key of a pair and its value: the path of the calibration, or all of it in lines of `COLUMNS`."""
+    if path:
+        return f"calibration: {path if _PLAIN.fullmatch(path) else json.dumps(path)}"
+    kept = report.calibration.as_json()
+    needed = {key: value for key, value in kept.items() if value or key == "cut"}
+    mapping = json.dumps(needed, separators=(", ", f":{TIED}"))  # a line is never broken within one of them
+    lines = fill(
+        f"calibration: {mapping}", COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
-    band = tag("polygon", points=frame.band(report), class_="band")
-    drawn = (tag("polyline", points=frame.points(line.quality), class_=f"line {line.name}") for line in found)
-    names = (tag("text", line.name, x=648, y=y, class_=line.name) for line, y in frame.beside(found))
-    mark = frame.mark(report.calibration.help_rate) if report.helps else ""
-    label = "Quality against the share of answers that get help"
-    parts = (*frame.axes(), band, *drawn, *names, mark)
-    return tag("svg", *parts, viewBox="0 0 720 370", role="img", aria_label=label)
+    return lines.replace(TIED, " ")
 
 
-def page(report: Report, target: Target, answers: int, path: str | None = None) -> str:
-    """One self-contained page; `path` is that of the calibration, which a pair then names."""
-    said = (tag("p", sentence) for sentence in (words.data(report, answers), *words.recommended(report, target)))
-    pair = joined(tag("p", "In a pair of discussion.collaboration.pairs:"), tag("pre", words.fragment(report, path)))
-    shown = joined(tag("h1", "Calibration"), *said, pair if report.helps else "", _curve(report))
-    return f"{head('Calibration', file('calibration.css'))}{shown}\n{END}"
+def _cautions(report: Report, target: Target) -> Iterator[str]:
+    if report.calibration.agreement:
+        yield "That is where several models answer (peer, council, vote); elsewhere the detector decides alone."
+    if (best := _best(report, target)) is not None:
+        yield f"No share of help reaches {aim(target)}: the most is {best:.3f}."
+    elif not _is_sure(report, target):
+        yield f"No share of help is sure to reach {aim(target)}; this one is the nearest to it."
+    share, wanted = report.calibration.help_rate, _share(report, target)
+    if wanted is not None and wanted < 0:
+        yield f"The small model alone costs {dollars(target.own_price)} an answer, so nothing is left for help."
+    elif wanted is not None and abs(share - min(wanted, 1)) > report.calibration.error / 2:
+        nearest = f"{share:.1%} is as near to {wanted:.1%} as can be"
+        yield f"Many answers repeat each other, and get help all or none: {nearest}."
+    low, high = _advantage(report)
+    if low <= 0 < high:
+        yield f"Whether the helper is better at all is not certain: by {low:+.3f} to {high:+.3f} (95 % interval)."
 
 
-def _curve(report: Report) -> Html:
-    """The picture and its figures; nothing without labels."""
-    if not report.curve:
-        return tag("p", "Without labels there is no curve of quality.")
-    heads = tag("tr", *(tag("th", name) for name in ("share of help", "quality", "95 % interval")))
-    rows = (
-        tag("tr", *(tag("td", f) for f in (f"{p.help_rate:.0%}", f"{p.quality:.3f}", f"{p.low:.3f} to {p.high:.3f}")))
-        for p in report.curve
-    )
-    return joined(chart(report), tag("p", CAPTION, class_="caption"), tag("table", heads, *rows))
+def _share(report: Report, target: Target) -> float | None:
+    """The share of help that is wanted or can be paid for; None where a quality is to be reached."""
+    match target.kind:
+        case "help_rate":
+            return target.value
+        case "max_cost":
+            return (target.value - target.own_price) / target.helper_price
+    return None
 
 
-class _Frame:
-    """Where a share and a quality lie in the picture."""
-
-    def __init__(self, values: Sequence[float]) -> None:
-        self.low, self.span = min(values), max(max(values) - min(values), 0.01)
-
-    def x(self, share: float) -> float:
-        return round(60 + 580 * share, 1)
-
-    def y(self, quality: float) -> float:
-        return round(TOP + HEIGHT * (1 - (quality - self.low) / self.span), 1)
-
-    def points(self, quality: Sequence[float]) -> str:
-        return " ".join(f"{self.x(n / (len(quality) - 1))},{self.y(value)}" for n, value in enumerate(quality))
-
-    def band(self, report: Report) -> str:
-        above = [f"{self.x(p.help_rate)},{self.y(p.high)}" for p in report.curve]
-        below = [f"{self.x(p.help_rate)},{self.y(p.low)}" for p in reversed(report.curve)]
-        return " ".join((*above, *below))
-
-    def beside(self, lines: Sequence[Line]) -> Iterator[tuple[Line, float]]:
-        """Where the name of each line stands, near its end and below the one above it."""
-        free = 0.0
-        for line in sorted(lines, key=lambda line: line.quality[-3], reverse=True):
-            free = max(self.y(line.quality[-3]), free + LETTERS)
-            yield line, free
-
-    def mark(self, share: float) -> Html:
-        """A line at the recommended share, with its name where there is room for it."""
-        x = self.x(share)
-        line = tag("line", x1=x, x2=x, y1=TOP, y2=TOP + HEIGHT, class_="mark")
-        name = f"recommended: {share:.1%}"
-        side = ("start", 4) if share < 0.75 else ("end", -4)
-        return joined(line, tag("text", name, x=x + side[1], y=TOP - 6, text_anchor=side[0], class_="mark"))
-
-    def axes(self) -> Iterator[Html]:
-        bottom = TOP + HEIGHT
-        for part in range(0, 101, 20):
-            yield tag("text", f"{part} %", x=self.x(part / 100), y=bottom + 18, text_anchor="middle")
-        for step in range(5):
-            quality = self.low + self.span * step / 4
-            y = self.y(quality)
-            yield tag("line", x1=60, x2=640, y1=y, y2=y, class_="grid")
-            yield tag("text", f"{quality:.2f}", x=52, y=y + 4, text_anchor="end")
-        yield tag("text", "share of answers that get help", x=350, y=bottom + 40, text_anchor="middle")
-        yield tag("text", "quality", x=52, y=TOP - 12, text_anchor="end")
+def _is_sure(report: Report, target: Target) -> bool:
+    if target.kind not in ("quality", "pgr") or not report.curve:
+        return True
+    ranks = [(score,) for score in report.scores]
+    return max(surpluses(target, ranks, report.small, report.large).values()) >= 0
 
 
-def _level(name: str, quality: float) -> Line:
-    return Line(name, (quality,) * (SHARES + 1))
+def _best(report: Report, target: Target) -> float | None:
+    """The most that any share of help reaches, where that is less than what is wanted."""
+    if target.kind not in ("quality", "pgr") or not report.curve:
+        return None
+    small, large = mean(report.small), mean(report.large)
+    most = max(_reached(report))
+    reached = most if target.kind == "quality" else (most - small) / (large - small)
+    return reached if reached < target.value - 1e-9 else None
 
 
-def _sampled(reached: Sequence[float]) -> Iterator[float]:
-    last = len(reached) - 1
-    return (reached[round(share * last / SHARES)] for share in range(SHARES + 1))
+def _recovered(report: Report) -> tuple[float, float]:
+    """The 95 % interval of the part of the helper's advantage that the recommended share brings."""
+    share = report.calibration.help_rate
+
+    def part(scores: Sequence[float], small: Sequence[float], large: Sequence[float]) -> float:
+        reached = curve(scores, small, large)
+        advantage = reached[-1] - reached[0]
+        return (reached[round(share * len(small))] - reached[0]) / advantage if advantage > 0 else 0.0
+
+    return interval(part, report.scores, report.small, report.large)
+
+
+def _reached(report: Report) -> list[float]:
+    return curve(report.scores, report.small, report.large)
+
+
+def _advantage(report: Report) -> tuple[float, float]:
+    """That of the helper over the small model, at the least and at the most."""
+    better = [large - small for small, large in zip(report.small, report.large, strict=True)]
+    if len(better) < 2:
+        return 0.0, 0.0
+    error = SURE * stdev(better) / len(better) ** 0.5
+    return mean(better) - error, mean(better) + error

@@ -1,18 +1,24 @@
-"""What was said, for other programs: GenAI messages, a list for chat completions, a table."""
+"""A run in each format that it is kept or exported in, in pieces; the files that stand beside its journal."""
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pydantic_core import from_json, to_json
 
 from ..conversation.journal import read
+from ..conversation.rundir import REPORT, TRANSCRIPT
+from ..core.errors import ConfigError, JournalError
 from ..core.events import PromptGiven, TurnFinished
 from ..core.exchange import ModelRequest
+from ..core.locking import held
 from ..core.messages import Message
+from ..core.plugins import near
+from ..core.private import write_private
 from ..wire import openai
 from ..wire.genai import message_to_json
+from . import html, markdown
 
 COLUMNS = (
     "turn", "round", "kind", "speaker", "model", "text", "seconds", "attempts", "stop",
@@ -39,7 +45,7 @@ def openai_messages(run_dir: Path) -> Iterator[str]:
 
 def table(run_dir: Path) -> Iterator[str]:
     """A turn a row. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
-    yield _row(COLUMNS)
+    yield csv_row(COLUMNS)
     for _, turn in read(run_dir):
         if not isinstance(turn, TurnFinished):
             continue
@@ -47,7 +53,7 @@ def table(run_dir: Path) -> Iterator[str]:
         said = (turn.speaker, turn.model, turn.message.text)
         used = (usage.input_tokens, usage.output_tokens, "" if usage.cost_usd is None else usage.cost_usd)
         first = (turn.turn, turn.round, turn.kind, *map(no_formula, said))
-        yield _row((*first, round(turn.seconds, 3), turn.attempts, turn.stop, *used))
+        yield csv_row((*first, round(turn.seconds, 3), turn.attempts, turn.stop, *used))
 
 
 def _messages(run_dir: Path) -> Iterator[Message]:
@@ -62,7 +68,40 @@ def no_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _row(cells: tuple[object, ...]) -> str:
+def csv_row(cells: Iterable[object]) -> str:
     line = io.StringIO()
     csv.writer(line).writerow(cells)
     return line.getvalue()
+
+
+FORMATS: Mapping[str, Callable[[Path], Iterator[str]]] = {
+    "md": markdown.render,
+    "html": html.render,
+    "jsonl": jsonl,
+    "openai": openai_messages,
+    "csv": table,
+}
+
+
+def export(run_dir: Path, format: str) -> Iterator[str]:  # noqa: A002 - the option's name
+    """The run in one of `FORMATS`, in pieces."""
+    if format not in FORMATS:
+        raise ConfigError(f"There is no export format {format!r}{near(format, list(FORMATS))}")
+    return FORMATS[format](run_dir)
+
+
+def write_reports(run_dir: Path) -> tuple[Path, Path]:
+    """Writes transcript.md and report.html into the run directory, each whole or not at all, under its lock."""
+    lost = "The journal has all of it."
+    with held(run_dir):
+        write_whole(run_dir / TRANSCRIPT, markdown.render(run_dir), lost)
+        write_whole(run_dir / REPORT, html.render(run_dir), lost)
+    return run_dir / TRANSCRIPT, run_dir / REPORT
+
+
+def write_whole(path: Path, pieces: Iterable[str], lost: str) -> None:
+    """Raises `JournalError` where it can't be written; `lost` says what is kept all the same."""
+    try:
+        write_private(path, pieces)
+    except OSError as error:
+        raise JournalError(f"{path} can't be written: {error.strerror}. {lost}") from error

@@ -1,27 +1,26 @@
 """The transcript as Markdown: what was said, and a table of what it cost."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..conversation.journal import read
 from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.exchange import Usage
 from ..core.helping import HelpSummed
 from ..core.markdown import cell, code_block, contained
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ..core.texts import about
-from ._figures import count, counted, dollars, duration, moment
-from .account import Account, Voice, account
-from .decisions import NOTHING_DECIDED, Decisions, calls, with_decisions
-from .helping import HEADS, table, without_repeats
-from .remarks import arguments, attachment, badges, remark
+from .account import Account, ParticipantStats, account, timeline
+from .figures import count, counted, dollars, duration, moment
+from .sentences import HELP_HEADS, arguments, attachment, badges, call_title, help_rows, sentence
+
+_UNDECIDED: Mapping[str, str] = {}
 
 
 def render(run_dir: Path) -> Iterator[str]:
     """The document in pieces, so that the length of a run does not matter."""
     found = account(run_dir)
     yield _head(found)
-    for event, decisions in with_decisions(without_repeats(read(run_dir))):
+    for event, decisions in timeline(run_dir):
         if section := _section(event, decisions):
             yield f"{section}\n\n"
     yield _table(found)
@@ -35,16 +34,16 @@ def _head(found: Account) -> str:
     return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
 
 
-def _section(event: Event, decisions: Decisions) -> str:
+def _section(event: Event, decisions: Mapping[str, str]) -> str:
     if isinstance(event, TurnFinished):
         return _turn(event, decisions)
     if isinstance(event, PromptGiven):
         return f"## The prompt\n\n{_message(event.message)}"
-    sentence = remark(event)
-    return f"> {cell(sentence)}" if sentence else ""
+    words = sentence(event)
+    return f"> {cell(words)}" if words else ""
 
 
-def _turn(turn: TurnFinished, decisions: Decisions) -> str:
+def _turn(turn: TurnFinished, decisions: Mapping[str, str]) -> str:
     unusual = ", ".join(badges(turn))
     steps = (_message(step, decisions) for step in turn.steps)
     pieces = (
@@ -56,18 +55,18 @@ def _turn(turn: TurnFinished, decisions: Decisions) -> str:
     return "\n\n".join(filter(None, pieces))
 
 
-def _message(message: Message, decisions: Decisions = NOTHING_DECIDED) -> str:
+def _message(message: Message, decisions: Mapping[str, str] = _UNDECIDED) -> str:
     return "\n\n".join(filter(None, (_part(part, decisions) for part in message.parts)))
 
 
-def _part(part: Part, decisions: Decisions) -> str:
+def _part(part: Part, decisions: Mapping[str, str]) -> str:
     match part:
         case Text(text):
             return contained(text)
         case Thinking(text):
             return _folded("thinking", contained(text)) if text else ""
         case ToolCall():
-            return _folded(cell(calls(part, decisions)), code_block(arguments(part)))
+            return _folded(cell(call_title(part, decisions)), code_block(arguments(part)))
         case ToolResult(call):
             return _folded(f"{cell(call.name)} {'failed' if part.is_error else 'returned'}", code_block(part.text))
         case Image() | Document():
@@ -79,7 +78,7 @@ def _folded(title: str, body: str) -> str:
 
 
 def _table(found: Account) -> str:
-    rows = [_row(voice) for voice in found.voices.values()]
+    rows = [_row(each) for each in found.participants.values()]
     if found.overhead.total_tokens:
         rows.append(_cells("*selecting and summarising*", "", "", "", found.overhead))
     total = _cells("**all**", "", count(found.turns), duration(found.seconds), found.usage)
@@ -88,13 +87,13 @@ def _table(found: Account) -> str:
 
 
 def _help(summed: HelpSummed) -> str:
-    rows = [f"| {' | '.join(map(cell, row))} |" for row in table(summed)]
-    head = f"| {' | '.join(HEADS)} |\n|---|---|--:|--:|--:|--:|--:|"
+    rows = [f"| {' | '.join(map(cell, row))} |" for row in help_rows(summed)]
+    head = f"| {' | '.join(HELP_HEADS)} |\n|---|---|--:|--:|--:|--:|--:|"
     return "\n".join(("", "", head, *rows, "")) if rows else ""
 
 
-def _row(voice: Voice) -> str:
-    return _cells(cell(voice.name), cell(voice.model), count(voice.turns), duration(voice.seconds), voice.usage)
+def _row(each: ParticipantStats) -> str:
+    return _cells(cell(each.name), cell(each.model), count(each.turns), duration(each.seconds), each.usage)
 
 
 def _cells(name: str, model: str, turns: str, time: str, usage: Usage) -> str:

@@ -14,7 +14,7 @@ from ai_battle.benchmark.summary import Row, Summary
 from ai_battle.benchmark.summing import summarised
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.cli import main
-from ai_battle.reporting.benchmark_files import write_benchmark_reports
+from ai_battle.reporting.benchmark_report import write_benchmark_reports
 
 from .results import HELPED, LARGE, SMALL, helped, results, scored
 

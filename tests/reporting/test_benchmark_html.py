@@ -11,9 +11,8 @@ import pytest
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import Summary
 from ai_battle.benchmark.tasks import Task
-from ai_battle.reporting.benchmark_files import write_benchmark_reports
-from ai_battle.reporting.benchmark_html import render
-from ai_battle.reporting.benchmark_scales import Scale, fitting, placed
+from ai_battle.reporting.benchmark_report import render, write_benchmark_reports
+from ai_battle.reporting.svg import Scale, fitting, placed
 
 from ..benchmark.results import HELPED, LARGE, SMALL, helped, results, scored
 from .test_browser import CHROMIUM, HOSTILE, browser
@@ -61,7 +60,7 @@ def test_all_that_is_asked_of_a_report_is_there(page: str) -> None:
         "Cost and quality",
         "How long answers take",
         "Help by task",
-        "What the detector&#x27;s word is worth",
+        "What the detector&#39;s word is worth",
     ):
         assert f"<strong>{chart}</strong>" in page
     assert "Settings that were not run" in page
@@ -94,7 +93,7 @@ def test_nothing_that_others_wrote_is_markup(page: str) -> None:
 
 def test_the_page_needs_nothing_from_elsewhere(page: str) -> None:
     assert not re.findall(r"""<[^>]*\s(?:src|href)=|url\(|@import|https?://""", page)
-    assert "default-src 'none'" in page.replace("&#x27;", "'")
+    assert "default-src 'none'" in page.replace("&#39;", "'")
 
 
 def test_the_most_telling_tasks_come_first_and_long_answers_are_cut(store: Store, tmp_path: Path) -> None:

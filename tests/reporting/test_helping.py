@@ -1,20 +1,25 @@
 """Helping is told in sentences that a person can take in at a glance; the journal has the rest."""
 
+from pathlib import Path
+
 import pytest
 
 from ai_battle.cli._remarks import Remarks
 from ai_battle.conversation.helped import Help
-from ai_battle.core.events import Event, ModelReplied
+from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
 from ai_battle.core.helping import DraftDropped, HelpAsked, Role, StuckFound
-from ai_battle.reporting.helping import told, without_repeats
+from ai_battle.reporting import export
+from ai_battle.reporting.sentences import sentence
+
+from .runs import written
 
 STUCK = StuckFound(0.3, 0.58, "a sum in it does not hold.", {"wrong_sums": 1.0, "length": 0.69}, speaker="Small")
 SPENT = Usage(10, 5)
 
 
 def test_a_stuck_answer_is_told_with_its_reason_and_without_all_measures() -> None:
-    assert told(STUCK) == "Small is stuck: a sum in it does not hold (quality 0.30, gain 0.58)"
+    assert sentence(STUCK) == "Small is stuck: a sum in it does not hold (quality 0.30, gain 0.58)"
 
 
 def test_why_help_is_asked_for_is_told_once() -> None:
@@ -24,22 +29,23 @@ def test_why_help_is_asked_for_is_told_once() -> None:
     assert lines[1] == "◇ Small gets help by rescue, shown the history"
 
 
-def test_why_help_is_asked_for_is_told_once_in_a_report_as_well() -> None:
+async def test_why_help_is_asked_for_is_told_once_in_a_report_as_well(tmp_path: Path) -> None:
     other = HelpAsked("council", "no two agree", "history", speaker="Small")
     asked = HelpAsked("rescue", STUCK.reason, "history", speaker="Small")
-    events: list[Event] = [STUCK, asked, other, asked]
+    await written(tmp_path, STUCK, asked, other, asked)
 
-    assert [told(event) for _, event in without_repeats(enumerate(events))][1:] == [
-        "Small gets help by rescue, shown the history",
-        "Small gets help by council, shown the history: no two agree",
-        "Small gets help by rescue, shown the history",
+    lines = [line for line in "".join(export(tmp_path, "md")).splitlines() if line.startswith("> Small gets")]
+    assert lines == [
+        "> Small gets help by rescue, shown the history",
+        "> Small gets help by council, shown the history: no two agree",
+        "> Small gets help by rescue, shown the history",
     ]
 
 
 def test_a_peer_that_answers_in_each_turn_is_not_told_as_help() -> None:
     asked = HelpAsked("council", "a second opinion to compare with", "prompt", speaker="Small", role="peer")
 
-    assert told(asked) == "A peer answers beside Small, shown the prompt"
+    assert sentence(asked) == "A peer answers beside Small, shown the prompt"
 
 
 def test_another_reason_is_told_as_well() -> None:
@@ -51,7 +57,7 @@ def test_another_reason_is_told_as_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "sentence"),
+    ("event", "words"),
     [
         (DraftDropped("", SPENT, speaker="Small"), "A draft of Small is dropped"),
         (DraftDropped("", SPENT, "peer", speaker="Small"), "The peer's answer for Small is dropped"),
@@ -61,8 +67,8 @@ def test_another_reason_is_told_as_well() -> None:
         ),
     ],
 )
-def test_whose_answer_is_dropped_is_told(event: DraftDropped, sentence: str) -> None:
-    assert told(event) == sentence
+def test_whose_answer_is_dropped_is_told(event: DraftDropped, words: str) -> None:
+    assert sentence(event) == words
 
 
 def test_what_no_answer_was_made_of_is_one_row_for_a_participant() -> None:

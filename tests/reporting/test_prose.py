@@ -1,13 +1,31 @@
 """What a model wrote, as markup: whatever it is, no tag is the model's, and every tag is closed."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.reporting._prose import prose
+from ai_battle.reporting.pages import prose
 
 from .test_html import Page
 
-OURS = {"p", "br", "code", "strong", "em", "ul", "ol", "li", "blockquote", "pre"}
+OURS = {
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "p",
+    "br",
+    "code",
+    "strong",
+    "em",
+    "ul",
+    "ol",
+    "li",
+    "blockquote",
+    "pre",
+}
 NASTY = st.text(st.sampled_from("<>`~*#-_+.)1 \n\t&'\"/!=abscript\x1b\u202e"), max_size=200)
 
 
@@ -16,7 +34,7 @@ def test_no_text_becomes_markup_of_its_own(text: str) -> None:
     page = Page(prose(text))
 
     assert {tag for tag, _ in page.tags} <= OURS
-    assert not any(attributes for tag, attributes in page.tags if tag != "p")
+    assert not any(attributes for tag, attributes in page.tags if tag not in ("p", "ol"))
     assert page.open == []
 
 
@@ -29,12 +47,19 @@ def test_no_letter_gets_lost(text: str) -> None:
 
 
 def test_the_everyday_part_of_markdown_is_shown() -> None:
-    assert prose("one\ntwo\n\n## Three\n1. a\n2. b\n\n- **c**\n> d\n```py\n<e>\n```\n*f*") == (
-        "<p>one<br>\ntwo</p>"
+    shown = prose("one\ntwo\n\n## Three\n1. a\n2. b\n\n- **c**\n> d\n```py\n<e>\n```\n*f*\n\n|g|\n|-|\n|h|")
+    assert shown.replace("\n", "") == (
+        "<p>one<br>two</p>"
         '<p class="heading">Three</p>'
         "<ol><li>a</li><li>b</li></ol>"
         "<ul><li><strong>c</strong></li></ul>"
-        "<blockquote>d</blockquote>"
+        "<blockquote><p>d</p></blockquote>"
         "<pre>&lt;e&gt;</pre>"
         "<p><em>f</em></p>"
+        "<table><thead><tr><th>g</th></tr></thead><tbody><tr><td>h</td></tr></tbody></table>"
     )
+
+
+@pytest.mark.parametrize("mark", ["> ", "- ", "1. "])
+def test_what_nests_too_deep_is_shown_as_it_is_written(mark: str) -> None:
+    assert prose(mark * 5_000 + "x").endswith("x</pre>")

@@ -3,6 +3,9 @@
 from datetime import datetime
 
 UNKNOWN = "unknown"
+NONE = "\N{EN DASH}"
+PER = 1_000
+"""Tasks that a price is told for: single ones cost too little to be read."""
 
 
 def count(number: int) -> str:
@@ -21,12 +24,34 @@ def dollars(amount: float | None) -> str:
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}" if amount >= 0.0001 else "under $0.0001"
 
 
+def price(amount: float | None) -> str:
+    """Of `PER` tasks, from that of one."""
+    return dollars(None if amount is None else amount * PER)
+
+
 def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def seconds(value: float) -> str:
+    """A duration, also one of less than a tenth of a second."""
+    return duration(value) if value >= 1 else f"{value * 1e3:.3g} ms"
+
+
+def percent(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def whole(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def score(value: float | None) -> str:
+    return NONE if value is None else f"{value:.2f}"
 
 
 def moment(iso: str) -> str:

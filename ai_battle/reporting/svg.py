@@ -1,13 +1,42 @@
-"""Where a value lies in a chart, and which values are named at its edge."""
+"""Charts as inline SVG: elements whose text is escaped, and where a value or a label lies."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
+from markupsafe import Markup, escape
+
+from ..core.texts import printable
+
 STEPS = (1, 2, 2.5, 5, 10)
 TICKS, FEW_TICKS = 5, 3
 WIDE = 25
 """A range whose ends are this many times apart is drawn by powers."""
+LONGEST = 30
+Box = tuple[float, float, float, float]
+
+
+def short(name: str) -> str:
+    """The end is kept, too: there stands what settings of a grid differ by."""
+    half = LONGEST // 2
+    return name if len(name) <= LONGEST else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def tag(name: str, *children: str, **attributes: str | float) -> Markup:
+    """An element. Attributes that are Python keywords take an underscore (`class_`), hyphens are underscores."""
+    pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
+    opening = Markup("").join(Markup(' {}="{}"').format(key, printable(str(value))) for key, value in pairs)
+    return Markup("<{0}{1}>{2}</{0}>").format(name, opening, joined(*children))
+
+
+def joined(*children: str) -> Markup:
+    return Markup("").join(each if isinstance(each, Markup) else escape(printable(each)) for each in children)
+
+
+def figure(title: str, legend: str, width: float, height: float, *elements: Markup) -> Markup:
+    caption = tag("figcaption", tag("strong", title), " ", tag("span", legend))
+    picture = tag("svg", tag("title", title), *elements, viewBox=f"0 0 {width:g} {height:g}", role="img")
+    return tag("figure", caption, picture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +85,6 @@ def _powers(low: float, high: float) -> list[float]:
     if len(inside) > FEW_TICKS:
         return inside
     return [value for power in powers for value in (power, 2 * power, 5 * power) if low <= value <= high]
-
-
-Box = tuple[float, float, float, float]
 
 
 def placed(

@@ -1,0 +1,176 @@
+"""What a folder of results holds beside the results: summary.json, results.csv and report.html.
+
+The report is one HTML file that needs nothing else; it is readable without its script, and sharper with it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..benchmark.sample import Sample
+from ..benchmark.statistics import conclusions
+from ..benchmark.store import Store
+from ..benchmark.summary import Item, Row, Summary
+from ..benchmark.summing import summarised
+from ..benchmark.tasks import Task
+from . import benchmark_charts as charts
+from .benchmark_tables import (
+    MOST_MATRIX,
+    beaten,
+    matrix,
+    order_table,
+    over_tasks,
+    settings_table,
+    signals_table,
+    sweep_table,
+)
+from .exports import csv_row, no_formula, write_whole
+from .figures import counted, dollars
+from .pages import page
+
+SUMMARY, TABLE, REPORT = "summary.json", "results.csv", "report.html"
+COLUMNS = (
+    "setting", "task", "repeat", "score", "why", "helped", "quality", "reason", "small_score", "large_score",
+    "input_tokens", "output_tokens", "cost_usd", "wasted_usd", "seconds", "error",
+)  # fmt: skip
+MOST_CONCLUSIONS, MOST_CURVES = 6, 3
+MOST_ITEMS, MOST_ANSWERS = 200, 2_000
+"""Tasks that are shown, and answers of all settings to them."""
+
+
+def write_benchmark_reports(store: Store) -> Summary:
+    """Each file whole or not at all; raises `JournalError` where one can't be written."""
+    summary = summarised(store)
+    kept = f"The results themselves are kept; when that is mended, write it with: ai-battle bench report {store.folder}"
+    write_whole(store.folder / SUMMARY, [summary.text()], kept)
+    write_whole(store.folder / TABLE, table(store), kept)
+    write_whole(store.folder / REPORT, render(summary, store), kept)
+    return summary
+
+
+def table(store: Store) -> Iterator[str]:
+    """A sample a row, without the answers. What a spreadsheet would run as a formula gets an apostrophe before it."""
+    yield csv_row(COLUMNS)
+    for sample in store.samples():
+        yield csv_row(no_formula(each) if isinstance(each, str) else each for each in _values(sample))
+
+
+def _values(sample: Sample) -> tuple[object, ...]:
+    score, usage = sample.score, sample.usage
+    return (
+        *(sample.setting, sample.task, sample.repeat, score.value, score.why, int(sample.helped), sample.quality),
+        *(sample.reason, sample.small_score, sample.large_score, usage.input_tokens, usage.output_tokens),
+        *(usage.cost_usd, sample.wasted.cost_usd, round(sample.seconds, 6), sample.error),
+    )
+
+
+def render(summary: Summary, store: Store) -> Iterator[str]:
+    """The page in pieces."""
+    helped = [row for row in summary.settings if row.help_rate is not None]
+    shown = _most_telling(summary)
+    left_out = f"The {len(shown):,} most telling of {len(summary.items):,} tasks; results.sqlite has all."
+    return page(
+        "benchmark.html",
+        title=summary.name,
+        styles=("report.css", "benchmark.css"),
+        script="benchmark.js",
+        summary=summary,
+        charts=charts,
+        facts=[*filter(None, _facts(summary))],
+        over_tasks=over_tasks(summary),
+        beaten=[*beaten(summary)],
+        conclusions=[*conclusions(summary.pairs, MOST_CONCLUSIONS)],
+        settings=settings_table(summary),
+        matrix=matrix(summary),
+        most_matrix=MOST_MATRIX,
+        order=order_table(helped) if helped else None,
+        curved=_different(helped)[:MOST_CURVES],
+        signals=[(name, signals_table(found)) for name, found in summary.by_signal.items()],
+        sweep=sweep_table(summary.sweep),
+        items=_items(shown, store),
+        left_out=left_out if len(shown) < len(summary.items) else "",
+    )
+
+
+def _facts(summary: Summary) -> Iterator[str]:
+    yield counted(summary.tasks, "task")
+    yield counted(len(summary.settings), "setting")
+    yield counted(sum(row.samples for row in summary.settings), "sample")
+    yield f"{summary.repeats} of each task" if summary.repeats > 1 else ""
+    forecast = summary.forecast or {}
+    low, high = forecast.get("low"), forecast.get("high")
+    expected = f" (forecast: {dollars(low)} to {dollars(high)})" if low or high else ""
+    yield f"spent {dollars(summary.spent_usd)}{expected}"
+
+
+def _different(rows: Sequence[Row]) -> list[Row]:
+    """One setting for each order of the answers: thresholds do not change it."""
+    return list({row.order.curve: row for row in rows if row.order}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """A task with the first answer of each setting to it; `marks` are what the script filters by.
+
+    `small` and `large` are answers in which the small and the large model's own ones are told.
+    """
+
+    item: Item
+    task: Task
+    answers: Mapping[str, Sample]
+
+    @property
+    def id(self) -> str:
+        return self.item.task
+
+    @property
+    def scores(self) -> Mapping[str, float | None]:
+        return self.item.scores
+
+    @property
+    def helped(self) -> Mapping[str, float]:
+        return self.item.helped
+
+    @property
+    def small(self) -> Sample | None:
+        return next((sample for sample in self.answers.values() if sample.small_answer), None)
+
+    @property
+    def large(self) -> Sample | None:
+        return next((sample for sample in self.answers.values() if sample.large_answer), None)
+
+    @property
+    def reason(self) -> str:
+        return next(filter(None, (sample.reason for sample in self.answers.values() if sample.helped)), "")
+
+    @property
+    def marks(self) -> list[str]:
+        scores = [score for score in self.scores.values() if score is not None]
+        holding = {
+            "differs": len(set(scores)) > 1,
+            "helped": any(self.helped.values()),
+            "failed": any(sample.error for sample in self.answers.values()),
+            "all-wrong": bool(scores) and max(scores) <= 0.5,
+        }
+        return [name for name, holds in holding.items() if holds]
+
+
+def _most_telling(summary: Summary) -> list[Item]:
+    """Those first that the settings answer differently, then those with help."""
+    most = min(MOST_ITEMS, max(1, MOST_ANSWERS // max(1, len(summary.settings))))
+    return sorted(summary.items, key=_place)[:most]
+
+
+def _place(item: Item) -> tuple[float, float, str]:
+    scores = [score for score in item.scores.values() if score is not None]
+    return (-(max(scores) - min(scores)) if scores else 0.0, -sum(item.helped.values()), item.task)
+
+
+def _items(shown: Sequence[Item], store: Store) -> Iterator[ShownItem]:
+    wanted = {item.task for item in shown}
+    tasks = {task.id: task for task in store.tasks() if task.id in wanted}
+    answers: dict[str, dict[str, Sample]] = {}
+    for setting in store.settings():
+        for sample in store.samples(setting):
+            if sample.task in wanted and not sample.repeat:
+                answers.setdefault(sample.task, {})[setting] = sample
+    return (ShownItem(item, tasks[item.task], answers.get(item.task, {})) for item in shown)

@@ -1,0 +1,125 @@
+"""Pages of HTML that need nothing else: every value is escaped, and only what the page itself carries can work."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
+
+from ..core.texts import about, printable
+from .figures import count, counted, dollars, duration, moment, percent, score, seconds, whole
+from .sentences import arguments, attachment, badges, call_title, help_rows, sentence
+from .svg import short
+
+HERE = Path(__file__).parent / "templates"
+_OFF = ("link", "image", "autolink", "reference", "entity", "code", "lheading", "hr", "html_block", "html_inline")
+_DEEP = re.compile(r"^(?:[ \t]*(?:[>*+-]|\d{1,9}[.)])){20}|^[ \t]{60}", re.MULTILINE)
+"""What markdown-it would not follow any more, and leave out."""
+_DEEPEST = 120
+_LONGEST, _LONGEST_LINE = 4_000, 96
+
+
+def page(template: str, *, title: str, styles: tuple[str, ...], script: str = "", **values: Any) -> Iterator[str]:
+    """The page in pieces, so that its length does not matter; `styles` and `script` are files beside the templates.
+
+    Whatever stands in the page, only this style, this script and embedded pictures work.
+    """
+    style, code = Markup("").join(map(_file, styles)), _file(script) if script else Markup("")
+    allowed = (
+        "default-src 'none'",
+        f"style-src {_digest(style)}",
+        f"script-src {_digest(code)}" if code else "",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+    return (
+        _environment()
+        .get_template(template)
+        .generate(values, title=title, style=style, script=code, policy="; ".join(filter(None, allowed)))
+    )
+
+
+def prose(text: str) -> Markup:
+    """What a model wrote in Markdown, with no tag, link or picture of its own."""
+    seen = printable(text)
+    if _DEEP.search(seen):
+        return Markup("<pre>{}</pre>").format(seen)
+    return Markup(_markdown().render(seen))  # noqa: S704 - it escapes, and every rule that lets through markup is off
+
+
+@cache
+def _environment() -> Environment:
+    """Every value is escaped, and loses what steers a reader, where it meets a template."""
+    made = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {each.__name__: each for each in _FILTERS}
+    return made
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    """The everyday part of Markdown: a line end is one, headings are paragraphs, and no element has a style."""
+    made = MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False, "maxNesting": _DEEPEST})
+    made.enable("table").disable(list(_OFF))
+    for name in ("th", "td"):
+        made.add_render_rule(f"{name}_open", lambda _, tokens, at, *rest: f"<{tokens[at].tag}>")
+    made.add_render_rule("heading_open", lambda *_: '<p class="heading">')
+    made.add_render_rule("heading_close", lambda *_: "</p>\n")
+    made.add_render_rule("fence", lambda _, tokens, at, *rest: f"<pre>{escape(tokens[at].content.rstrip())}</pre>\n")
+    return made
+
+
+def kind(value: object) -> str:
+    """The name of its class, by which a template chooses."""
+    return type(value).__name__
+
+
+def approximate(estimated: bool) -> str:
+    return about(estimated=estimated)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text) - _LONGEST:,} characters more)"
+
+
+def first_line(text: str) -> str:
+    line = " ".join(text[:300].split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+
+
+def score_kind(value: float | None) -> str:
+    return "unscored" if value is None else "right" if value > 0.5 else "wrong"
+
+
+def base64_text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+_FILTERS: tuple[Callable[..., Any], ...] = (
+    *(count, counted, dollars, duration, moment, percent, score, seconds, whole),
+    *(arguments, attachment, badges, call_title, help_rows, sentence),
+    *(prose, kind, approximate, base64_text, shortened, first_line, score_kind, short),
+)
+
+
+@cache
+def _file(name: str) -> Markup:
+    return Markup((HERE / name).read_text(encoding="utf-8"))  # noqa: S704 - a file of this package
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64_text(hashlib.sha256(text.encode()).digest())}'"

@@ -1,0 +1,205 @@
+"""One sentence for each event that a reader should know beside the turns, and the words for what is in a turn."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..conversation.outcome import file_name
+from ..core.events import (
+    AttemptFailed,
+    BudgetReached,
+    Concluded,
+    Event,
+    RunFinished,
+    RunResumed,
+    SpeakerSelected,
+    Summarised,
+    TurnFailed,
+    TurnFinished,
+    Warned,
+)
+from ..core.exchange import Stop
+from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, StuckFound
+from ..core.messages import Document, Image, ToolCall
+from ..core.texts import about
+from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
+from .figures import count, counted, dollars, duration
+
+HELP_HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
+_STOPS: Mapping[Stop, str] = {
+    "length": "cut off at the length limit",
+    "refusal": "refused to answer",
+    "content_filter": "stopped by the provider's content filter",
+}
+_KINDS = {"wrap_up": "wrap-up", "observation": "observation"}
+_BOOST_OUTCOMES = {
+    "summary": "answers itself",
+    "guidance": "gives guidance",
+    "other": "says nothing that can be used, and is asked again",
+    "fallback": "does not help; the model goes on alone",
+}
+
+
+def sentence(event: Event) -> str:
+    """The sentence; empty where none is due."""
+    known = SENTENCES.get(type(event))
+    return known(event) if known else ""
+
+
+def _attempt_failed(event: AttemptFailed) -> str:
+    cut = f" after {counted(len(event.partial), 'character')}, which do not count" if event.partial else ""
+    return f"{event.speaker or event.model}: attempt {event.attempt} failed{cut}: {event.reason}"
+
+
+def _turn_failed(event: TurnFailed) -> str:
+    then = "the turn was skipped" if event.policy == "skip" else "the run stopped"
+    return f"Turn {event.turn}: {event.speaker} gave no answer ({then}): {event.error}"
+
+
+def _selected(event: SpeakerSelected) -> str:
+    return f"The selector named nobody, so {event.speaker} speaks next." if event.how == "fallback" else ""
+
+
+def _summarised(event: Summarised) -> str:
+    if event.text:
+        return f"From here on a summary stands for the turns up to {event.through}: {event.text}"
+    return f"The turns up to {event.through} were left out from here on; they no longer fit."
+
+
+def _concluded(event: Concluded) -> str:
+    return f"{event.speaker} gave the outcome: {file_name(event.text)}" if event.text else ""
+
+
+def _proposed(event: ToolProposed) -> str:
+    written = json.dumps(dict(event.call.arguments), ensure_ascii=False, default=str)
+    return f"{event.speaker} proposes {event.call.name} {written}; it was not run: {proposal_reason(event)}"
+
+
+def _fabricated(event: FabricationSuspected) -> str:
+    return f"The next answer seems to tell of a result that no tool returned: {event.claim}"
+
+
+def _finished(event: RunFinished) -> str:
+    return f"The run ended: {event.status}{f' ({event.stop_reason})' if event.stop_reason else ''}."
+
+
+def _stuck(event: StuckFound) -> str:
+    judged = f"quality {event.quality:.2f}, gain {event.gain:.2f}"
+    return f"{event.speaker} is stuck: {event.reason.rstrip('.')} ({judged})"
+
+
+def _answer_checked(event: AnswerChecked) -> str:
+    measured = ", ".join(f"{name} {value:.2g}" for name, value in event.signals.items())
+    return f"The answer of {event.speaker} is checked by {event.by}: {event.reason.rstrip('.') or measured}"
+
+
+def _help_asked(event: HelpAsked) -> str:
+    sees = f", shown the {event.sees}" if event.sees else ""
+    if event.role == "peer":
+        return f"A peer answers beside {event.speaker}{sees}"
+    return f"{event.speaker} gets help by {event.strategy}{sees}{f': {event.reason}' if event.reason else ''}"
+
+
+def _draft_dropped(event: DraftDropped) -> str:
+    """Why was said before: that the answer is stuck, or that help came."""
+    saved = f"; about {counted(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
+    role = "boost model" if event.role == "boost" else event.role
+    what = "A draft of" if event.role == "own" else f"The {role}'s answer for"
+    return f"{what} {event.speaker} is dropped{saved}"
+
+
+def _boost_step(event: BoostStep) -> str:
+    return f"Boost loop {event.loop + 1} for {event.speaker}: the boost model {_BOOST_OUTCOMES[event.outcome]}"
+
+
+def _help_summed(event: HelpSummed) -> str:
+    helped = f"Helped {count(event.helped)} of {counted(event.turns, 'turn')}, {dollars(event.cost_usd)}"
+    if event.all_large_usd is None:
+        return f"{helped}; what the large model alone would have cost is unknown."
+    return f"{helped}; all turns on the large model would have cost about {dollars(event.all_large_usd)}."
+
+
+HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
+    StuckFound: _stuck,
+    AnswerChecked: _answer_checked,
+    HelpAsked: _help_asked,
+    HelpFailed: lambda event: f"No help for {event.speaker} by {event.strategy}: {event.reason}",
+    DraftDropped: _draft_dropped,
+    BoostStep: _boost_step,
+    HelpSummed: _help_summed,
+}
+SENTENCES: Mapping[type, Callable[[Any], str]] = {
+    Warned: lambda event: event.message,
+    AttemptFailed: _attempt_failed,
+    TurnFailed: _turn_failed,
+    SpeakerSelected: _selected,
+    Summarised: _summarised,
+    Concluded: _concluded,
+    ToolProposed: _proposed,
+    FabricationSuspected: _fabricated,
+    BudgetReached: lambda event: f"{event.limit}: {event.used:g} of {event.allowed:g} used",
+    RunResumed: lambda event: f"The run was resumed at turn {event.turn}.",
+    RunFinished: _finished,
+    **HELP_SENTENCES,
+}
+
+
+def decision_words(event: ToolDecided) -> str:
+    """By whom a call was allowed or denied, and why; nothing where the configuration allows it."""
+    match event.by:
+        case "policy":
+            return "" if event.decision == "allowed" else "denied by the configuration"
+        case "no terminal":
+            return "denied, because nobody could be asked"
+    return f"{event.decision} by a person{f': {event.reason}' if event.reason else ''}"
+
+
+def proposal_reason(event: ToolProposed) -> str:
+    """Why a call that stands in an answer was not run."""
+    if event.kind == "unsure":
+        return "it writes, and nothing shows that it is meant"
+    return f"it stands beside {'an' if event.kind[0] in 'eo' else 'a'} {event.kind}"
+
+
+def call_title(call: ToolCall, decisions: Mapping[str, str]) -> str:
+    """What a call is named in a view, with what was decided on it."""
+    words = decisions.get(call.id, "")
+    return f"calls {call.name}{f' ({words})' if words else ''}"
+
+
+def arguments(call: ToolCall) -> str:
+    return call.malformed or json.dumps(dict(call.arguments), ensure_ascii=False, indent=2, default=str)
+
+
+def attachment(part: Image | Document) -> str:
+    """A file in words, for views that can't show it."""
+    size = f"{len(part.data):,} bytes" if part.data else part.url
+    name = f"{part.name}, " if isinstance(part, Document) and part.name else ""
+    return f"{name}{part.media_type}, {size}"
+
+
+def badges(turn: TurnFinished) -> tuple[str, ...]:
+    """What is out of the ordinary about a turn."""
+    attempts = f"{turn.attempts} attempts" if turn.attempts > 1 else ""
+    return tuple(filter(None, (_KINDS.get(turn.kind, ""), _STOPS.get(turn.stop, ""), attempts)))
+
+
+def help_rows(event: HelpSummed) -> Iterator[tuple[str, ...]]:
+    """The rows under `HELP_HEADS`: who was called for what, how often, and what it cost."""
+    for row in event.rows:
+        time = duration(row["seconds"]) if row["seconds"] else ""
+        mark = about(estimated="estimated" in row)
+        tokens = (mark + count(row["input_tokens"]), mark + count(row["output_tokens"]))
+        yield (row["participant"], row["role"], count(row["calls"]), time, *tokens, dollars(row["cost_usd"]))
+
+
+def help_document(event: HelpSummed) -> Mapping[str, Any]:
+    """The same for programs."""
+    return {
+        "turns": event.turns,
+        "helped": event.helped,
+        "cost_usd": event.cost_usd,
+        "all_large_usd": event.all_large_usd,
+        "saved_tokens": event.saved_tokens,
+        "ledger": [dict(row) for row in event.rows],
+    }

@@ -9,6 +9,7 @@ from ai_battle.benchmark.tasks import Task
 from ai_battle.config import load
 from ai_battle.conversation import ConversationManager
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
+from ai_battle.core.exchange import WHOLE_ANSWER
 
 
 async def discuss(file: str, task: Task, emit: Emit) -> Talk:
@@ -25,7 +26,7 @@ async def discuss(file: str, task: Task, emit: Emit) -> Talk:
     loaded = load(file, overrides=[f"discussion.{key}={_yaml(value)}" for key, value in goal.items()])
     with tempfile.TemporaryDirectory(prefix="ai-battle-") as folder:
         manager = ConversationManager.from_config(loaded, out=Path(folder) / "run")
-        result = await manager.run_discussion(heard)
+        result = await manager.run_discussion(heard, WHOLE_ANSWER)
         last = next((message.text for message in reversed(result.messages)), "")
     failed = result.status == "failed"
     return Talk(concluded[-1] if concluded else last, result.stop_reason if failed else "")

@@ -15,6 +15,7 @@ import click
 from ai_battle.conversation import RunResult
 from ai_battle.conversation.journal import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
+from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ai_battle.core.helping import HelpSummed
 from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import counted
@@ -27,7 +28,7 @@ from ._plain import one_line, print_json
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 
-Discuss = Callable[[Emit], Awaitable[RunResult]]
+Discuss = Callable[[Emit, Wants], Awaitable[RunResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def played(discuss: Discuss, showing: Showing, run_dir: str = "") -> RunResult |
     noted = _Noted(showing.person.watch(screen), as_json=showing.as_json)
     noted.run_dir = run_dir
     try:
-        result = asyncio.run(_interruptible(discuss(noted)))
+        result = asyncio.run(_interruptible(discuss(noted, EVERYTHING if screen else WHOLE_ANSWER)))
     except asyncio.CancelledError:
         _close(screen)
         _say_how_to_go_on(noted.run_dir)

@@ -17,6 +17,7 @@ from ai_battle.conversation.manager import NO_LIMITS
 from ai_battle.conversation.plan import MODES
 from ai_battle.conversation.rundir import LONGEST_NAME, require_free
 from ai_battle.core.events import Emit
+from ai_battle.core.exchange import Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charged_to
 from ai_battle.core.plugins import near
 
@@ -87,7 +88,7 @@ class Series:
         self._started += 1
         self._announce(run)
         begun = time.monotonic()
-        result = played(lambda emit: self._discuss(run, emit), self.showing)
+        result = played(lambda emit, wants: self._discuss(run, emit, wants), self.showing)
         if result is None:
             return INTERRUPTED
         self._ended.append(_Ended(run, result, time.monotonic() - begun))
@@ -95,14 +96,14 @@ class Series:
             print_summary(result, self.showing)
         return exit_code(result.status)
 
-    async def _discuss(self, run: Planned, emit: Emit) -> RunResult:
+    async def _discuss(self, run: Planned, emit: Emit, wants: Wants) -> RunResult:
         loaded = self._within_limits(run.loaded)
         person, allowed = self.showing.person, self.allow_unsandboxed
         manager = ConversationManager.from_config(
             loaded, out=run.out, ask=person.line, allow_unsandboxed=allowed, approve=person.approve
         )
         with charged_to(Budget(ledger=self._used.ledger)):
-            return await manager.run_discussion(emit)
+            return await manager.run_discussion(emit, wants)
 
     def _within_limits(self, loaded: Loaded) -> Loaded:
         """A run may use what the runs before have left, and no more than the file allows each run."""

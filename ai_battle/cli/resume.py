@@ -34,5 +34,5 @@ def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **ho
         allow_unsandboxed=how["allow_unsandboxed"],
         approve=showing.person.approve,
     )
-    discuss = lambda emit: manager.resume(run_dir, emit, accept_changes=accept_changes)  # noqa: E731
+    discuss = lambda emit, wants: manager.resume(run_dir, emit, wants, accept_changes=accept_changes)  # noqa: E731
     return run(discuss, showing, str(run_dir))

@@ -50,9 +50,10 @@ class Planning:
         now = messages[place:] if sees == "history" else messages[place : place + 1]
         asked = Message("user", (*_pictures(now), Text(wrapped)))
         if sees != "history":
-            return ModelRequest((asked,), tool_choice="none", options=bound)
+            return ModelRequest((asked,), tool_choice="none", options=bound, wants=self.request.wants)
         before = (plain for message in messages[:place] if (plain := in_text(message)).parts)
-        return ModelRequest((*before, asked), self.request.system, tool_choice="none", options=bound)
+        conversation, wants = (*before, asked), self.request.wants
+        return ModelRequest(conversation, self.request.system, tool_choice="none", options=bound, wants=wants)
 
     def _request_text(self, place: int, sees: Sees) -> str:
         """Never empty: what the user wants, what was done for it since, and the form that the answer must have."""

@@ -22,14 +22,14 @@ class UsageListener:
     answer itself. `in_circles`: its calls of tools got nowhere, and were ended.
     """
 
-    def __init__(self, emit: Emit, role: Role = "own") -> None:
+    def __init__(self, emit: Emit, role: Role = "own", *, drafts: bool = True) -> None:
         self.usage = NOTHING_USED
         self.calls = 0
         self.in_circles = False
         self._own = NOTHING_USED
         self._dropped = NOTHING_USED
         self._emit = emit
-        self._drafts: bool = getattr(emit, "hears_drafts", True)
+        self._drafts = drafts
         self._tell = as_role(emit, role)
 
     @property
@@ -81,7 +81,11 @@ class Draft:
 async def request_draft(
     client: ModelClient, request: ModelRequest, listener: UsageListener, role: Role, budget: Budget
 ) -> Draft:
-    """What `client` answers, charged to `budget`, or the beginning of it where a listener has heard enough."""
+    """What `client` answers, charged to `budget`, or the beginning of it where a listener has heard enough.
+
+    Drafts are streamed whoever listens: a model that falls silent is noticed soon, and another can take its place.
+    """
+    request = replace(request, wants=replace(request.wants, stream=True))
     try:
         response = await request_answer(client, request, listener, budget)
     except CutShort as cut:

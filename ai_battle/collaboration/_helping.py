@@ -119,7 +119,9 @@ class Turn:
     async def draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
         """What `client` answers; nobody hears it as the answer yet. Raises what `client` raises."""
         with charged_to(*() if role == "own" else (self._help,)):
-            return await request_draft(client, request, UsageListener(self.emit, role), role, self._all)
+            return await request_draft(
+                client, request, UsageListener(self.emit, role, drafts=request.wants.drafts), role, self._all
+            )
 
     async def request_answer(self, client: ModelClient, request: ModelRequest, emit: Emit) -> ModelResponse:
         """What `client` answers, to whoever listens; raises what it raises."""

@@ -25,10 +25,10 @@ class Optimistic(ModelClient):
         return self.pair.offered
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        if emit is ignore or not getattr(emit, "hears_text", True):
+        if not request.wants.stream:
             return await self.pair.complete(request, emit)
         told = _Told(emit)
-        response = await self.pair.complete(request, told)
+        response = await self.pair.complete(replace(request, wants=replace(request.wants, drafts=True)), told)
         await told.end()
         return replace(response, message=told.message(response.message))
 
@@ -38,8 +38,6 @@ class Optimistic(ModelClient):
 
 class _Told:
     """Passes the first draft on as text, and of the answer what the draft did not say."""
-
-    hears_drafts = True
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit

@@ -65,7 +65,7 @@ def advising(prompt: str, case: Case, sees: Sees, **options: Any) -> ModelReques
     reason = UNSEEN if sees == "prompt" else case.reason or UNSEEN
     asked = Text(filled(prompt, case=shown, reason=reason))
     message = Message("user", (*_pictures(case), asked))
-    return ModelRequest((message,), filled("helper"), tool_choice="none", options=options)
+    return ModelRequest((message,), filled("helper"), tool_choice="none", options=options, wants=case.request.wants)
 
 
 def _sections(case: Case, sees: Sees) -> Iterator[str]:

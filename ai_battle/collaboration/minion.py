@@ -148,9 +148,10 @@ class Minion(ModelClient):
     ) -> str | ProviderError:
         listed = "\n".join(f"{number}. {question}" for number, question in enumerate(questions, 1))
         asked = user(filled("minion_read", piece=marked("piece", piece), questions=listed))
+        request = ModelRequest((asked,), output_schema=FINDINGS, wants=session.request.wants)
         async with gate:
             try:
-                draft = await session.turn.draft(Quiet(self.primary), ModelRequest((asked,), output_schema=FINDINGS))
+                draft = await session.turn.draft(Quiet(self.primary), request)
             except ProviderError as error:
                 return error
         return draft.text

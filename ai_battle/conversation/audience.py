@@ -3,14 +3,26 @@
 from ..core.borders import foreign_code
 from ..core.errors import AIBattleError
 from ..core.events import DELTAS, Emit, Event, Warned, ignore
+from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ..core.redaction import NO_SECRETS, Redactor
 from .state import State
 
 
 class Audience:
-    """An event counts when the journal has it. A listener that fails is told of once, and never ends a run."""
+    """An event counts when the journal has it. A listener that fails is told of once, and never ends a run.
 
-    def __init__(self, journal: Emit, state: State, listener: Emit = ignore, redactor: Redactor = NO_SECRETS) -> None:
+    `wants` says what of answers is listened to; by default all where somebody listens, else nothing on the way.
+    """
+
+    def __init__(
+        self,
+        journal: Emit,
+        state: State,
+        listener: Emit = ignore,
+        redactor: Redactor = NO_SECRETS,
+        wants: Wants | None = None,
+    ) -> None:
+        self.wants = wants or (WHOLE_ANSWER if listener is ignore else EVERYTHING)
         self._journal = journal
         self._redactor = redactor
         self.state = state

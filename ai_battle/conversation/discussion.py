@@ -56,6 +56,7 @@ class Discussion:
         self._plan = plan
         self._state = state = audience.state
         self._tell: Emit = audience
+        self._wants = audience.wants
         self._memory = Memory(plan, state, audience)
         self._floor = Floor(plan, state, audience)
         self._budget = Budget(plan.limits, state.use.ledger)
@@ -218,7 +219,7 @@ class Discussion:
             return await answered(step.participant, self._request(step), ear)
 
     def _request(self, step: Step) -> ModelRequest:
-        return request_for(self._plan, self._state, step)
+        return replace(request_for(self._plan, self._state, step), wants=self._wants)
 
     async def _settle(self, step: Step, result: TurnFinished | Fault) -> None:
         if isinstance(result, TurnFinished):

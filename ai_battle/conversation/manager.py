@@ -13,7 +13,7 @@ from ..config import Loaded, Source, environment_redactor
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ModelReplied, RunFinished, RunResumed, RunStarted, TurnFinished, Warned, ignore
-from ..core.exchange import Usage
+from ..core.exchange import Usage, Wants
 from ..core.helping import HelpSummed
 from ..core.ledger import SpendingLimits
 from ..core.messages import Message, Part, assistant
@@ -130,34 +130,44 @@ class ConversationManager:
         self._out = None if out is None else Path(out)
         self.conversation_history: list[dict[str, str]] = []
 
-    async def run_discussion(self, emit: Emit = ignore) -> RunResult:
+    async def run_discussion(self, emit: Emit = ignore, wants: Wants | None = None) -> RunResult:
         """One run from its beginning to its end.
 
+        `wants` says what of the answers `emit` makes use of: all, if nothing is said; without a listener, nothing on
+        the way, so that models are asked for whole answers.
         Raises `ConfigError`, `JournalError` and, where nothing listens, `Unreachable` before anything is spent.
         """
         casting = self._casting
         with casting.redactor.errors():
-            return await self._begun(casting, emit)
+            return await self._begun(casting, emit, wants)
 
-    async def _begun(self, casting: Casting, emit: Emit) -> RunResult:
+    async def _begun(self, casting: Casting, emit: Emit, wants: Wants | None) -> RunResult:
         async with _cast(casting, {}) as cast:
             run_dir = rundir.create(casting.name, self._out)
             async with _closing(Journal.create(run_dir, casting.durability, casting.config)) as kept:
                 settings = rundir.settings(casting.config)
                 begin = RunStarted(casting.name, str(run_dir), _types(cast.plan), settings)
-                return await _run(cast, kept, Audience(kept, State(cast.plan), emit, casting.redactor), begin)
+                audience = Audience(kept, State(cast.plan), emit, casting.redactor, wants)
+                return await _run(cast, kept, audience, begin)
 
     async def resume(
-        self, run_dir: str | os.PathLike[str], emit: Emit = ignore, *, accept_changes: bool = False
+        self,
+        run_dir: str | os.PathLike[str],
+        emit: Emit = ignore,
+        wants: Wants | None = None,
+        *,
+        accept_changes: bool = False,
     ) -> RunResult:
         """Goes on after the last turn that is in the journal; a run that is over is only reported.
 
         Nothing is read before the run directory is locked, so nobody can write to it in between.
         """
         with self._casting.redactor.errors():
-            return await self._resumed(self._casting, Path(run_dir), emit, accept_changes=accept_changes)
+            return await self._resumed(self._casting, Path(run_dir), emit, wants, accept_changes=accept_changes)
 
-    async def _resumed(self, casting: Casting, run_dir: Path, emit: Emit, *, accept_changes: bool) -> RunResult:
+    async def _resumed(
+        self, casting: Casting, run_dir: Path, emit: Emit, wants: Wants | None, *, accept_changes: bool
+    ) -> RunResult:
         async with _closing(Journal.reopen(run_dir, casting.durability)) as kept:
             progress = journal.progress(run_dir)
             if progress.finished and progress.ended:
@@ -167,7 +177,7 @@ class ConversationManager:
             async with _cast(casting, progress.positions) as cast:
                 state = _restored(cast, run_dir)
                 go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(cast.plan))
-                return await _run(cast, kept, Audience(kept, state, emit, casting.redactor), go_on)
+                return await _run(cast, kept, Audience(kept, state, emit, casting.redactor, wants), go_on)
 
     async def run_conversation_turn(
         self,

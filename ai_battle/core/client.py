@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from .events import Emit, ignore
-from .exchange import ModelRequest, ModelResponse, ToolSpec
+from .exchange import WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec
 from .messages import Image, Message, Part, Role, Text
 
 
@@ -39,7 +39,7 @@ class ModelClient(ABC):
         """
         asked = Message("user", (*_attached(file_data), Text(prompt)))
         earlier = (Message(cast(Role, entry["role"]), (Text(entry["content"]),)) for entry in history or ())
-        response = await self.complete(ModelRequest((*earlier, asked), system_instruction or ""))
+        response = await self.complete(ModelRequest((*earlier, asked), system_instruction or "", wants=WHOLE_ANSWER))
         return response.text
 
 

@@ -287,7 +287,6 @@ DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta, UsageReported)
 """What a model and its provider say, piece by piece: heard as it comes, and not kept."""
 
 Emit = Callable[[Event], Awaitable[None]]
-"""One with `hears_drafts` that is false is spared the deltas of drafts, where who drafts asks for it."""
 
 
 async def ignore(event: Event) -> None:

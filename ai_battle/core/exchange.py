@@ -26,12 +26,30 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Wants:
+    """Says what the caller of a model makes use of, so that whoever answers may save itself the rest.
+
+    `stream`: the answer piece by piece as it comes, because somebody reads along or may cut it short. `drafts`: also
+    pieces of what may never become the answer. `each_warning`: a warning with every request that it concerns, not once.
+    """
+
+    stream: bool = True
+    drafts: bool = True
+    each_warning: bool = False
+
+
+EVERYTHING = Wants()
+WHOLE_ANSWER = Wants(stream=False, drafts=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One question to a model.
 
     `tool_choice` is "auto", "none", "required" or the name of the one tool to call. `output_schema` is the JSON
     Schema that the answer must fit. `options` are the sampling parameters under the names of the discussion YAML
     (`temperature max_tokens top_p seed stop reasoning num_ctx ...`); those that are not set are left to the provider.
+    `wants` is no part of the question: it says what of the answer the caller makes use of.
     """
 
     messages: tuple[Message, ...]
@@ -41,6 +59,7 @@ class ModelRequest:
     output_schema: Mapping[str, Any] | None = field(default=None, hash=False)
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     extra: Mapping[str, Any] = extra_fields()
+    wants: Wants = field(default=EVERYTHING, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

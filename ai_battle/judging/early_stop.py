@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeGuard
 
 from ..core.client import ModelClient
@@ -102,7 +102,8 @@ class Watched(ModelClient):
         self.asked = asked
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        return await self.client.complete(request, EarlyStop(self.detector, self.asked, emit))
+        reads_along = replace(request, wants=replace(request.wants, stream=True))
+        return await self.client.complete(reads_along, EarlyStop(self.detector, self.asked, emit))
 
 
 class EarlyStop:

@@ -83,13 +83,14 @@ class Deadlines:
     """Seconds. Until the first content only `first_byte` counts, as local models load slowly.
 
     Without it, that is most of the total; and silence ends an attempt when half of the total is gone, if not before.
-    So there is time left to ask once more.
+    So there is time left to ask once more, unless the attempt `is_last`.
     """
 
     connect: float = 5.0
     first_byte: float | None = None
     idle: float = 60.0
     total: float = 600.0
+    is_last: bool = False
 
     @property
     def first_content(self) -> float:

@@ -17,11 +17,7 @@ from ..wire._errors import UNREADABLE
 from ..wire.sse import BOM
 from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
-from ._refusals import EACH_TIME
 from ._transport import Reply, Transport, public_url
-
-UNSTREAMED = "unstreamed"
-"""Under this name the `extra` of a request says that its answer is wanted in one piece, and that nobody listens."""
 
 STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
 COUNTS = tuple(each.name for each in fields(Usage))
@@ -88,16 +84,13 @@ class Limits:
     redactor: Redactor = NO_SECRETS
 
 
-def is_streamed(request: ModelRequest) -> bool:
-    return UNSTREAMED not in request.extra
-
-
 class HttpClient(ModelClient):
     def __init__(self, transport: Transport, dialect: ApiAdapter, limits: Limits) -> None:
         self.transport = transport
         self.dialect = dialect
         self._limits = limits
-        self._patient = replace(limits.deadlines, first_byte=limits.deadlines.total)
+        deadlines = limits.deadlines
+        self._patient = replace(deadlines, first_byte=deadlines.total) if deadlines.is_last else deadlines
         self._where = str(transport.address)
         self._said: set[str] = set()
         self.most_output: Callable[[ModelRequest], int | None] | None = getattr(dialect, "most_output", None)
@@ -119,8 +112,8 @@ class HttpClient(ModelClient):
         try:
             question = await self.dialect.question(request)
             if question.left_out or question.clamped:
-                await self._warn(question, emit, each_time=EACH_TIME in request.extra)
-            deadlines = self._limits.deadlines if is_streamed(request) else self._patient
+                await self._warn(question, emit, each_time=request.wants.each_warning)
+            deadlines = self._limits.deadlines if request.wants.stream else self._patient
             response = await self._attempt(question, reader, emit, Clocks(deadlines, self._where))
             return response
         except ProviderError as error:

@@ -111,9 +111,6 @@ def _append(path: Path, line: str) -> None:
         os.close(descriptor)
 
 
-EACH_TIME = "warn each time"
-"""In the `extra` of a request whose sender is told of every option that is left out, not once for each client."""
-
 _SPELLINGS = {
     "temperature": ("temperature",),
     "max_tokens": ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"),
@@ -168,7 +165,7 @@ class AdaptingClient(ModelClient):
         return request
 
     async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
-        if option not in self._said or EACH_TIME in request.extra:
+        if option not in self._said or request.wants.each_warning:
             self._said.add(option)
             await emit(Warned(f"{option!r} is left out: {'/'.join(self._remembered_as)} refuses it{why}", option))
         return replace(request, options={name: value for name, value in request.options.items() if name != option})

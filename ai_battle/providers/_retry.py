@@ -42,7 +42,7 @@ class RetryPolicy:
 
     @property
     def deadlines(self) -> Deadlines:
-        return Deadlines(total=self.seconds)
+        return Deadlines(total=self.seconds, is_last=not self.retries)
 
 
 PATIENT = RetryPolicy()

@@ -12,7 +12,7 @@ from ..wire import anthropic as wire
 from ..wire.anthropic.options import sent_max_tokens
 from ..wire.aws import Frames
 from ._advice import advice
-from ._http import HttpClient, HttpRequest, Limits, is_streamed
+from ._http import HttpClient, HttpRequest, Limits
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, redactor, stated_url
@@ -94,7 +94,7 @@ class Messages:
         clamped = wire.clamped(request.options, version, self.model)
         if self._cache and len(request.messages) > 1 and HEADERS not in request.extra:
             request = replace(request, options={"cache": True, **request.options})
-        body = wire.encode_request(request, self.model, stream=is_streamed(request), version=version)
+        body = wire.encode_request(request, self.model, stream=request.wants.stream, version=version)
         return HttpRequest("/v1/messages", body, left_out, clamped, self._headers(told, version))
 
     def _headers(self, told: Mapping[str, str], version: str) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from ..core.errors import ConfigError, ProviderError
 from ..core.exchange import ModelRequest
 from ..wire import gemini as wire
 from ._advice import advice
-from ._http import HttpClient, HttpRequest, Limits, is_streamed
+from ._http import HttpClient, HttpRequest, Limits
 from ._names import is_loopback
 from ._settings import Key, address_advice, find_key, find_url, read_settings, redactor, stated_url
 from ._transport import Address, AiohttpTransport
@@ -50,8 +50,8 @@ class GenerateContent:
     decode_error = staticmethod(wire.decode_error)
 
     async def question(self, request: ModelRequest) -> HttpRequest:
-        body = wire.encode_request(request, self.model, stream=is_streamed(request))
-        path = f"{self._path}:{_STREAMED if is_streamed(request) else _WHOLE}"
+        body = wire.encode_request(request, self.model, stream=request.wants.stream)
+        path = f"{self._path}:{_STREAMED if request.wants.stream else _WHOLE}"
         return HttpRequest(path, body, wire.unsupported(request.options, self.model))
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:

@@ -17,7 +17,7 @@ from ..wire import ollama as wire
 from . import _scope
 from ._advice import advice
 from ._deadlines import Clocks, Deadlines
-from ._http import HttpClient, HttpRequest, Limits, is_streamed
+from ._http import HttpClient, HttpRequest, Limits
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
 from ._settings import Key, Settings, address_advice, find_key, read_settings, redactor
@@ -77,7 +77,7 @@ class Chat:
         loaded = await self._loaded()
         if "num_ctx" not in request.options:
             request = replace(request, options={**request.options, "num_ctx": loaded.room_for(request)})
-        return HttpRequest("/api/chat", wire.encode_request(request, loaded.tag, stream=is_streamed(request)))
+        return HttpRequest("/api/chat", wire.encode_request(request, loaded.tag, stream=request.wants.stream))
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         if error.status != 404:

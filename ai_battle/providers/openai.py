@@ -12,7 +12,7 @@ from ..core.exchange import ModelRequest
 from ..core.plugins import near
 from ..wire import openai as wire
 from ._advice import advice
-from ._http import HttpClient, HttpRequest, Limits, is_streamed
+from ._http import HttpClient, HttpRequest, Limits
 from ._names import is_loopback
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, redactor, stated_url
@@ -116,7 +116,7 @@ class ChatCompletions:
 
     async def question(self, request: ModelRequest) -> HttpRequest:
         return HttpRequest(
-            self._path, wire.encode_request(request, self.model, stream=is_streamed(request), quirks=self._quirks)
+            self._path, wire.encode_request(request, self.model, stream=request.wants.stream, quirks=self._quirks)
         )
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:

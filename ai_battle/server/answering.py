@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
 
 from aiohttp import web
 
@@ -87,8 +86,6 @@ class Stream:
     Nothing is sent before there is something to say: until then an error still has its own status. A route that has
     to think first gives a sign of life early, and pings fill every silence. It is a listener.
     """
-
-    hears_drafts: ClassVar[bool] = False
 
     def __init__(self, http: web.Request, call: Call, rhythm: Rhythm = USUAL) -> None:
         self._http = http

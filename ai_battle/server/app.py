@@ -10,11 +10,9 @@ from aiohttp import web
 
 from ..core.borders import foreign_code
 from ..core.errors import AIBattleError
-from ..core.exchange import ModelRequest
+from ..core.exchange import ModelRequest, Wants
 from ..core.ledger import charged_to
 from ..core.tokens import estimate_request
-from ..providers._http import UNSTREAMED
-from ..providers._refusals import EACH_TIME
 from ..wire.bodies import decode_body
 from ..wire.failures import Failed
 from . import listing, operating
@@ -104,16 +102,14 @@ async def _admitted(served: Served, api: Api, http: web.Request, tally: Tally) -
         body, conversation = await Conversation(served.store, tally.holder.name).expanded(body)
     asked = api.decode(body)
     request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
-    extra = {**request.extra, EACH_TIME: True}
+    wants = Wants(stream=asked.stream, drafts=False, each_warning=True)
     tally.model, tally.stream = asked.model, asked.stream
     async with served.route(asked.model) as route:
         tally.route = route
         if tracing := served.current.tracing:
             tracing.continued(http.headers)
-        if route.is_direct and not asked.stream:
-            extra[UNSTREAMED] = True
         tokens = (http.content_length or 0) // BYTES_PER_TOKEN
-        call = Call(api, replace(asked, request=replace(request, extra=extra)), route, tally, tokens, conversation)
+        call = Call(api, replace(asked, request=replace(request, wants=wants)), route, tally, tokens, conversation)
         return await (_streamed if asked.stream else _whole)(served, http, call)
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from time import perf_counter
 from traceback import walk_tb
-from typing import ClassVar
 
 from ..core.errors import AIBattleError, Unreachable
 from ..core.events import AttemptFailed, Event, Warned
@@ -29,9 +28,6 @@ class Tally:
     `error` is the kind of what went wrong, `reason` its words where they can't hold any of the conversation;
     `help_failed` is the kind of what went wrong with each helper that brought nothing.
     """
-
-    hears_drafts: ClassVar[bool] = False
-    hears_text: ClassVar[bool] = False
 
     api: str
     request_id: str = field(default_factory=lambda: f"req_{token_hex(12)}")

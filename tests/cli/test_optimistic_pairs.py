@@ -32,14 +32,14 @@ discussion:
     ("stream", "options", "said"),
     [
         ("optimistic", [], BOTH),
-        ("optimistic", ["--quiet"], BOTH),
+        ("optimistic", ["--quiet"], GOOD),
         ("judged", [], GOOD),
     ],
 )
 def test_a_correction_is_part_of_the_turn(
     ai_battle: Run, monkeypatch: pytest.MonkeyPatch, stream: str, options: list[str], said: str
 ) -> None:
-    """The other one hears what was said, no more and no less."""
+    """The other one hears what was said, no more and no less; where nobody reads along, nothing is said too early."""
     Path("talk.yaml").write_text(TALK.replace("{stream}", stream))
     with FakeProviders.in_thread() as fakes:
         monkeypatch.setenv("OLLAMA_HOST", fakes.ollama.url)

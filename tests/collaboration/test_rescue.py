@@ -10,7 +10,7 @@ from ai_battle.core import plugins
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import DraftDelta, TextDelta, ToolCallDelta, Warned
-from ai_battle.core.exchange import ModelResponse, ToolSpec
+from ai_battle.core.exchange import ModelResponse, ToolSpec, Wants
 from ai_battle.core.helping import DraftDropped, HelpAsked, StuckFound
 from ai_battle.core.messages import ToolCall
 from ai_battle.judging.detector import StuckDetector
@@ -156,12 +156,9 @@ async def test_no_draft_is_heard_as_an_answer_and_the_answer_is_heard_once() -> 
 
 
 async def test_a_listener_that_wants_no_drafts_hears_the_same_without_them() -> None:
-    class Terse(Heard):
-        hears_drafts = False
-
     _, heard = await rescued(model(POOR, GOOD), large(ADVICE))
     client = ModelCollaborationProtocol(model(POOR, GOOD).client, large(ADVICE).client, Judge(1))
-    await client.complete(asked(), terse := Terse())
+    await client.complete(asked(wants=Wants(drafts=False)), terse := Heard())
 
     kinds = [type(event) for event in heard.events]
     assert [type(event) for event in terse.events] == [kind for kind in kinds if kind is not DraftDelta]

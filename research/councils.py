@@ -1,7 +1,7 @@
 """What councils bring, measured: `python -m research.councils DIR [OUTCOMES]`.
 
 DIR holds `answers.<dataset>.jsonl.gz`, and for calibrated figures the prompts in `<dataset>.<small>.<large>.jsonl.gz`.
-OUTCOMES is what the programs of prompts came to, as `python -m ai_battle.tools.verifying` writes it. The area is the
+OUTCOMES is what the programs of prompts came to, as `python -m research.outcomes` writes it. The area is the
 mean, over all shares of questions that go to the large model, of the part of its advantage that is recovered.
 """
 

@@ -53,6 +53,8 @@ class Workshop:
             check = outfit.check(said.check, tools.User(name, approval=spec.approval))
         elif said.check:
             said = said.model_copy(update={"check": None})
+        if tools.is_code_denied(self.said, self.said.models[name]):
+            said = said.model_copy(update={"verify": False})
         recipe = assembly.Recipe.of(f"{name}/{placed.path[-1]}", model, said, self._model, self.around.base)
         return replace(recipe, check=check, sandbox=tools.settled(self.said).sandbox)
 

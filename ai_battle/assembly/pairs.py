@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from .. import tools
 from ..config import Problem
 from ..config.collaboration import Help, HelperSettings, Pair
 from ..config.discussion import Discussion
@@ -87,6 +88,7 @@ def _alone(placed: Placed, said: Discussion, around: BuildContext) -> Iterator[P
     yield from _wrong_helpers(placed, said, around)
     yield from _wrong_judge(placed, said, around)
     yield from _wrong_check(placed, said)
+    yield from _wrong_verify(placed, said)
     try:
         strategies.check(pair)
     except ConfigError as error:
@@ -118,14 +120,24 @@ def _wrong_judge(placed: Placed, said: Discussion, around: BuildContext) -> Iter
 
 def _wrong_check(placed: Placed, said: Discussion) -> Iterator[Problem]:
     """A tool that is not there, as far as that is known: files and servers name theirs when they are started."""
-    check, tools = placed.pair.check, said.tools
+    check, section = placed.pair.check, said.tools
     if not check:
         return
-    if not tools or not tools.enabled:
+    if not section or not section.enabled:
         words = f"{check!r} is a tool, and discussion.tools has none; say 'tools: [{check}]' in the discussion"
         yield Problem((*placed.path, "check"), words)
-    elif check not in (names := [one.name for one in tools.registry]) and not (tools.paths or tools.mcp.servers):
+    elif check not in (names := [one.name for one in section.registry]) and not (section.paths or section.mcp.servers):
         yield Problem((*placed.path, "check"), f"discussion.tools has no tool {check!r}{near(check, names)}")
+
+
+def _wrong_verify(placed: Placed, said: Discussion) -> Iterator[Problem]:
+    """Verification that is asked for where code may not be run; where it is only the default, it is left out."""
+    if not (placed.pair.verify and "verify" in placed.pair.model_fields_set):
+        return
+    for name in placed.helped:
+        if tools.is_code_denied(said, said.models[name]):
+            words = f"{name!r} may not run code (approval denies code_execution), so nothing is verified by running"
+            yield Problem((*placed.path, "verify"), f"{words}; take verify away, or allow code_execution")
 
 
 def _nobody(primary: str, said: Discussion) -> str:

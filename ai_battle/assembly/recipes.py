@@ -15,9 +15,10 @@ from ..config.collaboration import Help, HelperSettings
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
+from ..core.helping import VERIFICATION
 from ..judging.detector import StuckDetector
 from ..tools.sandbox import Level
-from ..tools.verifying import BY, Verification
+from ..tools.verification import Verification
 from . import detecting, strategies
 from .announcing import AnnouncedHelper
 from .helpers import helpers_of
@@ -101,7 +102,7 @@ class Recipe:
         help_ = self.help
         required = "verify" in help_.model_fields_set
         check = Verification(self.sandbox, required=required) if help_.verify else None
-        verification = Tested(BY, check, VERIFIES) if check else None
+        verification = Tested(VERIFICATION, check, VERIFIES) if check else None
         looks = tuple(self._looks())
         return partial(Helping, help_.helper_timeout, help_.helper_sees, limits, looks=looks, verification=verification)
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from .exchange import Usage
 
+VERIFICATION = "verification"
+"""By whom an answer is checked that is verified by running."""
 Role = Literal["own", "helper", "boost", "peer", "judge"]
 """What a model was called for: to answer itself, or for one that answers."""
 

@@ -289,6 +289,11 @@ def book_tool_call(count: int = 1) -> None:
         budget.ledger.tool_calls += count
 
 
+def payer() -> str:
+    """Return whom the calls made here are charged to first: the key of a request, else the run."""
+    return next((budget.payer for budget in _open.get()), "")
+
+
 def limit_reached() -> str:
     """Which limit of an open budget is used up, so that no tool is used any more; empty while none is."""
     reached = ((budget.payer, budget.reached) for budget in _open.get())

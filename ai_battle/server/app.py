@@ -63,6 +63,7 @@ def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
         try:
             with GUARDED, charged_to(tally.budget):
                 tally.holder = served.keys.holder(http.headers)
+                tally.budget.payer = tally.holder.name
                 return await answers(served, api, http, tally)
         except AIBattleError as error:
             tally.failed(error)

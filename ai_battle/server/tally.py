@@ -8,7 +8,7 @@ from traceback import walk_tb
 from ..core.errors import AIBattleError, Unreachable
 from ..core.events import AttemptFailed, Event, Warned
 from ..core.exchange import Usage
-from ..core.helping import BoostStep, HelpAsked, HelpFailed
+from ..core.helping import VERIFICATION, BoostStep, HelpAsked, HelpFailed
 from ..core.ledger import Budget
 from .auth import ANYBODY, Holder
 from .refusing import BrokenOff, Crashed, Denied, said
@@ -16,6 +16,8 @@ from .routes import Route
 
 LEFT = 499
 """What the log and the metrics say of a client that did not wait for its answer."""
+UNVERIFIED = "unverified"
+"""An answer that was to be verified by running, and could not be."""
 NOTHING = "nothing_usable"
 """What a helper came to that was heard, or not waited for, and brought no error of an upstream."""
 
@@ -68,7 +70,8 @@ class Tally:
                 self._errors_before = len(self.upstream_errors)
             case HelpFailed():
                 self._helps = False
-                self.help_failed.append((self.upstream_errors[self._errors_before :] or [NOTHING])[-1])
+                kind = UNVERIFIED if event.strategy == VERIFICATION else NOTHING
+                self.help_failed.append((self.upstream_errors[self._errors_before :] or [kind])[-1])
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
                 self._helps = self._helps and outcome != "other"

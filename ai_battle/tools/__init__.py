@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
-    from .approval import Ask, Consent, Person
+    from .approval import Ask, Consent, Person, is_code_denied
     from .base import Tool
     from .client import ToolCapableClient, asked_first
     from .formats.auto import Auto, Forgetful
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .registry import ToolRegistry
 
 _HOME = {
-    "approval": ("Ask", "Consent", "Person"),
+    "approval": ("Ask", "Consent", "Person", "is_code_denied"),
     "base": ("Tool",),
     "client": ("ToolCapableClient", "asked_first"),
     "formats.auto": ("Auto", "Forgetful"),
@@ -42,6 +42,7 @@ __all__ = [
     "ToolRegistry",
     "User",
     "asked_first",
+    "is_code_denied",
     "named_code",
     "problems",
     "settled",

@@ -5,12 +5,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from ..config.discussion import Discussion
+from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
 from ..core.borders import foreign_code
 from ..core.errors import ToolError
 from ..core.messages import ToolCall
 from ..core.tooling import By
 
+CODE = "code_execution"
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 STRICTER: tuple[Verdict, ...] = get_args(Verdict)
 
@@ -103,6 +106,12 @@ def verdict(tool: str, said: Approval) -> Verdict | None:
         if tool in getattr(said, listed):
             return listed
     return said.default
+
+
+def is_code_denied(said: Discussion, participant: ParticipantSettings) -> bool:
+    """Whether a participant's code may not be run, be it offered the tool for it or not."""
+    approvals = (participant.approval, *((said.tools.approval,) if said.tools else ()))
+    return any(verdict(CODE, each) == "deny" for each in approvals)
 
 
 def refused(tool: str, decision: Decision) -> str:

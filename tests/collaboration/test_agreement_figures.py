@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ai_battle.judging.agreement import WORTH, Ballot
-from ai_battle.tools.verifying import outcome_lines
 from research import cascade, councils
 from research.agreement import LOCAL, RESERVE
 from research.answer_tables import KINDS, Table, family, read_table
 from research.councils import COUNCIL, calibrated, council
+from research.outcomes import outcome_lines
 from research.peers import Attempt, Beside, alone, read_attempts, second_look, unseen, worth
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"

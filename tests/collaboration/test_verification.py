@@ -8,10 +8,12 @@ import pytest
 
 from ai_battle import CollaborativeConversationManager, RunResult
 from ai_battle.conversation.journal import read
+from ai_battle.core.errors import ConfigError, ToolError
 from ai_battle.core.events import EventLog, ignore
 from ai_battle.core.helping import AnswerChecked, HelpAsked, HelpFailed
 from ai_battle.signals.asked_programs import AskedProgram, asked_program
-from ai_battle.tools.verifying import Verification
+from ai_battle.tools.sandbox import Sandbox
+from ai_battle.tools.verification import Verification
 
 from ..benchmark.suites import played as benchmarked
 from ..benchmark.suites import rows, suite
@@ -278,3 +280,90 @@ def test_a_benchmark_tells_what_running_has_shown_of_first_answers(tmp_path: Pat
     found = {key.setting: {*sample.signals} & {"refuted", "verified"} for key, sample in samples.items()}
     assert found == {"helped": {"refuted"}, "stands": {"verified"}}
     assert {sample.score.value for sample in samples.values()} == {1.0}
+
+
+FORGERIES = (
+    "import sys, os\nframe = sys._getframe()\nwhile frame.f_back: frame = frame.f_back\n"
+    "print(frame.f_globals.get('word', ''), end='')\nprint('[\"\", [[\"[9, 4]\", \"\"]]]', flush=True)\nos._exit(0)",
+    'import os\nfor place in range(1, 40):\n    try: os.write(place, b\'["", [["[9, 4]", ""]]]\\n\')\n'
+    "    except OSError: pass\nos._exit(0)",
+    "import os\nfor place in range(1, 9):\n    try: open(f'/proc/{os.getppid()}/fd/{place}', 'w').write("
+    '\'["", [["[9, 4]", ""]]]\\n\')\n    except OSError: pass\nos._exit(0)',
+    "import builtins, json\nreal = json.dumps\njson.dumps = lambda given, **_: real(['', [['[9, 4]', '']]])",
+)
+
+
+@pytest.mark.parametrize("code", FORGERIES, ids=["frames", "descriptors", "the parent's", "functions"])
+async def test_a_program_that_writes_the_result_itself_has_not_met_an_example(code: str) -> None:
+    answer = f"```python\ndef top(items, n):\n    pass\n\n{code}\n```"
+    found = await Verification()(SORTS, answer, ignore)
+    assert found is None or "verified" not in found[0].signals
+
+
+ELSEWHERE = (
+    ("import datetime\nprint(datetime.date.today())", "`2001-02-03`"),
+    ("import os\nprint(os.getcwd())", "`/home/me`"),
+    ("import os\nprint(len(os.environ))", "The output is 41."),
+    ("import time\nprint(int(time.time()) // 10 ** 8)", "The output is 9."),
+    ("import sys\nprint(sys.argv)", "`['main.py']`"),
+    ("print(sorted(__import__('os').listdir()))", "`['a.txt']`"),
+)
+
+
+@pytest.mark.parametrize(("code", "answer"), ELSEWHERE)
+async def test_a_program_that_reads_its_surroundings_refutes_nothing(code: str, answer: str) -> None:
+    found = await Verification()(f"What does this print?\n```python\n{code}\n```", answer, ignore)
+    assert found is None
+
+
+@pytest.mark.parametrize("code", ["echo $HOME", "date +%Y", "pwd"])
+async def test_neither_does_a_script(code: str) -> None:
+    assert await Verification()(f"What does this print?\n```bash\n{code}\n```", "It prints `nowhere`.", ignore) is None
+
+
+async def test_a_program_that_could_not_be_run_is_run_for_the_next_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first draft goes on unverified, and the journal says why; what the second says is looked at."""
+    failing = iter([ToolError("The fence could not be built: no memory")])
+    run = Sandbox.run
+
+    async def runs(self: Sandbox, *args: Any, **options: Any) -> Any:
+        for problem in failing:
+            raise problem
+        return await run(self, *args, **options)
+
+    monkeypatch.setattr(Sandbox, "run", runs)
+    council = {"strategy": "peer", "peers": [says(WRONG)], "secondary": says("Who knows."), "threshold": 0.1}
+    _, log = await played(council, RIGHT)
+
+    (failed,) = of(HelpFailed, log)
+    assert "goes on unverified: The fence could not be built: no memory" in failed.reason
+    assert len(of(AnswerChecked, log)) == 1
+
+
+def denying(deny: list[str], **pair: Any) -> dict[str, Any]:
+    pair = {"primary": "small", "secondary": says(RIGHT), "strategy": "takeover", **pair}
+    small = {"type": "scripted/small", "script": [WRONG], "loop": True, "approval": {"deny": deny}}
+    other = {"type": "scripted/other", "script": ["Fine."], "loop": True}
+    models = {"small": small, "other": other}
+    return {
+        "turns": 1,
+        "goal": GOAL,
+        "mode": "no-meta",
+        "tools": ["code_execution"],
+        "models": models,
+        "collaboration": {"pairs": [pair]},
+    }
+
+
+@pytest.mark.parametrize(("deny", "served"), [(["code_execution"], WRONG), ([], RIGHT)])
+async def test_nothing_is_run_for_a_participant_whose_code_may_not_be_run(deny: list[str], served: str) -> None:
+    manager = CollaborativeConversationManager.from_config({"discussion": denying(deny, threshold=0.1)})
+    result = await manager.run_discussion(log := EventLog())
+
+    assert result.messages[1].text == served
+    assert bool(of(AnswerChecked, log)) == (not deny)
+
+
+def test_to_ask_for_verification_where_code_may_not_be_run_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="approval denies code_execution"):
+        CollaborativeConversationManager.from_config({"discussion": denying(["code_execution"], verify=True)})

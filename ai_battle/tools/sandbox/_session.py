@@ -2,7 +2,7 @@
 
 import asyncio
 import marshal
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from ...core.errors import ToolError
@@ -18,7 +18,7 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME
 async def supervise(fence: Fence, site: Site, orders: Orders) -> Mapping[str, Any]:
     """The supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
     command = (*fence.around(site), fence.python, *opening(orders))
-    process = await _started(command, fence.environment, (orders.gate,) if orders.gate >= 0 else ())
+    process = await _start_whole(_started(command, fence.environment, (orders.gate,) if orders.gate >= 0 else ()))
     try:
         answer, trouble = await asyncio.wait_for(
             _exchange(process, parcel(orders, fence.python)), orders.seconds + _PATIENCE
@@ -48,6 +48,19 @@ async def _started(
         )
     except OSError as error:
         raise ToolError(f"The fence could not be built: {error}") from error
+
+
+async def _start_whole(start: Awaitable[asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """Starts a process; a caller who is cancelled meanwhile waits for it and ends it.
+
+    To cancel asyncio while it connects the pipes of a process can wait for ever.
+    """
+    starting = asyncio.ensure_future(start)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _ended(await starting)
+        raise
 
 
 async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> tuple[bytes, bytes]:

@@ -1,0 +1,190 @@
+"""Verifies answers: runs the program that a prompt asks about, or that of an answer on its examples; computes its sum.
+
+Programs are hostile by assumption: each runs behind a fence, without network, in an empty folder, and in bounds.
+"""
+
+import ast
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import TypeVar
+from weakref import WeakValueDictionary
+
+from ..core.errors import ToolError
+from ..core.events import Emit
+from ..core.helping import VERIFICATION, AnswerChecked
+from ..core.ledger import payer
+from ..signals.asked_programs import AskedProgram, asked_program, parsed
+from ..signals.asked_sums import asked_values
+from ..signals.cleaning import cleaned
+from ..signals.examples import Example, examples, program_for
+from ..signals.final_answers import final_answer
+from ..signals.outcomes import ProgramOutcome, confirms, literal
+from ..signals.quantities import is_shown, shown
+from ._waiting import together
+from .program_runs import SECONDS, ProgramRunner, PythonRun, shared_places
+from .sandbox import Level, NoFence, Program
+
+KEPT, SHOWN = 256, 200
+RETRY_AFTER = 60.0
+Verdict = tuple[bool, str]
+"""Whether an answer holds, and what came out, in words."""
+T = TypeVar("T")
+_SURROUNDINGS = """\
+    calendar ctypes email getpass glob inspect io locale logging multiprocessing os pathlib pkgutil platform pwd
+    resource secrets shutil site socket subprocess sys sysconfig tempfile threading time traceback urllib uuid
+    zoneinfo"""
+_MODULES = frozenset(_SURROUNDINGS.split())
+_NAMES = frozenset(
+    ("now", "today", "utcnow", "fromtimestamp", "astimezone", "__file__", "__import__", "open", "dir", "vars")
+)
+_SCRIPTS = re.compile(
+    r"\b(?:Date|Intl|process|require|import|performance|__dirname|__filename|toLocale\w+|date|pwd|ls|find|env|id|whoami"
+    r"|hostname|uname|cat|stat|ps|which|RANDOM|SECONDS|HOME|PWD|USER|PATH|HOSTNAME|BASHPID|PPID)\b|\$[0$]|~"
+)
+
+
+class Verification:
+    """A check of answers that costs time and no tokens; what a program came to is kept for the answers that follow.
+
+    Where no fence works here it verifies nothing; one that is `required` says so, by raising `NoFence`.
+    """
+
+    def __init__(self, level: Level = "auto", *, required: bool = False) -> None:
+        self._required = required
+        self._runner = ProgramRunner(level)
+        self._outcomes: OrderedDict[AskedProgram, tuple[ProgramOutcome | None, float]] = OrderedDict()
+        self._locks: WeakValueDictionary[AskedProgram, asyncio.Lock] = WeakValueDictionary()
+
+    async def __call__(self, prompt: str, answer: str, emit: Emit) -> tuple[AnswerChecked, str, str] | None:
+        """What running shows of an answer, the words of a refutation, and what they say of the prompt itself.
+
+        None where there is nothing to run, and where nothing can be told. Raises `ToolError` where nothing could be
+        run.
+        """
+        asked = asked_program(prompt)
+        found = _by_sum(prompt, answer)
+        if found is None:
+            try:
+                found = await (self._by_outcome(asked, answer) if asked else self._by_examples(prompt, answer))
+            except NoFence:
+                if self._required:
+                    raise
+            except ToolError as problem:
+                raise ToolError(f"the answer goes on unverified: {problem}") from problem
+        if found is None:
+            return None
+        holds, words = found
+        if holds:
+            return AnswerChecked(VERIFICATION, {"verified": 1.0}, f"verified: {words}"), "", ""
+        return AnswerChecked(VERIFICATION, {"refuted": 1.0}, f"refuted: {words}"), words, words if asked else ""
+
+    async def outcome(self, asked: AskedProgram) -> ProgramOutcome | None:
+        """What the program comes to; None where it fails, takes too much, or comes to something else each time.
+
+        That it came to nothing is remembered for a while, as a busy machine may have been the reason. Raises
+        `ToolError` where it could not be run.
+        """
+        async with self._locks.setdefault(asked, asyncio.Lock()):
+            found, until = self._outcomes.get(asked, (None, 0.0))
+            if found is None and until < monotonic():
+                found = await _twice_the_same(lambda: self._run_asked(asked))
+                self._outcomes[asked] = found, monotonic() + RETRY_AFTER
+                while len(self._outcomes) > KEPT:
+                    self._outcomes.popitem(last=False)
+            return found
+
+    async def _by_outcome(self, asked: AskedProgram, answer: str) -> Verdict | None:
+        outcome = await self.outcome(asked)
+        holds = confirms(answer, outcome) if outcome else None
+        if outcome is None or holds is None:
+            return None
+        if not holds and (not asked.is_all or reads_surroundings(asked.language, asked.source, asked.expression)):
+            return None
+        what = f"{asked.expression} is" if asked.expression and not outcome.is_printed else "the program prints"
+        return holds, f"{_excerpt(what)} {_excerpt(outcome.text.strip())}, as running it shows"
+
+    async def _by_examples(self, prompt: str, answer: str) -> Verdict | None:
+        wanted = examples(prompt)
+        program = program_for(answer, prompt, wanted) if wanted else ""
+        calls = [example.call for example in wanted]
+        ran = await _twice_the_same(lambda: self._runner.run_python(program, calls)) if program else None
+        if ran is None or len(ran.results) != len(wanted):
+            return None
+        missed = [each for each in zip(wanted, ran.results, strict=True) if not _is_met(*each)]
+        if not missed:
+            return True, f"its program meets {len(wanted)} of {len(wanted)} examples of the prompt"
+        refuting = [each for each in missed if not _is_unsure(*each)]
+        if not refuting or reads_surroundings("python", program):
+            return None
+        example, (value, said) = refuting[0]
+        came = f"is {value}" if value is not None else f"raises {said}"
+        return False, f"{_excerpt(example.call)} {_excerpt(came)}, and must be {_excerpt(example.expected)}"
+
+    async def _run_asked(self, asked: AskedProgram) -> ProgramOutcome | None:
+        if asked.language != "python":
+            ran = await self._runner.run(Program(asked.language, asked.source, SECONDS))
+            return ProgramOutcome(ran.stdout, is_printed=True) if not ran.exit_code and ran.stdout else None
+        found = await self._runner.run_python(asked.source, [asked.expression] if asked.expression else [])
+        return _outcome_of(found) if found else None
+
+
+async def _twice_the_same(run: Callable[[], Awaitable[T | None]]) -> T | None:
+    """What two runs come to, at once in one place; None where they differ, or come to nothing."""
+    async with shared_places().place(payer()):
+        first, second = await together([run(), run()])
+        return first if first == second else None
+
+
+def _outcome_of(ran: PythonRun) -> ProgramOutcome | None:
+    if not ran.results:
+        return ProgramOutcome(ran.printed, is_printed=True) if ran.printed.strip() else None
+    ((value, said),) = ran.results
+    if value == "None" and said.strip():
+        return ProgramOutcome(said, is_printed=True)
+    return ProgramOutcome(value) if value is not None and (value == "None" or literal(value) is not None) else None
+
+
+def reads_surroundings(language: str, *sources: str) -> bool:
+    """Whether a program may come to something else elsewhere or at another time, even where two runs agree here."""
+    if language != "python":
+        return any(map(_SCRIPTS.search, sources))
+    trees = [parsed(source) for source in sources]
+    return any(tree is None or any(map(_reads_surroundings, ast.walk(tree))) for tree in trees)
+
+
+def _reads_surroundings(node: ast.AST) -> bool:
+    match node:
+        case ast.Import(names=names):
+            return any(name.name.partition(".")[0] in _MODULES for name in names)
+        case ast.ImportFrom(module=module):
+            return (module or "").partition(".")[0] in _MODULES
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in _NAMES
+    return False
+
+
+def _by_sum(prompt: str, answer: str) -> Verdict | None:
+    """Whether an answer is the one sum that a prompt asks for; that it is another number, the detector sees."""
+    values = asked_values(prompt)
+    final = final_answer(cleaned(answer).text, prompt, "number") if values else None
+    if final is None or not any(is_shown(value, shown(final.key)) for value in values):
+        return None
+    return True, f"what the prompt asks for comes to {final.key}"
+
+
+def _is_met(example: Example, result: tuple[str | None, str]) -> bool:
+    value = result[0]
+    return value is not None and ProgramOutcome(value).is_same(example.expected)
+
+
+def _is_unsure(example: Example, result: tuple[str | None, str]) -> bool:
+    """Whether a miss may be no fault of the program: the fence keeps things from it, and examples are rounded."""
+    value, said = result
+    return not said if value is None else ProgramOutcome(value).is_rounded(example.expected)
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

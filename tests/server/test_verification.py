@@ -1,0 +1,108 @@
+"""Programs that verify answers behind a server: their places are bounded, and shared fairly between keys."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ai_battle.testing import FakeProviders, reply
+from ai_battle.tools import program_runs
+from ai_battle.tools.sandbox import NoFence, choose
+
+from .serving import asked, serving_to
+
+FILE = """
+server:
+  keys: [{{key: key-of-greedy, name: greedy}}, {{key: key-of-modest, name: modest}}]
+  state: {state}
+  routes:
+    first: {{model: openai/small, secondary: openai/large, strategy: takeover, max_retries: 1}}
+    second: {{model: openai/small, secondary: openai/large, strategy: takeover, max_retries: 1}}
+"""
+TWICE = "```python\ndef twice(items):\n    return [2 * each for each in items]\n```\nWhat does `twice([4, 1])` return?"
+ENDLESS = "What does this print?\n```python\nwhile {number}:\n    pass\nprint(7)\n```"
+RIGHT, WRONG = "It returns `[8, 2]`.", "It returns `[8, 1]`."
+
+
+@pytest.fixture(autouse=True)
+def fenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        choose("auto")
+    except NoFence as problem:
+        pytest.skip(str(problem))
+    monkeypatch.setattr(program_runs, "PLACES", 3)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "server.yaml"
+    path.write_text(FILE.format(state=tmp_path / "state"))
+    return str(path)
+
+
+def answered(body: Mapping[str, Any]) -> Any:
+    if body["model"] == "large":
+        return reply(RIGHT)
+    return reply(WRONG if "twice" in str(body["messages"]) else "It prints `7`.")
+
+
+async def ask(address: str, route: str, key: str, prompt: str) -> str:
+    body = {"model": route, "max_tokens": 99, "messages": [{"role": "user", "content": prompt}]}
+    status, answer = await asked(address, "/v1/messages", body, {"x-api-key": key})
+    assert status == 200
+    return str(answer["content"][0]["text"])
+
+
+async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified(
+    fakes: FakeProviders, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both routes share the places; of three the greedy key has two, and the third is free for who comes next."""
+    monkeypatch.setattr(program_runs, "PATIENCE", 1.0)
+    fakes.openai.always(answered)
+    log: list[bytes] = []
+    async with serving_to(fakes, log.append, file) as (_, address):
+        greedy = [
+            asyncio.create_task(
+                ask(address, ("first", "second")[number % 2], "key-of-greedy", ENDLESS.format(number=number + 1))
+            )
+            for number in range(12)
+        ]
+        await asyncio.wait(greedy, return_when=asyncio.FIRST_COMPLETED)
+        verified = await ask(address, "second", "key-of-modest", TWICE)
+        still_running = [task for task in greedy if not task.done()]
+        unverified = await asyncio.gather(*greedy)
+
+    assert verified == RIGHT
+    assert still_running
+    assert {*unverified} == {"It prints `7`."}
+    lines = [json.loads(line) for line in log]
+    of_greedy = [line.get("help_failed", "") for line in lines if line.get("key") == "greedy"]
+    assert sorted(of_greedy) == [*[""] * 2, *["unverified"] * 10]
+    assert [line.get("help_failed") for line in lines if line.get("key") == "modest"] == [None]
+
+
+async def test_a_free_place_goes_to_the_key_that_has_none(
+    fakes: FakeProviders, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten programs of a greedy key wait already, and the two of a modest one are run before them."""
+    monkeypatch.setattr(program_runs, "SECONDS", 2.0)
+    monkeypatch.setattr(program_runs, "PATIENCE", 60.0)
+    fakes.openai.always(answered)
+    async with serving_to(fakes, len, file) as (_, address):
+        prompts = [ENDLESS.format(number=number + 1) for number in range(8)]
+        greedy = [asyncio.create_task(ask(address, "first", "key-of-greedy", prompt)) for prompt in prompts]
+        await asyncio.sleep(0.2)
+        modest = [
+            await ask(address, "first", "key-of-modest", TWICE),
+            await ask(address, "second", "key-of-modest", TWICE),
+        ]
+        waiting = [task for task in greedy if not task.done()]
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*greedy, return_exceptions=True)
+
+    assert modest == [RIGHT, RIGHT]
+    assert len(waiting) >= 4

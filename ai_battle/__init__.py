@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .tools.formats.protocol import ToolUseProtocol
     from .tools.manager import ToolManager
     from .tools.registry import ToolRegistry
-    from .wire.dialects import parse_tool_calls
+    from .wire.dialects.reader import parse_tool_calls
 
 _HOME = {
     "judging.detector": ("StuckDetector",),
@@ -60,7 +60,7 @@ _HOME = {
     "tools.formats.protocol": ("ToolUseProtocol",),
     "tools.manager": ("ToolManager",),
     "tools.registry": ("ToolRegistry",),
-    "wire.dialects": ("parse_tool_calls",),
+    "wire.dialects.reader": ("parse_tool_calls",),
 }
 
 __version__ = "0.1.0"

@@ -15,7 +15,7 @@ from ai_battle.judging.assessment import NO_CONTEXT, Context
 from ai_battle.judging.case import Case
 from ai_battle.judging.family import Family
 from ai_battle.judging.judgements import Measured, measured
-from ai_battle.wire.dialects import parse_tool_calls
+from ai_battle.wire.dialects.reader import parse_tool_calls
 
 FAMILY_OF: Mapping[str, Family] = {
     "gsm8k": "math",

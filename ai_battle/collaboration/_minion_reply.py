@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..wire.dialects.tolerant import Unreadable, read_value
+from ..wire.dialects.loose_json import Unreadable, read_value
 
 MOST_QUESTIONS = 5
 LONGEST = 50_000

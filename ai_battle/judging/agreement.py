@@ -8,8 +8,8 @@ from typing import Any
 from ..core.exchange import ModelRequest, ModelResponse
 from ..signals.final_answers import final_answer
 from ..wire.dialects.arguments import fit
+from ..wire.dialects.loose_json import Unreadable, read_value
 from ..wire.dialects.schemas import call_key, canonical
-from ..wire.dialects.tolerant import Unreadable, read_value
 from .assessment import Assessment, Context
 
 LONGEST = 50_000

@@ -18,7 +18,8 @@ from ..signals.options import options
 from ..signals.quantities import quantities, rounded, shown, stands_among, without_samples
 from ..signals.trouble import Step
 from ..signals.words import sentences
-from ..wire.dialects import Reading, read
+from ..wire.dialects.reader import read
+from ..wire.dialects.reading import Reading
 from .assessment import NO_CONTEXT, Context, steps_of
 from .family import FINAL_KIND, Family, family_of
 from .tasks import asks_for_tools

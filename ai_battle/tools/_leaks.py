@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ..core.exchange import ModelResponse, ToolSpec
 from ..core.messages import ToolCall, ToolResult
-from ..wire.dialects.names import Offered
+from ..wire.dialects.calls import Offered
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Proposal, without_cut_call
 from .formats._quoting import is_quoted

@@ -6,8 +6,8 @@ from dataclasses import replace
 from ...core.client import ModelClient
 from ...core.events import AttemptFailed, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ...wire.dialects.reader import StreamingReader
 from ...wire.dialects.reading import Reading, without_cut_call
-from ...wire.dialects.streaming import StreamingReader
 from . import fenced
 from ._quoting import is_quoted, quotations, results_in
 from ._written import BEHIND, PROPOSED, UNREAD, behind, problems_in, with_calls

@@ -1,11 +1,17 @@
-"""Fenced blocks and inline code: which of them hold calls, and which are only shown."""
+"""Fenced blocks, inline code and quotations: which of them hold calls, and which are only shown."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
 from .source import Source
-from .spellings import SPELLINGS
+
+CALLING = frozenset(
+    {"tool", "tool_call", "tool_calls", "tool_code", "tool-call", "tool-calls", "toolcall", "toolcalls", "tool_request"}
+    | {"tool_use", "function", "function_call", "functions", "action", "call"}
+)
+_PROGRAMS = frozenset({"python", "py", "python3"})
+READABLE = CALLING | _PROGRAMS | {"", "json", "jsonc", "json5", "jsonl", "xml", "tools"}
 
 _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w.+#\-/]*)(?P<rest>[^\n`]*)(?:\n|\Z)")
 _GLUED = re.compile(
@@ -15,7 +21,6 @@ _GLUED = re.compile(
 )
 _FENCED_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
 _WINDOW = 2_000
-RUN = re.compile(r"`+|~+")
 _INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
 _LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
 _ANSWERED = re.compile(
@@ -26,12 +31,7 @@ _QUOTATION = re.compile(r"(?<![\[,(])(?<!\": )(?:[\"'“”„«»「『]|~~)[ \
 _QUOTED = re.compile(r"[\s)\]]{0,5}(?:[\"'“”«»」』]|~~)")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?>(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)+)")
-CALLING = frozenset(SPELLINGS["fence"])
-READABLE = frozenset(("", *SPELLINGS["data"]))
-
-
 _HEADER = re.compile(r"\s*(?:async )?(?:def|for|while|if|with|class|try|else|elif)\b[^\n]*:\Z")
-_PROGRAMS = frozenset(SPELLINGS["program"])
 
 
 @dataclass(slots=True)  # made for every fence there is, and frozen ones take four times as long
@@ -41,7 +41,7 @@ class Fence:
     inside: int
     """Where the content begins."""
     indent: int = 0
-    shown: bool = False
+    is_shown: bool = False
     """Whether it is set off as a quotation: indented as code is, or announced as the answer of a tool."""
 
     @property
@@ -55,21 +55,18 @@ def _closing(mark: str, count: int) -> re.Pattern[str]:
 
 
 def fence_at(source: Source, at: int) -> Fence | None:
-    """The fenced block that opens at `at`: at the start of a line, or where a language and a line break follow."""
+    """Returns the fenced block that opens at `at`: at the start of a line, or before a language and a line break."""
     text, before = source.text, source.before(at, 60)
-    found = _opening(text, at, before)
+    if not before or _INDENT.fullmatch(before):
+        found = _GLUED.match(text, at) or _FENCE.match(text, at)
+    else:
+        found = _FENCE.match(text, at)
+        is_announced = found and (found["language"] or before.rstrip().endswith(":"))
+        found = found if is_announced and not before.endswith(('"', "'", "“", "(")) else None
     if not found:
         return None
-    shown = is_set_off(source, at, before)
-    return Fence(found["marks"], (found["language"] or "").lower(), found.end(), len(before), shown)
-
-
-def _opening(text: str, at: int, before: str) -> re.Match[str] | None:
-    if not before or _INDENT.fullmatch(before):
-        return _GLUED.match(text, at) or _FENCE.match(text, at)
-    found = _FENCE.match(text, at)
-    announced = found and (found["language"] or before.rstrip().endswith(":"))
-    return found if announced and not before.endswith(('"', "'", "“", "(")) else None
+    language = (found["language"] or "").lower()
+    return Fence(found["marks"], language, found.end(), len(before), is_set_off(source, at, before))
 
 
 def is_set_off(source: Source, at: int, before: str) -> bool:
@@ -77,12 +74,12 @@ def is_set_off(source: Source, at: int, before: str) -> bool:
     start = at - len(before)
     above = source.text[start - 300 if start > 300 else 0 : start]
     line = above.rstrip().rpartition("\n")[2]
-    indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
-    return (indented and not _LISTED.match(line)) or _says_answer(before.strip() or line)
+    is_indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
+    return (is_indented and not _LISTED.match(line)) or _says_answer(before.strip() or line)
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
-    """More marks than needed are there because the block quotes others; JSON may need them for a string."""
+    """Whether more marks than needed are there because the block quotes others; JSON may need them for a string."""
     if fence.language in CALLING:
         return False
     if fence.language != "json":
@@ -96,21 +93,22 @@ def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> b
 
     So does what is indented as code: none of them is a call to make now.
     """
+    line = source.before(at, _WINDOW)
+    inside = fence.inside if fence else 0
+    above = source.text[max(inside, at - _WINDOW) : at - len(line)]
     if fence is None:
-        line = source.before(at, _WINDOW)
-        above = source.text[max(0, at - _WINDOW) : at - len(line)].rstrip()
-        headed = line.startswith(("  ", "\t")) and _HEADER.match(above.rpartition("\n")[2]) is not None
-        return headed or (bool(above) and is_set_off(source, at, line))
+        last = above.rstrip().rpartition("\n")[2]
+        is_inner = line.startswith(("  ", "\t")) and _HEADER.match(last) is not None
+        return is_inner or (bool(above.strip()) and is_set_off(source, at, line))
     if fence.language not in _PROGRAMS:
         return False
-    above = source.text[max(fence.inside, at - _WINDOW) : at - len(source.before(at, _WINDOW))]
     if ("def " in above or "import" in above) and re.search(
         rf"\b(?:def|import)\b[^\n(]{{0,200}}\b{re.escape(name)}\b", above
     ):
         return True
-    outer = [line for line in above.splitlines() if line[fence.indent : fence.indent + 1].strip()]
-    indented = not source.before(at, _WINDOW)[fence.indent : fence.indent + 1].strip()
-    return bool(indented and outer and outer[-1].rstrip().endswith(":"))
+    outer = [one for one in above.splitlines() if one[fence.indent : fence.indent + 1].strip()]
+    is_indented = not line[fence.indent : fence.indent + 1].strip()
+    return bool(is_indented and outer and outer[-1].rstrip().endswith(":"))
 
 
 def is_answer(source: Source, at: int) -> bool:
@@ -139,10 +137,13 @@ def _code_end(count: int) -> re.Pattern[str]:
 
 
 def inline_code_end(source: Source, at: int, inside: int) -> tuple[int, bool]:
-    """Where inline code that is only shown ends; just behind its marks if it is no code or its line is nothing else."""
+    """Returns where inline code that is only shown ends: behind its marks if it is none, or its line nothing else.
+
+    The second value says whether that may change when the text goes on.
+    """
     found = source.find(_code_end(inside - at), inside)
     if not found or found.group()[0] != "`":
         return inside, found is None
-    if source.line_is(_ALONE, at):
-        return inside, source.line_may_grow()
+    if source.is_line_of(_ALONE, at):
+        return inside, source.is_last_line()
     return found.end(), False

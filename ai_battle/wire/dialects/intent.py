@@ -9,14 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import ProposalKind
 
 from . import thinking
-from .names import Offered
+from .calls import Offered
 from .reading import Certainty, Piece
-from .spellings import table
 
 _WINDOW = 600
 _MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")
@@ -174,11 +174,19 @@ def _main(clauses: list[str]) -> str:
 @cache
 def _words(kind: str) -> re.Pattern[str]:
     """One pattern of all words of a kind; those with the same borders share them, which is what makes it quick."""
-    listed = {word for head, words in table("restraint.txt", " | ") if head == kind for word in words}
+    listed = {word.strip() for head, words in _rows() if head == kind for word in words}
     groups: dict[tuple[str, str], list[str]] = {}
     for word in sorted(listed, key=len, reverse=True):
         groups.setdefault(_borders(word), []).append(re.escape(word.strip("~ ")).replace(r"\ ", r"\s+"))
     return re.compile("|".join(f"{o}(?:{'|'.join(words)}){c}" for (o, c), words in groups.items()), re.IGNORECASE)
+
+
+@cache
+def _rows() -> list[tuple[str, list[str]]]:
+    """The kind that begins each row of the table beside this file, and the words behind its colon."""
+    rows = files(__package__).joinpath("restraint.txt").read_text(encoding="utf-8").splitlines()
+    parted = (row.partition(":") for row in rows if not row.startswith("#"))
+    return [(head.split()[0], words.split(" | ")) for head, _, words in parted]
 
 
 def _borders(word: str) -> tuple[str, str]:

@@ -3,21 +3,19 @@
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from textwrap import dedent
 from typing import Any
 
-from ai_battle.core.messages import ToolCall
-
-from .names import Offered
-from .shapes import ARGUMENTS, NAMES
-from .source import Source
-from .tolerant import Unreadable
-from .typed import typed
+from ...core.messages import ToolCall
+from .calls import ARGUMENTS, NAMES, Offered
+from .loose_json import Unreadable
+from .source import Source, typed
 
 _ENTRY = re.compile(
     r"(?P<indent>[ \t]*)(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?P<key>[\w.\-]{1,80})[*_`\"']{0,3}[ \t]*[:=][*_]{0,2}[ \t]*"
     r"(?P<value>[^\n]*)(?:\n|\Z)"
 )
-_HEADING = re.compile(r"[ \t]*\[(?:\w{1,40}\.)?(?P<key>\w{1,80})\][ \t]*(?:\n|\Z)")
+_HEADING = re.compile(r"[ \t]*\[(?:\w{1,40}\.)?(?P<key>\w{1,80})\][ \t]*(?P<value>)(?:\n|\Z)")
 _NAME = re.compile(r"[ \t]*[\[/@]?(?P<name>[\w.\-:/]{1,128})(?:\(\)|\])?[ \t]*(?:\n|\Z)")
 _PAIRED = re.compile(r"[ \t]*[\[/@]?(?P<name>[\w.\-:/]{1,128})(?=[ \t]+(?:--\w|\w{1,80}=))")
 _PAIR = re.compile(
@@ -29,7 +27,7 @@ _ROW = re.compile(r"[ \t]*\|(?P<cells>[^\n]{1,2000})\|[ \t]*(?:\n|\Z)")
 _RULE = re.compile(r"[-: ]+")
 _BLANK = re.compile(r"[ \t]*\r?\n")
 _BLOCK = re.compile(r"[|>][-+]?[ \t\r]*")
-_MARKED = re.compile(r"([\"'`]+)(.*)\1,?|(.*)")
+_IN_MARKS = re.compile(r"([\"'`]+)(.*)\1,?|(.*)")
 _GROWING = re.compile(r"[^\n]{0,200}\Z")
 _ITEMS = re.compile(r"(?:[ \t]*-[ \t]+[^\n]*(?:\n|\Z))+")
 _OBJECT = re.compile(r"[ \t`]*(?=\{)")
@@ -44,24 +42,23 @@ _REACH = 200
 
 
 def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tuple[ToolCall, int] | None:
-    """The call whose lines begin at `at`, and where they end; none where they are something else.
+    """Reads the call whose lines begin at `at`; returns where they end, too, and none where they are something else.
 
     The first lines name the tool, unless it is `named` already. Raises Unreadable for a value that is none, and where
     the text ends before the call is complete.
     """
-    if paired := read_pairs(source.text, at, tools):
+    if paired := _read_pairs(source.text, at, tools):
         return paired
     tool, at = (tools.known(named), at) if named else _heading(source.text, at, tools)
     given: dict[str, Any] = {}
     while tool and (found := _entry(source.text, at)):
-        complete = given.keys() >= set(tools.required(tool))
-        if complete and found.start() > at:
+        if found.start() > at and tools.has_all_required(tool, given):
             break
         end = _take(source, found, tools.properties(tool), given)
         if end is None:
             return None
         at = end
-    if tool and given.keys() >= set(tools.required(tool)):
+    if tool and tools.has_all_required(tool, given):
         return ToolCall(tool, given), at
     if _GROWING.match(source.text, at):
         raise Unreadable(at, cut=True)
@@ -69,19 +66,19 @@ def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tupl
 
 
 def read_table(text: str, at: int, tools: Offered) -> tuple[list[ToolCall], int]:
-    """The calls of a Markdown table: one in each row below the names of its arguments, or one key in each row."""
+    """Reads a Markdown table: a call in each row below the names of its arguments, or one key in each row."""
     rows: list[list[str]] = []
     while found := _ROW.match(text, at):
         at = found.end()
         rows.append([cell.strip(" *`") for cell in found["cells"].split("|")])
     head, *body = [row for row in rows if not _RULE.fullmatch("".join(row))] or [[]]
-    calls = [_whole(zip(head, row, strict=False), tools) for row in body]
+    calls = [_call_of(zip(head, row, strict=False), tools) for row in body]
     if not any(calls):
-        calls = [_whole((row for row in [head, *body] if len(row) == 2), tools)]
+        calls = [_call_of((row for row in [head, *body] if len(row) == 2), tools)]
     return [call for call in calls if call], at
 
 
-def _whole(pairs: Iterable[Sequence[str]], tools: Offered) -> ToolCall | None:
+def _call_of(pairs: Iterable[Sequence[str]], tools: Offered) -> ToolCall | None:
     """The call that keys and values are, all of them."""
     lines = "".join(f"{key}: {value}\n" for key, value in pairs)
     with suppress(Unreadable):
@@ -94,14 +91,15 @@ def _heading(text: str, at: int, tools: Offered) -> tuple[str | None, int]:
     """The tool that the first line names, and where that line ends."""
     if (alone := _NAME.match(text, at)) and (tool := tools.known(alone["name"])):
         return tool, alone.end()
-    if (found := _entry(text, at)) and found["key"] in NAMES and found.re is _ENTRY:
-        return tools.known(_plain(found["value"])), found.end()
-    if (found := _HEADING.match(text, at)) and found["key"] in NAMES:
+    found = _entry(text, at)
+    if found is None or found["key"] not in NAMES:
+        return None, at
+    if found.re is _HEADING:
         return _heading(text, found.end(), tools)
-    return None, at
+    return tools.known(_unmarked(found["value"])), found.end()
 
 
-def read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | None:
+def _read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | None:
     """The call of `name key=value key="two words"`, or with `--key value`, on one line that holds nothing else."""
     found = _PAIRED.match(text, at)
     tool = tools.known(found["name"]) if found else None
@@ -109,16 +107,16 @@ def read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | Non
         return None
     properties, given, end = tools.properties(tool), {}, found.end()
     while (pair := _PAIR.match(text, end)) and (key := pair["key"] or pair["flag"].replace("-", "_")) in properties:
-        given[key], end = typed(_plain(pair["value"]), properties[key]), pair.end()
+        given[key], end = typed(_unmarked(pair["value"]), properties[key]), pair.end()
     closing = _PAIRS_END.match(text, end)
-    return (ToolCall(tool, given), closing.end()) if closing and given.keys() >= set(tools.required(tool)) else None
+    return (ToolCall(tool, given), closing.end()) if closing and tools.has_all_required(tool, given) else None
 
 
 def _take(source: Source, entry: re.Match[str], properties: Any, given: dict[str, Any]) -> int | None:
     """Puts what the entry gives among the arguments; where it ends, or None for one that is no argument."""
-    key, value = entry["key"], entry.groupdict().get("value") or ""
+    key, value = entry["key"], entry["value"]
     if key in properties:
-        given[key], end = _valued(source.text, entry, properties[key])
+        given[key], end = _read_entry(source.text, entry, properties[key])
         return end
     if key not in ARGUMENTS or not _OBJECT.match(value):
         return entry.end() if key in ARGUMENTS and not value.strip() else None
@@ -133,44 +131,37 @@ def _entry(text: str, at: int) -> re.Match[str] | None:
     return _ENTRY.match(text, at) or _HEADING.match(text, at)
 
 
-def _valued(text: str, entry: re.Match[str], schema: Any) -> tuple[Any, int]:
+def _read_entry(text: str, entry: re.Match[str], schema: Any) -> tuple[Any, int]:
     """The value on the line of its key, or the lines below it that are further in."""
-    if not entry["value"].strip() and (items := _ITEMS.match(text, entry.end())):
-        return [_plain(item.strip()[1:]) for item in items[0].strip().split("\n")], items.end()
-    if not _BLOCK.fullmatch(entry["value"]):
-        return typed(_plain(entry["value"]), schema), entry.end()
-    at, lines = entry.end(), []
+    value, at = entry["value"], entry.end()
+    if not value.strip() and (items := _ITEMS.match(text, at)):
+        return [_unmarked(item.strip()[1:]) for item in items[0].strip().split("\n")], items.end()
+    if not _BLOCK.fullmatch(value):
+        return typed(_unmarked(value), schema), at
+    lines: list[str] = []
     while at < len(text):
         end = text.find("\n", at) + 1 or len(text)
-        line = text[at:end]
-        if line.strip() and not line.startswith(entry["indent"] + " "):
+        if text[at:end].strip() and not text.startswith(entry["indent"] + " ", at):
             break
-        lines.append(line)
+        lines.append(text[at:end])
         at = end
-    depth = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return "".join(line[depth:] or "\n" for line in lines).rstrip("\n"), at
+    return dedent("".join(lines)).rstrip("\n"), at
 
 
-def _plain(value: str) -> str:
-    found = _MARKED.fullmatch(value.strip())
+def _unmarked(value: str) -> str:
+    found = _IN_MARKS.fullmatch(value.strip())
     assert found
     return found[3] if found[2] is None else found[2]
 
 
 def announced_call(text: str, at: int, value: object, tools: Offered) -> ToolCall | None:
-    """The object at `at` as the arguments of the tool named above it, if it holds what that tool needs and no more."""
-    tool = _announced(text[max(0, at - _REACH) : at], tools) if isinstance(value, dict) else None
-    if tool is None or not isinstance(value, dict):
+    """Takes the object at `at` as the arguments of the tool named above it, if it holds what that tool needs alone."""
+    if not isinstance(value, dict):
         return None
-    fits = set(tools.required(tool)) <= value.keys() <= tools.properties(tool).keys()
-    return ToolCall(tool, value) if fits else None
-
-
-def _announced(above: str, tools: Offered) -> str | None:
-    """The tool that the last line names, labels of the arguments and the marks of their block aside."""
-    for line in reversed(above.splitlines()):
-        plain = line.strip().lstrip("*_")
-        if plain and not _FENCE.fullmatch(plain) and not _LABEL.fullmatch(plain):
-            named = _NAMING.fullmatch(plain)
-            return tools.known(named["name"]) if named else None
-    return None
+    # Labels of the arguments and the marks of their block may stand between.
+    lines = (line.strip().lstrip("*_") for line in reversed(text[max(0, at - _REACH) : at].splitlines()))
+    above = next((line for line in lines if line and not _FENCE.fullmatch(line) and not _LABEL.fullmatch(line)), "")
+    named = _NAMING.fullmatch(above)
+    tool = tools.known(named["name"]) if named else None
+    fits = tool and tools.has_all_required(tool, value) and value.keys() <= tools.properties(tool).keys()
+    return ToolCall(tool, value) if tool and fits else None

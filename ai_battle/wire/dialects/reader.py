@@ -1,12 +1,12 @@
-"""A whole text, read: calls, issues, and the prose that is left."""
+"""A text, read whole or while it arrives: its calls, its issues, and the prose that is left."""
+# ruff: noqa: RUF001
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from ai_battle.core.messages import ToolCall
-
+from ...core.messages import ToolCall
+from .calls import Offer, Offered
 from .intent import Intent, intents
-from .names import Offer, Offered
 from .reading import Piece, Proposal, Reading, Span
 from .scanner import Scanner
 
@@ -14,13 +14,39 @@ from .scanner import Scanner
 _MOST_PIECES = 5_000
 _MARK = r"[\"'(*]"
 _AROUND = frozenset("\"'(*[ \n\t\r")
-_OPENINGS = re.compile(rf"{_MARK}{{0,3}}(?:\s{{0,200}}\[{_MARK}{{0,4}}){{0,3}}")
+_OPENINGS_BACKWARDS = re.compile(rf"{_MARK}{{0,3}}(?:\s{{0,200}}\[{_MARK}{{0,4}}){{0,3}}")
 _CLOSINGS = re.compile(r"[\"')\]]{0,4}(?:,?\s{0,200}\][\"')]{0,4}){0,3}")
 
 
+def parse_tool_calls(text: str, tools: Iterable[Offer] = ()) -> tuple[ToolCall, ...]:
+    """Returns the tool calls that are meant in a model's text, in whatever dialect; see `read` for all the rest."""
+    return read(text, tools).calls
+
+
 def read(text: str, tools: Iterable[Offer] = ()) -> Reading:
-    """The calls in `text`. Without tools, any well-formed call in an explicit dialect is one."""
-    return read_offered(text, Offered(tools))
+    """Reads the calls in `text`. Without tools, any well-formed call in an explicit dialect is one."""
+    return _read(text, Offered(tools))
+
+
+def _read(text: str, tools: Offered) -> Reading:
+    pieces = _pieces(text, tools)
+    calling = [piece for piece in pieces if piece.calls]
+    found = list(zip(calling, intents(text, calling, tools), strict=True))
+    each: list[tuple[ToolCall, Intent]] = [(call, intent) for piece, intent in found for call in piece.calls]
+    proposed = {id(piece) for piece, intent in found if intent.kind}  # a proposal stays prose
+    spans = tuple(
+        Span(_widened_start(text, piece.start), _widened_end(text, piece.end))
+        for piece in pieces
+        if piece.is_call and id(piece) not in proposed
+    )
+    return Reading(
+        calls=tuple(call for call, intent in each if intent.kind is None),
+        certainties=tuple(intent.certainty for _, intent in each if intent.kind is None),
+        proposals=tuple(Proposal(call, intent.kind) for call, intent in each if intent.kind),
+        spans=spans,
+        issues=tuple(issue for piece in pieces for issue in piece.issues),
+        prose=_prose(text, spans),
+    )
 
 
 def _pieces(text: str, tools: Offered) -> list[Piece]:
@@ -35,37 +61,11 @@ def _pieces(text: str, tools: Offered) -> list[Piece]:
     return pieces
 
 
-def read_offered(text: str, tools: Offered) -> Reading:
-    pieces = _pieces(text, tools)
-    calling = [piece for piece in pieces if piece.calls]
-    judged = list(zip(calling, intents(text, calling, tools), strict=True))
-    spans = _spans(text, pieces, judged)
-    return Reading(
-        calls=tuple(call for call, intent in _each(judged) if intent.kind is None),
-        certainties=tuple(intent.certainty for _, intent in _each(judged) if intent.kind is None),
-        proposals=tuple(Proposal(call, intent.kind) for call, intent in _each(judged) if intent.kind),
-        spans=spans,
-        issues=tuple(issue for piece in pieces for issue in piece.issues),
-        prose=_outside(text, spans),
-    )
-
-
-def _each(judged: list[tuple[Piece, Intent]]) -> Iterator[tuple[ToolCall, Intent]]:
-    return ((call, intent) for piece, intent in judged for call in piece.calls)
-
-
-def _spans(text: str, pieces: list[Piece], judged: list[tuple[Piece, Intent]]) -> tuple[Span, ...]:
-    """The stretches of the text that are calls, with what is around them; a proposal stays prose."""
-    shown = {id(piece) for piece, intent in judged if intent.kind}
-    called = (piece for piece in pieces if piece.is_call and id(piece) not in shown)
-    return tuple(Span(widened_start(text, piece.start), _widened_end(text, piece.end)) for piece in called)
-
-
-def widened_start(text: str, start: int) -> int:
+def _widened_start(text: str, start: int) -> int:
     """The brackets and quotation marks that a call stands in are no prose either."""
     if text[start - 1 : start] not in _AROUND:
         return start
-    found = _OPENINGS.match(text[max(0, start - 400) : start][::-1])
+    found = _OPENINGS_BACKWARDS.match(text[max(0, start - 400) : start][::-1])
     return start - (found.end() if found else 0)
 
 
@@ -74,7 +74,7 @@ def _widened_end(text: str, end: int) -> int:
     return found.end() if found else end
 
 
-def _outside(text: str, spans: tuple[Span, ...]) -> str:
+def _prose(text: str, spans: tuple[Span, ...]) -> str:
     at, parts = 0, []
     for span in spans:
         parts.append(text[at : max(at, span.start)])
@@ -82,6 +82,101 @@ def _outside(text: str, spans: tuple[Span, ...]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def parse_tool_calls(text: str, tools: Iterable[Offer] = ()) -> tuple[ToolCall, ...]:
-    """The tool calls that are meant in a model's text, in whatever dialect; see `read` for all the rest."""
-    return read(text, tools).calls
+_CONTEXT = 240
+_MARGIN = 8
+_SMALL = 80
+_LONGEST = 600
+_OPENINGS = r"(?:[\"'(*]{0,4}\[\s{0,200}){0,3}[\"'(*]{0,3}"
+_BEGINNING = re.compile(
+    rf"(?:{_OPENINGS}(?:"
+    r"<[A-Za-z][\w.\-]{0,80}\s[^<>\n]{0,160}>\s{0,20}(?:<(?:/[^<>\n]{0,80})?)?|<(?:[|｜/\]A-Za-z][^<>\n]{0,120})?"
+    r"|<\|open\|>[^<>\n]{0,40}|<invoke>\s{0,40}(?:<[^<>\n]{0,20})?|<\|(?:channel|start)\|>[^{}\n]{0,200}"
+    r"|\{\s{0,200}[\"'“‘`\\]{0,2}[\w$.\-/ ]{0,80}[\"'”’`\\]{0,2}\s{0,200}"
+    r"|\[{1,3}\s{0,200}(?:[{(]\s{0,200})?|\[/?[A-Z_ ]{0,30}|functools\[?"
+    r"|\]<?[^\s<>]{0,12}|◁[^▷\n]{0,12}|[`~]+[\w.+#\-/ ]{0,40}|[\"'(*]{1,3})"
+    r"|to=[\w.\-]*\s{0,40}(?:<\|?[^<>{}]{0,20}(?:>[^{}\n]{0,200})?)?)\Z"
+)
+_LABELS = ("Action", "action", "Tool", "Function", "✿FUNCTION✿")
+_BEGUN = "|".join(label[:length] for label in _LABELS for length in range(len(label), 0, -1))
+_ACTION = re.compile(
+    rf"(?<![^\n* #\-_])\*{{0,3}}(?:(?:{'|'.join(_LABELS)})"
+    rf"[^\n]{{0,240}}(?:\n\s{{0,20}}[^\n]{{0,60}}){{0,2}}|{_BEGUN})\Z"
+)
+_NAME = re.compile(rf"{_OPENINGS}(?P<name>[\w.\-/:\\]{{1,160}})[\s`*:]{{0,5}}\Z")
+_LINE = re.compile(
+    r"(?:(?<=\n)|\A)[ \t]{0,8}(?:[-*+•|/@\[][ \t]*)?[*_`\"']{0,4}(?P<name>[\w.\-:]{0,80})[*_`\"' \t]{0,4}"
+    r"(?:-{0,2}\w{0,80})?\Z"
+)
+_PREFIXES = ("name", "function", "functions", "tool", "tools", "default_api", "api", "namespace")
+_SEPARATOR = re.compile(r"[^0-9a-z]+")
+
+
+class StreamingReader:
+    """Reads one text. `feed` returns what may be shown, in order; `finish` reads the whole, however it was cut.
+
+    What was shown is the beginning of `finish().prose`: a call never shows, not even half of it.
+    """
+
+    def __init__(self, tools: Iterable[Offer] = ()) -> None:
+        self._tools = Offered(tools)
+        # The beginnings of names, which are held back as soon as a text ends with one.
+        folded = [_SEPARATOR.sub("", name.lower()) for name in (*self._tools.names, *_PREFIXES)]
+        self._beginnings = {name[:length] for name in folded for length in range(1, len(name) + 1)}
+        self._scanner = Scanner("", self._tools)
+        self._parts: list[str] = []
+        self._context = ""
+        self._held: list[str] = []
+        self._size = 0
+        self._due = 0
+
+    def feed(self, delta: str) -> str:
+        """Takes the next piece of the text and returns what has become safe to show."""
+        self._parts.append(delta)
+        self._held.append(delta)
+        self._size += len(delta)
+        return self._look() if self._size >= self._due else ""
+
+    def finish(self) -> Reading:
+        """Reads the whole text."""
+        return _read("".join(self._parts), self._tools)
+
+    def _look(self) -> str:
+        """Reads what is held back; the more that is, the longer until the next time, so that the work stays linear."""
+        text = self._context + "".join(self._held)
+        start = len(self._context)
+        safe = max(start, self._safe(text, start))
+        self._context = text[max(0, safe - _CONTEXT) : safe]
+        self._scanner = self._scanner.resumed("", 0, safe - len(self._context))
+        self._held = [text[safe:]]
+        self._size = len(text) - safe
+        self._due = 0 if self._size < _SMALL else self._size + self._size // 8
+        return text[start:safe]
+
+    def _safe(self, text: str, start: int) -> int:
+        """The walk stops before the first piece that is a call or may become one."""
+        scanner = self._scanner.resumed(text, start)
+        before, at = self._scanner, start
+        while piece := scanner.next():
+            if piece.is_call or piece.cut or piece.end > len(text) - _MARGIN:
+                self._scanner = before
+                start = _widened_start(text, piece.start) if piece.start >= at else at
+                return min(start, self._tail_start(text, at))
+            before, at = scanner.resumed(text, scanner.at), piece.end
+        safe = self._tail_start(text, at)
+        self._scanner = scanner if safe >= at else before
+        return safe
+
+    def _tail_start(self, text: str, at: int) -> int:
+        """The first place from `at` on that may turn out to be the beginning of a call."""
+        at = max(at, len(text) - _LONGEST)
+        places = [found.start() for pattern in (_BEGINNING, _ACTION) if (found := pattern.search(text, at))]
+        place = min(places, default=len(text))
+        names = (_NAME.search(text, max(at, place - 200), place), _LINE.search(text, at))
+        return min([place, *(found.start() for found in names if found and self._may_be_name(found["name"]))])
+
+    def _may_be_name(self, token: str) -> bool:
+        """Also when a name hangs on the last word of a sentence, or on a prefix such as `functions.`."""
+        token = token.lower()
+        endings = [token, *(token[found.end() :] for found in re.finditer(r"[.:/]", token))]
+        folded = [_SEPARATOR.sub("", ending) for ending in endings]
+        return not folded[-1] or any(part in self._beginnings for part in folded)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal
 
-from ai_battle.core.messages import ToolCall
-from ai_battle.core.tooling import ProposalKind
+from ...core.messages import ToolCall
+from ...core.tooling import ProposalKind
 
 IssueKind = Literal["unknown_tool", "malformed", "cut_off", "quoted"]
 
@@ -74,7 +74,7 @@ class Reading:
 
 
 def without_cut_call(found: Reading, text: str) -> Reading:
-    """Of an answer that ended at its length limit: a call that ends where the text does may have gone on."""
+    """Drops, of an answer that ended at its length limit, a call that ends where the text does: it may have gone on."""
     last = found.spans[-1] if found.spans else None
     if not found.calls or last is None or last.end < len(text.rstrip()):
         return found
@@ -84,13 +84,14 @@ def without_cut_call(found: Reading, text: str) -> Reading:
 
 @dataclass(slots=True)
 class Piece:
-    """What one reader made of the text from an opener to `end`; one without calls and issues is prose."""
+    """What was made of the text from an opener to `end`; one without calls and issues is prose."""
 
     start: int
     end: int
     calls: Sequence[ToolCall] = ()
     issues: Sequence[Issue] = ()
     cut: bool = False
+    """Whether more text may make something else of it."""
     is_bare: bool = False
     """Whether no marker said that a call comes."""
 

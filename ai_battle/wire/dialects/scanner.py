@@ -1,4 +1,4 @@
-"""The one walk over the text, from opener to opener; what stands at each is one reader's business."""
+"""The one walk over the text, from opener to opener; a table says who reads what stands at each."""
 # ruff: noqa: RUF001
 
 import re
@@ -6,14 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from . import thinking
-from .bare import read_brace, read_bracket, read_parenthesis
-from .block import read_arguments, read_block
-from .body import read_bodies, read_enclosed, read_message
-from .elements import ATTRIBUTES, read_attributes
+from .bodies import read_block, read_block_of_tool, read_bodies, read_enclosed, read_message
+from .calls import Offered
 from .fences import (
     CALLING,
     READABLE,
-    RUN,
     Fence,
     fence_at,
     holds_fences,
@@ -22,10 +19,10 @@ from .fences import (
     is_set_off,
     is_within_code,
 )
-from .names import Offered
-from .react import OBSERVED, read_action, read_line
 from .reading import Piece, issue
 from .source import Source
+from .tags import ATTRIBUTES, read_attributes
+from .unmarked import OBSERVED, read_action, read_brace, read_bracket, read_line, read_parenthesis
 
 # What may begin a line that is a call: a name and its arguments, a label for the name, or a table with a column for it.
 _LINE = (
@@ -44,7 +41,6 @@ _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|use_(?:mcp_)?tool|tool_request|function_calls?|start_function_call|functions|tool)>"
     r"|<[|｜](?:DSML｜)?(?:tool|function|action|plugin)(?:[\w▁]*)[|｜]?>|<\|(?:python_tag|START_ACTION|tools_prefix|recipient)\|>"
 )
-_READ = CALLING | READABLE
 _ENDS = re.compile(r"<[^<>]*(?:end|suffix|output|response|result)s?[|｜]?>", re.IGNORECASE)
 _ELEMENT = re.compile(
     r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:tool|function)_call\s+(?:id=[\"'][^\"'<>]{0,80}[\"']\s+)?name="
@@ -56,17 +52,18 @@ _NOT_OURS = re.compile(
 )
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]|(?<=functools)\[")
 _MESSAGE = re.compile(r"<\|(?:channel|start|constrain|message)\|>")
+_MARKS = re.compile(r"`+|~+")
 _ANYTHING, _LINE_BREAK = re.compile(""), re.compile(r"\n")
 _FUNCTIONARY = re.compile(r">>>(?=[\w.\-]+\n)")
 _INDENTED = re.compile(r"(?:(?<= {4})|(?<=\t))<(?=[|｜\w])")
 _OUTDENTED = re.compile(r"\n(?= {0,3}\S)")
 _TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>\s*")
-_NEXT = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")
+_NEXT_BLOCK = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")
 _CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
 
 
 class Scanner:
-    """Pieces of the text in their order. Nothing is read twice: every piece ends behind what was looked at."""
+    """Yields pieces of the text in their order. Nothing is read twice: every piece ends behind what was looked at."""
 
     def __init__(self, text: str, tools: Offered) -> None:
         self.source = Source(text)
@@ -78,7 +75,7 @@ class Scanner:
         self._since = 0
 
     def resumed(self, text: str, at: int, gone: int = 0) -> "Scanner":
-        """The walk goes on at `at` of what the text has grown into, less the first `gone` characters."""
+        """Goes on at `at` of what the text has grown into, less the first `gone` characters."""
         scanner = Scanner(text, self.tools)
         scanner.at, scanner._thinks, scanner._since = at, self._thinks, max(0, self._since - gone)
         if fence := self._fence:
@@ -86,7 +83,7 @@ class Scanner:
         return scanner
 
     def next(self) -> Piece | None:
-        """The next piece that is not plain prose, or none when the text is at its end."""
+        """Returns the next piece that is not plain prose, or none when the text is at its end."""
         text = self.source.text
         first = _FIRST_LINE.match(text, self.at) if self.source.begins_line(self.at) else None
         if first and (piece := self._line(first)):
@@ -102,11 +99,13 @@ class Scanner:
         return None
 
     def _piece(self, at: int) -> Piece | None:
-        """What the first reader makes of it that finds its opener there, and what it can read behind it."""
+        """What the first reader makes of it that finds its opener there; in reasoning only few of them look."""
         text = self.source.text
-        for pattern, reader in _OPENERS.get(text[at : at + 2]) or _OPENERS[text[at]]:
-            if (found := pattern.match(text, at)) and (piece := reader(self, found)):
-                return piece
+        for pattern, reader, reads_thoughts in _OPENERS.get(text[at : at + 2]) or _OPENERS[text[at]]:
+            if reads_thoughts or not self._thinks:
+                found = pattern.match(text, at)
+                if found and (piece := reader(self, found)):
+                    return piece
         return None
 
     def _think(self, found: re.Match[str]) -> Piece:
@@ -127,75 +126,65 @@ class Scanner:
 
     def _indented(self, found: re.Match[str]) -> Piece | None:
         """A tag in a block that is set off from the prose by its indentation, as examples are."""
-        if (
-            self._fence
-            or self._thinks
-            or not is_set_off(self.source, found.start(), self.source.before(found.start(), 60))
-        ):
+        at = found.start()
+        if self._fence or not is_set_off(self.source, at, self.source.before(at, 60)):
             return None
         end = self.source.find(_OUTDENTED, found.end())
-        return self._passed(found.start(), end.start() if end else len(self.source.text), cut=end is None)
+        return self._passed(at, end.start() if end else len(self.source.text), cut=end is None)
 
     def _message(self, found: re.Match[str]) -> Piece | None:
         return read_message(self.source, found.start(), self.tools)
 
     def _marked(self, found: re.Match[str]) -> Piece | None:
-        if _ENDS.match(found.group()) or (self._thinks and found.group()[1] not in "|｜"):
-            return None
-        return self._bodies(found.start())
+        return None if _ENDS.match(found.group()) else self._bodies(found)
 
-    def _bodies(self, at: int) -> Piece:
+    def _bodies(self, found: re.Match[str]) -> Piece:
         """Behind a marker; as long as no call stands there, one may still come."""
+        at = found.start()
         piece = read_bodies(self.source, at, self.tools)
         if piece.calls and is_quotation(self.source.text, at, piece.end):
             return Piece(at, piece.end, issues=[issue("quoted", self.source.text, at)])
-        return Piece(at, piece.end, piece.calls, piece.issues, piece.cut or not piece.calls)
-
-    def _element(self, found: re.Match[str]) -> Piece | None:
-        return None if self._thinks else self._bodies(found.start())
+        piece.cut |= not piece.calls
+        return piece
 
     def _attributes(self, found: re.Match[str]) -> Piece | None:
-        call = None if self._thinks else read_attributes(found, self.tools)
+        call = read_attributes(found, self.tools)
         return Piece(found.start(), found.end(), [call]) if call else None
 
     def _tag(self, found: re.Match[str]) -> Piece | None:
-        tool = None if self._thinks else self.tools.known(found.group(1))
+        tool = self.tools.known(found[1])
         if tool is None:
             return None
-        closing = f"</{re.escape(found.group(1))}>"
-        return read_enclosed(self.source, tool, found.span(), closing, self.tools)
-
-    def _explicit(self, found: re.Match[str]) -> Piece | None:
-        return self._bodies(found.start())
+        return read_enclosed(self.source, tool, found.span(), f"</{re.escape(found[1])}>", self.tools)
 
     def _bracket(self, found: re.Match[str]) -> Piece | None:
-        return None if self._silent(found.start()) else _bare(read_bracket(self.source, found.start(), self.tools))
+        at = found.start()
+        return None if self._is_within_block(at) else _bare(read_bracket(self.source, at, self.tools))
 
     def _brace(self, found: re.Match[str]) -> Piece | None:
         at = found.start()
-        return None if self._silent(at) else _bare(read_brace(self.source, at, self.tools, self._since))
+        return None if self._is_within_block(at) else _bare(read_brace(self.source, at, self.tools, self._since))
 
-    def _silent(self, at: int) -> bool:
-        """In reasoning no value is a call, in a fenced block only one that begins its line."""
-        if self._thinks or self._fence is None or at == self._fence.inside:
-            return self._thinks
+    def _is_within_block(self, at: int) -> bool:
+        """In a fenced block only a value that begins its line is a call."""
+        if self._fence is None or at == self._fence.inside:
+            return False
         start = max(self._fence.inside, at - len(self.source.before(at, 60)))
         return bool(self.source.text[start:at].strip())
 
     def _parenthesis(self, found: re.Match[str]) -> Piece | None:
-        piece = None if self._thinks else _bare(read_parenthesis(self.source, found.start(), self.tools))
+        piece = _bare(read_parenthesis(self.source, found.start(), self.tools))
         if piece and piece.calls and is_within_code(self.source, self._fence, piece.start, piece.calls[0].name):
             return Piece(piece.start, piece.end)
         return piece
 
-    def _marks(self, found: re.Match[str]) -> Piece | None:
+    def _marks(self, found: re.Match[str]) -> Piece:
         """A fence or inline code opens or closes."""
         text, source, (at, end) = self.source.text, self.source, found.span()
         if self._thinks:
             return Piece(at, end)
-        if self._fence and text[end : end + 1] in ("", "\n"):
-            return self._within(self._fence, None, at, end)
-        fence = fence_at(source, at) if end - at > 2 else None
+        is_last = text[end : end + 1] in ("", "\n")
+        fence = fence_at(source, at) if end - at > 2 and not (self._fence and is_last) else None
         if self._fence:
             return self._within(self._fence, fence, at, end)
         if fence:
@@ -214,14 +203,12 @@ class Scanner:
         return Piece(at, end)
 
     def _opened(self, at: int, fence: Fence) -> Piece:
-        if fence.shown or (len(fence.marks) > 3 and holds_fences(self.source, fence)):
+        if fence.is_shown or (len(fence.marks) > 3 and holds_fences(self.source, fence)):
             return self._shown(at, fence)
-        if fence.language not in _READ:
-            return read_arguments(self.source, at, fence, self.tools) or self._shown(at, fence)
+        if fence.language not in READABLE:
+            return read_block_of_tool(self.source, at, fence, self.tools) or self._shown(at, fence)
         self._fence = fence
-        if fence.language in CALLING:
-            return self._calling(at, fence)
-        return self._passed(at, fence.inside)
+        return self._calling(at, fence) if fence.language in CALLING else self._passed(at, fence.inside)
 
     def _shown(self, at: int, fence: Fence) -> Piece:
         """A block that is there to be read by people."""
@@ -232,7 +219,7 @@ class Scanner:
         """A block that is there for calls, with the marks that close it, however many they are."""
         piece = read_block(self.source, at, fence, self.tools)
         closing = _CLOSING.match(self.source.text, piece.end) if piece.is_call else None
-        if closing or (piece.calls and _NEXT.match(self.source.text, piece.end)):
+        if closing or (piece.calls and _NEXT_BLOCK.match(self.source.text, piece.end)):
             self._fence = None
         piece.end = closing.end() if closing else piece.end
         piece.cut |= not piece.calls
@@ -242,10 +229,10 @@ class Scanner:
         """A quoted line."""
         at, text = found.start(), self.source.text
         before = self.source.before(at, 4)
-        if self._thinks or before.strip(" ") or len(before) > 3:
+        if before.strip(" ") or len(before) > 3:
             return None
-        if _FUNCTIONARY.match(text, at):
-            return self._bodies(at)
+        if marker := _FUNCTIONARY.match(text, at):
+            return self._bodies(marker)
         end = text.find("\n", at)
         return self._passed(at, len(text) if end < 0 else end)
 
@@ -255,10 +242,7 @@ class Scanner:
         return Piece(at, end, cut=cut)
 
     def _action(self, found: re.Match[str]) -> Piece | None:
-        at = found.start()
-        if self._thinks or not self._begins_line(at):
-            return None
-        piece = read_action(self.source, at, self.tools)
+        piece = read_action(self.source, found.start(), self.tools) if self._begins_line(found.start()) else None
         self._acted |= bool(piece and piece.calls)
         return piece
 
@@ -282,40 +266,37 @@ def _bare(piece: Piece | None) -> Piece | None:
     return piece
 
 
-_Opener = tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None]]
-_THINKING: tuple[_Opener, ...] = ((thinking.OPEN, Scanner._think), (thinking.CLOSE, Scanner._thought))
-_SET_OFF: tuple[_Opener, ...] = ((_NOT_OURS, Scanner._not_ours), (_INDENTED, Scanner._indented))
+_Opener = tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None], bool]
+_THINKING: tuple[_Opener, ...] = ((thinking.OPEN, Scanner._think, True), (thinking.CLOSE, Scanner._thought, True))
+_SET_OFF: tuple[_Opener, ...] = ((_NOT_OURS, Scanner._not_ours, True), (_INDENTED, Scanner._indented, False))
 _TOKENS: tuple[_Opener, ...] = (
     *_THINKING,
     *_SET_OFF,
-    (_MESSAGE, Scanner._message),
-    (_MARKER, Scanner._marked),
-    (_ELEMENT, Scanner._element),
+    (_MESSAGE, Scanner._message, True),
+    (_MARKER, Scanner._marked, True),
+    (_ELEMENT, Scanner._bodies, False),
 )
-_TAGS: tuple[_Opener, ...] = (
-    (thinking.OPEN, Scanner._think),
-    *_SET_OFF,
-    (_MARKER, Scanner._marked),
-    (ATTRIBUTES, Scanner._attributes),
-    (_ELEMENT, Scanner._element),
-    (_TAG, Scanner._tag),
-)
-_ACTION: tuple[_Opener, ...] = ((_ANYTHING, Scanner._action),)
-_MARKS: tuple[_Opener, ...] = ((RUN, Scanner._marks),)
-# What may be read where the text goes on with one or two characters, in the order in which it is tried.
+# What may be read where the text goes on with one or two characters, in the order in which it is tried; the last value
+# says whether it is looked for in reasoning, too.
 _OPENERS: dict[str, tuple[_Opener, ...]] = {
-    "<": _TAGS,
     "<|": _TOKENS,
     "<｜": _TOKENS,
     "</": _THINKING,
+    "<": (
+        (thinking.OPEN, Scanner._think, True),
+        *_SET_OFF,
+        (_MARKER, Scanner._marked, False),
+        (ATTRIBUTES, Scanner._attributes, False),
+        (_ELEMENT, Scanner._bodies, False),
+        (_TAG, Scanner._tag, False),
+    ),
     "◁": _THINKING,
-    "[": (*_THINKING, (_SQUARE, Scanner._explicit), (_ANYTHING, Scanner._bracket)),
-    "{": ((_ANYTHING, Scanner._brace),),
-    "(": ((_ANYTHING, Scanner._parenthesis),),
-    "`": _MARKS,
-    "~": _MARKS,
-    ">": ((_ANYTHING, Scanner._quotation),),
-    **dict.fromkeys("AaTF✿", _ACTION),
-    "O": ((OBSERVED, Scanner._observation),),
-    "\n": ((_LINE_BREAK, Scanner._line),),
+    "[": (*_THINKING, (_SQUARE, Scanner._bodies, True), (_ANYTHING, Scanner._bracket, False)),
+    "{": ((_ANYTHING, Scanner._brace, False),),
+    "(": ((_ANYTHING, Scanner._parenthesis, False),),
+    **dict.fromkeys("`~", ((_MARKS, Scanner._marks, True),)),
+    ">": ((_ANYTHING, Scanner._quotation, False),),
+    **dict.fromkeys("AaTF✿", ((_ANYTHING, Scanner._action, False),)),
+    "O": ((OBSERVED, Scanner._observation, True),),
+    "\n": ((_LINE_BREAK, Scanner._line, False),),
 }

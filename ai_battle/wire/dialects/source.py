@@ -2,12 +2,21 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from .tolerant import Unreadable, read_value
+from .loose_json import Unreadable, read_value
 
 _DECODER = json.JSONDecoder(strict=False)
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_STRUCTURE = re.compile(r"\s*[\[{(]")
+_INTEGER = re.compile(r"\s*[-+]?\d+\s*\Z")
+_NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*\Z")
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+STRUCTURES = frozenset({"array", "list", "tuple", "object", "dict"})
+_NUMBERS = frozenset({"integer", "int", "number", "float", "double"})
+_BOOLEANS = frozenset({"boolean", "bool"})
+_ANYTHING = frozenset({"boolean", "number", "array", "object", "null"})
 
 
 class Source:
@@ -22,7 +31,7 @@ class Source:
         self._line: tuple[re.Pattern[str] | None, int, int, bool] = (None, 0, -1, False)
 
     def find(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:
-        """The first match from `at` on; asked with growing `at`, the text is walked once per pattern."""
+        """Returns the first match from `at` on; asked with growing `at`, the text is walked once per pattern."""
         if known := self._found.get(pattern):
             since, match = known
             if since <= at and (match is None or match.start() >= at):
@@ -40,12 +49,12 @@ class Source:
         return at == 0 or self.text.startswith("\n", at - 1)
 
     def before(self, at: int, most: int) -> str:
-        """What stands before `at` on its line, its last `most` characters at most."""
+        """Returns what stands before `at` on its line, its last `most` characters at most."""
         start = at - most if at > most else 0
         line = self.text.rfind("\n", start, at) + 1
         return self.text[line or start : at]
 
-    def line_is(self, pattern: re.Pattern[str], at: int) -> bool:
+    def is_line_of(self, pattern: re.Pattern[str], at: int) -> bool:
         """Whether the whole line of `at` fits; asked often about one line, it is looked at once."""
         known, start, end, fits = self._line
         if known is not pattern or not start <= at <= end:
@@ -55,24 +64,36 @@ class Source:
             self._line = pattern, start, end, fits
         return fits
 
-    def line_may_grow(self) -> bool:
+    def is_last_line(self) -> bool:
         """Whether the line that was looked at is the last one, and perhaps not yet complete."""
         return self._line[2] == len(self.text)
 
     def value(self, at: int) -> tuple[Any, int]:
-        """The JSON (or nearly JSON) value at `at` and where it ends; raises Unreadable."""
+        """Returns the JSON (or nearly JSON) value at `at` and where it ends; raises Unreadable."""
         if self._patience:
             try:
                 value, end = _DECODER.raw_decode(self.text, at)
             except (ValueError, RecursionError):
                 self._patience -= 1
             else:
-                return (_whole(value) if _HALF_CHARACTER.search(self.text, at, end) else value), end
+                return (_with_whole_characters(value) if _HALF_CHARACTER.search(self.text, at, end) else value), end
         return read_value(self.text, at)
 
 
+def _with_whole_characters(value: Any) -> Any:
+    """The value without halves of surrogate pairs, which no wire can carry."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [_with_whole_characters(item) for item in value]
+        case dict():
+            return {_with_whole_characters(key): _with_whole_characters(item) for key, item in value.items()}
+    return value
+
+
 def parse_object(text: str) -> Any:
-    """The one value that a string of arguments is; raises Unreadable."""
+    """Returns the one value that a string of arguments is; raises Unreadable."""
     stripped = text.strip()
     value, end = Source(stripped).value(0)
     if stripped[end:].strip(" \n\t}]`;,"):
@@ -80,13 +101,34 @@ def parse_object(text: str) -> Any:
     return value
 
 
-def _whole(value: Any) -> Any:
-    """The value without halves of surrogate pairs, which no wire can carry."""
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case list():
-            return [_whole(item) for item in value]
-        case dict():
-            return {_whole(key): _whole(item) for key, item in value.items()}
-    return value
+def types_of(schema: Any) -> frozenset[str]:
+    """Returns the names of all types that the schema allows; empty when it does not say."""
+    if not isinstance(schema, Mapping):
+        return frozenset()
+    declared, choices = schema.get("type"), schema.get("enum")
+    if isinstance(declared, str | list):
+        return frozenset([declared] if isinstance(declared, str) else filter(_is_text, declared))
+    unions = (schema.get(key) for key in ("anyOf", "oneOf", "allOf"))
+    types = frozenset[str]().union(*(types_of(one) for union in unions if isinstance(union, list) for one in union))
+    is_text = isinstance(choices, list) and choices and all(map(_is_text, choices))
+    return types or frozenset({"string"} if is_text else ())
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def typed(text: str, schema: Any) -> Any:
+    """Returns `text` as one of the types that the schema allows, as a string where it is none of them."""
+    types = types_of(schema) or _ANYTHING
+    if types & STRUCTURES and _STRUCTURE.match(text):
+        try:
+            return parse_object(text)
+        except Unreadable:
+            return text
+    word = text.strip().lower()
+    if word in _WORDS and ("null" in types if _WORDS[word] is None else types & _BOOLEANS):
+        return _WORDS[word]
+    if types & _NUMBERS and _INTEGER.match(text) and len(text) < 4000:
+        return int(text)
+    return float(text) if types & _NUMBERS and _NUMBER.match(text) else text

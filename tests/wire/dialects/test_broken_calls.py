@@ -2,7 +2,8 @@
 
 import pytest
 
-from ai_battle.wire.dialects import Issue, parse_tool_calls, read
+from ai_battle.wire.dialects.reader import parse_tool_calls, read
+from ai_battle.wire.dialects.reading import Issue
 
 from .rows import CALLS, LOOK, TOOLS, Row
 

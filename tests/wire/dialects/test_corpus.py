@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.wire.dialects import StreamingReader, parse_tool_calls, read
+from ai_battle.wire.dialects.reader import StreamingReader, parse_tool_calls, read
 
 FOLDER = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "toolcalls"
 pytestmark = [

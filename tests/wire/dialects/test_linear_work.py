@@ -6,7 +6,7 @@ from types import FrameType
 
 import pytest
 
-from ai_battle.wire.dialects import StreamingReader, read
+from ai_battle.wire.dialects.reader import StreamingReader, read
 
 from .rows import TOOLS
 

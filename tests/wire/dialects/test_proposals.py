@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.wire.dialects import StreamingReader, parse_tool_calls, read
+from ai_battle.wire.dialects.reader import StreamingReader, parse_tool_calls, read
 from ai_battle.wire.dialects.reading import Certainty
 
 _TEXT, _NUMBER = {"type": "string"}, {"type": "number"}

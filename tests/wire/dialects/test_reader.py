@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.wire.dialects import parse_tool_calls, read
+from ai_battle.wire.dialects.reader import parse_tool_calls, read
 
 from .rows import ANNOUNCED, BARE, CALLS, CLOCK, EXPLICIT, QUOTED, TOOLS, Call, Row
 

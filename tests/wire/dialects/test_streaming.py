@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_battle.wire.dialects import StreamingReader, read
+from ai_battle.wire.dialects.reader import StreamingReader, read
 
 from .rows import BARE, CALLS, EXPLICIT, QUOTED, TOOLS, Row
 

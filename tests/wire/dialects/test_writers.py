@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.wire.dialects import parse_tool_calls, read
+from ai_battle.wire.dialects.reader import parse_tool_calls, read
 
 from .writers import AROUND, DIALECTS, OFFERED, SETS, SIMPLE, SINGLE, WRITTEN, Call
 

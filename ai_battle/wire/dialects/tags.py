@@ -7,26 +7,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ai_battle.core.messages import ToolCall
-
-from .names import Offered
-from .source import Source
-from .spellings import SPELLINGS
-from .tolerant import Unreadable
-from .typed import typed, types_of
+from ...core.messages import ToolCall
+from .calls import Offered
+from .loose_json import Unreadable
+from .source import Source, typed, types_of
 
 _NOISE = r"(?:\s|\]<\]minimax\[>\[)*"
 _TAGGED = r"<(?P<key>[A-Za-z_][\w.\-]*)>"
 _CHILD = re.compile(_NOISE + _TAGGED)
 _FOLLOWING = re.compile(r"\n(?=<parameter=(?P<key>[^<>\s]+)>)")
 _NOISE_END = re.compile(r"\]<\]minimax\[>\[\Z")
+_PARTIAL = re.compile(r"\s*(?:[<\]`BE][^>\n]{0,200})?\Z")
+_BLANK_REST = re.compile(r"\s*\Z")
 _ATTRIBUTE = r"([\w\-]{1,80})\s?=\s?(\"[^\"]{0,2000}\"|'[^']{0,2000}')"
 ATTRIBUTES = re.compile(
     rf"<(?P<tag>[A-Za-z_][\w.\-:]{{0,80}})"
     rf"(?P<given>(?>(?:\s{{1,20}}{_ATTRIBUTE.replace('(', '(?:')}){{1,20}}))\s{{0,20}}(?:/>|>\s{{0,20}}</(?P=tag)>)"
 )
 _EACH = re.compile(_ATTRIBUTE)
-_CALLING_TAGS = frozenset(SPELLINGS["tag"])
+_CALLING_TAGS = frozenset({"tool", "function", "invoke", "call", "tool_call", "function_call", "tool_use", "action"})
 _STRUCTURES = frozenset({"object", "array"})
 _DEEPEST = 16
 
@@ -38,10 +37,13 @@ class Notation:
     key: re.Pattern[str]
     stop: str
     close: re.Pattern[str]
-    trims: bool = True
 
     def stop_of(self, key: str) -> re.Pattern[str]:
-        return _compiled(self.stop.replace("KEY", re.escape(key)) if "KEY" in self.stop else self.stop)
+        return _compiled(self.stop.replace("KEY", re.escape(key)))
+
+    def is_end(self, text: str, at: int) -> bool:
+        """Whether the next argument or the end of the call stands there."""
+        return bool(self.close.match(text, at) or self.key.match(text, at))
 
 
 @lru_cache(maxsize=200)
@@ -50,16 +52,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _notation(key: str, stop: str, close: str) -> Notation:
-    return Notation(re.compile(_NOISE + key), stop, re.compile(_NOISE + f"(?:{close})"))
+    return Notation(_compiled(_NOISE + key), stop, _compiled(_NOISE + f"(?:{close})"))
 
 
 _DSML = r"(?:｜DSML｜|\|DSML\||\w{1,40}:)?"
-_PARAMETER = (
-    rf"<{_DSML}(?:parameter|param|arg|argument)(?:=|\s*name=)\s*[\"']?(?P<key>[^\"'<>=]+?)[\"']?(?P<marks>\s[^<>]*)?>"
-)
+_PARAMETER = rf"{_DSML}(?:parameter|param|arg|argument)"
 PARAMETERS = _notation(
-    _PARAMETER,
-    rf"</{_DSML}(?:parameter|param|arg|argument)>",
+    rf"<{_PARAMETER}(?:=|\s*name=)\s*[\"']?(?P<key>[^\"'<>=]+?)[\"']?(?P<marks>\s[^<>]*)?>",
+    rf"</{_PARAMETER}>",
     rf"</{_DSML}(?:function|invoke|tool_call|function_call|tool)>|</?(?:tool_call|\w+:tool_call)>",
 )
 ARGUMENT_PAIRS = _notation(
@@ -74,64 +74,52 @@ BLOCKS = _notation(r"BEGIN_ARG:[ \t]*(?P<key>[^\n]*)\n", r"(?:\r?\n)?[ \t]*END_A
 
 
 def tagged(closing: str) -> Notation:
-    """Every argument under a tag of its own name, up to the given closing tag."""
+    """Returns the notation with every argument under a tag of its own name, up to the given closing tag."""
     return _notation(_TAGGED, r"(?:\]<\]minimax\[>\[)?</KEY>", closing)
 
 
-def read_elements(source: Source, name: str, at: int, notation: Notation, tools: Offered) -> tuple[ToolCall, int]:
-    """The call whose arguments begin at `at`, and where it ends; raises Unreadable."""
+def read_arguments(source: Source, name: str, at: int, notation: Notation, tools: Offered) -> tuple[ToolCall, int]:
+    """Returns the call whose arguments begin at `at`, and where it ends; raises Unreadable."""
     arguments: dict[str, Any] = {}
     properties = tools.properties(name)
     while not (closed := notation.close.match(source.text, at)):
         found = notation.key.match(source.text, at)
         if not found:
-            raise Unreadable(at, cut=not source.text[at:].strip() or _is_partial(source.text, at))
-        key = found.group("key").strip()
+            raise Unreadable(at, cut=_PARTIAL.match(source.text, at) is not None)
+        key = found["key"].strip()
         raw, at = _raw_value(source, found.end(), notation, key)
-        if (following := _following(raw)) and following["key"] in properties.keys() - arguments.keys() - {key}:
+        # An argument that was not closed goes on up to the next one; in what is whole, everything is closed.
+        following = None if "</parameter>" in raw else _FOLLOWING.search(raw)
+        if following and following["key"] in properties.keys() - arguments.keys() - {key}:
             raw, at = raw[: following.start()], found.end() + following.start()
-        marks = found.groupdict().get("marks") or ""
-        arguments[key] = _valued(raw, marks, properties.get(key))
+        arguments[key] = _value(raw, found.groupdict().get("marks") or "", properties.get(key))
     return ToolCall(name, arguments), closed.end()
 
 
 def read_attributes(found: re.Match[str], tools: Offered) -> ToolCall | None:
-    """The call that an empty element is, if its attributes are what the tool needs and no more."""
+    """Returns the call that an empty element is, if its attributes are what the tool needs and no more."""
     given = {key: html.unescape(raw[1:-1]) for key, raw in _EACH.findall(found["given"])}
     named = next((given.pop(key) for key in ("name", "tool") if key in given), "")
     tool = tools.known(named if found["tag"] in _CALLING_TAGS else found["tag"])
-    if tool is None:
-        return None
-    properties = tools.properties(tool)
-    if not set(tools.required(tool)) <= given.keys() <= properties.keys():
+    properties = tools.properties(tool or "")
+    if tool is None or not given.keys() <= properties.keys() or not tools.has_all_required(tool, given):
         return None
     return ToolCall(tool, {key: typed(value, properties[key]) for key, value in given.items()})
-
-
-def _following(raw: str) -> re.Match[str] | None:
-    """Where the next argument begins in a value that was not closed; in what is whole, everything is closed."""
-    return None if "</parameter>" in raw else _FOLLOWING.search(raw)
-
-
-def _is_partial(text: str, at: int) -> bool:
-    """The text ends within a tag."""
-    return len(text) - at < 200 and re.match(r"\s*[<\]`BE][^>\n]*\Z", text[at:]) is not None
 
 
 def _raw_value(source: Source, at: int, notation: Notation, key: str) -> tuple[str, int]:
     """The text up to the first stop that is followed by the next argument or the end of the call."""
     start, stop = at, notation.stop_of(key)
     while found := source.find(stop, at):
-        end = found.end()
-        if notation.close.match(source.text, end) or notation.key.match(source.text, end):
-            return source.text[start : found.start()], end
-        if not source.text[end:].strip():
+        at = found.end()
+        if notation.is_end(source.text, at):
+            return source.text[start : found.start()], at
+        if _BLANK_REST.match(source.text, at):
             break
-        at = end
     raise Unreadable(len(source.text), cut=True)
 
 
-def _valued(raw: str, marks: str, schema: Any) -> Any:
+def _value(raw: str, marks: str, schema: Any) -> Any:
     """One newline on each side belongs to the notation, not to the value."""
     text = raw.removeprefix("\n")
     text = text[:-1] if text.endswith("\n") and raw.startswith("\n") else text
@@ -147,7 +135,9 @@ def _nested(text: str, schema: Any, depth: int) -> Any:
     members: list[tuple[str, Any]] = []
     at, types = 0, types_of(schema)
     while types & _STRUCTURES and depth < _DEEPEST and (opened := _CHILD.match(text, at)):
-        inner = _schema_within(schema, opened["key"], types)
+        inner = schema.get("items" if "array" in types else "properties")
+        if "array" not in types and isinstance(inner, dict):
+            inner = inner.get(opened["key"])
         end = text.find(f"</{opened['key']}>", opened.end())
         if end < 0:
             return text
@@ -156,8 +146,3 @@ def _nested(text: str, schema: Any, depth: int) -> Any:
     if not members:
         return typed(text, schema)
     return [value for _, value in members] if "array" in types else dict(members)
-
-
-def _schema_within(schema: Any, key: str, types: frozenset[str]) -> Any:
-    inner = schema.get("items" if "array" in types else "properties")
-    return inner if "array" in types or not isinstance(inner, dict) else inner.get(key)

@@ -1,0 +1,327 @@
+"""What can stand behind a marker that announces a call: JSON, a name with arguments, tags, Python, lines, a message."""
+# ruff: noqa: RUF001
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from ...core.messages import ToolCall
+from .calls import NotArguments, Offered, Unknown, calls_in
+from .fences import Fence
+from .lines import read_lines
+from .loose_json import CONSTANT, QUOTE, Unreadable, read_value, read_word, skip_space
+from .reading import Issue, Piece, issue
+from .source import Source
+from .tags import ARGUMENT_PAIRS, BLOCKS, CHANNELS, PARAMETERS, Notation, read_arguments, tagged
+
+_SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
+_FILLER = re.compile(
+    r"(?>(?:[\s,;)]|>>>(?=\w)|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
+    r"|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
+    r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|use_(?:mcp_)?tool|function_calls?|start_function_call|end_function_call"
+    r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/]))*)"
+)
+_NAMED = re.compile(
+    r"(?:call:|function\s*<｜tool▁sep｜>\s*|print\((?=[\w.\-]+\())?(?P<name>[A-Za-z_][\w.\-/:\\]*)"
+    rf"(?P<between>(?:\s|{_SPECIAL}(?:\s*[\w\-]+(?=\s*\[ARGS\]))?|```(?:json)?)*)(?P<next>\{{|\(|<arg_key>|</tool_call>)"
+)
+_ELEMENT = re.compile(
+    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool|(?:tool|function)_call(?=\s))(?:\s+id=[\"'][^\"'<>]{0,80}[\"'])?(?:=|\s*name=)\s*[\"']?(?P<name>[^\"'<>\s]+)[\"']?\s*>"
+    r"|<\|open\|>call tool=\"(?P<channel>[^\"]*)\"[^<>]*<\|sep\|>"
+    r"|<invoke>\s*<tool_name>(?P<old>[^<>]*)</tool_name>\s*(?P<parameters><parameters>)?"
+)
+_SPELLED = re.compile(
+    r"(?:<server_name>[^<>]{0,80}</server_name>\s*)?(?:<tool>\s*(?=<name>))?<(?P<tag>name|tool|tool_name|function|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
+    r"\s*(?:<(?P<given>arguments|parameters|args|input|tool_input)>\s*|(?=<\w))"
+)
+_OLD = tagged(r"(?:</parameters>\s*)?</invoke>")
+_TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
+_PEOPLE = frozenset({"assistant", "user", "system", "all"})
+_RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
+_OBJECT = re.compile(r"\s*(?=\{)")
+_HEADER = re.compile(
+    r"(?:<\|start\|>\w*)?\s*(?:to=(?P<early>[\w.\-]+)\s*)?<\|channel\|>\s*(?P<channel>\w*)\s*(?:to=(?P<late>[\w.\-]+))?"
+    r"\s*(?:<\|constrain\|>\s*\w*\s*|\w+\s*)?<\|message\|>\s*"
+)
+_PLAIN_HEADER = re.compile(
+    r"(?:<\|start\|>\w*\s*(?:to=(?P<early>[\w.\-]+)\s*)?)?(?:<\|constrain\|>\s*\w*\s*)?<\|message\|>\s*"
+)
+_RECIPIENT = re.compile(r"\bto=([\w.\-]+)\s*\Z")
+_MESSAGE_END = re.compile(r"<\|(?:end|start|channel|return|call)\|>")
+_CALLED = re.compile(r"\s*<\|call\|>")
+_KEYWORD = re.compile(r"\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_][\w\-]*(?:\\_[\w\-]*)*)(?P=quote)\s*(?:=(?!=)|:(?!/))\s*")
+_PLACEHOLDER = re.compile(rf"(?!{QUOTE.pattern}|{CONSTANT.pattern})[A-Za-z_.\s]")
+_TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n`]+?)[ \t\r]*(?:\n|(?=`{3}))")
+_NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
+_CLOSED = re.compile(r"\s*+[`~]{3,}")
+_PAIRS = re.compile(
+    r"\s*(?:(?:- )?[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|\[?[\w.\-:/]+\]?[ \t]*\n[\w \t\-]+[:=]"
+    r"|[/@\[]?[\w.\-:/]+[ \t]+(?:--\w|\w+=))"
+)
+Reader = Callable[[str], tuple[ToolCall, int]]
+
+
+def read_bodies(source: Source, start: int, tools: Offered) -> Piece:
+    """Reads all calls in a row behind the marker at `start`, fillers and further markers between them skipped."""
+    calls: list[ToolCall] = []
+    issues: list[Issue] = []
+    at, cut = _skip_filler(source.text, start), False
+    while found := read_body(source, at, tools) or (None if calls else _read_lines(source, at, tools)):
+        calls += found.calls
+        issues += found.issues
+        cut |= found.cut
+        at = _skip_filler(source.text, found.end)
+        if found.issues and not found.calls:
+            if found.issues[-1].kind == "malformed":  # what is left of a broken call is no place to look for calls in
+                beyond = source.find(_RESUME, at)
+                at = beyond.start() if beyond else len(source.text)
+            break
+    return Piece(start, at, calls, issues, cut)
+
+
+def _read_lines(source: Source, at: int, tools: Offered) -> Piece | None:
+    with suppress(Unreadable):
+        call, end = read_lines(source, at, tools) or (None, at)
+        return Piece(at, end, [call]) if call else None
+    return None
+
+
+def _skip_filler(text: str, at: int) -> int:
+    found = _FILLER.match(text, at)
+    return found.end() if found else at
+
+
+def read_body(source: Source, at: int, tools: Offered) -> Piece | None:
+    """Reads the call or calls at `at`, or none; one that can't be used is an issue."""
+    text = source.text
+    if text.startswith(("{", "[", "`"), at) and not _NAMED.match(text, at + 1):
+        return _read_json(source, at, tools)
+    at += text.startswith("[", at)
+    if not text.startswith("<", at):
+        named = _NAMED.match(text, at)
+        return _read_named(source, named, tools) if named else None
+    if element := _ELEMENT.match(text, at):
+        return _read_element(source, element, tools)
+    if not (spelled := _SPELLED.match(text, at)):
+        return None
+    closing = f"</{spelled['given']}>" if spelled["given"] else "</(?:tool|invoke|call|(?:tool|function)_call)>"
+    return read_enclosed(source, spelled["name"], spelled.span(), closing, tools)
+
+
+def _read_json(source: Source, at: int, tools: Offered) -> Piece | None:
+    try:
+        value, end = source.value(at)
+    except Unreadable as error:
+        return broken_value(source, at, error, tools)
+    return from_value(source, value, (at, end), tools, explicit=True)
+
+
+def broken_value(source: Source, at: int, error: Unreadable, tools: Offered) -> Piece:
+    """Returns what is left of a value that breaks off: of a list, the calls before the break are whole."""
+    piece = broken(source, at, error)
+    inside = at + 1
+    calls: list[ToolCall] = []
+    while error.cut and source.text[at] == "[":
+        try:
+            value, end = source.value(inside)
+            calls += calls_in(value, tools, explicit=not tools.open)
+        except (Unreadable, Unknown, NotArguments):
+            break
+        inside = end + 1
+    piece.calls = calls
+    return piece
+
+
+def from_value(
+    source: Source, value: object, place: tuple[int, int], tools: Offered, *, explicit: bool
+) -> Piece | None:
+    """Returns the calls that a decoded value is, or none where it has nothing to do with calls."""
+    start, end = place
+    try:
+        calls = calls_in(value, tools, explicit=explicit)
+    except Unknown as unknown:
+        return Piece(start, end, issues=[issue("unknown_tool", source.text, start, str(unknown))])
+    except NotArguments:
+        return Piece(start, end, issues=[issue("malformed", source.text, start, "the arguments are no JSON object")])
+    return Piece(start, end, calls) if calls else None
+
+
+def broken(source: Source, at: int, error: Unreadable) -> Piece:
+    """Returns the issue of a call that could not be read to its end."""
+    found = issue("cut_off" if error.cut else "malformed", source.text, at)
+    return Piece(at, max(error.at, at + 1), issues=[found], cut=error.cut)
+
+
+def _read_element(source: Source, element: re.Match[str], tools: Offered) -> Piece:
+    """From a tag that names the tool; its arguments are tags, or one JSON object."""
+    name = element["name"] or element["channel"] or element["old"]
+    given = _OBJECT.match(source.text, element.end()) if element["name"] else None
+    if given:
+        return read_object_for(source, name, (element.start(), given.end()), tools)
+    notation = CHANNELS if element["channel"] else _OLD if element["old"] else _TAGS
+    if notation is _TAGS and PARAMETERS.is_end(source.text, element.end()):
+        notation = PARAMETERS
+    return _read_tagged(source, (element.start(), element.end()), name, notation, tools)
+
+
+def _read_tagged(source: Source, place: tuple[int, int], name: str, notation: Notation, tools: Offered) -> Piece:
+    start, at = place
+    return attempt(source, start, name, tools, lambda tool: read_arguments(source, tool, at, notation, tools))
+
+
+def attempt(source: Source, start: int, name: str, tools: Offered, read: Reader) -> Piece:
+    """Returns what `read` makes of the tool that is meant by `name`; a call of an unknown tool is read over."""
+    tool = tools.resolve(name)
+    try:
+        call, end = read(tool or name)
+    except Unreadable as error:
+        if tool is not None:
+            return broken(source, start, error)
+        end = error.at
+    if tool is None:
+        return Piece(start, max(end, start + 1), issues=[issue("unknown_tool", source.text, start, name)])
+    return Piece(start, end, [call])
+
+
+def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Offered) -> Piece:
+    """Reads the call of `name` that starts at the first place, with its arguments as an object at the second."""
+    start, at = place
+
+    def read(tool: str) -> tuple[ToolCall, int]:
+        value, end = source.value(at)
+        if not isinstance(value, dict):
+            raise Unreadable(end)
+        return ToolCall(tool, value), end
+
+    return attempt(source, start, name, tools, read)
+
+
+def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: str, tools: Offered) -> Piece:
+    """Reads the call of `name` from the first place on: from the second to the closing tag, an object or elements."""
+    if not source.text.startswith("{", place[1]):
+        return _read_tagged(source, place, name, tagged(closing), tools)
+    piece = read_object_for(source, name, place, tools)
+    closed = re.compile(rf"\s*{closing}").match(source.text, piece.end)
+    return replace(piece, end=closed.end()) if closed else piece
+
+
+def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece | None:
+    name, start, at = named["name"], named.start(), named.start("next")
+    if name in _PEOPLE or name == "tool" or (named["next"] == "</tool_call>" and tools.known(name) is None):
+        return None
+    if named["next"] == "{":
+        return read_object_for(source, name, (start, at), tools)
+    if named["next"] == "(":
+        return attempt(source, start, name, tools, lambda tool: read_call(source.text, tool, at, tools))
+    return _read_tagged(source, (start, at), name, ARGUMENT_PAIRS, tools)
+
+
+def read_message(source: Source, at: int, tools: Offered) -> Piece | None:
+    """Reads the message whose header begins at `at`: a call, reasoning, or words; none if there is no header."""
+    header = _HEADER.match(source.text, at) or _PLAIN_HEADER.match(source.text, at)
+    if not header:
+        return None
+    given, start = header.groupdict(), header.start()
+    recipient = given.get("late") or given["early"]
+    # It may be named before the channel.
+    if not recipient and (before := _RECIPIENT.search(source.text, max(0, start - 100), start)):
+        recipient, start = before[1], before.start()
+    if recipient and recipient not in _PEOPLE:
+        piece = read_object_for(source, recipient, (start, header.end()), tools)
+        called = _CALLED.match(source.text, piece.end)
+        piece.end = called.end() if called else piece.end
+        return piece
+    if given.get("channel") != "analysis":
+        return Piece(at, header.end())
+    end = source.find(_MESSAGE_END, header.end())
+    return Piece(at, end.start() if end else len(source.text))
+
+
+def read_call(text: str, name: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
+    """Reads the call in the notation of Python whose parenthesis opens at `at`; raises Unreadable."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    at += 1
+    while text[at := skip_space(text, at)] != ")":
+        if text[at] == "," and (positional or keywords):
+            at += 1
+        elif found := _KEYWORD.match(text, at):
+            keywords[found["key"].replace("\\_", "_")], at = read_value(text, found.end())
+        else:
+            value, at = _read_positional(text, at)
+            positional.append(value)
+    return ToolCall(name, _arguments(positional, keywords, tuple(tools.properties(name)), at)), at + 1
+
+
+def _read_positional(text: str, at: int) -> tuple[Any, int]:
+    """A bare word is a value only behind its keyword: alone it is a placeholder."""
+    stars = 2 if text.startswith("**", at) else 0
+    if not stars and _PLACEHOLDER.match(text, at):
+        read_word(text, at)
+        raise Unreadable(at)
+    return read_value(text, at + stars)
+
+
+def _arguments(
+    positional: list[Any], keywords: dict[str, Any], properties: tuple[str, ...], at: int
+) -> Mapping[str, Any]:
+    """Values without a keyword take the tool's parameters in order; one mapping of its parameters is all arguments."""
+    given = positional[0] if len(positional) == 1 else None
+    if isinstance(given, dict) and (not given or len(properties) != 1 or given.keys() <= set(properties)):
+        return {**given, **keywords}
+    if len(positional) > len(properties):
+        raise Unreadable(at)
+    return {**dict(zip(properties, positional, strict=False)), **keywords}
+
+
+def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
+    """Reads the calls in a block that is there for calls: all that a marker can announce, and looser things besides."""
+    if named := _TOOL_NAME.match(source.text, fence.inside):
+        return _read_named_block(source, (at, named.end()), named["name"], tools)
+    alone = _NAME_ALONE.match(source.text, fence.inside)
+    if alone and (tool := tools.known(alone["name"])) and not tools.required(tool):
+        return Piece(at, alone.end(), [ToolCall(tool, {})])
+    if found := _read_without_braces(source, at, fence, tools):
+        return found
+    return replace(read_bodies(source, fence.inside, tools), start=at)
+
+
+def read_block_of_tool(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
+    """Reads the call in a closed block whose language is a tool, and whose content is one object: its arguments."""
+    tool = tools.known(fence.language)
+    inside = _OBJECT.match(source.text, fence.inside)
+    if not tool or not inside:
+        return None
+    piece = read_object_for(source, tool, (at, inside.end()), tools)
+    closing = _CLOSED.match(source.text, piece.end)
+    return replace(piece, end=closing.end()) if piece.calls and closing else None
+
+
+def _read_named_block(source: Source, place: tuple[int, int], name: str, tools: Offered) -> Piece:
+    """A notation without escapes; its lines are as far in as the marks of the block are."""
+    at, inside = place
+    indent = re.compile(rf"^[ \t]{{0,{len(source.before(at, 60))}}}", re.MULTILINE)
+
+    def read(tool: str) -> tuple[ToolCall, int]:
+        call, end = read_arguments(source, tool, inside, BLOCKS, tools)
+        given = call.arguments.items()
+        flush = {key: indent.sub("", value) if isinstance(value, str) else value for key, value in given}
+        return replace(call, arguments=flush), end
+
+    return attempt(source, at, name, tools, read)
+
+
+def _read_without_braces(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
+    """A key and a value on each line, or an object that only lacks its braces; a block that is open may go on."""
+    closing = source.find(fence.closing, fence.inside) if _PAIRS.match(source.text, fence.inside) else None
+    if closing is None:
+        return None
+    if (piece := _read_lines(source, fence.inside, tools)) and not source.text[piece.end : closing.start()].strip():
+        return replace(piece, start=at)
+    try:
+        value, _ = read_value(f"{{{source.text[fence.inside : closing.start()]}}}", 0)
+    except Unreadable:
+        return Piece(at, closing.start(), issues=[issue("malformed", source.text, at)])
+    return from_value(source, value, (at, closing.start()), tools, explicit=True)

@@ -1,0 +1,243 @@
+"""The offered tools, and the calls of them that a decoded value is, in every arrangement that models use in JSON."""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ...core.exchange import ToolSpec
+from ...core.messages import ToolCall
+from .loose_json import Unreadable
+from .source import parse_object
+
+Offer = ToolSpec | Mapping[str, Any] | str
+
+
+def _listed(words: str) -> tuple[str, ...]:
+    return tuple(words.split())
+
+
+# The words that models write around calls, by what they say; the order is that in which they are looked for.
+NAMES = _listed("name tool tool_name function function_name toolName functionName action recipient_name")
+_NAMES_OF_KNOWN_TOOLS = ("call", "command", "fn", "method")
+ARGUMENTS = _listed(
+    "arguments parameters params args input tool_input action_input toolInput kwargs properties function_arguments"
+    " function_args function_input tool_args tool_arguments tool_parameters with"
+)
+_IDS = ("id", "tool_call_id", "call_id")
+_LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
+_LOOSE_LISTS = ("actions",)
+_WRAPPERS = _listed("function functionCall function_call tool tool_call toolCall toolUse call command action")
+_BESIDE = frozenset({"type", "index", "reason", "thought", "content", *_IDS})
+# A call that says how it ended is a record of one.
+_OUTCOMES = frozenset(_listed("result results output outputs response observation tool_result"))
+_SIGNS = frozenset((*NAMES, *_NAMES_OF_KNOWN_TOOLS, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS))
+
+_PREFIX = re.compile(r"(?:functions?|tools?|default_api|api|namespace)[.:/]")
+_SUFFIX = re.compile(r"(?::\d+|\(\)|\.call)$")
+_FOLDED = re.compile(r"[^0-9A-Za-z]+|(?<=[a-z0-9])(?=[A-Z])")
+_WELL_FORMED = re.compile(r"[A-Za-z_][\w.\-/:]{0,127}\Z")
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Unknown(Exception):
+    """Surely a call, of a tool that was not offered."""
+
+
+class NotArguments(Exception):
+    """Surely a call, with arguments that are none."""
+
+
+class Offered:
+    """The tools that may be called; none at all means that any well-formed name will do, in an explicit dialect."""
+
+    __slots__ = ("_folded", "_schemas", "_writing", "open")
+
+    def __init__(self, tools: Iterable[Offer] = ()) -> None:
+        tools = tuple(tools)
+        self._writing = frozenset(_named(tool)[0] for tool in tools if _writes(tool))
+        self._schemas = dict(map(_named, tools))
+        self._folded: dict[str, str] | None = None
+        self.open = not self._schemas
+
+    def resolve(self, name: str) -> str | None:
+        """Returns the tool that is meant: exact, then without prefix and suffix, then in other letters."""
+        if name in self._schemas:
+            return name
+        plain = _SUFFIX.sub("", name.strip().strip("\"'`*").replace("\\_", "_"))
+        shorter = _PREFIX.sub("", plain, count=1)
+        if self.open:
+            return shorter if _WELL_FORMED.match(shorter) else None
+        if plain in self._schemas or shorter in self._schemas:
+            return plain if plain in self._schemas else shorter
+        if self._folded is None:
+            self._folded = _unambiguous(self._schemas)
+        return self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
+
+    def known(self, name: str) -> str | None:
+        """As `resolve`, but never any name: for notations that mean a call only where they name a tool."""
+        return None if self.open else self.resolve(name)
+
+    def writes(self, name: str) -> bool:
+        """Whether the tool says that it may change something."""
+        return name in self._writing
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._schemas)
+
+    def properties(self, name: str) -> Mapping[str, Any]:
+        found = self._schemas.get(name, _NOTHING).get("properties")
+        return found if isinstance(found, Mapping) else _NOTHING
+
+    def required(self, name: str) -> tuple[str, ...]:
+        found = self._schemas.get(name, _NOTHING).get("required")
+        return tuple(found) if isinstance(found, list | tuple) else ()
+
+    def has_all_required(self, name: str, given: Iterable[str]) -> bool:
+        return set(given) >= set(self.required(name))
+
+
+def _named(tool: Offer) -> tuple[str, Mapping[str, Any]]:
+    match tool:
+        case str():
+            return tool, _NOTHING
+        case ToolSpec():
+            return tool.name, tool.schema
+    schema = tool.get("parameters") or tool.get("schema") or tool.get("input_schema")
+    return str(tool.get("name", "")), schema if isinstance(schema, dict | Mapping) else _NOTHING
+
+
+def _writes(tool: Offer) -> bool:
+    if isinstance(tool, ToolSpec):
+        return tool.writes
+    return isinstance(tool, Mapping) and bool(tool.get("writes"))
+
+
+@lru_cache(maxsize=1_000)
+def _fold(name: str) -> str:
+    return _FOLDED.sub("_", name).strip("_").lower()
+
+
+def _unambiguous(names: Iterable[str]) -> dict[str, str]:
+    """By folded name; where two tools fold to the same name, neither is meant."""
+    folded: dict[str, str] = {}
+    for name in names:
+        key = _fold(name)
+        folded[key] = "" if key in folded else name
+    return folded
+
+
+def calls_in(value: Any, tools: Offered, *, explicit: bool) -> list[ToolCall]:
+    """Returns the calls that `value` is; empty when it is something else. Raises Unknown and NotArguments."""
+    if isinstance(value, list):
+        return _calls_in_list(value, tools, explicit=explicit)
+    if not isinstance(value, dict) or not value:
+        return []
+    for key in (*_LISTS, *_LOOSE_LISTS):
+        if isinstance(value.get(key), list):
+            return _calls_in_list(value[key], tools, explicit=explicit or key in _LISTS)
+    call = None if value.keys().isdisjoint(_SIGNS) else _one(value, tools, explicit=explicit)
+    return [call] if call else _by_name(value, tools)
+
+
+def _calls_in_list(items: list[Any], tools: Offered, *, explicit: bool) -> list[ToolCall]:
+    """Known calls are kept where others are unknown; only if none is known, that is what it says."""
+    is_pair = len(items) == 2 and isinstance(items[0], str) and isinstance(items[1], dict)
+    if is_pair and (name := tools.known(items[0])):
+        return [ToolCall(name, items[1])]
+    calls: list[ToolCall] = []
+    unknown: Unknown | None = None
+    for item in items:
+        try:
+            calls += calls_in(item, tools, explicit=explicit)
+        except Unknown as stranger:
+            unknown = stranger
+    if unknown and not calls:
+        raise unknown
+    return calls
+
+
+def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
+    """`{"name": ..., "arguments": {...}}` and its relatives."""
+    value = _unwrapped(value)
+    if not (named := _text_key(value, NAMES)):
+        small = {key[:1].lower() + key[1:]: item for key, item in value.items()}  # with `Name` and `Arguments`
+        value, named = small, _text_key(small, NAMES) or _text_key(small, _NAMES_OF_KNOWN_TOOLS, tools)
+    if not named or _is_definition(value) or value.keys() & _OUTCOMES:
+        return None
+    given = next(filter(value.__contains__, ARGUMENTS), "")
+    name = tools.resolve(value[named]) if explicit else tools.known(value[named])
+    if name is None and (explicit or (given and not tools.open)):
+        raise Unknown(value[named])
+    if name is None:
+        return None
+    arguments = _mapping(value[given]) if given else _beside(value, named, name, tools, explicit=explicit)
+    key = _text_key(value, _IDS)
+    return None if arguments is None else ToolCall(name, arguments, value[key] if key else "")
+
+
+def _text_key(value: dict[str, Any], keys: Iterable[str], tools: Offered | None = None) -> str:
+    """The first of the keys that has a text; of `tools` the name of one."""
+    texts = (key for key in keys if isinstance(value.get(key), str))
+    return next((key for key in texts if tools is None or tools.known(value[key])), "")
+
+
+def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
+    """`{"id": ..., "type": "function", "function": {...}}` as one object."""
+    params = value.get("params")
+    if value.get("method") == "tools/call" and isinstance(params, dict):
+        return params
+    for key in _WRAPPERS:
+        if isinstance(value.get(key), dict):
+            outside = {name: value[name] for name in (*ARGUMENTS, *_IDS) if name in value}
+            return {**outside, **value[key]}
+    return value
+
+
+def _is_definition(value: dict[str, Any]) -> bool:
+    """Whether it is a tool's description, repeated by the model."""
+    schema = value.get("parameters") or value.get("input_schema")
+    return isinstance(schema, dict) and "type" in schema and isinstance(schema.get("properties"), dict)
+
+
+def _mapping(arguments: Any) -> dict[str, Any]:
+    """Arguments as an object, also when they come as a string of JSON or not at all."""
+    if isinstance(arguments, str):
+        try:
+            arguments = parse_object(arguments) if arguments.strip() else {}
+        except Unreadable:
+            raise NotArguments from None
+    if isinstance(arguments, list) and arguments and all(map(_is_named_value, arguments)):
+        arguments = {item["name"]: item["value"] for item in arguments}
+    elif isinstance(arguments, list) and len(arguments) < 2:
+        arguments = next(iter(arguments), None)
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, dict):
+        raise NotArguments
+    return arguments
+
+
+def _is_named_value(item: Any) -> bool:
+    return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
+
+
+def _beside(value: dict[str, Any], named: str, name: str, tools: Offered, *, explicit: bool) -> dict[str, Any] | None:
+    """Arguments that stand beside the name, if all of them are the tool's, and it can do without those missing."""
+    properties = tools.properties(name)
+    beside = _BESIDE - properties.keys() | {named}
+    rest = {key: item for key, item in value.items() if key not in beside}
+    is_enough = rest or explicit or not tools.required(name)
+    return rest if is_enough and rest.keys() <= properties.keys() else None
+
+
+def _by_name(value: dict[str, Any], tools: Offered) -> list[ToolCall]:
+    """`{"get_weather": {"city": "Paris"}}`."""
+    calls = []
+    for key, arguments in value.items():
+        name = tools.known(key)
+        if name is None or not isinstance(arguments, dict):
+            return []
+        calls.append(ToolCall(name, arguments))
+    return calls

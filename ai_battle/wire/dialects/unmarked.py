@@ -1,0 +1,314 @@
+"""Calls without a marker: an object, a list, a name with arguments, lines, `Action:`; only offered tools make them."""
+# ruff: noqa: RUF001
+
+import re
+from contextlib import suppress
+from typing import Any
+
+from ...core.messages import ToolCall
+from .bodies import attempt, broken, broken_value, from_value, read_bodies, read_call, read_object_for
+from .calls import NotArguments, Offered, Unknown, calls_in
+from .fences import is_answer, is_quotation
+from .lines import announced_call, read_lines, read_table
+from .loose_json import Unreadable
+from .reading import Piece, issue
+from .source import Source, parse_object, typed
+
+_OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“‘`\\]{0,2}[\w$.\-/ ]{1,80}[\"'”’`\\]{0,2}\s{0,200}[:,}(]|\}|//|/\*|#)")
+_LIST = re.compile(r"\[{1,3}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`]|\(\s*[\"'])")
+_CALLISH = re.compile(
+    r"[\[{\s]*[\"']?(?:name|tool|tool_name|function|arguments|parameters|tool_calls|toolCalls)[\"']?\s*:"
+)
+# The text before a call is read backwards, from the call on.
+_NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)()")
+_CALLED_BACKWARDS = re.compile(r"(?:\*\*| )?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
+_NESTED = re.compile(r"\((?:\w{1,80}+\s?=\s?)?\[?[A-Za-z_][\w.]*+[(\[{]")
+_COMMENTING = ("#", "//")
+_CHANGED = ("+", "-")
+_LABELS = frozenset({"arguments", "args", "parameters", "params", "input"})
+_CELL_END = re.compile(r"`? {0,80}\|")
+_NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s")
+_LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
+_LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z|<!\[CDATA\Z")
+_SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
+_ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
+_GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒) ?[\[{\"'\d]")
+_CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
+_WINDOW = 160
+_UNDECIDED = 120
+
+_ACTION = re.compile(
+    r"(?:(?P<sure>[Aa]ction)|Tool|Function|✿FUNCTION✿)(?:[ _](?:[Nn]ame|[Cc]all))?(?: \d{1,3})?\**\s*:\**[ \t]*"
+)
+_GIVEN = r"(?:[Aa]ction[ _][Ii]nput|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
+_STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
+_INPUT = re.compile(
+    rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_GIVEN}(?P<label>\**\s*:\**[ \t]*)"
+    r"(?P<below>\r?\n(?=[ \t]*(?:[-*•+][ \t]+)?[*_`]*\w))?"
+)
+_BRACKETS = re.compile(r"(?P<name>[\w.\-/:]+)\[(?P<value>[^\[\]\n]*)\]")
+_INPUT_OBJECT = re.compile(r"\s*(?:`+\w*\s*|[\"'](?=\{))?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
+_GROWING_ACTION = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
+# Lines of a tool and its arguments are a call where nothing but others follow: else they describe it.
+_ALONE = re.compile(r"\s*(?:\Z|[*_]*(?:Action|Observation|Tool|Function|✿)|`{3})")
+_PARTED = re.compile(r"(?:(?<=\n)|[ \t]*\n?)(?:\s*\Z|[ \t]*\n|`{3})|[ \t]*\n(?![ \t]*[\w*_-]+:)")
+_GROWING = re.compile(r"\s*[^\n]{0,40}\Z")
+_REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
+OBSERVED = re.compile(r"Observation\**\s*:")
+_MARKS = re.compile(r"\s*`*\w*\s*\Z")
+_UNCLOSED = re.compile(r"([`\"']).*(?<!\1)|[`\"']|[{\[<].*")
+_NO_INPUT = frozenset({"", "none", "null", "n/a"})
+_ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=")
+
+
+def _name_before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int, bool]:
+    """The name that ends before `at`, where it starts, and whether it is being defined there."""
+    found = pattern.match(text[max(0, at - _WINDOW) : at][::-1])
+    return (found[1][::-1], at - found.end(1), bool(found[2])) if found else ("", at, False)
+
+
+def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
+    """Reads `name(...)` where the name is an offered tool's; placeholders and other prose inside make it none."""
+    if _NESTED.match(source.text, at):
+        return None
+    name, start, is_defined = _name_before(source.text, at, _CALLED_BACKWARDS)
+    tool = tools.known(name.lstrip(".-/:"))
+    if tool is None or is_defined:
+        return None
+    try:
+        call, end = read_call(source.text, tool, at, tools)
+    except Unreadable as error:
+        return broken(source, start, error) if error.cut else _prose(source, start, at, error)
+    if not call.arguments and not _stands_alone(source, start, end):
+        return Piece(at, end)
+    return _unless_mentioned(source, Piece(start, end, [call]))
+
+
+def _unless_mentioned(source: Source, piece: Piece) -> Piece:
+    """A call in the middle of a sentence is spoken of, not made; so is one that a tool returned."""
+    if not piece.calls:
+        return piece
+    text, start, end = source.text, piece.start, piece.end
+    before = source.before(start, 40).rstrip(" `[\"'(*{")
+    is_mentioned = (
+        (before and before[-1].isalnum() and not _LEADS_ON.search(before))
+        or is_quotation(text, start, end)
+        or (before.endswith("|") and _CELL_END.match(text, end))
+        or is_answer(source, start)
+        or before.endswith("&gt;")
+        or before.strip() in _COMMENTING
+        or (source.before(start, 80) or text[start]) in _CHANGED
+        # what it returned follows, or the sentence that was begun on the line goes on
+        or _GIVES.match(text, end)
+        or (_SENTENCE.search(before) and _ON.match(text, end))
+    )
+    return _quotation(source, piece) if is_mentioned else piece
+
+
+def _quotation(source: Source, piece: Piece) -> Piece:
+    """Near the end of the text the sentence may still turn out to end with the call."""
+    undecided = len(source.text) - piece.end < _UNDECIDED
+    return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)], cut=undecided)
+
+
+def _stands_alone(source: Source, start: int, end: int) -> bool:
+    """`name()` in a sentence is how people write of a function; alone on its line, or in a list, it is a call."""
+    before = _NUMBER.sub("", source.before(start, 300)).strip(" \t`(\"'*-")
+    begins = not before or _CALL_BEFORE.fullmatch(before) is not None
+    listed = before.startswith("[") and before.count("[") > before.count("]")
+    return listed or (begins and _LINE_REST.match(source.text, end) is not None)
+
+
+def read_brace(source: Source, at: int, tools: Offered, since: int) -> Piece | None:
+    """Reads an object that is a call, or the arguments of the tool that is named before it, though behind `since`."""
+    if not _OBJECT.match(source.text, at):
+        return None
+    name, start, _ = _name_before(source.text, at, _NAME_BACKWARDS) if since < at else ("", at, False)
+    name, start = name[max(0, since - start) :], max(start, since)
+    if tool := _glued_tool(name, tools):
+        return _read_named_object(source, tool, (start + len(name) - len(tool), at), tools)
+    return _read_value(source, at, tools, is_below=since > at - 5 or name.lower() in _LABELS)
+
+
+def _glued_tool(name: str, tools: Offered) -> str | None:
+    """The tool at the end of `name`, which may hang on the last word of a sentence."""
+    name = name.rstrip(":")
+    while name:
+        if tool := tools.known(name):
+            return tool
+        _, _, name = name.partition(".")
+    return None
+
+
+def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools: Offered) -> Piece | None:
+    """The object is the arguments, unless it is a whole call itself."""
+    try:
+        value, end = source.value(place[1])
+    except Unreadable as error:
+        return broken(source, place[0], error) if error.cut else _prose(source, *place, error)
+    if isinstance(value, dict) and "name" in value and ("arguments" in value or "parameters" in value):
+        whole = from_value(source, value, (place[1], end), tools, explicit=False)
+        if whole and whole.calls:
+            return _unless_mentioned(source, whole)
+    piece = read_object_for(source, tool, place, tools)
+    is_mentioned = piece.calls and _ON.match(source.text, piece.end)
+    return _quotation(source, piece) if is_mentioned else _unless_mentioned(source, piece)
+
+
+def read_bracket(source: Source, at: int, tools: Offered) -> Piece | None:
+    """Reads a list of calls; of strings that are calls in Python's notation, too."""
+    return None if tools.open or not _LIST.match(source.text, at) else _read_value(source, at, tools)
+
+
+def _read_value(source: Source, at: int, tools: Offered, *, is_below: bool = False) -> Piece | None:
+    """The calls that the value is; one below a line of its own may be the arguments of a tool named there."""
+    try:
+        value, end = source.value(at)
+    except Unreadable as error:
+        return _read_no_value(source, at, error, tools)
+    if strings := _strings(value):
+        return _unless_mentioned(source, Piece(at, end, [call for text in strings for call in _calls(text, tools)]))
+    piece = from_value(source, value, (at, end), tools, explicit=False)
+    if piece is None and is_below and (call := announced_call(source.text, at, value, tools)):
+        piece = Piece(at, end, [call])
+    return _unless_mentioned(source, piece) if piece else Piece(at, _run_end(source, end))
+
+
+def _run_end(source: Source, end: int) -> int:
+    """Past the objects that follow on the heels of one that is no call: a run of records."""
+    while source.text.startswith("{", end):
+        try:
+            _, end = source.value(end)
+        except Unreadable as error:
+            return max(error.at, end + 1)
+    return end
+
+
+def _read_no_value(source: Source, at: int, error: Unreadable, tools: Offered) -> Piece:
+    if _CALLISH.match(source.text, at):
+        return broken_value(source, at, error, tools)
+    piece = _prose(source, at, at, error)
+    if source.may_look_again(piece.end - at):
+        piece.end = at + 1
+    return piece
+
+
+def _prose(source: Source, start: int, at: int, error: Unreadable) -> Piece:
+    """No value, as far as can be said: near the end of the text it may still become one."""
+    return Piece(start, max(error.at, at + 1), cut=error.cut or len(source.text) - error.at < _UNDECIDED)
+
+
+def _strings(value: Any) -> list[str]:
+    """The strings that the value is made of, if it is a list of nothing else."""
+    if not isinstance(value, list) or not value:
+        return []
+    found: list[str] = []
+    for item in value:
+        inner = [item] if isinstance(item, str) else _strings(item)
+        if not inner:
+            return []
+        found += inner
+    return found
+
+
+def _calls(text: str, tools: Offered) -> list[ToolCall]:
+    """The calls of a string: an object that was encoded twice, or Python's notation."""
+    calls: list[ToolCall] = []
+    inner, at = Source(text), 0
+    if text.lstrip().startswith("{"):
+        with suppress(Unreadable, Unknown, NotArguments):
+            calls += calls_in(parse_object(text), tools, explicit=False)
+    while (at := text.find("(", at)) >= 0:
+        found = read_parenthesis(inner, at, tools)
+        calls += found.calls if found else ()
+        at = max(found.end if found else 0, at + 1)
+    return calls
+
+
+def read_action(source: Source, at: int, tools: Offered) -> Piece | None:
+    """Reads the call that `Action:` at `at` announces, or another label for a tool's name."""
+    announced = _ACTION.match(source.text, at)
+    if not announced:
+        return None
+    piece = (_read_announced if announced["sure"] else _read_labelled)(source, announced.end(), tools)
+    if piece is None or not piece.is_call:
+        undecided = (piece and piece.cut) or _GROWING_ACTION.match(source.text, announced.end())
+        return Piece(at, announced.end(), cut=True) if undecided else None
+    rest = _REST.match(source.text, piece.end)
+    return Piece(at, rest.end() if rest else piece.end, piece.calls, piece.issues, piece.cut)
+
+
+def _read_announced(source: Source, at: int, tools: Offered) -> Piece | None:
+    if structure := _STRUCTURE.match(source.text, at):
+        return read_bodies(source, structure.end(), tools)
+    if one := _BRACKETS.match(source.text, at):
+        return attempt(source, at, one["name"], tools, lambda tool: (_of_text(one["value"], tool, tools), one.end()))
+    if piece := _read_labelled(source, at, tools, is_sure=True):
+        return piece
+    if line := _INPUT.match(source.text, at):
+        end = line.end("label")
+        return attempt(source, at, line["name"], tools, lambda tool: _read_input(source.text, tool, end, tools))
+    return None
+
+
+def _read_labelled(source: Source, at: int, tools: Offered, *, is_sure: bool = False) -> Piece | None:
+    """A name, and below a label the arguments: an object, or a line for each."""
+    found = _INPUT.match(source.text, at)
+    if not found and not is_sure:
+        return read_line(source, at, tools)
+    if not found or not (is_sure or tools.known(found["name"])):
+        return None
+    if given := _INPUT_OBJECT.match(source.text, found.end()):
+        return read_object_for(source, found["name"], (at, given.end()), tools)
+    try:
+        lines = read_lines(source, found.end(), tools, found["name"]) if found["below"] else None
+    except Unreadable as error:
+        return Piece(at, found.end(), cut=error.cut)
+    if lines and _ALONE.match(source.text, lines[1]):
+        return Piece(at, lines[1], [lines[0]])
+    return Piece(at, found.end(), cut=True) if lines and _GROWING.match(source.text, lines[1]) else None
+
+
+def read_line(source: Source, at: int, tools: Offered) -> Piece | None:
+    """Reads a call of lines that are nothing else, without a label for its arguments; a line may grow into one."""
+    if source.text.startswith("|", at):
+        calls, end = read_table(source.text, at, tools)
+        return Piece(at, end, calls, cut=source.text.find("\n", end) < 0, is_bare=True)
+    try:
+        call, end = read_lines(source, at, tools) or (None, at)
+    except Unreadable as error:
+        return Piece(at, error.at, cut=True)
+    if call is None or not call.arguments:
+        return None
+    if _PARTED.match(source.text, end):
+        return Piece(at, end, [call], is_bare=True)
+    return None if source.text.find("\n", end) >= 0 else Piece(at, end, cut=True)
+
+
+def _of_text(value: str, tool: str, tools: Offered) -> ToolCall:
+    """The call with the text of the one parameter that there is, if there is a text."""
+    names = tools.required(tool) or tuple(tools.properties(tool))[:1]
+    if len(names) > 1 or (value and not names):
+        raise Unreadable(0)
+    return ToolCall(tool, {names[0]: _unquoted(value.strip(), tools, tool, names[0])} if value else {})
+
+
+def _read_input(text: str, tool: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
+    """Arguments that are no object: `city="Paris"`, or the text of the one parameter that there is."""
+    end = text.find("\n", at)
+    line = text[at : end if end >= 0 else len(text)].strip()
+    end = at + len(line)
+    if _ASSIGNMENT.match(line):
+        return read_call(f"({line})", tool, 0, tools)[0], end
+    names = tools.required(tool) or tuple(tools.properties(tool))
+    if line.lower() in _NO_INPUT and not (names and _MARKS.match(text, end)):
+        return ToolCall(tool, {}), end
+    is_cut = not line or _UNCLOSED.fullmatch(line) is not None
+    if len(names) != 1 or is_cut:
+        raise Unreadable(end, cut=is_cut)
+    return ToolCall(tool, {names[0]: _unquoted(line, tools, tool, names[0])}), end
+
+
+def _unquoted(line: str, tools: Offered, tool: str, name: str) -> Any:
+    bare = line[1:-1] if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`" else line
+    return typed(bare, tools.properties(tool).get(name))

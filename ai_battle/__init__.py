@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .tools.base import Tool
     from .tools.client import ToolCapableClient
     from .tools.decorator import tool
-    from .tools.formats.protocol import ToolUseProtocol
+    from .tools.formats.text import ToolUseProtocol
     from .tools.manager import ToolManager
     from .tools.registry import ToolRegistry
     from .wire.dialects.reader import parse_tool_calls
@@ -57,7 +57,7 @@ _HOME = {
     "tools.base": ("Tool",),
     "tools.client": ("ToolCapableClient",),
     "tools.decorator": ("tool",),
-    "tools.formats.protocol": ("ToolUseProtocol",),
+    "tools.formats.text": ("ToolUseProtocol",),
     "tools.manager": ("ToolManager",),
     "tools.registry": ("ToolRegistry",),
     "wire.dialects.reader": ("parse_tool_calls",),

@@ -9,8 +9,7 @@ from ..core.errors import ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..providers._refusals import RefusalMemory
-from ..tools.formats._refusals import refuses_tools
-from ..tools.formats.auto import Auto
+from ..tools.formats.auto import Auto, refuses_tools
 
 TOOLS = "tools"
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, user
 from ._leaks import Wishes
-from .formats._quoting import results_in
+from .formats.answers import results_in
 
 
 @cache

@@ -8,8 +8,7 @@ from ..core.messages import ToolCall, ToolResult
 from ..wire.dialects.calls import Offered
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Proposal, without_cut_call
-from .formats._quoting import is_quoted
-from .formats._written import BEHIND, PROPOSED, UNREAD, behind, problems_in
+from .formats.answers import BEHIND, PROPOSED, UNREAD, behind, is_quoted, problems_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ._leaks import Wishes, wishes
 from ._running import Runner
 from .approval import Consent
 from .base import Tool
-from .formats.protocol import ToolUseProtocol
+from .formats.text import ToolUseProtocol
 from .guard import Guard
 from .limits import DEFAULT, RunnerLimits
 from .manager import ToolManager

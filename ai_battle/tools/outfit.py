@@ -17,7 +17,7 @@ from .base import Tool
 from .checking import ToolCheck
 from .client import ToolCapableClient
 from .formats.auto import Auto, Memory
-from .formats.dialects import dialect
+from .formats.forms import dialect
 from .limits import CALLS, RunnerLimits
 from .manager import ToolManager
 from .mcp.servers import McpServers

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle import ToolUseProtocol
 from ai_battle.conversation import ConversationManager
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import EventLog, TextDelta
@@ -13,7 +14,6 @@ from ai_battle.core.tooling import ToolProposed
 from ai_battle.reporting import export
 from ai_battle.testing import FakeProviders, ScriptedClient
 from ai_battle.tools.client import ToolCapableClient
-from ai_battle.tools.formats.protocol import ToolUseProtocol
 from ai_battle.tools.formats.text import TextTools
 from ai_battle.tools.manager import ToolManager
 from ai_battle.tools.registry import ToolRegistry

@@ -1,11 +1,10 @@
 """`tool_format: fenced`: a call is a fenced block with `{"tool": ..., "parameters": {...}}`."""
 
-import json
 from collections.abc import Iterable
 
 from ...core.exchange import ToolSpec
 from ...core.messages import ToolCall
-from .describing import instruction
+from .forms import instruction, to_json
 
 
 def describe(tools: Iterable[ToolSpec]) -> str:
@@ -13,5 +12,4 @@ def describe(tools: Iterable[ToolSpec]) -> str:
 
 
 def write(call: ToolCall) -> str:
-    said = json.dumps({"tool": call.name, "parameters": call.arguments}, ensure_ascii=False, default=str)
-    return f"```tool\n{said}\n```"
+    return f"```tool\n{to_json({'tool': call.name, 'parameters': call.arguments})}\n```"

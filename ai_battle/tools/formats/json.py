@@ -1,11 +1,10 @@
 """`tool_format: json`: a call is a line of JSON, `{"name": ..., "arguments": {...}}`."""
 
-import json
 from collections.abc import Iterable
 
 from ...core.exchange import ToolSpec
 from ...core.messages import ToolCall
-from .describing import instruction
+from .forms import instruction, to_json
 
 
 def describe(tools: Iterable[ToolSpec]) -> str:
@@ -13,4 +12,4 @@ def describe(tools: Iterable[ToolSpec]) -> str:
 
 
 def write(call: ToolCall) -> str:
-    return json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False, default=str)
+    return to_json({"name": call.name, "arguments": call.arguments})

@@ -5,16 +5,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic_core import from_json
+
 from ...core.client import ModelClient
 from ...core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ...core.messages import Message, ToolCall, ToolResult, assistant, user
 from ...wire.dialects.reader import read
 from ...wire.dialects.reading import Reading
-from ._content import ContentReader
-from ._quoting import is_quoted, results_in, stands_in
-from ._written import UNREAD, problems_in, with_calls
-from .describing import flattened, instruction
+from .answers import UNREAD, is_quoted, problems_in, results_in, stands_in, with_calls
+from .forms import flattened, instruction, to_json
 from .text import must, without_tools
 
 GO_ON = "You said that more work is needed, but called no tool. Call one now, or give your complete answer in content."
@@ -32,39 +32,37 @@ class JsonTools(ModelClient):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if not request.tools or request.tool_choice == "none":
             return await self.client.complete(without_tools(request), emit)
-        asked = _in_json(request)
-        response = await self.client.complete(asked, _contents(emit))
+        held = _held_to_schema(request)
+        response = await self.client.complete(held, _ContentDrafts(emit))
         results = results_in(request.messages)
-        said = _read(response, request.tools, results)
-        if said.needs_more and not said.calls:
-            earlier = response
-            asked = replace(asked, messages=(*asked.messages, assistant(response.text), user(GO_ON)))
-            response = await self.client.complete(asked, _contents(emit))
-            response = replace(response, usage=earlier.usage + response.usage)
-            said = _read(response, request.tools, results).after(said)
-        if said.content:
-            await emit(TextDelta(said.content))
-        return with_calls(response, request, said.content, said.calls, **{UNREAD: said.unread})
+        answer = _read(response, request.tools, results)
+        if answer.needs_more and not answer.calls:
+            first, usage = answer, response.usage
+            held = replace(held, messages=(*held.messages, assistant(response.text), user(GO_ON)))
+            response = await self.client.complete(held, _ContentDrafts(emit))
+            response = replace(response, usage=usage + response.usage)
+            answer = _read(response, request.tools, results)
+            if not answer.content and not answer.calls:  # then the first attempt stands
+                answer = replace(answer, content=first.content)
+        if answer.content:
+            await emit(TextDelta(answer.content))
+        return with_calls(response, request, answer.content, answer.calls, **{UNREAD: answer.unread})
 
     async def aclose(self) -> None:
         await self.client.aclose()
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _JsonAnswer:
     content: str
     calls: tuple[ToolCall, ...] = ()
     needs_more: bool = False
     unread: tuple[str, ...] = ()
 
-    def after(self, earlier: "_Said") -> "_Said":
-        """Where the second attempt says nothing, the first one stands."""
-        return self if self.content or self.calls else replace(self, content=earlier.content)
-
 
 def schema(tools: Iterable[ToolSpec], content: Mapping[str, Any] | None = None, least: int = 0) -> dict[str, Any]:
-    """The JSON Schema of an answer with at least so many calls; `content` is that of what it says, else a text."""
-    calls = {"type": "array", "items": {"anyOf": [_call(tool) for tool in tools]}}
+    """Returns the JSON Schema of an answer with at least so many calls; `content` is that of what it says."""
+    calls = {"type": "array", "items": {"anyOf": [_call_schema(tool) for tool in tools]}}
     fields = {
         "toolCalls": {**calls, "minItems": least} if least else calls,
         "content": {"anyOf": [dict(content), {"type": "null"}]} if content else {"type": "string"},
@@ -73,7 +71,7 @@ def schema(tools: Iterable[ToolSpec], content: Mapping[str, Any] | None = None, 
     return _object(fields)
 
 
-def _call(tool: ToolSpec) -> dict[str, Any]:
+def _call_schema(tool: ToolSpec) -> dict[str, Any]:
     """References start at the root of a schema, so one that has any can't be a part of another."""
     is_free = "$ref" in json.dumps(tool.schema, default=str)
     arguments = {"type": "object"} if is_free else dict(tool.schema)
@@ -84,7 +82,7 @@ def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": dict(fields), "required": [*fields], "additionalProperties": False}
 
 
-def _in_json(request: ModelRequest) -> ModelRequest:
+def _held_to_schema(request: ModelRequest) -> ModelRequest:
     told = instruction("json", request.tools) + must(request.tool_choice)
     callable_ = [tool for tool in request.tools if request.tool_choice in ("auto", "required", tool.name)]
     return replace(
@@ -99,48 +97,66 @@ def _in_json(request: ModelRequest) -> ModelRequest:
 
 def _as_object(message: Message) -> str:
     calls = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
-    said = {"toolCalls": calls, "content": message.text, "needsMoreWork": True}
-    return json.dumps(said, ensure_ascii=False, default=str)
+    return to_json({"toolCalls": calls, "content": message.text, "needsMoreWork": True})
 
 
-def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[ToolResult, ...]) -> _Said:
-    """A model that does not keep to the form is heard all the same; what only repeats a result is no call."""
-    said = _parsed(response.text)
+def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[ToolResult, ...]) -> _JsonAnswer:
+    """Reads also an answer that does not keep to the form; what only repeats a result is no call."""
+    text = response.text
     if response.tool_calls:
-        return _Said("", response.tool_calls)
-    if not isinstance(said, dict) or not said.keys() & {"toolCalls", "content"}:
-        reading = read(response.text, tools)
-        return _Said(response.text) if is_quoted(reading, response.text, tools, results) else _heard(reading)
-    if said.get("toolCalls") and stands_in(response.text, results):
-        return _Said(response.text)
-    heard = _heard(read(json.dumps({"toolCalls": said.get("toolCalls") or []}), tools))
-    content = said.get("content") or ""
-    words = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-    return replace(heard, content=words, needs_more=said.get("needsMoreWork") is True)
-
-
-def _heard(reading: Reading) -> _Said:
-    return _Said(reading.prose, reading.calls, unread=problems_in(reading))
-
-
-def _parsed(text: str) -> Any:
+        return _JsonAnswer("", response.tool_calls)
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        value = None
+    if not isinstance(value, dict) or not value.keys() & {"toolCalls", "content"}:
+        reading = read(text, tools)
+        return _JsonAnswer(text) if is_quoted(reading, text, tools, results) else _answer(reading, reading.prose)
+    if value.get("toolCalls") and stands_in(text, results):
+        return _JsonAnswer(text)
+    content = value.get("content") or ""
+    reading = read(json.dumps({"toolCalls": value.get("toolCalls") or []}), tools)
+    answer = _answer(reading, content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
+    return replace(answer, needs_more=value.get("needsMoreWork") is True)
 
 
-def _contents(emit: Emit) -> Emit:
-    reader = ContentReader()
+def _answer(reading: Reading, content: str) -> _JsonAnswer:
+    return _JsonAnswer(content, reading.calls, unread=problems_in(reading))
 
-    async def hear(event: Event) -> None:
-        nonlocal reader
+
+class _ContentDrafts:
+    """Passes on what the `content` of an object says while the object still streams in."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parts: list[str] = []
+        self._size = self._due = self._sent = 0
+
+    async def __call__(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            if said := reader.feed(event.text):
-                await emit(DraftDelta(said))
+            self._parts.append(event.text)
+            self._size += len(event.text)
+            if self._size >= self._due and (more := self._new_content()):
+                await self._emit(DraftDelta(more))
             return
         if isinstance(event, AttemptFailed):
-            reader = ContentReader()
-        await emit(event)
+            self._begin()
+        await self._emit(event)
 
-    return hear
+    def _new_content(self) -> str:
+        """Reads all that there is; the more that is, the longer until the next time, so that the work stays linear."""
+        text = "".join(self._parts)
+        self._parts = [text]
+        self._due = self._size + self._size // 50
+        try:
+            value = from_json(text[max(0, text.find("{")) :], allow_partial="trailing-strings")
+        except ValueError:
+            return ""
+        content = value.get("content") if isinstance(value, dict) else None
+        if not isinstance(content, str):
+            return ""
+        more, self._sent = content[self._sent :], max(self._sent, len(content))
+        return more

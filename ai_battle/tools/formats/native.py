@@ -17,10 +17,16 @@ class NativeTools(ModelClient):
         self.client = client
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        names = WireNames(_spoken_of(request))
+        names = WireNames(_names_in(request))
         if not names:
             return await self.client.complete(request, emit)
-        response = await self.client.complete(_sent(request, names), _heard(emit, names))
+
+        async def emit_renamed(event: Event) -> None:
+            if isinstance(event, ToolCallDelta) and event.name:
+                event = replace(event, name=names.meant(event.name))
+            await emit(event)
+
+        response = await self.client.complete(_with_wire_names(request, names), emit_renamed)
         return replace(
             response,
             message=_renamed(response.message, names.meant),
@@ -31,13 +37,13 @@ class NativeTools(ModelClient):
         await self.client.aclose()
 
 
-def _spoken_of(request: ModelRequest) -> set[str]:
-    said = {call.name for message in request.messages for call in message.tool_calls}
+def _names_in(request: ModelRequest) -> set[str]:
+    called = {call.name for message in request.messages for call in message.tool_calls}
     returned = {result.call.name for message in request.messages for result in message.tool_results}
-    return said | returned | {tool.name for tool in request.tools}
+    return called | returned | {tool.name for tool in request.tools}
 
 
-def _sent(request: ModelRequest, names: WireNames) -> ModelRequest:
+def _with_wire_names(request: ModelRequest, names: WireNames) -> ModelRequest:
     return replace(
         request,
         messages=tuple(_renamed(message, names.sent) for message in request.messages),
@@ -46,22 +52,13 @@ def _sent(request: ModelRequest, names: WireNames) -> ModelRequest:
     )
 
 
-def _heard(emit: Emit, names: WireNames) -> Emit:
-    async def hear(event: Event) -> None:
-        if isinstance(event, ToolCallDelta) and event.name:
-            event = replace(event, name=names.meant(event.name))
-        await emit(event)
-
-    return hear
-
-
 def _renamed(message: Message, name: Callable[[str], str]) -> Message:
     if not (message.tool_calls or message.tool_results):
         return message
-    return replace(message, parts=tuple(_part(part, name) for part in message.parts))
+    return replace(message, parts=tuple(_renamed_part(part, name) for part in message.parts))
 
 
-def _part(part: Part, name: Callable[[str], str]) -> Part:
+def _renamed_part(part: Part, name: Callable[[str], str]) -> Part:
     match part:
         case ToolCall():
             return replace(part, name=name(part.name))

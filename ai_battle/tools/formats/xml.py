@@ -1,12 +1,10 @@
 """`tool_format: xml`: a call is an `<invoke>` whose parameters need no quoting, which suits code."""
 
-import json
 from collections.abc import Iterable
-from typing import Any
 
 from ...core.exchange import ToolSpec
 from ...core.messages import ToolCall
-from .describing import instruction
+from .forms import instruction, to_json
 
 
 def describe(tools: Iterable[ToolSpec]) -> str:
@@ -14,9 +12,6 @@ def describe(tools: Iterable[ToolSpec]) -> str:
 
 
 def write(call: ToolCall) -> str:
-    parameters = (f'<parameter name="{name}">{_value(value)}</parameter>\n' for name, value in call.arguments.items())
-    return f'<function_calls>\n<invoke name="{call.name}">\n{"".join(parameters)}</invoke>\n</function_calls>'
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    given = ((name, value if isinstance(value, str) else to_json(value)) for name, value in call.arguments.items())
+    parameters = "".join(f'<parameter name="{name}">{value}</parameter>\n' for name, value in given)
+    return f'<function_calls>\n<invoke name="{call.name}">\n{parameters}</invoke>\n</function_calls>'

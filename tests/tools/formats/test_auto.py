@@ -12,8 +12,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import Message, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
-from ai_battle.tools.formats._refusals import refuses_blocks, refuses_tools
-from ai_battle.tools.formats.auto import Auto, Forgetful
+from ai_battle.tools.formats.auto import Auto, Forgetful, refuses_blocks, refuses_tools
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"what": {"type": "string"}}})
 REQUEST = ModelRequest((user("Well?"),), tools=(LOOK,))

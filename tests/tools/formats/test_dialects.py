@@ -11,7 +11,7 @@ from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.tools.formats.auto import Auto
-from ai_battle.tools.formats.dialects import dialect, names
+from ai_battle.tools.formats.forms import dialect, names
 from ai_battle.tools.formats.text import TextTools
 from ai_battle.wire.dialects.reader import read
 

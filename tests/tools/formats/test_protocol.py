@@ -1,9 +1,9 @@
 """Tools by text alone, for programs that only have strings."""
 
+from ai_battle import ToolUseProtocol
 from ai_battle.testing import ScriptedClient, call
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.decorator import tool
-from ai_battle.tools.formats.protocol import ToolUseProtocol
 from ai_battle.tools.manager import ToolManager
 from ai_battle.tools.registry import ToolRegistry
 

@@ -1,0 +1,100 @@
+"""Answers whose calls stood in the text: as answers with calls of their own, unless the text only repeats a result."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ...core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec
+from ...core.messages import Message, Part, Text, ToolCall, ToolResult
+from ...wire.dialects.reader import read
+from ...wire.dialects.reading import Reading
+from ...wire.dialects.schemas import call_key
+
+UNREAD, BEHIND, PROPOSED = "unread_calls", "behind_calls", "proposed_calls"
+
+
+def with_calls(
+    response: ModelResponse, request: ModelRequest, text: str, calls: Iterable[ToolCall], **noted: object
+) -> ModelResponse:
+    """Returns the response with these calls and `text`, what it says besides; what is `noted` goes to `extra`."""
+    kept = tuple(part for part in response.message.parts if not isinstance(part, Text | ToolCall))
+    words = (Text(text),) if text else ()
+    identified = tuple(_identified(request, calls))
+    parts: tuple[Part, ...] = (*kept, *words, *identified)
+    stop: Stop = "tool_calls" if identified else "end" if response.stop == "tool_calls" else response.stop
+    extra = {**response.extra, **{name: value for name, value in noted.items() if value}}
+    return replace(response, message=replace(response.message, parts=parts), stop=stop, extra=extra)
+
+
+def _identified(request: ModelRequest, calls: Iterable[ToolCall]) -> Iterator[ToolCall]:
+    """Each under an id that is new in this conversation, and the same for the same conversation."""
+    known = {call.id for message in request.messages for call in message.tool_calls}
+    number = len(known)
+    for call in calls:
+        number += 1
+        while f"call_{number}" in known:
+            number += 1
+        yield replace(call, id=f"call_{number}")
+
+
+def problems_in(reading: Reading) -> tuple[str, ...]:
+    """Returns what the model has to know of calls that can't be read."""
+    return tuple(str(issue) for issue in reading.issues if issue.kind != "quoted")
+
+
+def behind(reading: Reading, text: str) -> str:
+    """Returns what stands behind the first call in `text`, without the calls themselves."""
+    ends = [span.end for span in reading.spans]
+    starts = [*(span.start for span in reading.spans[1:]), len(text)]
+    return "\n".join(text[end:start] for end, start in zip(ends, starts, strict=False))
+
+
+def results_in(messages: Iterable[Message]) -> tuple[ToolResult, ...]:
+    return tuple(result for message in messages for result in message.tool_results)
+
+
+def is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult]) -> bool:
+    """Whether all that looks like a call in `text` stands in a result too, as a text or as an equal call.
+
+    Whoever repeats a call that a tool returned quotes it: results are data.
+    """
+    returned = [text for result in results for text in _texts(result.text)]
+    if not returned or not reading.spans:
+        return False
+    if _contain_all(returned, quotations(reading, text)):
+        return True
+    quoted = {call_key(call) for one in returned for call in read(one, specs).calls}
+    return bool(reading.calls) and quoted.issuperset(map(call_key, reading.calls))
+
+
+def stands_in(text: str, results: Iterable[ToolResult]) -> bool:
+    """Whether a result holds this very text, white space aside."""
+    return _contain_all([inner for result in results for inner in _texts(result.text)], [text])
+
+
+def quotations(reading: Reading, text: str) -> list[str]:
+    """Returns what looks like a call in `text`, as it stands there."""
+    return [text[span.start : span.end] for span in reading.spans]
+
+
+def _contain_all(returned: list[str], quoted: list[str]) -> bool:
+    flat = " ".join(" ".join(returned).split())
+    return bool(flat) and all(" ".join(one.split()) in flat for one in quoted)
+
+
+def _texts(text: str) -> Iterator[str]:
+    """The text of a result, and the texts inside of its JSON."""
+    yield text
+    try:
+        yield from _texts_inside(json.loads(text))
+    except (ValueError, RecursionError):
+        return
+
+
+def _texts_inside(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts_inside(item)

@@ -1,0 +1,114 @@
+"""How tools, calls and results are written for a model without native tools, in the form that `tool_format` names."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Protocol
+
+from ...core import plugins
+from ...core.errors import ConfigError
+from ...core.exchange import ToolSpec
+from ...core.messages import Message, Part, Text, ToolCall, ToolResult
+from ...wire.dialects.schemas import signature
+
+FORMATS = "ai_battle.tools.formats"
+USUAL = "fenced"
+WriteMessage = Callable[[Message], str]
+
+
+class Dialect(Protocol):
+    """A form in which a model is told to call; each is a file of this folder. Whatever form it then uses is read."""
+
+    def describe(self, tools: Iterable[ToolSpec]) -> str:
+        """What the system prompt says of the tools, and of the form of a call."""
+
+    def write(self, call: ToolCall) -> str:
+        """A call of an earlier turn, as the model is to write one."""
+
+
+def names() -> list[str]:
+    """Lists the values that `tool_format` takes."""
+    return [name for name in plugins.names(FORMATS) if _is_dialect(plugins.load(FORMATS, name))]
+
+
+def dialect(name: str) -> Dialect:
+    """Returns the form of that name, or the usual one; raises `ConfigError` with near names."""
+    if name and name not in names():
+        raise ConfigError(f"There is no tool_format {name!r}{plugins.near(name, names())}")
+    found: Dialect = plugins.load(FORMATS, name or USUAL)
+    return found
+
+
+def _is_dialect(found: object) -> bool:
+    return callable(getattr(found, "describe", None)) and callable(getattr(found, "write", None))
+
+
+def instruction(name: str, tools: Iterable[ToolSpec]) -> str:
+    """Returns the packaged prompt `prompts/<name>.md` with these tools in it."""
+    return _template(name).substitute(tools="\n\n".join(map(_description, tools)))
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template(files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())
+
+
+def _description(tool: ToolSpec) -> str:
+    lines = [f"{signature(tool.name, tool.schema)}: {tool.description.strip()}"]
+    required = tool.schema.get("required", ())
+    for name, schema in tool.schema.get("properties", {}).items():
+        if isinstance(schema, dict) and ("description" in schema or "default" in schema):
+            default = f", default: {to_json(schema['default'])}" if "default" in schema else ""
+            is_required = "required" if name in required else "optional"
+            lines.append(f"  - {name} ({is_required}{default}): {schema.get('description', '')}".rstrip(": "))
+    return "\n".join(lines)
+
+
+def flattened(messages: Iterable[Message], write: WriteMessage) -> tuple[Message, ...]:
+    """Returns the messages without tool blocks: those with calls as `write` says, results as a user's text."""
+    return tuple(_flat(message, write) for message in messages)
+
+
+def _flat(message: Message, write: WriteMessage) -> Message:
+    if message.tool_results:
+        return Message("user", tuple(_result_parts(message)), message.speaker)
+    if message.tool_calls:
+        return Message(message.role, (Text(write(message)),), message.speaker)
+    return message
+
+
+def _result_parts(message: Message) -> Iterator[Part]:
+    yield Text("\n".join(as_data(result) for result in message.tool_results))
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            yield from (inner for inner in part.parts if not isinstance(inner, Text))
+        else:
+            yield part
+
+
+def as_prose(message: Message) -> str:
+    """Writes for a model that has no tools now what it did before, with nothing that invites to do so again."""
+    calls = (f"(I called {call.name} with {to_json(call.arguments)}.)" for call in message.tool_calls)
+    return "\n".join((*_words(message), *calls))
+
+
+def as_calls(write: Callable[[ToolCall], str]) -> WriteMessage:
+    """Writes calls as the instruction wants them to be written."""
+    return lambda message: "\n".join((*_words(message), *map(write, message.tool_calls)))
+
+
+def _words(message: Message) -> list[str]:
+    return [message.text] if message.text.strip() else []
+
+
+def as_data(result: ToolResult) -> str:
+    """Writes a result between marks that nothing in it can close."""
+    text = result.text.replace("</tool_result", "<\\/tool_result")
+    failed = ' error="true"' if result.is_error else ""
+    return f'<tool_result tool="{result.call.name}"{failed}>\n{text}\n</tool_result>'
+
+
+def to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

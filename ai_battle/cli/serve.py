@@ -27,15 +27,16 @@ def command(config: str, host: str | None, port: int | None, trust: bool) -> Non
     with _no_garbage():
         import asyncio
 
-        from ai_battle.server.running import Told, serve
+        from ai_battle.server.config import ConfigSource
+        from ai_battle.server.running import serve
 
         from ._trust import require_trust_in
 
         over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
-        told = Told(config, os.environ, over, partial(require_trust_in, given=trust))
-        plan = told.plan()
-    told = replace(told, trust=partial(require_trust_in, given=trust, ask=False))  # nobody is asked while it serves
-    asyncio.run(serve(told, plan, partial(click.echo, err=True), _write))
+        source = ConfigSource(config, os.environ, over, partial(require_trust_in, given=trust))
+        loaded = source.load()
+    source = replace(source, trust=partial(require_trust_in, given=trust, ask=False))  # nobody is asked while it serves
+    asyncio.run(serve(source, loaded, partial(click.echo, err=True), _write))
 
 
 @contextmanager

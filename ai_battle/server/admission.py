@@ -3,13 +3,14 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from .auth import Holder
-from .refusing import Denied
+from .errors import Denied
+from .keys import KeyHolder
 
 MEGABYTE = 1024 * 1024
 SOON, MINUTE = 1.0, 60.0
@@ -18,7 +19,7 @@ SHARE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RequestBounds:
     """What one request may take: bytes and seconds of its body, tokens of its answer."""
 
     body: int = 32 * MEGABYTE
@@ -27,7 +28,7 @@ class Bounds:
 
 
 @dataclass(slots=True)
-class Lane:
+class KeyQueue:
     """The requests of one key: how many are answered, which wait, and when those of the last minute came."""
 
     most: int = 0
@@ -66,63 +67,67 @@ class Admission:
     queued: int = 0
     clock: Callable[[], float] = time.monotonic
     _places_taken: int = 0
-    _lanes: dict[str, Lane] = field(default_factory=dict)
+    _queues: dict[str, KeyQueue] = field(default_factory=dict)
 
-    async def enter(self, holder: Holder) -> Lane:
-        """Returns when a request may be answered, after which its lane is left again; raises `Denied`."""
-        lane = self._lanes.setdefault(holder.name, Lane())
-        lane.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
-        lane.check_rate(holder.per_minute, self.clock())
-        if self.running < self.concurrent and lane.has_room and not lane.waiting:
-            self._take(lane)
+    @asynccontextmanager
+    async def place(self, holder: KeyHolder) -> AsyncIterator[None]:
+        """Begins when a request may be answered; raises `Denied`."""
+        queue = self._queues.setdefault(holder.name, KeyQueue())
+        queue.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
+        queue.check_rate(holder.per_minute, self.clock())
+        if self.running < self.concurrent and queue.has_room and not queue.waiting:
+            self._take(queue)
         else:
-            await self._turn(lane, self._share(self.queue, holder))
-        return lane
+            await self._wait_for_turn(queue, self._share(self.queue, holder))
+        try:
+            yield
+        finally:
+            self._leave(queue)
 
-    def _share(self, places: int, holder: Holder) -> int:
+    def _share(self, places: int, holder: KeyHolder) -> int:
         return max(1, int(places * SHARE)) if holder.is_one_of_several else places
 
-    def _take(self, lane: Lane) -> None:
+    def _take(self, queue: KeyQueue) -> None:
         self._places_taken += 1
-        lane.served_last = self._places_taken
+        queue.served_last = self._places_taken
         self.running += 1
-        lane.running += 1
+        queue.running += 1
 
-    async def _turn(self, lane: Lane, most: int) -> None:
+    async def _wait_for_turn(self, queue: KeyQueue, most: int) -> None:
         if self.queued >= self.queue:
             raise Denied(529, "The server is busy: too many requests are waiting already.", retry_after=SOON)
-        if len(lane.waiting) >= most:
+        if len(queue.waiting) >= most:
             raise Denied(429, "Too many requests of this key are waiting already.", retry_after=SOON)
         turn = asyncio.get_running_loop().create_future()
-        lane.waiting.append(turn)
+        queue.waiting.append(turn)
         self.queued += 1
         try:
             await turn
         except asyncio.CancelledError:
-            if turn in lane.waiting:
-                lane.waiting.remove(turn)
+            if turn in queue.waiting:
+                queue.waiting.remove(turn)
                 self.queued -= 1
             elif not turn.cancelled():
-                self.leave(lane)
+                self._leave(queue)
             raise
 
-    def leave(self, lane: Lane) -> None:
+    def _leave(self, queue: KeyQueue) -> None:
         """Whoever waits longest of the next key takes the place over."""
         self.running -= 1
-        lane.running -= 1
-        while self.running < self.concurrent and (following := self._next()):
+        queue.running -= 1
+        while self.running < self.concurrent and (following := self._next_queue()):
             turn = following.waiting.popleft()
             self.queued -= 1
             if not turn.done():
                 self._take(following)
                 turn.set_result(None)
 
-    def _next(self) -> Lane | None:
-        ready = (lane for lane in self._lanes.values() if lane.waiting and lane.has_room)
-        return min(ready, key=lambda lane: lane.served_last, default=None)
+    def _next_queue(self) -> KeyQueue | None:
+        ready = (queue for queue in self._queues.values() if queue.waiting and queue.has_room)
+        return min(ready, key=lambda queue: queue.served_last, default=None)
 
 
-async def body_of(http: web.Request, bounds: Bounds) -> bytes:
+async def read_body(http: web.Request, bounds: RequestBounds) -> bytes:
     """Raises `Denied` for a body that is too large, too slow, or not encoded as its head says."""
     if (http.content_length or 0) > bounds.body:
         raise _too_large(bounds)
@@ -138,7 +143,7 @@ async def body_of(http: web.Request, bounds: Bounds) -> bytes:
         raise Denied(408, f"The request did not arrive within {bounds.seconds:g} s.") from None
 
 
-async def _read(http: web.Request, bounds: Bounds) -> bytes:
+async def _read(http: web.Request, bounds: RequestBounds) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while not http.content.at_eof():
@@ -150,5 +155,5 @@ async def _read(http: web.Request, bounds: Bounds) -> bytes:
     return b"".join(chunks)
 
 
-def _too_large(bounds: Bounds) -> Denied:
+def _too_large(bounds: RequestBounds) -> Denied:
     return Denied(413, f"The request is larger than {bounds.body / MEGABYTE:g} MB, the most that is taken here.")

@@ -1,9 +1,10 @@
 """The server as an aiohttp application: its addresses, and what happens to a request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from math import ceil
 from typing import Any, TypeAlias
 
 from aiohttp import web
@@ -13,191 +14,223 @@ from ..core.errors import AIBattleError
 from ..core.exchange import ModelRequest, Wants
 from ..core.ledger import charged_to
 from ..core.tokens import estimate_request
+from ..providers._breaker import upstream_at
 from ..wire.bodies import decode_body
 from ..wire.failures import Failed
-from . import listing, operating
-from .admission import body_of
-from .answering import Call, Stream, whole
-from .apis import chat, messages, responses
-from .apis.api import Api, Asked
-from .refusing import Crashed, Denied, Left, headers_of, said
-from .served import Served
+from .admission import read_body
+from .apis import CHAT, MESSAGES, RESPONSES, Api
+from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
+from .routes import is_anthropic, model_entry, model_list
+from .state import ServerState
+from .stats import RequestStats
 from .stored import Conversation
-from .tally import Tally
+from .streaming import ClientStream, ServedRequest
 
 JSON = "application/json"
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 BYTES_PER_TOKEN = 4
 GUARDED = foreign_code("The server failed", Crashed)
-APIS: Mapping[str, Api] = {
-    "/v1/messages": messages.API,
-    "/v1/chat/completions": chat.API,
-    "/v1/responses": responses.API,
-}
+APIS = {"/v1/messages": MESSAGES, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
 COUNT = "/v1/messages/count_tokens"
 MODELS = ("/models", "/v1/models")
-METHODS = {**dict.fromkeys((*APIS, COUNT), "POST"), **dict.fromkeys((*MODELS, *operating.PATHS), "GET, HEAD")}
+OPERATING = ("/", "/healthz", "/readyz", "/metrics")
+METHODS = {**dict.fromkeys((*APIS, COUNT), "POST"), **dict.fromkeys((*MODELS, *OPERATING), "GET, HEAD")}
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Answers: TypeAlias = Callable[[Served, Api, web.Request, Tally], Awaitable[web.StreamResponse]]
+Answers: TypeAlias = Callable[[ServerState, Api, web.Request, RequestStats], Awaitable[web.StreamResponse]]
 
 
-def create_app(served: Served) -> web.Application:
+def create_app(state: ServerState) -> web.Application:
     """Serve it with `handler_cancellation=True`: a client that leaves cancels what was done for it."""
     app = web.Application()
     for path, api in APIS.items():
-        app.router.add_post(path, _accounted(served, api, _answered))
-    app.router.add_post(COUNT, _accounted(served, messages.API, _counted))
+        app.router.add_post(path, _account(state, _answer, api))
+    app.router.add_post(COUNT, _account(state, _count_tokens, MESSAGES))
     for path in MODELS:
-        app.router.add_get(path, _either(served, _listed))
-        app.router.add_get(f"{path}/{{name:.+}}", _either(served, _shown))
-    operating.add_to(app, served)
-    app.router.add_route("*", "/{path:.*}", _nowhere)
+        app.router.add_get(path, _account(state, _list_models))
+        app.router.add_get(f"{path}/{{name:.+}}", _account(state, _show_model))
+    for path, handler in zip(OPERATING, (_alive, _alive, _readiness(state), _metrics(state)), strict=True):
+        app.router.add_get(path, handler)
+    app.router.add_route("*", "/{path:.*}", _refuse_address)
     return app
 
 
-def _accounted(served: Served, api: Api, answers: Answers) -> Handler:
-    """Whatever becomes of a request, its client is told in the shape of the API, and it is counted."""
+def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Handler:
+    """Whatever becomes of a request, its client is told in the shape of its API, and it is counted.
+
+    Without an `api` the address is one that both Anthropic's and OpenAI's have.
+    """
 
     async def handle(http: web.Request) -> web.StreamResponse:
-        tally = Tally(api.name)
+        shape = api or (MESSAGES if is_anthropic(http.headers) else CHAT)
+        stats = RequestStats(shape.name)
         try:
-            with GUARDED, charged_to(tally.budget):
-                tally.holder = served.keys.holder(http.headers)
-                tally.budget.payer = tally.holder.name
-                return await answers(served, api, http, tally)
+            with GUARDED, charged_to(stats.budget):
+                stats.holder = state.keys.holder(http.headers)
+                stats.budget.payer = stats.holder.name
+                return await answers(state, shape, http, stats)
         except AIBattleError as error:
-            tally.failed(error)
-            return _refused(api, served.told(error, tally.model), headers_of(error), tally, http)
+            stats.record_failure(error)
+            return _refuse(shape, state.failure(error, stats.model), retry_headers(error), stats, http)
         except asyncio.CancelledError:
-            tally.left()
+            stats.record_departure()
             raise
         finally:
-            served.account(tally)
+            state.account(stats)
 
     return handle
 
 
-def _either(served: Served, answers: Answers) -> Handler:
-    """For addresses that Anthropic's API and OpenAI's both have."""
-    theirs, others = _accounted(served, messages.API, answers), _accounted(served, chat.API, answers)
-
-    async def handle(http: web.Request) -> web.StreamResponse:
-        return await (theirs if listing.is_anthropic(http.headers) else others)(http)
-
-    return handle
-
-
-async def _answered(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
+async def _answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """Every call of a model on the way is charged to the key of the request."""
-    with charged_to(served.budgets.of(tally.holder)):
-        lane = await served.admission.enter(tally.holder)
-        try:
-            return await _admitted(served, api, http, tally)
-        finally:
-            served.admission.leave(lane)
+    with charged_to(state.budgets.budget_of(stats.holder)):
+        async with state.admission.place(stats.holder):
+            body, conversation = await _read_body(state, http, stats), None
+            if api.refers:
+                body, conversation = await Conversation(state.store, stats.holder.name).expand(body)
+            asked = api.decode(body, http.headers)
+            stats.model, stats.stream = asked.model, asked.stream
+            async with state.route(asked.model) as route:
+                stats.route = route
+                if tracing := state.current.tracing:
+                    tracing.continue_trace(http.headers)
+                request = replace(
+                    _within_bounds(asked.request, state.bounds.max_tokens),
+                    wants=Wants(asked.stream, drafts=False, each_warning=True),
+                )
+                tokens = (http.content_length or 0) // BYTES_PER_TOKEN
+                call = ServedRequest(api, replace(asked, request=request), route, stats, tokens, conversation)
+                return await (_send_stream if asked.stream else _send_whole)(state, http, call)
 
 
-async def _admitted(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
-    body, conversation = await _body(served, http, tally), None
-    if api.refers:
-        body, conversation = await Conversation(served.store, tally.holder.name).expanded(body)
-    asked = api.decode(body)
-    request = _bounded(api.told(asked.request, http.headers), served.bounds.max_tokens)
-    wants = Wants(stream=asked.stream, drafts=False, each_warning=True)
-    tally.model, tally.stream = asked.model, asked.stream
-    async with served.route(asked.model) as route:
-        tally.route = route
-        if tracing := served.current.tracing:
-            tracing.continued(http.headers)
-        tokens = (http.content_length or 0) // BYTES_PER_TOKEN
-        call = Call(api, replace(asked, request=replace(request, wants=wants)), route, tally, tokens, conversation)
-        return await (_streamed if asked.stream else _whole)(served, http, call)
+async def _send_whole(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
+    response = await call.complete(call.route.make(), call.stats)
+    writer = call.writer()
+    body = writer.whole(response)
+    await call.store(writer)
+    if state.log_content:
+        call.stats.content["answer"] = response.text
+    return web.Response(body=body, content_type=JSON, headers=call.stats.headers)
 
 
-async def _whole(served: Served, http: web.Request, call: Call) -> web.StreamResponse:
-    body, response = await whole(call, call.route.make())
-    if served.log_content:
-        call.tally.content["answer"] = response.text
-    return web.Response(body=body, content_type=JSON, headers=call.tally.headers)
-
-
-async def _streamed(served: Served, http: web.Request, call: Call) -> web.StreamResponse:
-    stream = Stream(http, call, served.rhythm)
+async def _send_stream(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
+    stream = ClientStream(http, call, state.timing)
     try:
-        await _told(served, stream, call)
+        with suppress(ClientDisconnected):
+            await _stream_answer(state, stream, call)
         return await stream.end()
     finally:
         await stream.aclose()
-        call.tally.is_delivered = stream.is_delivered
-        if stream.begun:
-            call.tally.left()
+        call.stats.is_delivered = stream.buffer.is_delivered
+        if stream.buffer.begun:
+            call.stats.record_departure()
 
 
-async def _told(served: Served, stream: Stream, call: Call) -> None:
-    """Raises what went wrong before anything was sent."""
+async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedRequest) -> None:
+    """Raises what went wrong before anything was sent; what goes wrong later is said in the stream."""
     try:
         with GUARDED:
             response = await stream.answer(call.route.make())
-        if served.log_content:
-            call.tally.content["answer"] = response.text
-    except Left:
-        pass
+        if state.log_content:
+            call.stats.content["answer"] = response.text
     except AIBattleError as error:
-        if not stream.begun:
+        if isinstance(error, ClientDisconnected) or not stream.buffer.begun:
             raise
-        call.tally.failed(error)
-        with suppress(Left):
-            stream.fail(served.told(error, call.tally.model))
+        call.stats.record_failure(error)
+        stream.fail(state.failure(error, call.stats.model))
 
 
-def _bounded(request: ModelRequest, most: int | None) -> ModelRequest:
+def _within_bounds(request: ModelRequest, most: int | None) -> ModelRequest:
     """With no more tokens than there may be."""
     if most and request.options.get("max_tokens", most + 1) > most:
         return replace(request, options={**request.options, "max_tokens": most})
     return request
 
 
-async def _counted(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
+async def _count_tokens(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """An estimate, which costs no call."""
-    asked: Asked = api.decode({"max_tokens": 1, **await _body(served, http, tally)})
-    tokens = max(1, estimate_request(asked.request))
-    return web.json_response({"input_tokens": tokens}, headers=tally.ids)
+    asked = api.decode({"max_tokens": 1, **await _read_body(state, http, stats)}, http.headers)
+    return web.json_response({"input_tokens": max(1, estimate_request(asked.request))}, headers=stats.ids)
 
 
-async def _listed(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
-    return web.json_response(listing.all_of(served.routes, http.headers, http.query), headers=tally.ids)
+async def _list_models(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
+    return web.json_response(model_list(state.routes, http.headers, http.query), headers=stats.ids)
 
 
-async def _shown(served: Served, api: Api, http: web.Request, tally: Tally) -> web.StreamResponse:
-    route = served.routes.find(http.match_info["name"])
-    return web.json_response(listing.one(route, http.headers), headers=tally.ids)
+async def _show_model(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
+    route = state.routes.find(http.match_info["name"])
+    return web.json_response(model_entry(route, http.headers), headers=stats.ids)
 
 
-async def _nowhere(http: web.Request) -> web.StreamResponse:
-    is_theirs = http.path.startswith("/v1/messages") or listing.is_anthropic(http.headers)
-    api = messages.API if is_theirs else chat.API
-    error = _misdirected(http.method, http.path)
-    return _refused(api, said(error), headers_of(error), Tally(api.name), http)
+async def _refuse_address(http: web.Request) -> web.StreamResponse:
+    api = MESSAGES if http.path.startswith("/v1/messages") or is_anthropic(http.headers) else CHAT
+    if allowed := METHODS.get(http.path):
+        error = Denied(405, f"{http.path} takes {allowed}, not {http.method}.", headers={"allow": allowed})
+    else:
+        words = f"There is no {http.path[:200]} here; there is {', '.join(METHODS)}."
+        error = Denied(404, words, kind="address")
+    return _refuse(api, client_failure(error), retry_headers(error), RequestStats(api.name), http)
 
 
-def _misdirected(method: str, path: str) -> Denied:
-    if allowed := METHODS.get(path):
-        return Denied(405, f"{path} takes {allowed}, not {method}.", headers={"allow": allowed})
-    return Denied(404, f"There is no {path[:200]} here; there is {', '.join(METHODS)}.", kind="address")
-
-
-async def _body(served: Served, http: web.Request, tally: Tally) -> dict[str, Any]:
-    raw = await body_of(http, served.bounds)
-    if served.log_content:
-        tally.content["request"] = raw.decode(errors="replace")
+async def _read_body(state: ServerState, http: web.Request, stats: RequestStats) -> dict[str, Any]:
+    raw = await read_body(http, state.bounds)
+    if state.log_content:
+        stats.content["request"] = raw.decode(errors="replace")
     return decode_body(raw, len(raw))
 
 
-def _refused(api: Api, failed: Failed, headers: Mapping[str, str], tally: Tally, http: web.Request) -> web.Response:
+def _refuse(
+    api: Api, failed: Failed, headers: Mapping[str, str], stats: RequestStats, http: web.Request
+) -> web.Response:
     """What is left of a body that was not read to its end is no next request."""
-    body = api.error(failed.status, failed.message, failed.kind, tally.request_id)
-    told = {**tally.headers, **headers}
-    response = web.Response(status=failed.status, body=body, content_type=JSON, headers=told)
+    body = api.encode_error(failed.status, failed.message, failed.kind, stats.request_id)
+    response = web.Response(status=failed.status, body=body, content_type=JSON, headers={**stats.headers, **headers})
     if not http.content.is_eof():
         response.force_close()
     return response
+
+
+async def _alive(http: web.Request) -> web.StreamResponse:
+    return web.json_response({"status": "ok"})
+
+
+def _readiness(state: ServerState) -> Handler:
+    async def handle(http: web.Request) -> web.StreamResponse:
+        """Whether any upstream can be asked, and which can't, from what earlier calls came to; without a key, that."""
+        waits = {
+            str(model.name): ceil(upstream_at(model.upstream).waiting(str(model.name)))
+            for model in state.current.models
+        }
+        upstreams = {name: {"up": not wait, **({"retry_after": wait} if wait else {})} for name, wait in waits.items()}
+        is_ready = not waits or not all(waits.values())
+        status = {"status": "ready" if is_ready else "no upstream answers"}
+        shown = {**status, "upstreams": upstreams} if _has_key(state, http) else status
+        return web.json_response(shown, status=200 if is_ready else 503)
+
+    return handle
+
+
+def _metrics(state: ServerState) -> Handler:
+    async def handle(http: web.Request) -> web.StreamResponse:
+        if not _has_key(state, http):
+            return web.json_response({"error": {"message": "Metrics need a key."}}, status=401)
+        return web.Response(body=state.metrics.text(_gauges(state)).encode(), headers={"content-type": PROMETHEUS})
+
+    return handle
+
+
+def _has_key(state: ServerState, http: web.Request) -> bool:
+    try:
+        state.keys.holder(http.headers)
+    except Denied:
+        return False
+    return True
+
+
+def _gauges(state: ServerState) -> Iterator[tuple[str, str, float]]:
+    yield "requests_in_flight", "Requests that are being answered.", state.admission.running
+    yield "requests_queued", "Requests that wait for their turn.", state.admission.queued
+    plans = state.current.plans
+    yield "plan_cache_hits_total", "Boost plans that were in the cache.", plans.hits
+    yield "plan_cache_misses_total", "Boost plans that were not.", plans.misses
+    yield "plan_cache_size", "Boost plans in the cache.", len(plans)

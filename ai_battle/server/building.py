@@ -1,6 +1,6 @@
 """Routes out of settings: what answers to which name."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,10 +17,8 @@ from ..config.server import LoadedServer, RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._names import parse
-from .calling import called
-from .plans import Planned, Plans
+from .clients import GEMINI, PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
 from .routes import Route, Routes
-from .signing import PROVIDER, Signatures, Signed
 from .tracing import Tracing
 
 WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
@@ -32,7 +30,7 @@ MOST = 256
 """How many names of model types are remembered that clients came up with themselves."""
 
 
-class Unmade(ConfigError):
+class RouteError(ConfigError):
     """A route that can't be made; `problem` says where."""
 
     def __init__(self, problem: Problem) -> None:
@@ -41,33 +39,33 @@ class Unmade(ConfigError):
 
 
 @dataclass(slots=True)
-class Builder:
+class RouteBuilder:
     """Makes the routes of one configuration; `models` are all that were made on the way, to be closed some day.
 
     `hosts` are those of all upstreams, also of models that clients have named; `upstreams` are the names of the models.
     """
 
     server: Server
-    around: BuildContext
+    context: BuildContext
     boost: BoostSettings | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    models: list[Model] = field(default_factory=list)
-    plans: Plans = field(default_factory=Plans)
+    plans: PlanStore = field(default_factory=PlanStore)
     tracing: Tracing | None = None
-    signatures: Signatures = field(default_factory=Signatures)
+    models: list[Model] = field(default_factory=list)
+    signatures: SignatureCache = field(default_factory=SignatureCache)
     hosts: set[str] = field(default_factory=set)
     upstreams: set[str] = field(default_factory=set)
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
     def routes(self) -> Routes:
-        """Raises `ConfigError` for what can't be made: `Unmade` for a route of the file, else with the tier's name."""
-        named = {name: self._named(name, settings) for name, settings in self.server.routes.items()}
-        self._tiers = {tier: self._tier(tier, settings) for tier, settings in self._models_of_tiers()}
+        """Raises `RouteError` for a route of the file that can't be made, `ConfigError` for a tier."""
+        named = {name: self._file_route(name, settings) for name, settings in self.server.routes.items()}
+        self._tiers = {tier: self._tier_route(tier, settings) for tier, settings in self._tier_models()}
         listed = {route.name: route for route in self._tiers.values()}
         return Routes({**listed, **named}, self._other)
 
-    def _models_of_tiers(self) -> Iterator[tuple[str, HelperSettings]]:
+    def _tier_models(self) -> Iterator[tuple[str, HelperSettings]]:
         """A tier without a model of its own has that of the next larger one."""
         tiers, larger = self.server.tiers, None
         for tier in ("big", "middle", "small"):
@@ -75,106 +73,101 @@ class Builder:
             if larger:
                 yield tier, larger
 
-    def _named(self, name: str, settings: RouteSettings) -> Route:
+    def _file_route(self, name: str, settings: RouteSettings) -> Route:
         try:
             return self._route(name, settings)
         except ConfigError as error:
             place = strategies.place_of(settings, error.about)
-            raise Unmade(Problem((*ROUTES, name, *place), str(error))) from error
+            raise RouteError(Problem((*ROUTES, name, *place), str(error))) from error
         except strategies.PairOptionError as misused:
-            raise Unmade(Problem((*ROUTES, name, misused.key), misused.words, key=misused.is_key)) from misused
+            raise RouteError(Problem((*ROUTES, name, misused.key), misused.words, key=misused.is_key)) from misused
 
     def _route(self, name: str, settings: RouteSettings) -> Route:
-        settings = strategies.with_file(settings, self.around.base)
+        settings = strategies.with_file(settings, self.context.base)
         with about("model"):
             model = self._model(name, settings.model, settings.headers, settings.api_key)
         if not settings.model_fields_set & Help.model_fields.keys():
             return _direct(name, model)
         with about("strategy"):
             strategies.check(settings)
-        _require_others(settings, self.around)
-        planning = self._planning if settings.strategy == "boost" else _as_it_is
-        recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, planning), self.around.base)
-        make = recipe.maker()
-        make()
-        names = (model.name, *(each.name for each in recipe.helpers.values()))
-        return Route(name, make, settings.strategy, tuple(map(str, names)))
+        _require_others(settings, self.context)
+        plans = settings.strategy == "boost"
+        recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, plans), self.context.base)
+        return _pair_route(name, recipe)
 
-    def _helper(self, name: str, planning: Callable[[Model], Model], voice: str, settings: HelperSettings) -> Model:
-        with about(voice.removeprefix(f"{name}.")):
-            return planning(self._in_role(voice)._model(voice, settings))
+    def _helper(self, route: str, plans: bool, voice: str, settings: HelperSettings) -> Model:
+        with about(voice.removeprefix(f"{route}.")):
+            model = self._in_role(voice)._model(voice, settings)
+            return self._with_plans(model) if plans else model
 
-    def _in_role(self, role: str) -> "Builder":
+    def _in_role(self, role: str) -> "RouteBuilder":
         """One that makes models whose failures close nobody else's circuit."""
-        return replace(self, around=replace(self.around, retry=replace(self.around.retry, role=role)))
+        return replace(self, context=replace(self.context, retry=replace(self.context.retry, role=role)))
 
-    def _tier(self, tier: str, settings: HelperSettings) -> Route:
+    def _tier_route(self, tier: str, settings: HelperSettings) -> Route:
         try:
             model = self._model(tier, self._of_gateway(settings))
             if self.boost and self.boost.serves(VARIABLES[tier]):
-                return self._boosted(tier, model, self.boost)
+                return self._boost_route(tier, model, self.boost)
         except ConfigError as error:
             raise ConfigError(f"{VARIABLES[tier]}: {error}") from error
         return _direct(LISTED[tier], model)
 
-    def _boosted(self, tier: str, model: Model, boost: BoostSettings) -> Route:
+    def _boost_route(self, tier: str, model: Model, boost: BoostSettings) -> Route:
         section = {"base_url": boost.base_url, "api_key": boost.api_key}
-        around = self._in_role(f"{tier}.boost").around
-        around = replace(around, providers={**around.providers, "openai": section})
-        planner = helper_model("boost", HelperSettings(type=f"openai/{boost.model}"), around)
-        planner = self._planning(self._kept(planner))
+        context = self._in_role(f"{tier}.boost").context
+        context = replace(context, providers={**context.providers, "openai": section})
+        planner = helper_model("boost", HelperSettings(type=f"openai/{boost.model}"), context)
+        planner = self._with_plans(self._register(planner))
         help_ = Help.model_validate(
             {"strategy": "boost", "helper_timeout": boost.timeout, "options": {"template": boost.template}}
         )
-        recipe = assembly.Recipe(model, help_, {"secondary": planner})
-        make = recipe.maker()
-        make()
-        return Route(LISTED[tier], make, "boost", (str(model.name), str(planner.name)))
+        return _pair_route(LISTED[tier], assembly.Recipe(model, help_, {"secondary": planner}))
 
     def _of_gateway(self, settings: HelperSettings) -> HelperSettings:
         """A bare name is a model of the OpenAI-compatible address, where there is one."""
-        address = (self.around.environment or {}).get("OPENAI_BASE_URL")
+        address = (self.context.environment or {}).get("OPENAI_BASE_URL")
         bare = "/" not in settings.type and ":" not in settings.type
         return settings.model_copy(update={"type": f"openai/{settings.type}"}) if address and bare else settings
 
     def _model(
         self, voice: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
     ) -> Model:
-        model = helper_model(voice, settings, self._reached(settings, headers, api_key))
-        return self._kept(called(model, dict(settings.capabilities).get("tools")))
+        model = helper_model(voice, settings, self._with_section(settings, headers, api_key))
+        return self._register(_with_tool_fallback(model, dict(settings.capabilities).get("tools")))
 
-    def _planning(self, model: Model) -> Model:
+    def _with_plans(self, model: Model) -> Model:
         if not self.plans.size:
             return model
-        return replace(model, client=Planned(model.client, str(model.name), self.plans))
+        return replace(model, client=PlanCachingClient(model.client, str(model.name), self.plans))
 
-    def _kept(self, model: Model) -> Model:
-        guarded = self._guarded(model)
-        self.models.append(guarded)
-        return guarded
+    def _register(self, model: Model) -> Model:
+        wrapped = self._wrap(model)
+        self.models.append(wrapped)
+        return wrapped
 
-    def _reached(
+    def _with_section(
         self, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
     ) -> BuildContext:
         """With these headers and this key for the provider, and the headers that all have."""
         more = {**self.headers, **headers}
-        provider = parse(settings.type, self.around.providers).provider
+        provider = parse(settings.type, self.context.providers).provider
         if not (more or api_key) or provider in ("scripted", "gguf"):
-            return self.around
-        section = self.around.providers.get(provider, {})
+            return self.context
+        section = self.context.providers.get(provider, {})
         section = {**section, "headers": {**section.get("headers", {}), **more}}
         if api_key:
             section["api_key"] = api_key
-        return replace(self.around, providers={**self.around.providers, provider: section})
+        return replace(self.context, providers={**self.context.providers, provider: section})
 
-    def _guarded(self, model: Model) -> Model:
+    def _wrap(self, model: Model) -> Model:
         if host := urlsplit(model.endpoint).hostname:
             self.hosts.add(host)
         self.upstreams.add(str(model.name))
         client = model.client
-        if model.name.provider == PROVIDER:
-            client = Signed(client, self.signatures)
-        return replace(model, client=self.tracing.traced(client, model.name) if self.tracing else client)
+        if model.name.provider == GEMINI:
+            client = SigningClient(client, self.signatures)
+        return replace(model, client=self.tracing.trace_client(client, model.name) if self.tracing else client)
 
     def _other(self, name: str) -> Route | None:
         """A name with a tier in it, or a model type that says its provider."""
@@ -190,10 +183,10 @@ class Builder:
     def _by_type(self, name: str) -> Route | None:
         settings = HelperSettings(type=name)
         try:
-            around = self._reached(settings)
+            context = self._with_section(settings)
             if not _says_provider(name):
                 return None
-            return _direct(name, self._guarded(called(helper_model(name, settings, around), None)))
+            return _direct(name, self._wrap(_with_tool_fallback(helper_model(name, settings, context), None)))
         except ConfigError:
             return None
 
@@ -207,16 +200,24 @@ def about(key: str) -> Iterator[None]:
         raise ConfigError(str(error), key) from error
 
 
-def _require_others(settings: RouteSettings, around: BuildContext) -> None:
-    own = assembly.spelling(settings.model.type, around.providers)
+def _require_others(settings: RouteSettings, context: BuildContext) -> None:
+    own = assembly.spelling(settings.model.type, context.providers)
     for steps, helper_ in secondaries(settings):
-        if assembly.spelling(helper_.type, around.providers) == own and not own.startswith("scripted"):
+        if assembly.spelling(helper_.type, context.providers) == own and not own.startswith("scripted"):
             words = f"{settings.model.type!r} can't help itself; name another model"
             raise ConfigError(words, ".".join(map(str, steps)))
 
 
-def _as_it_is(model: Model) -> Model:
-    return model
+def _with_tool_fallback(model: Model, native: bool | None) -> Model:
+    return replace(model, client=ToolFallback(model.client, native, (model.upstream, model.name.model)))
+
+
+def _pair_route(name: str, recipe: "assembly.Recipe") -> Route:
+    """Makes one client at once, so that what can't be made is found before anybody asks."""
+    make = recipe.maker()
+    make()
+    names = (recipe.model.name, *(each.name for each in recipe.helpers.values()))
+    return Route(name, make, recipe.help.strategy, tuple(map(str, names)))
 
 
 def named_code(document: LoadedServer) -> tuple[str, ...]:

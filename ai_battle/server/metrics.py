@@ -1,41 +1,30 @@
-"""What all requests came to, in Prometheus' text form."""
+"""What all requests came to: in Prometheus' text form, and a line of JSON for each in the log."""
 
+import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from functools import lru_cache
+from logging import Handler, Logger, LogRecord
+from typing import Any, TypeAlias
 
-from .tally import Tally
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web import RequestPayloadError
+from pydantic_core import to_json
+
+from ..core.errors import ConfigError
+from ..core.plugins import near
+from ..core.redaction import NO_SECRETS, Redactor
+from .stats import LEFT, RequestStats, place_of
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+LEVELS = ("debug", "info", "warning", "error", "critical")
+RANKS = {level: rank for rank, level in enumerate(LEVELS)}
+Write: TypeAlias = Callable[[bytes], object]
 Labels: TypeAlias = tuple[str, ...]
 """Values in the order of the metric's label names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Counts by upper bound; one entry for each set of labels."""
-
-    bounds: tuple[float, ...] = SECONDS
-    counts: dict[Labels, list[int]] = field(default_factory=dict)
-    sums: defaultdict[Labels, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add(self, labels: Labels, value: float) -> None:
-        if labels not in self.counts:
-            self.counts[labels] = [0] * (len(self.bounds) + 1)
-        self.counts[labels][bisect_left(self.bounds, value)] += 1
-        self.sums[labels] += value
-
-    def lines(self, name: str, labels: Labels) -> Iterator[str]:
-        for values, counts in sorted(self.counts.items()):
-            below = 0
-            for bound, number in zip((*map(str, self.bounds), "+Inf"), counts, strict=True):
-                below += number
-                yield f"{name}_bucket{_labelled((*labels, 'le'), (*values, bound))} {below}"
-            yield f"{name}_sum{_labelled(labels, values)} {self.sums[values]:.6g}"
-            yield f"{name}_count{_labelled(labels, values)} {below}"
-
 
 COUNTERS: Mapping[str, tuple[Labels, str]] = {
     "requests_total": (("api", "route", "status"), "Requests by what they came to; 499: the client left."),
@@ -45,10 +34,34 @@ COUNTERS: Mapping[str, tuple[Labels, str]] = {
     "boost_loops_total": (("route", "outcome"), "Rounds of the boost loop."),
     "upstream_errors_total": (("route", "kind"), "Calls of models that failed."),
 }
-HISTOGRAMS: Mapping[str, tuple[Labels, str]] = {
-    "request_seconds": (("route",), "From the head of a request to the last byte of its answer."),
-    "first_token_seconds": (("route",), "From the head of a request to the first of a streamed answer."),
+HISTOGRAMS: Mapping[str, str] = {
+    "request_seconds": "From the head of a request to the last byte of its answer.",
+    "first_token_seconds": "From the head of a request to the first of a streamed answer.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts by upper bound; one entry for each route."""
+
+    bounds: tuple[float, ...] = SECONDS
+    counts: dict[str, list[int]] = field(default_factory=dict)
+    sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def add(self, route: str, value: float) -> None:
+        if route not in self.counts:
+            self.counts[route] = [0] * (len(self.bounds) + 1)
+        self.counts[route][bisect_left(self.bounds, value)] += 1
+        self.sums[route] += value
+
+    def lines(self, name: str) -> Iterator[str]:
+        for route, counts in sorted(self.counts.items()):
+            below = 0
+            for bound, number in zip((*map(str, self.bounds), "+Inf"), counts, strict=True):
+                below += number
+                yield f"{name}_bucket{_labels(('route', 'le'), (route, bound))} {below}"
+            yield f"{name}_sum{_labels(('route',), (route,))} {self.sums[route]:.6g}"
+            yield f"{name}_count{_labels(('route',), (route,))} {below}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +69,24 @@ class Metrics:
     counters: dict[str, defaultdict[Labels, float]] = field(
         default_factory=lambda: {name: defaultdict(float) for name in COUNTERS}
     )
-    seconds: Histogram = field(default_factory=Histogram)
-    first_token: Histogram = field(default_factory=Histogram)
+    histograms: dict[str, Histogram] = field(default_factory=lambda: {name: Histogram() for name in HISTOGRAMS})
 
-    def count(self, tally: Tally, route: str) -> None:
-        """`route` is the one of the tally, if it is listed: names that clients make up would never end."""
+    def count(self, stats: RequestStats, route: str) -> None:
+        """`route` is the one of the request, if it is listed: names that clients make up would never end."""
         counters, here = self.counters, (route,)
-        counters["requests_total"][tally.api, route, str(tally.status)] += 1
-        counters["tokens_total"][route, "input"] += tally.usage.input_tokens
-        counters["tokens_total"][route, "output"] += tally.usage.output_tokens
-        counters["cost_usd_total"][here] += tally.dollars
-        if tally.helped:
+        counters["requests_total"][stats.api, route, str(stats.status)] += 1
+        counters["tokens_total"][route, "input"] += stats.usage.input_tokens
+        counters["tokens_total"][route, "output"] += stats.usage.output_tokens
+        counters["cost_usd_total"][here] += stats.dollars
+        if stats.helped:
             counters["helped_total"][here] += 1
-        for outcome in tally.outcomes:
+        for outcome in stats.outcomes:
             counters["boost_loops_total"][route, outcome] += 1
-        for kind in tally.upstream_errors:
+        for kind in stats.upstream_errors:
             counters["upstream_errors_total"][route, kind] += 1
-        self.seconds.add(here, tally.seconds)
-        if tally.first_token is not None:
-            self.first_token.add(here, tally.first_token)
+        self.histograms["request_seconds"].add(route, stats.seconds)
+        if stats.first_token is not None:
+            self.histograms["first_token_seconds"].add(route, stats.first_token)
 
     def text(self, gauges: Iterable[tuple[str, str, float]]) -> str:
         """`gauges` are the name, the meaning and the value of what is true at this moment."""
@@ -84,12 +96,10 @@ class Metrics:
         for name, (labels, meaning) in COUNTERS.items():
             yield from _head(name, "counter", meaning)
             for values, number in sorted(self.counters[name].items()):
-                yield f"ai_battle_{name}{_labelled(labels, values)} {number:.10g}"
-        for (name, (labels, meaning)), histogram in zip(
-            HISTOGRAMS.items(), (self.seconds, self.first_token), strict=True
-        ):
+                yield f"ai_battle_{name}{_labels(labels, values)} {number:.10g}"
+        for name, meaning in HISTOGRAMS.items():
             yield from _head(name, "histogram", meaning)
-            yield from histogram.lines(f"ai_battle_{name}", labels)
+            yield from self.histograms[name].lines(f"ai_battle_{name}")
         for name, meaning, number in gauges:
             yield from _head(name, "counter" if name.endswith("_total") else "gauge", meaning)
             yield f"ai_battle_{name} {number:.10g}"
@@ -100,9 +110,99 @@ def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
     yield f"# TYPE ai_battle_{name} {kind}"
 
 
-def _labelled(names: Labels, values: Labels) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True)) + "}"
+def _labels(names: Labels, values: Labels) -> str:
+    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in zip(names, values, strict=True)) + "}"
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def log_level(written: str) -> str:
+    """Raises `ConfigError`."""
+    level = written.strip().lower() or "info"
+    if level not in LEVELS:
+        raise ConfigError(f"LOG_LEVEL is one of {', '.join(LEVELS)}, not {written!r}{near(level, [*LEVELS])}")
+    return level
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLog:
+    """`redactor` keeps secrets out, also out of content, which is only there when it was asked for."""
+
+    write: Write = field(default=len)
+    level: str = "info"
+    redactor: Redactor = NO_SECRETS
+
+    def log_request(self, stats: RequestStats) -> None:
+        level = "warning" if stats.help_failed else "info"
+        if stats.status >= 400 and stats.status != LEFT:
+            level = "warning" if stats.status < 500 else "error"
+        self._write(level, lambda: self.redactor.line(to_json(_log_fields(stats, level))))
+
+    def log_connection(self, error: BaseException | None) -> None:
+        """What came over it was no request, of which not a word is told; all else is a mistake of this program."""
+        is_theirs = isinstance(error, HttpProcessingError)
+        level = "warning" if is_theirs else "error"
+        reason = "What came over a connection is no HTTP request." if is_theirs else place_of(error)
+        fields = {"time": _timestamp(int(time.time())), "level": level, "error": type(error).__name__, "reason": reason}
+        self._write(level, lambda: to_json(fields))
+
+    def _write(self, level: str, line: Callable[[], bytes]) -> None:
+        if RANKS[level] >= RANKS[self.level]:
+            with suppress(OSError):  # nobody reads the log any more: no reason to answer nobody
+                self.write(line() + b"\n")
+
+
+class ConnectionLog(Handler):
+    """Between aiohttp's own log and ours; `log` gives the one that holds at present."""
+
+    def __init__(self, log: Callable[[], RequestLog]) -> None:
+        super().__init__()
+        self._log = log
+
+    @property
+    def logger(self) -> Logger:
+        """Of its own, as several servers may run in one process."""
+        logger = Logger("connections")
+        logger.addHandler(self)
+        return logger
+
+    def emit(self, record: LogRecord) -> None:
+        """The rest of a body that could not be read: its request has its line."""
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, RequestPayloadError):
+            self._log().log_connection(error)
+
+
+@lru_cache(maxsize=1)
+def _timestamp(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
+
+
+def _log_fields(stats: RequestStats, level: str) -> Mapping[str, Any]:
+    fields = {
+        "time": _timestamp(int(time.time())),
+        "level": level,
+        "request_id": stats.request_id,
+        "api": stats.api,
+        "key": stats.holder.name,
+        "model": stats.model,
+        "route": stats.route.name if stats.route else "",
+        "strategy": stats.route.strategy if stats.route else "",
+        "stream": stats.stream,
+        "status": stats.status,
+        "seconds": round(stats.seconds, 4),
+        "first_token_seconds": None if stats.first_token is None else round(stats.first_token, 4),
+        "input_tokens": stats.usage.input_tokens,
+        "output_tokens": stats.usage.output_tokens,
+        "cost_usd": stats.usage.cost_usd,
+        "helped": stats.helped,
+        "loops": len(stats.outcomes),
+        "boost": ", ".join(stats.outcomes),
+        "help_failed": ", ".join(stats.help_failed),
+        "error": stats.error,
+        "reason": stats.reason,
+        **stats.content,
+    }
+    return {name: value for name, value in fields.items() if value not in (None, "")}

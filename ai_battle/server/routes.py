@@ -1,15 +1,19 @@
-"""Names that clients ask for, and what answers to them."""
+"""Names that clients ask for, what answers to them, and how they are listed in the shape of either API."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from .errors import NoRoute
 
-
-class NoRoute(ConfigError):
-    """Nobody answers to the name of the model that a client asked for."""
+MOST = 1000
+"""Models on one page, as Anthropic has it."""
+BEGUN = int(time.time())
+CREATED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGUN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,38 @@ class Routes:
             return route
         raise NoRoute(f"there is no model {name!r} here{near(name, [*self.named])}")
 
-    @classmethod
-    def of(cls, routes: Iterable[Route]) -> "Routes":
-        return cls({route.name: route for route in routes})
+
+def is_anthropic(headers: Mapping[str, str]) -> bool:
+    return "anthropic-version" in headers
+
+
+def model_entry(route: Route, headers: Mapping[str, str]) -> dict[str, Any]:
+    if is_anthropic(headers):
+        return {"type": "model", "id": route.name, "display_name": route.name, "created_at": CREATED}
+    facts = {"created": BEGUN, "owned_by": "ai-battle", "served_by": [*route.models]}
+    return {"id": route.name, "object": "model", **facts}
+
+
+def model_list(routes: Routes, headers: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """Clients of Anthropic's API show only ids that look like its vendor's; the others are listed all the same.
+
+    That API has pages, of which `query` asks for one. Raises `ConfigError`.
+    """
+    data = [model_entry(route, headers) for route in routes]
+    if not is_anthropic(headers):
+        return {"object": "list", "data": data}
+    data, has_more = _page(data, query)
+    ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
+    return {"data": data, "has_more": has_more, **ends}
+
+
+def _page(data: list[dict[str, Any]], query: Mapping[str, str]) -> tuple[list[dict[str, Any]], bool]:
+    """Those after or before one of them, and whether there are more; all of them, where no limit is asked for."""
+    limit = query.get("limit", str(MOST))
+    if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:5]) <= MOST):
+        raise ConfigError(f"limit must be a whole number from 1 to {MOST}.")
+    ids = [each["id"] for each in data]
+    after, before = query.get("after_id", ""), query.get("before_id", "")
+    rest = data[ids.index(after) + 1 if after in ids else 0 : ids.index(before) if before in ids else None]
+    most = int(limit)
+    return (rest[-most:] if before else rest[:most]), len(rest) > most

@@ -1,36 +1,24 @@
 """A server in the foreground: it listens, takes up changes of its file, and ends when its last answers are out."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TypeAlias
+import gc
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from aiohttp import web
 
-from ..assembly import RetryPolicy
-from ..assembly.models import BuildContext, find_unreachable
-from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
-from ..config.server import LoadedServer, Server, load_server
+from ..assembly.models import Model, find_unreachable
+from ..config.server import Server
 from ..core.errors import ConfigError
-from ..core.ledger import unpriced
-from ..core.redaction import NO_SECRETS, Redactor
-from . import settings
-from .admission import MEGABYTE, Admission, Bounds
-from .answering import USUAL, Rhythm
 from .app import create_app
-from .auth import Keys, is_loopback
-from .budgets import Budgets, state_directory
-from .building import Builder, Unmade, named_code
-from .door import Door
-from .logging import Connections, RequestLog, Write, level_of
-from .plans import Plans
-from .served import Generation, Served
-from .settling import settle
-from .signalled import Signalled
-from .stored import MemoryStore
-from .tracing import Tracing, set_up
+from .config import ConfigSource, ServerConfig, file_stamp
+from .metrics import ConnectionLog, Write
+from .state import ServerState
+from .tracing import set_up_tracing
 
 LOOKS = 1.0
 """Seconds between two looks at the file."""
@@ -39,170 +27,51 @@ KEEP_ALIVE = 75.0
 LINGER = 1.0
 """Seconds for which the rest of a refused body is read, so that its client gets to see why."""
 BACKLOG = 1024
-NO_BOOST = "boost is not configured"
+MANY, OFTEN, SELDOM = 2_000, 5, 2
+END = ("SIGINT", "SIGTERM")
+AGAIN = ("SIGHUP",)  # not on every system
+FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\nretry-after: 1\r\nconnection: close\r\n"
+    b"content-length: 21\r\n\r\ntoo many connections\n"
+)
 
 Say = Callable[[str], None]
-Stamp: TypeAlias = tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A configuration that can be served; `seen` is the state of its file when it was read.
-
-    `redactor` knows what must not be logged.
-    """
-
-    server: Server
-    generation: Generation
-    keys: Keys = field(default_factory=Keys)
-    boost: str = NO_BOOST
-    state: Path = Path()
-    level: str = "info"
-    redactor: Redactor = NO_SECRETS
-    seen: Stamp = None
-    rhythm: Rhythm = USUAL
-
-    @property
-    def bounds(self) -> Bounds:
-        limits = self.server.limits
-        return Bounds(int(limits.body_mb * MEGABYTE), limits.body_seconds, limits.max_tokens)
-
-    @property
-    def unpriced_models(self) -> str:
-        """The names of those that a limit in dollars can't hold for."""
-        names = (str(model.name) for model in self.generation.models if model.price is None)
-        return ", ".join(dict.fromkeys(names))
-
-    @property
-    def has_budgets(self) -> bool:
-        return any(key.budget_usd is not None for key in self.server.keys)
-
-    def budgets(self) -> Budgets:
-        budgets = Budgets.opened(self.state) if self.has_budgets else Budgets()
-        budgets.unpriced = self.server.limits.unpriced
-        return budgets
-
-    def served(self, write: Write) -> Served:
-        limits = self.server.limits
-        return Served(
-            self.generation,
-            self.bounds,
-            self.keys,
-            self.budgets(),
-            Admission(limits.concurrent, limits.queue),
-            log=RequestLog(write, self.level, self.redactor),
-            log_content=self.server.log_content,
-            rhythm=self.rhythm,
-            store=MemoryStore(int(limits.stored_mb * MEGABYTE)) if limits.stored_mb else None,
-        )
-
-
-Trust = Callable[[LoadedServer, tuple[str, ...]], None]
-
-
-def anything(document: LoadedServer, code: tuple[str, ...]) -> None:
-    """For a program that serves a file of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Where a configuration comes from; `over` are the keys of `server:` that the command line says."""
-
-    file: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    over: Mapping[str, object] = field(default_factory=dict)
-    trust: Trust = anything
-
-    def plan(self) -> Plan:
-        """Raises `ConfigError` with all that is wrong with the file, or the first that is wrong with its models.
-
-        Before any code is imported that the file names, `trust` is asked, which raises where it may not run.
-        """
-        seen = _stamp(self.file)
-        document = load_server(self.file or {}, self.environment)
-        self.trust(document, named_code(document))
-        written = document.file.server.model_copy(update=dict(self.over))
-        server = settings.settled(written, document.environment)
-        boost, status = _boost(document.environment)
-        generation = _generation(document, server, boost)
-        keys = settings.keys(server, document.environment, _upstreams(generation))
-        if not is_loopback(server.host) and not keys:
-            raise ConfigError(
-                f"{server.host} can be reached from elsewhere, so clients need a key: set AI_BATTLE_SERVE_KEYS, "
-                "or write keys under server:."
-            )
-        state = Path(server.state) if server.state else state_directory(document.environment)
-        level = level_of(document.environment.get("LOG_LEVEL", ""))
-        redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
-        named = server.model_copy(update={"keys": keys})
-        plan = Plan(named, generation, Keys.of(keys), status, state, level, redactor, seen)
-        if plan.has_budgets and server.limits.unpriced == "refuse" and (names := plan.unpriced_models):
-            raise ConfigError(unpriced(names, "under 'server: limits:'"))
-        return plan
-
-
-def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
-    """And its status, for people. With half a set of its variables requests are served without it."""
-    try:
-        settings = boost_settings(environment)
-    except BoostMissing as missing:
-        return None, f"{NO_BOOST}, requests are served directly. {missing}"
-    return settings, str(settings) if settings and settings.tiers else NO_BOOST
-
-
-def _upstreams(generation: Generation) -> set[str]:
-    return {model.name.provider for model in generation.models}
-
-
-def _generation(document: LoadedServer, server: Server, boost: BoostSettings | None) -> Generation:
-    around = BuildContext.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
-    around = replace(around, redactor=around.redactor.verbatim)
-    plans = Plans(server.plans.size, server.plans.seconds)
-    tracing = Tracing.of(document.environment)
-    builder = Builder(server, around, boost, settings.headers(document.environment), plans=plans, tracing=tracing)
-    try:
-        routes = builder.routes()
-    except Unmade as error:
-        raise ConfigError(document.located(error.problem)) from error
-    if not routes.named:
-        raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Generation(routes, tuple(builder.models), plans, tracing, builder.hosts, builder.upstreams)
-
-
-@contextlib.asynccontextmanager
-async def listening(plan: Plan, write: Write = len) -> AsyncIterator[tuple[Served, str]]:
+@asynccontextmanager
+async def listening(config: ServerConfig, write: Write = len) -> AsyncIterator[tuple[ServerState, str]]:
     """The server while the block runs, and its address; `write` gets the log.
 
     Raises `ConfigError` when nobody can listen there.
     """
-    served = plan.served(write)
+    state = config.make_state(write)
     runner = web.AppRunner(
-        create_app(served),
+        create_app(state),
         handler_cancellation=True,
         access_log=None,
-        shutdown_timeout=plan.server.limits.grace_seconds,
+        shutdown_timeout=config.server.limits.grace_seconds,
         keepalive_timeout=KEEP_ALIVE,
         lingering_time=LINGER,
-        logger=Connections(lambda: served.log).logger,
+        logger=ConnectionLog(lambda: state.log).logger,
     )
     await runner.setup()
     try:
-        async with _open_door(runner, plan.server) as (host, port):
-            yield served, f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        async with _accept_connections(runner, config.server) as (host, port):
+            yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"
     finally:
         await runner.cleanup()
-        await served.aclose()
+        await state.aclose()
 
 
-@contextlib.asynccontextmanager
-async def _open_door(runner: web.AppRunner, server: Server) -> AsyncIterator[tuple[str, int]]:
-    """Who was let in stays when the door is closed."""
+@asynccontextmanager
+async def _accept_connections(runner: web.AppRunner, server: Server) -> AsyncIterator[tuple[str, int]]:
+    """Connections that were accepted stay when no more are."""
     inside = runner.server
     assert inside is not None
-    door = Door(inside, server.limits.connections, server.limits.header_seconds)
+    limiter = ConnectionLimiter(inside, server.limits.connections, server.limits.header_seconds)
     loop = asyncio.get_running_loop()
     try:
-        listener = await loop.create_server(door, server.host, server.port, backlog=BACKLOG)
+        listener = await loop.create_server(limiter, server.host, server.port, backlog=BACKLOG)
     except OSError as error:
         where = f"{server.host}:{server.port}"
         raise ConfigError(f"Nobody can listen on {where}: {error.strerror}; choose another with --port.") from error
@@ -211,82 +80,164 @@ async def _open_door(runner: web.AppRunner, server: Server) -> AsyncIterator[tup
         yield host, port
     finally:
         listener.close()
-        door.close()
+        limiter.close()
 
 
-async def serve(told: Told, plan: Plan, say: Say, write: Write) -> None:
+async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Write) -> None:
     """Until SIGINT or SIGTERM; a second one waits for nobody. `say` is told what it serves, and of each change.
 
     `write` gets a line for each request.
     """
-    set_up(told.environment)
-    signalled = Signalled()
-    signalled.listen()
-    async with listening(plan, write) as (served, address):
-        for line in described(plan, address):
+    set_up_tracing(source.environment)
+    signals = SignalEvents()
+    signals.listen()
+    async with listening(config, write) as (state, address):
+        for line in described(config, address):
             say(line)
-        watching = asyncio.create_task(
-            _watch(told.file, plan.seen, signalled.again, lambda: _reload(told, served, say))
-        )
-        for line in await find_unreachable((str(model.name), model) for model in plan.generation.models):
+        reload = partial(_reload, source, state, say)
+        watching = asyncio.create_task(_watch(source.file, config.seen, signals.again, reload))
+        for line in await find_unreachable((str(model.name), model) for model in config.deployment.models):
             say(f"Warning: {line}")
-        await asyncio.to_thread(settle, plan.generation.models)
-        await signalled.over.wait()
-        signalled.forget()
+        await asyncio.to_thread(warm_up, config.deployment.models)
+        await signals.over.wait()
+        signals.forget()
         say("Ending: no new requests; answers that run are finished, unless you say it again.")
         watching.cancel()
 
 
-def described(plan: Plan, address: str) -> list[str]:
+def warm_up(models: Iterable[Model]) -> None:
+    """Looks up prices before the first answer needs them; then what is there stays out of the collector's way."""
+    for model in models:
+        model.find_price()
+    gc.collect()
+    gc.freeze()
+    gc.collect()  # the next whole one waits until there is a quarter more than the last one left: that is now little
+    gc.set_threshold(MANY, OFTEN, SELDOM)
+
+
+def described(config: ServerConfig, address: str) -> list[str]:
     """What a user wants to see first: the address, and who answers to which name."""
-    routes = plan.generation.routes
+    routes = config.deployment.routes
     width = max(len(route.name) for route in routes)
     lines = [f"  {r.name:<{width}}  {', '.join(r.models)}{f'  ({r.strategy})' if r.strategy else ''}" for r in routes]
-    return [f"Listening on {address}", *lines, plan.boost, *_terms(plan)]
+    return [f"Listening on {address}", *lines, config.boost, *_terms(config)]
 
 
-def _terms(plan: Plan) -> Iterator[str]:
+def _terms(config: ServerConfig) -> Iterator[str]:
     """Who may ask, and what may be spent."""
-    names = ", ".join(dict.fromkeys(holder.name for holder in plan.keys.holders.values()))
+    names = ", ".join(dict.fromkeys(holder.name for holder in config.keys.holders.values()))
     yield f"Clients need a key: {names}" if names else "Programs of this machine need no key."
-    if plan.has_budgets:
-        yield f"Budgets hold for this worker alone; what is spent is kept under {plan.state}."
-        if names := plan.unpriced_models:
+    if config.has_budgets:
+        yield f"Budgets hold for this worker alone; what is spent is kept under {config.state}."
+        if names := config.unpriced_models:
             yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 
 
-async def _watch(file: str, seen: Stamp, again: asyncio.Event, reload: Callable[[], Awaitable[None]]) -> None:
+async def _watch(
+    file: str, seen: tuple[int, int] | None, again: asyncio.Event, reload: Callable[[], Awaitable[None]]
+) -> None:
     while True:
-        with contextlib.suppress(TimeoutError):
+        with suppress(TimeoutError):
             await asyncio.wait_for(again.wait(), LOOKS)
-        now = _stamp(file)
+        now = file_stamp(file)
         if again.is_set() or now != seen:
             again.clear()
             seen = now
             await reload()
 
 
-def _stamp(file: str) -> Stamp:
-    """Nothing while an editor replaces the file."""
-    with contextlib.suppress(OSError):
-        found = Path(file).stat()
-        return found.st_mtime_ns, found.st_size
-    return None
-
-
-async def _reload(told: Told, served: Served, say: Say) -> None:
+async def _reload(source: ConfigSource, state: ServerState, say: Say) -> None:
     """What is wrong is said, and the old routes stay."""
     try:
-        plan = told.plan()
-        if plan.has_budgets and not served.budgets.folder:
-            served.budgets = plan.budgets()
-        served.budgets.unpriced = plan.server.limits.unpriced
+        config = source.load()
+        config.apply(state)
     except ConfigError as error:
         say(f"The change is not taken up: {error}")
         return
-    served.log = replace(served.log, level=plan.level, redactor=plan.redactor)
-    limits = plan.server.limits
-    served.keys, served.bounds, served.log_content = plan.keys, plan.bounds, plan.server.log_content
-    served.admission.concurrent, served.admission.queue = limits.concurrent, limits.queue
-    await served.exchange(plan.generation)
-    say(f"Taken up: {', '.join(route.name for route in plan.generation.routes)}")
+    await state.exchange(config.deployment)
+    say(f"Taken up: {', '.join(route.name for route in config.deployment.routes)}")
+
+
+@dataclass(slots=True)
+class ConnectionLimiter:
+    """Makes the protocol of each connection to `server`, which closes no half-open connection itself.
+
+    Between two requests of a connection the server's own keep-alive time holds. No answer names the software and its
+    version, not even the library's own to what is no HTTP, of which the application never hears.
+    """
+
+    server: web.Server
+    connections: int
+    seconds: float
+    _awaited: dict[web.RequestHandler, asyncio.TimerHandle] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        make = self.server.request_factory
+
+        def factory(message: Any, payload: Any, protocol: web.RequestHandler, writer: Any, task: Any) -> Any:
+            if timer := self._awaited.pop(protocol, None):
+                timer.cancel()
+            writer.write_headers = partial(_write_without_server, writer.write_headers)
+            return make(message, payload, protocol, writer, task)
+
+        self.server.request_factory = factory
+
+    def __call__(self) -> asyncio.Protocol:
+        if len(self.server.connections) >= self.connections:
+            return _RefusedConnection()
+        protocol = self.server()
+        loop = asyncio.get_running_loop()
+        self._awaited[protocol] = loop.call_later(self.seconds, self._close, protocol)
+        return protocol
+
+    def _close(self, protocol: web.RequestHandler) -> None:
+        del self._awaited[protocol]
+        protocol.force_close()
+
+    def close(self) -> None:
+        for timer in self._awaited.values():
+            timer.cancel()
+
+
+async def _write_without_server(write: Callable[..., Awaitable[None]], status: str, headers: Any) -> None:
+    headers.popall("server", None)
+    await write(status, headers)
+
+
+class _RefusedConnection(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.WriteTransport):
+            transport.write(FULL)
+        transport.close()
+
+
+@dataclass(frozen=True, slots=True)
+class SignalEvents:
+    """Events that are set by signals from `listen` on; after `forget` a signal to end just ends the process."""
+
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    again: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def listen(self) -> None:
+        for names, event in ((END, self.over), (AGAIN, self.again)):
+            for number in _signals(names):
+                _call_on(number, event)
+
+    def forget(self) -> None:
+        for number in _signals(END):
+            with suppress(NotImplementedError):
+                asyncio.get_running_loop().remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _signals(names: tuple[str, ...]) -> list[signal.Signals]:
+    return [signal.Signals[name] for name in names if name in signal.Signals.__members__]
+
+
+def _call_on(number: signal.Signals, event: asyncio.Event) -> None:
+    """Windows' event loop knows no signals, but its Python does."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(number, event.set)
+    except NotImplementedError:
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(event.set))

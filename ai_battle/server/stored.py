@@ -71,7 +71,7 @@ class Conversation:
     items: Items = ()
     is_kept: bool = False
 
-    async def expanded(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], "Conversation"]:
+    async def expand(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], "Conversation"]:
         """The body with all that it refers to, and the conversation that it goes on. Raises `ConfigError`."""
 
         async def conversation(id_: str) -> Items | None:
@@ -85,7 +85,7 @@ class Conversation:
             whole["store"] = False
         return whole, replace(self, items=_items(whole.get("input")), is_kept=responses.keeps(whole))
 
-    async def keep(self, answer: Mapping[str, Any] | None) -> None:
+    async def store_answer(self, answer: Mapping[str, Any] | None) -> None:
         if self.store and answer and self.is_kept:
             await self.store.add(self.key, answer["id"], (*self.items, *answer["output"]))
 

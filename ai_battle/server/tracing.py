@@ -1,8 +1,8 @@
-"""Spans of model calls for OpenTelemetry, where its variables ask for them."""
+"""Spans of model calls for OpenTelemetry, where its variables ask for them, under the names of its conventions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError
@@ -10,7 +10,64 @@ from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.plugins import optional
 from ..providers._names import ModelName
-from .genai import ERROR, OPERATION, Conventions
+
+OPT_IN = "OTEL_SEMCONV_STABILITY_OPT_IN"
+LATEST = "gen_ai_latest_experimental"
+OPERATION = "chat"
+ERROR = "error.type"
+Attributes: TypeAlias = dict[str, Any]
+
+# What it is, its name in version 1.36 of the conventions and its name in the latest; empty: not there.
+TABLE = (
+    ("operation", "gen_ai.operation.name", "gen_ai.operation.name"),
+    ("provider", "gen_ai.system", "gen_ai.provider.name"),
+    ("model", "gen_ai.request.model", "gen_ai.request.model"),
+    ("answered_by", "gen_ai.response.model", "gen_ai.response.model"),
+    ("max_tokens", "gen_ai.request.max_tokens", "gen_ai.request.max_tokens"),
+    ("temperature", "gen_ai.request.temperature", "gen_ai.request.temperature"),
+    ("top_p", "gen_ai.request.top_p", "gen_ai.request.top_p"),
+    ("top_k", "gen_ai.request.top_k", "gen_ai.request.top_k"),
+    ("seed", "gen_ai.request.seed", "gen_ai.request.seed"),
+    ("frequency_penalty", "gen_ai.request.frequency_penalty", "gen_ai.request.frequency_penalty"),
+    ("presence_penalty", "gen_ai.request.presence_penalty", "gen_ai.request.presence_penalty"),
+    ("finish", "gen_ai.response.finish_reasons", "gen_ai.response.finish_reasons"),
+    ("input_tokens", "gen_ai.usage.input_tokens", "gen_ai.usage.input_tokens"),
+    ("output_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.output_tokens"),
+    ("cache_read_tokens", "", "gen_ai.usage.cache_read.input_tokens"),
+    ("cache_write_tokens", "", "gen_ai.usage.cache_creation.input_tokens"),
+    ("reasoning_tokens", "", "gen_ai.usage.reasoning.output_tokens"),
+)
+OPTIONS = ("max_tokens", "temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
+TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+PROVIDERS = {"gemini": "gcp.gemini", "azure": "azure.ai.openai", "mistral": "mistral_ai"}
+FINISHES = {"end": "stop", "stop_sequence": "stop"}
+
+
+@dataclass(frozen=True, slots=True)
+class SpanNames:
+    """The names of one version, by what they mean."""
+
+    names: Mapping[str, str]
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "SpanNames":
+        """Those that are asked for; without a wish the older ones, as the conventions demand."""
+        wishes = [wish.strip() for wish in environment.get(OPT_IN, "").split(",")]
+        return cls({what: latest if LATEST in wishes else old for what, old, latest in TABLE})
+
+    def request_attributes(self, model: ModelName, request: ModelRequest) -> Attributes:
+        numbers = {name: value for name in OPTIONS if isinstance(value := request.options.get(name), int | float)}
+        provider = PROVIDERS.get(model.provider, model.provider)
+        return self._named({"operation": OPERATION, "provider": provider, "model": model.model, **numbers})
+
+    def response_attributes(self, response: ModelResponse) -> Attributes:
+        tokens = {name: getattr(response.usage, name) for name in TOKENS}
+        finish = (FINISHES.get(response.stop, response.stop),)
+        return self._named({"answered_by": response.model or None, "finish": finish, **tokens})
+
+    def _named(self, values: Mapping[str, Any]) -> Attributes:
+        return {name: value for what, value in values.items() if value is not None and (name := self.names[what])}
+
 
 EXTRA = "otel"
 MODULES = ("trace", "propagate", "context")
@@ -24,25 +81,25 @@ class Tracing:
     trace: Any
     propagate: Any
     context: Any
-    conventions: Conventions
+    names: SpanNames
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Tracing | None":
         """None where no collector is named; raises `ConfigError` where the packages for it are missing."""
-        if not is_asked_for(environment):
+        if not is_tracing_wanted(environment):
             return None
         trace, propagate, context = (optional(f"opentelemetry.{name}", EXTRA) for name in MODULES)
-        return cls(trace, propagate, context, Conventions.of(environment))
+        return cls(trace, propagate, context, SpanNames.of(environment))
 
-    def traced(self, client: ModelClient, model: ModelName) -> ModelClient:
-        return Traced(client, model, self)
+    def trace_client(self, client: ModelClient, model: ModelName) -> ModelClient:
+        return TracedClient(client, model, self)
 
-    def continued(self, headers: Mapping[str, str]) -> None:
+    def continue_trace(self, headers: Mapping[str, str]) -> None:
         """Spans of this task belong to the trace that the client began."""
         self.context.attach(self.propagate.extract(headers))
 
 
-class Traced(ModelClient):
+class TracedClient(ModelClient):
     """Each answer is a span. No text is in it, also none of an error's message, which may quote the conversation."""
 
     def __init__(self, client: ModelClient, model: ModelName, tracing: Tracing) -> None:
@@ -52,11 +109,11 @@ class Traced(ModelClient):
         self._tracer = tracing.trace.get_tracer("ai_battle")
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        trace, names = self._tracing.trace, self._tracing.conventions
+        trace, names = self._tracing.trace, self._tracing.names
         with self._tracer.start_as_current_span(
             f"{OPERATION} {self.model.model}",
             kind=trace.SpanKind.CLIENT,
-            attributes=names.asked(self.model, request),
+            attributes=names.request_attributes(self.model, request),
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
@@ -66,21 +123,21 @@ class Traced(ModelClient):
                 span.set_attribute(ERROR, type(error).__name__)
                 span.set_status(trace.StatusCode.ERROR)
                 raise
-            span.set_attributes(names.answered(response))
+            span.set_attributes(names.response_attributes(response))
             return response
 
     async def aclose(self) -> None:
         await self.client.aclose()
 
 
-def is_asked_for(environment: Mapping[str, str]) -> bool:
+def is_tracing_wanted(environment: Mapping[str, str]) -> bool:
     disabled = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     return not disabled and any(environment.get(name) for name in ASKING)
 
 
-def set_up(environment: Mapping[str, str]) -> None:
+def set_up_tracing(environment: Mapping[str, str]) -> None:
     """Spans of this process go to the collector that the environment names. Raises `ConfigError`."""
-    if is_asked_for(environment):
+    if is_tracing_wanted(environment):
         sdk, export = optional("opentelemetry.sdk.trace", EXTRA), optional("opentelemetry.sdk.trace.export", EXTRA)
         exporter = optional("opentelemetry.exporter.otlp.proto.http.trace_exporter", EXTRA)
         provider = sdk.TracerProvider()

@@ -10,8 +10,9 @@ from typing import Any
 
 import aiohttp
 
-from ai_battle.server.running import Plan, Told, listening
-from ai_battle.server.served import Served
+from ai_battle.server.config import ConfigSource, ServerConfig
+from ai_battle.server.running import listening
+from ai_battle.server.state import ServerState
 from ai_battle.testing import FakeProviders
 
 
@@ -25,16 +26,16 @@ async def serving(fakes: FakeProviders, file: str = "", **environment: str) -> A
 @asynccontextmanager
 async def serving_to(
     fakes: FakeProviders, write: Callable[[bytes], object], file: str = "", **environment: str
-) -> AsyncIterator[tuple[Served, str]]:
+) -> AsyncIterator[tuple[ServerState, str]]:
     """The same with what it holds; its log goes to `write`."""
     async with listening(planned(fakes, file, **environment), write) as running:
         yield running
 
 
-def planned(fakes: FakeProviders, file: str = "", **environment: str) -> Plan:
+def planned(fakes: FakeProviders, file: str = "", **environment: str) -> ServerConfig:
     known = fakes.environment
     known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")  # which would be the key of clients
-    return Told(file, {**known, **environment}, {"port": 0}).plan()
+    return ConfigSource(file, {**known, **environment}, {"port": 0}).load()
 
 
 async def asked(address: str, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:

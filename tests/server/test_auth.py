@@ -7,9 +7,10 @@ import pytest
 
 from ai_battle.config.server import ServeKey
 from ai_battle.core.errors import ConfigError
-from ai_battle.server.auth import Keys
-from ai_battle.server.refusing import Denied
-from ai_battle.server.running import Told, listening
+from ai_battle.server.config import ConfigSource
+from ai_battle.server.errors import Denied
+from ai_battle.server.keys import Keys
+from ai_battle.server.running import listening
 from ai_battle.testing import FakeProviders
 
 from .serving import asked, serving
@@ -73,7 +74,7 @@ async def test_health_and_head_need_no_key_and_models_do(fakes: FakeProviders) -
 
 async def test_the_key_of_anthropic_is_that_of_clients_where_nobody_asks_anthropic(fakes: FakeProviders) -> None:
     environment = {**fakes.environment, **BIG}
-    async with listening(Told("", environment, {"port": 0}).plan()) as (_, address):
+    async with listening(ConfigSource("", environment, {"port": 0}).load()) as (_, address):
         without, _ = await asked(address, "/v1/messages", HELLO)
         with_it, _ = await asked(address, "/v1/messages", HELLO, {"x-api-key": environment["ANTHROPIC_API_KEY"]})
 
@@ -82,7 +83,7 @@ async def test_the_key_of_anthropic_is_that_of_clients_where_nobody_asks_anthrop
 
 async def test_the_key_of_anthropic_is_no_key_of_clients_where_anthropic_is_asked(fakes: FakeProviders) -> None:
     environment = {**fakes.environment, "BIG_MODEL": "anthropic/claude-opus-4-1"}
-    async with listening(Told("", environment, {"port": 0}).plan()) as (_, address):
+    async with listening(ConfigSource("", environment, {"port": 0}).load()) as (_, address):
         status, _ = await asked(address, "/v1/messages", HELLO)
 
     assert status == 200
@@ -92,10 +93,10 @@ def test_the_key_of_anthropic_opens_a_public_address_too() -> None:
     told = {"BIG_MODEL": "ollama/phi4", "HOST": "0.0.0.0"}
 
     with pytest.raises(ConfigError, match="clients need a key"):
-        Told("", told).plan()
-    assert Told("", {**told, "ANTHROPIC_API_KEY": "a-key"}).plan().keys
+        ConfigSource("", told).load()
+    assert ConfigSource("", {**told, "ANTHROPIC_API_KEY": "a-key"}).load().keys
     with pytest.raises(ConfigError, match="clients need a key"):
-        Told("", {**told, "BIG_MODEL": "anthropic/claude-opus-4-1", "ANTHROPIC_API_KEY": "a-key"}).plan()
+        ConfigSource("", {**told, "BIG_MODEL": "anthropic/claude-opus-4-1", "ANTHROPIC_API_KEY": "a-key"}).load()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ai_battle.server.answering import Rhythm
 from ai_battle.server.running import listening
+from ai_battle.server.streaming import StreamTiming
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import connected, planned, serving, serving_to, until
@@ -84,7 +84,7 @@ async def test_a_failure_in_mid_stream_is_a_failure_in_the_log(fakes: FakeProvid
 
 async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders) -> None:
     """Its upstream request ends, and nobody takes the upstream for a silent one."""
-    plan = replace(planned(fakes, BIG_MODEL="openai/large"), rhythm=Rhythm(ping=0.1, stuck=0.2))
+    plan = replace(planned(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1, stuck=0.2))
     fakes.openai.says(reply("word " * 1_600_000, chunks=400))
     body = b'{"model": "opus", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "Hello?"}]}'
     head = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -110,7 +110,7 @@ async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders) -> No
 async def test_a_silence_is_filled_with_events_of_the_api(fakes: FakeProviders, path: str, sign: bytes) -> None:
     """Before the first word of the model too, and never more than the silence needs."""
     fakes.openai.says(reply("One two", delay=0.35, pace=0.0))
-    plan = replace(planned(fakes, BIG_MODEL="openai/large"), rhythm=Rhythm(ping=0.1))
+    plan = replace(planned(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1))
     async with listening(plan) as (_, address):
         _, said = await streamed(address, path)
 
@@ -122,7 +122,7 @@ async def test_a_silence_is_filled_with_events_of_the_api(fakes: FakeProviders, 
 async def test_the_first_sign_of_life_is_a_ping_already(fakes: FakeProviders) -> None:
     """Some clients wait for one, and not for the head of an answer."""
     fakes.openai.says(reply("One two", delay=0.18))
-    plan = replace(planned(fakes, BIG_MODEL="openai/large"), rhythm=Rhythm(ping=0.1))
+    plan = replace(planned(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1))
     async with listening(plan) as (_, address):
         _, said = await streamed(address, "/v1/messages")
 

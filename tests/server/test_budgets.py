@@ -14,8 +14,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
 from ai_battle.core.ledger import book, charged_to
-from ai_battle.server.auth import Holder
-from ai_battle.server.budgets import Budgets
+from ai_battle.server.keys import KeyBudgets, KeyHolder
 from ai_battle.testing import FakeProviders, Reply, reply
 
 from .serving import asked, serving, until
@@ -65,14 +64,14 @@ async def test_a_budget_that_is_used_up_is_told_as_429_until_the_worker_forgets(
 
 
 async def test_each_worker_has_a_place_of_its_own(tmp_path: Path) -> None:
-    first, second = Budgets.opened(tmp_path), Budgets.opened(tmp_path)
+    first, second = KeyBudgets.load(tmp_path), KeyBudgets.load(tmp_path)
     for budgets, dollars in ((first, 0.25), (second, 0.5)):
-        with charged_to(budgets.of(Holder("team", 1.0))):
+        with charged_to(budgets.budget_of(KeyHolder("team", 1.0))):
             book(ModelReplied("m", Usage(1, 1, cost_usd=dollars), 0.1))
-        budgets.keep()
+        budgets.save_soon()
         budgets.close()
 
-    again = [Budgets.opened(tmp_path), Budgets.opened(tmp_path)]
+    again = [KeyBudgets.load(tmp_path), KeyBudgets.load(tmp_path)]
     assert [budgets.spent["team"].known_cost for budgets in again] == [0.25, 0.5]
 
 
@@ -81,7 +80,7 @@ def test_what_was_written_and_can_not_be_read_is_not_taken_for_nothing(tmp_path:
     (tmp_path / "worker-0" / "spent.json").write_text("[1")
 
     with pytest.raises(ConfigError, match="does not say what keys have spent"):
-        Budgets.opened(tmp_path)
+        KeyBudgets.load(tmp_path)
 
 
 async def test_without_budgets_nothing_is_written(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from ai_battle.server.served import Served
+from ai_battle.server.state import ServerState
 from ai_battle.testing import FakeProvider, FakeProviders, fault, reply
 
 from .conftest import Upstream
@@ -26,7 +26,7 @@ def body_for(path: str, *, stream: bool) -> dict[str, Any]:
     return {**said, "stream": stream}
 
 
-async def left(upstream: FakeProvider, served: Served) -> None:
+async def left(upstream: FakeProvider, served: ServerState) -> None:
     """The upstream request is closed, and nobody works on it any more."""
     await until(lambda: bool(upstream.questions) and upstream.questions[-1].disconnected)
     await until(lambda: not served.admission.running)

@@ -11,7 +11,8 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
-from ai_battle.server.running import Told, described
+from ai_battle.server.config import ConfigSource
+from ai_battle.server.running import described
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, connected, serving, serving_to
@@ -48,10 +49,10 @@ HEAVY = ("genai_prices", "ai_battle.config.discussion", "ai_battle.judging.detec
 
 
 def test_a_server_listens_before_it_loads_what_it_may_never_need() -> None:
-    plan = "Told('', {'BIG_MODEL': 'openai/gpt-4o', 'OPENAI_API_KEY': 'k'}).plan()"
-    code = f"import sys; from ai_battle.server.running import Told; {plan}; print([*sys.modules])"
+    plan = "ConfigSource('', {'BIG_MODEL': 'openai/gpt-4o', 'OPENAI_API_KEY': 'k'}).load()"
+    code = f"import sys; from ai_battle.server.config import ConfigSource; {plan}; print([*sys.modules])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "ai_battle.server.running" in loaded
+    assert "ai_battle.server.config" in loaded
     assert [name for name in HEAVY if f"'{name}'" in loaded] == []
 
 
@@ -237,7 +238,7 @@ async def test_the_level_of_the_log_leaves_out_what_went_well(fakes: FakeProvide
 
     assert [json.loads(line)["status"] for line in lines] == [500]
     with pytest.raises(ConfigError, match="did you mean 'warning'"):
-        Told("", {"BIG_MODEL": "ollama/phi4", "LOG_LEVEL": "warnung"}).plan()
+        ConfigSource("", {"BIG_MODEL": "ollama/phi4", "LOG_LEVEL": "warnung"}).load()
 
 
 async def test_custom_headers_reach_every_upstream_and_those_of_a_route_only_its_own(
@@ -290,10 +291,10 @@ def test_who_may_ask_and_what_may_be_spent_is_told_at_the_start(tmp_path: Path) 
         f"server: {{state: {tmp_path}, keys: [{{key: key-of-team, name: team, budget_usd: 5}}],"
         " limits: {unpriced: allow}, routes: {a: openrouter/some/model}}"
     )
-    said = "\n".join(described(Told(str(path), {"OPENROUTER_API_KEY": "key"}).plan(), "http://x"))
+    said = "\n".join(described(ConfigSource(str(path), {"OPENROUTER_API_KEY": "key"}).load(), "http://x"))
 
     assert "Clients need a key: team" in said
     assert f"Budgets hold for this worker alone; what is spent is kept under {tmp_path}." in said
     assert "No price is known of openrouter/some/model" in said
     assert "key-of-team" not in said
-    assert "need no key" in described(Told("", {"BIG_MODEL": "ollama/phi4"}).plan(), "http://x")[-1]
+    assert "need no key" in described(ConfigSource("", {"BIG_MODEL": "ollama/phi4"}).load(), "http://x")[-1]

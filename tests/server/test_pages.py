@@ -14,9 +14,8 @@ import pytest
 import yaml
 
 from ai_battle.config.server import Server
+from ai_battle.server.config import VARIABLES, ConfigSource
 from ai_battle.server.metrics import COUNTERS, HISTOGRAMS
-from ai_battle.server.running import Told
-from ai_battle.server.settings import VARIABLES
 from ai_battle.testing import FakeProviders
 
 from ..pages import DOCS, Block, blocks, every_block
@@ -34,7 +33,7 @@ SERVED = [block for block in every_block("yaml") if "server" in (yaml.safe_load(
 def test_a_yaml_on_a_page_is_a_server_that_can_start(block: Block, tmp_path: Path) -> None:
     (path := tmp_path / "server.yaml").write_text(block.text, encoding="utf-8")
 
-    assert Told(str(path), KEYS).plan().generation.routes.named
+    assert ConfigSource(str(path), KEYS).load().deployment.routes.named
 
 
 def test_the_page_names_every_metric_and_every_variable() -> None:

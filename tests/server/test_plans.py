@@ -7,7 +7,7 @@ import pytest
 
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import Image, Message, assistant, user
-from ai_battle.server.plans import Plans, key_of
+from ai_battle.server.clients import PlanStore, plan_key
 from ai_battle.testing import FakeProviders
 
 from .serving import asked, serving_to
@@ -69,7 +69,7 @@ async def test_without_a_size_nothing_is_kept(fakes: FakeProviders) -> None:
 
 def test_plans_are_bounded_in_number_and_in_time() -> None:
     now = [0.0]
-    plans = Plans(2, 10.0, lambda: now[0])
+    plans = PlanStore(2, 10.0, lambda: now[0])
     for name in (b"a", b"b", b"c"):
         plans.put(name, ModelResponse(assistant(name.decode())))
         now[0] += 4
@@ -95,8 +95,8 @@ def test_plans_are_bounded_in_number_and_in_time() -> None:
 def test_whatever_a_model_is_shown_makes_a_difference(other: ModelRequest) -> None:
     same = ModelRequest((user("Hello"),))
 
-    assert key_of("a", same) == key_of("a", ModelRequest((user("Hello"),)))
-    assert key_of("a", other) != key_of("a", same)
-    assert key_of("b", same) != key_of("a", same)
+    assert plan_key("a", same) == plan_key("a", ModelRequest((user("Hello"),)))
+    assert plan_key("a", other) != plan_key("a", same)
+    assert plan_key("b", same) != plan_key("a", same)
     pictures = [ModelRequest((Message("user", (Image("image/png", data),)),)) for data in (b"1", b"2")]
-    assert key_of("a", pictures[0]) != key_of("a", pictures[1])
+    assert plan_key("a", pictures[0]) != plan_key("a", pictures[1])

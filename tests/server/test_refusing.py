@@ -3,7 +3,7 @@
 import pytest
 
 from ai_battle.core.errors import AIBattleError, BudgetExceeded, RateLimited, Unreachable
-from ai_battle.server.refusing import Denied, headers_of, with_asked_name, without_addresses
+from ai_battle.server.errors import Denied, retry_headers, with_requested_name, without_addresses
 from ai_battle.testing import FakeProvider, FakeProviders, fault
 
 from .protocol.speaking import speaking
@@ -24,7 +24,7 @@ from .serving import connected, serving
     ids=str,
 )
 def test_headers_say_when_and_whether_to_come_back(error: AIBattleError, headers: dict[str, str]) -> None:
-    assert headers_of(error) == headers
+    assert retry_headers(error) == headers
 
 
 async def test_nobody_tries_again_where_the_credit_is_used_up(fakes: FakeProviders) -> None:
@@ -108,4 +108,4 @@ def test_words_about_an_upstream_lose_its_address_and_version_alone(words: str, 
     ],
 )
 def test_models_behind_a_route_are_told_under_the_name_that_was_asked_for(words: str, told: str) -> None:
-    assert with_asked_name(words, {"openai/gpt-4o", "ollama/phi4:latest", "openai/large"}, "opus") == told
+    assert with_requested_name(words, {"openai/gpt-4o", "ollama/phi4:latest", "openai/large"}, "opus") == told

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.server.running import Told, described
+from ai_battle.server.config import ConfigSource
+from ai_battle.server.running import described
 from ai_battle.testing import FakeProviders
 
 from .serving import asked, serving
@@ -118,7 +119,7 @@ def test_a_file_that_can_not_be_served_says_why(tmp_path: Path, text: str, messa
     file.write_text(text)
 
     with pytest.raises(ConfigError) as caught:
-        Told(str(file), {}).plan()
+        ConfigSource(str(file), {}).load()
 
     assert message in str(caught.value)
 
@@ -126,7 +127,7 @@ def test_a_file_that_can_not_be_served_says_why(tmp_path: Path, text: str, messa
 @pytest.mark.parametrize(("name", "value"), [("PORT", "many"), ("REQUEST_TIMEOUT", "-1"), ("MAX_TOKENS_LIMIT", "0")])
 def test_a_variable_that_is_wrong_is_named(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"The variable {name}"):
-        Told("", {"BIG_MODEL": "ollama/phi4", name: value}).plan()
+        ConfigSource("", {"BIG_MODEL": "ollama/phi4", name: value}).load()
 
 
 def test_the_file_wins_over_the_environment_and_the_command_line_over_both(tmp_path: Path) -> None:
@@ -134,9 +135,9 @@ def test_the_file_wins_over_the_environment_and_the_command_line_over_both(tmp_p
     file.write_text("server: {port: 1111, routes: {a: ollama/phi4}}")
     environment = {"PORT": "2222", "REQUEST_TIMEOUT": "30"}
 
-    assert Told(str(file), environment).plan().server.port == 1111
-    assert Told(str(file), environment).plan().server.request_timeout == 30
-    assert Told(str(file), environment, {"port": 3333}).plan().server.port == 3333
+    assert ConfigSource(str(file), environment).load().server.port == 1111
+    assert ConfigSource(str(file), environment).load().server.request_timeout == 30
+    assert ConfigSource(str(file), environment, {"port": 3333}).load().server.port == 3333
 
 
 def test_what_is_served_is_told_at_the_start() -> None:
@@ -148,8 +149,8 @@ def test_what_is_served_is_told_at_the_start() -> None:
     }
     tiers = {"BIG_MODEL": "ollama/phi4", "SMALL_MODEL": "ollama/gemma3:1b"}
 
-    said = "\n".join(described(Told("", {**tiers, **boost}).plan(), "http://x"))
-    without = "\n".join(described(Told("", tiers).plan(), "http://x"))
+    said = "\n".join(described(ConfigSource("", {**tiers, **boost}).load(), "http://x"))
+    without = "\n".join(described(ConfigSource("", tiers).load(), "http://x"))
 
     assert "claude-opus    ollama/phi4, openai/planner  (boost)" in said
     assert "claude-haiku   ollama/gemma3:1b\n" in said

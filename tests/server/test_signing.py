@@ -6,7 +6,7 @@ import pytest
 
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import Message, ToolCall
-from ai_battle.server.signing import LONGEST, Signatures
+from ai_battle.server.clients import LONGEST_SIGNATURE, SignatureCache
 from ai_battle.testing import FakeProviders, reply
 
 from .protocol.speaking import speaking
@@ -58,11 +58,11 @@ async def test_what_is_not_known_any_more_goes_back_with_the_mark_for_calls_of_o
 
 
 def test_only_the_latest_are_kept_and_none_beyond_measure() -> None:
-    signatures = Signatures(size=2)
+    signatures = SignatureCache(size=2)
     for number in range(4):
-        signatures.keep(ModelResponse(Message("assistant", (signed(f"s{number}", f"c{number}"),))))
-    signatures.keep(ModelResponse(Message("assistant", (signed("s" * LONGEST, "long"),))))
+        signatures.store(ModelResponse(Message("assistant", (signed(f"s{number}", f"c{number}"),))))
+    signatures.store(ModelResponse(Message("assistant", (signed("s" * LONGEST_SIGNATURE, "long"),))))
     asks = ModelRequest(tuple(Message("assistant", (ToolCall("look", {}, id_),)) for id_ in ("c0", "c2", "c3", "long")))
-    known = [message.tool_calls[0].extra for message in signatures.restored(asks).messages]
+    known = [message.tool_calls[0].extra for message in signatures.restore(asks).messages]
 
     assert known == [{}, {"gemini": {"thoughtSignature": "s2"}}, {"gemini": {"thoughtSignature": "s3"}}, {}]

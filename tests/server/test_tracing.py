@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from ai_battle.core.exchange import Usage
-from ai_battle.server.genai import LATEST, OPT_IN, TABLE
+from ai_battle.server.tracing import LATEST, OPT_IN, TABLE
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .serving import asked, serving, until

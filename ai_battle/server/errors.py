@@ -7,9 +7,8 @@ from ipaddress import ip_address
 from math import ceil
 from types import MappingProxyType
 
-from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, RateLimited
+from ..core.errors import AIBattleError, BudgetExceeded, ConfigError, ProviderError, RateLimited
 from ..wire.failures import Failed, Failure, failure
-from .routes import NoRoute
 
 ADDRESS = re.compile(r"( at )?\bhttps?://(?:[^\s/@]{1,200}@)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^\s\"'<>()]*)?")
 BARE = re.compile(r"(\[[0-9a-fA-F:.]{2,40}\]|(?<![\w.-])[\w-]+(?:\.[\w-]+)*):\d{1,5}\b")
@@ -40,15 +39,19 @@ class Denied(AIBattleError):
         self.headers = headers
 
 
+class NoRoute(ConfigError):
+    """Nobody answers to the name of the model that a client asked for."""
+
+
 class Crashed(AIBattleError):
     """A mistake of this program; its cause says where."""
 
 
-class Left(AIBattleError):
+class ClientDisconnected(AIBattleError):
     """The client has gone, so nobody can be told anything."""
 
 
-class BrokenOff(AIBattleError):
+class BrokenStream(AIBattleError):
     """What a client has read of a stream turned out to be no answer, and can't be taken back.
 
     No provider's error, so that no strategy takes it for a helper's failure and goes on.
@@ -59,14 +62,14 @@ class BrokenOff(AIBattleError):
         self.cause = cause
 
 
-def said(error: AIBattleError) -> Failed:
+def client_failure(error: AIBattleError) -> Failed:
     """The status, the kind and the words for a client."""
     match error:
         case Denied():
             return Failure(error.status, str(error), error.kind)
         case NoRoute():
             return Failure(404, str(error))
-        case BrokenOff(cause=cause):
+        case BrokenStream(cause=cause):
             return failure(cause)
     return failure(error)
 
@@ -77,25 +80,25 @@ def without_addresses(text: str, upstreams: Container[str]) -> str:
     Links to pages of the web stay, unless they lead to one of `upstreams` (their hosts).
     """
 
-    def withheld(found: re.Match[str]) -> str:
+    def withhold(found: re.Match[str]) -> str:
         at, host = found[1], found[2]
         if not _is_ours(host, upstreams):
             return found[0]
-        kept = found[0][len(found[0].rstrip(".,;:!?")) :]
-        return kept if at else WITHHELD + kept
+        end = found[0][len(found[0].rstrip(".,;:!?")) :]
+        return end if at else WITHHELD + end
 
-    text = ADDRESS.sub(withheld, text)
+    text = ADDRESS.sub(withhold, text)
     text = BARE.sub(lambda found: WITHHELD if _is_ours(found[1], upstreams) else found[0], text)
     return VERSION.sub(r"\1", text)
 
 
-def with_asked_name(text: str, models: Iterable[str], asked: str) -> str:
+def with_requested_name(text: str, models: Iterable[str], requested: str) -> str:
     """The text with the name that a client asked for in place of those of the `models` behind it."""
     names = {spelled for name in models for spelled in (name, name.partition("/")[2]) if not spelled.isalpha()}
     known = "|".join(map(re.escape, sorted(names - {""}, key=len, reverse=True)))
     if not known:
         return text
-    return re.sub(rf"(?<![\w/.:-])(?:{known})(?![\w/-]|[.:]\w)", lambda _: asked or "the model", text)
+    return re.sub(rf"(?<![\w/.:-])(?:{known})(?![\w/-]|[.:]\w)", lambda _: requested or "the model", text)
 
 
 def _is_ours(host: str, upstreams: Container[str]) -> bool:
@@ -106,21 +109,19 @@ def _is_ours(host: str, upstreams: Container[str]) -> bool:
     return bare in upstreams or bare == "localhost"
 
 
-def headers_of(error: AIBattleError) -> dict[str, str]:
+def retry_headers(error: AIBattleError) -> dict[str, str]:
     """When to come back, where that is known, and whether to: what is used up does not come back."""
     match error:
-        case BudgetExceeded():
+        case BudgetExceeded() | RateLimited(retry_after=None, again="never"):
             return FOR_NOBODY
         case Denied(retry_after=wait, headers=headers):
-            return {**headers, **_after(wait)}
-        case RateLimited(retry_after=None, again="never"):
-            return FOR_NOBODY
+            return {**headers, **_retry_after(wait)}
         case ProviderError(retry_after=wait):
-            return _after(wait)
+            return _retry_after(wait)
     return {}
 
 
-def _after(wait: float | None) -> dict[str, str]:
+def _retry_after(wait: float | None) -> dict[str, str]:
     """Whole seconds, as HTTP has it, and the fraction in the header that clients of these APIs look for first."""
     if wait is None:
         return {}

@@ -10,12 +10,14 @@ from ..core.events import AttemptFailed, Event, Warned
 from ..core.exchange import Usage
 from ..core.helping import VERIFICATION, BoostStep, HelpAsked, HelpFailed
 from ..core.ledger import Budget
-from .auth import ANYBODY, Holder
-from .refusing import BrokenOff, Crashed, Denied, said
+from .errors import BrokenStream, Crashed, Denied, client_failure
+from .keys import ANYBODY, KeyHolder
 from .routes import Route
 
 LEFT = 499
 """What the log and the metrics say of a client that did not wait for its answer."""
+UNVERIFIED = "unverified"
+"""An answer that was to be verified by running, and could not be."""
 UNVERIFIED = "unverified"
 """An answer that was to be verified by running, and could not be."""
 NOTHING = "nothing_usable"
@@ -23,7 +25,7 @@ NOTHING = "nothing_usable"
 
 
 @dataclass(slots=True)
-class Tally:
+class RequestStats:
     """A listener. `first_token` is in seconds after the start; all calls for the request are charged to `budget`.
 
     `left_out` are options of the request that a model did not take, or not as they were.
@@ -34,7 +36,7 @@ class Tally:
     api: str
     request_id: str = field(default_factory=lambda: f"req_{token_hex(12)}")
     started: float = field(default_factory=perf_counter)
-    holder: Holder = ANYBODY
+    holder: KeyHolder = ANYBODY
     route: Route | None = None
     model: str = ""
     stream: bool = False
@@ -57,13 +59,13 @@ class Tally:
     async def __call__(self, event: Event) -> None:
         match event:
             case HelpAsked() | HelpFailed() | BoostStep():
-                self._hear_of_help(event)
+                self._count_help(event)
             case Warned(option=option) if option and option not in self.left_out:
                 self.left_out.append(option)
             case AttemptFailed():
                 self.upstream_errors.append(_kind(event))
 
-    def _hear_of_help(self, event: HelpAsked | HelpFailed | BoostStep) -> None:
+    def _count_help(self, event: HelpAsked | HelpFailed | BoostStep) -> None:
         match event:
             case HelpAsked():
                 self._has_helped, self._helps = self.helped, event.is_help
@@ -90,58 +92,54 @@ class Tally:
         """Whether a helper brought something; one that is being asked counts until it fails."""
         return self._has_helped or self._helps
 
-    def heard(self) -> None:
+    def mark_first_token(self) -> None:
         """The first of the answer is on its way to the client."""
         if self.first_token is None:
             self.first_token = perf_counter() - self.started
 
-    def failed(self, error: AIBattleError) -> None:
-        self.status = said(error).status
-        cause = error.cause if isinstance(error, BrokenOff) else error
+    def record_failure(self, error: AIBattleError) -> None:
+        self.status = client_failure(error).status
+        cause = error.cause if isinstance(error, BrokenStream) else error
         self.error = type(cause).__name__
         if isinstance(cause, Unreachable | Denied):
             self.reason = str(cause)
         elif isinstance(cause, Crashed):
             self.reason = place_of(cause.__cause__)
 
-    def left(self) -> None:
+    def record_departure(self) -> None:
         """Who hangs up after the last event has had the whole answer."""
-        if self.is_delivered:
-            return
-        self.status, self.error = LEFT, "Left"
-
-    def done(self) -> None:
-        self.seconds = perf_counter() - self.started
+        if not self.is_delivered:
+            self.status, self.error = LEFT, "Left"
 
     @property
     def ids(self) -> dict[str, str]:
         return {"x-request-id": self.request_id, "request-id": self.request_id}
 
     @property
-    def early(self) -> dict[str, str]:
+    def early_headers(self) -> dict[str, str]:
         """What is known for certain while the answer is still coming, as headers for the client."""
-        told = self.ids
+        headers = self.ids
         if self.route:
-            told["x-ai-battle-route"] = self.route.name if self.route.name.isprintable() else "other"
+            headers["x-ai-battle-route"] = self.route.name if self.route.name.isprintable() else "other"
             if self.route.strategy:
-                told["x-ai-battle-strategy"] = self.route.strategy
+                headers["x-ai-battle-strategy"] = self.route.strategy
         if self.left_out:
-            told["x-ai-battle-left-out"] = ", ".join(self.left_out)
+            headers["x-ai-battle-left-out"] = ", ".join(self.left_out)
         if self.helped:
-            told["x-ai-battle-helped"] = "true"
+            headers["x-ai-battle-helped"] = "true"
         if self.outcomes:
-            told["x-ai-battle-loops"] = str(len(self.outcomes))
-        return told
+            headers["x-ai-battle-loops"] = str(len(self.outcomes))
+        return headers
 
     @property
     def headers(self) -> dict[str, str]:
         """The same when all is known."""
-        told = self.early
+        headers = self.early_headers
         if self.route and self.route.strategy:
-            told |= {"x-ai-battle-helped": str(self.helped).lower(), "x-ai-battle-loops": str(len(self.outcomes))}
+            headers |= {"x-ai-battle-helped": str(self.helped).lower(), "x-ai-battle-loops": str(len(self.outcomes))}
         if self.budget.ledger.calls and self.usage.cost_usd is not None:
-            told["x-ai-battle-cost-usd"] = f"{self.usage.cost_usd:.6f}"
-        return told
+            headers["x-ai-battle-cost-usd"] = f"{self.usage.cost_usd:.6f}"
+        return headers
 
 
 def place_of(crash: BaseException | None) -> str:

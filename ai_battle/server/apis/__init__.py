@@ -1,1 +1,0 @@
-"""The APIs that clients speak, one value each."""

@@ -1,0 +1,186 @@
+"""What the server puts around its models: tools in words, signatures of calls, plans that are kept."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from time import monotonic
+from types import ModuleType
+from typing import Any
+
+from .. import collaboration
+from ..core.client import ModelClient
+from ..core.errors import ProviderError
+from ..core.events import Emit, TextDelta, ignore
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
+from ..core.messages import Message, Part, ToolCall
+from ..providers._refusals import RefusalMemory
+
+TOOLS = "tools"
+GEMINI = "gemini"
+LONGEST_SIGNATURE = 32_768
+"""Characters; a longer one is not kept."""
+
+
+class ToolFallback(ModelClient):
+    """`client` as it is, unless it has no tools: then it is told of them in the text, and its calls are read there.
+
+    `native`: whether it has, None where nobody says. A refusal is remembered, so that it costs one call a day.
+    """
+
+    def __init__(self, client: ModelClient, native: bool | None, known_as: tuple[str, str]) -> None:
+        self.client = client
+        self._native = native
+        self._known_as = known_as
+        self._memory = RefusalMemory.load()
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if request.tools and not self._has_tools:
+            return await self._in_words.complete(request, emit)
+        try:
+            return await self.client.complete(request, emit)
+        except ProviderError as error:
+            if not request.tools or self._native or not _formats().refuses_tools(error):
+                raise
+            if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may only refuse the choice
+                self._memory.remember(*self._known_as, TOOLS)
+            return await self._in_words.complete(request, emit)
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+    @property
+    def _has_tools(self) -> bool:
+        return TOOLS not in self._memory.refuses(*self._known_as) if self._native is None else self._native
+
+    @cached_property
+    def _in_words(self) -> ModelClient:
+        client: ModelClient = _formats().Auto(self.client, "text")
+        return client
+
+
+def _formats() -> ModuleType:
+    """What reads calls in words, loaded when the first model has no tools: most have."""
+    return import_module("ai_battle.tools.formats.auto")
+
+
+@dataclass(slots=True)
+class SignatureCache:
+    """Gemini wants the signatures of its calls back with them, and no other API has a field for one.
+
+    Those of the `size` latest calls are kept, by the id that clients get. One that is lost costs the model its train of
+    thought and nothing else: the API then gets the mark that it documents for calls of other models.
+    """
+
+    size: int = 1_000
+    _kept: OrderedDict[str, Mapping[str, Any]] = field(default_factory=OrderedDict, repr=False)
+
+    def store(self, response: ModelResponse) -> None:
+        for call in response.tool_calls:
+            if GEMINI in call.extra and len(str(call.extra[GEMINI])) <= LONGEST_SIGNATURE:
+                self._kept[call.id] = {GEMINI: call.extra[GEMINI]}
+                self._kept.move_to_end(call.id)
+        while len(self._kept) > self.size:
+            self._kept.popitem(last=False)
+
+    def restore(self, request: ModelRequest) -> ModelRequest:
+        """The request with the signatures of those of its calls that are known and have none."""
+        if not self._kept or not any(self._lacks(part) for message in request.messages for part in message.parts):
+            return request
+        return replace(request, messages=tuple(map(self._restore_in, request.messages)))
+
+    def _restore_in(self, message: Message) -> Message:
+        if not any(map(self._lacks, message.parts)):
+            return message
+        return replace(message, parts=tuple(map(self._restore_part, message.parts)))
+
+    def _restore_part(self, part: Part) -> Part:
+        if isinstance(part, ToolCall) and self._lacks(part):
+            return replace(part, extra={**part.extra, **self._kept[part.id]})
+        return part
+
+    def _lacks(self, part: Part) -> bool:
+        return isinstance(part, ToolCall) and part.id in self._kept and GEMINI not in part.extra
+
+
+class SigningClient(ModelClient):
+    """The calls of `client` come back to it as it has signed them, whatever API its answers go out by."""
+
+    def __init__(self, client: ModelClient, signatures: SignatureCache) -> None:
+        self.client = client
+        self.signatures = signatures
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        response = await self.client.complete(self.signatures.restore(request), emit)
+        self.signatures.store(response)
+        return response
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
+@dataclass(slots=True)
+class PlanStore:
+    """Plans of boost models: the `size` that were used last, each for `seconds` after it was made."""
+
+    size: int = 0
+    seconds: float = 0.0
+    clock: Callable[[], float] = monotonic
+    hits: int = 0
+    misses: int = 0
+    _kept: OrderedDict[bytes, tuple[float, ModelResponse]] = field(default_factory=OrderedDict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: bytes) -> ModelResponse | None:
+        ends, plan = self._kept.get(key, (0.0, None))
+        if plan is None or ends <= self.clock():
+            self._kept.pop(key, None)
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._kept.move_to_end(key)
+        return plan
+
+    def put(self, key: bytes, plan: ModelResponse) -> None:
+        self._kept[key] = (self.clock() + self.seconds, plan)
+        self._kept.move_to_end(key)
+        if len(self._kept) > self.size:
+            self._kept.popitem(last=False)
+
+
+class PlanCachingClient(ModelClient):
+    """The boost model, asked only for what it has not planned yet. A plan from the store costs nothing.
+
+    Replies in none of the loop's formats are not kept: asked again, it may do better.
+    """
+
+    def __init__(self, boost: ModelClient, model: str, plans: PlanStore) -> None:
+        self.client = boost
+        self.model = model
+        self.plans = plans
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        key = plan_key(self.model, request)
+        if plan := self.plans.get(key):
+            await emit(TextDelta(plan.text))
+            return replace(plan, usage=NOTHING_USED)
+        plan = await self.client.complete(request, emit)
+        if plan.stop == "end" and collaboration.is_plan(plan.text):
+            self.plans.put(key, plan)
+        return plan
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
+def plan_key(model: str, request: ModelRequest) -> bytes:
+    """All that the model is shown, and how it is asked. Pictures count with their bytes."""
+    digest = hashlib.sha256(repr((model, request, request.extra)).encode("utf-8", "surrogatepass"))
+    for message in request.messages:
+        for part in message.parts:
+            digest.update(getattr(part, "data", b""))
+    return digest.digest()

@@ -1,0 +1,208 @@
+"""What a server is told, by its file and by its environment where the file leaves something open, made to serve."""
+
+from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from pydantic import ValidationError
+
+from ..assembly import RetryPolicy
+from ..assembly.models import BuildContext
+from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
+from ..config._values import Section
+from ..config.server import LoadedServer, ServeKey, Server, load_server
+from ..core.errors import ConfigError
+from ..core.ledger import unpriced
+from ..core.redaction import NO_SECRETS, Redactor
+from .admission import MEGABYTE, RequestBounds
+from .building import RouteBuilder, RouteError, named_code
+from .clients import PlanStore
+from .keys import KeyBudgets, Keys, is_loopback, state_directory
+from .metrics import RequestLog, Write, log_level
+from .state import Deployment, ServerState
+from .stored import MemoryStore
+from .streaming import USUAL, StreamTiming
+from .tracing import Tracing
+
+FALLBACK = "ANTHROPIC_API_KEY"
+HEADER = "CUSTOM_HEADER_"
+VARIABLES = {
+    "host": "HOST",
+    "port": "PORT",
+    "request_timeout": "REQUEST_TIMEOUT",
+    "keys": "AI_BATTLE_SERVE_KEYS",
+    "tiers.big": "BIG_MODEL",
+    "tiers.middle": "MIDDLE_MODEL",
+    "tiers.small": "SMALL_MODEL",
+    "limits.max_tokens": "MAX_TOKENS_LIMIT",
+}
+NO_BOOST = "boost is not configured"
+
+S = TypeVar("S", bound=Section)
+Stamp: TypeAlias = tuple[int, int] | None
+Trust = Callable[[LoadedServer, tuple[str, ...]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """A configuration that can be served; `seen` is the state of its file when it was read.
+
+    `redactor` knows what must not be logged.
+    """
+
+    server: Server
+    deployment: Deployment
+    keys: Keys = field(default_factory=Keys)
+    boost: str = NO_BOOST
+    state: Path = Path()
+    level: str = "info"
+    redactor: Redactor = NO_SECRETS
+    seen: Stamp = None
+    timing: StreamTiming = USUAL
+
+    @property
+    def unpriced_models(self) -> str:
+        """The names of those that a limit in dollars can't hold for."""
+        names = (str(model.name) for model in self.deployment.models if model.price is None)
+        return ", ".join(dict.fromkeys(names))
+
+    @property
+    def has_budgets(self) -> bool:
+        return any(key.budget_usd is not None for key in self.server.keys)
+
+    def make_state(self, write: Write) -> ServerState:
+        """What a server shares that begins with this configuration; `write` gets its log."""
+        limits = self.server.limits
+        state = ServerState(self.deployment, log=RequestLog(write), timing=self.timing)
+        state.store = MemoryStore(int(limits.stored_mb * MEGABYTE)) if limits.stored_mb else None
+        self.apply(state)
+        return state
+
+    def apply(self, state: ServerState) -> None:
+        """Everything but the routes; raises `ConfigError` where what keys spend can't be kept."""
+        limits = self.server.limits
+        if self.has_budgets and not state.budgets.folder:
+            state.budgets = KeyBudgets.load(self.state)
+        state.budgets.unpriced = limits.unpriced
+        state.log = replace(state.log, level=self.level, redactor=self.redactor)
+        state.bounds = RequestBounds(int(limits.body_mb * MEGABYTE), limits.body_seconds, limits.max_tokens)
+        state.keys, state.log_content = self.keys, self.server.log_content
+        state.admission.concurrent, state.admission.queue = limits.concurrent, limits.queue
+
+
+def trust_anything(document: LoadedServer, code: tuple[str, ...]) -> None:
+    """For a program that serves a file of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSource:
+    """Where a configuration comes from; `over` are the keys of `server:` that the command line says."""
+
+    file: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    over: Mapping[str, object] = field(default_factory=dict)
+    trust: Trust = trust_anything
+
+    def load(self) -> ServerConfig:
+        """Raises `ConfigError` with all that is wrong with the file, or the first that is wrong with its models.
+
+        Before any code is imported that the file names, `trust` is asked, which raises where it may not run.
+        """
+        seen = file_stamp(self.file)
+        document = load_server(self.file or {}, self.environment)
+        self.trust(document, named_code(document))
+        environment = document.environment
+        server = with_environment(document.file.server.model_copy(update=dict(self.over)), environment)
+        boost, status = _boost(environment)
+        deployment = _deployment(document, server, boost)
+        keys = _client_keys(server, environment, {model.name.provider for model in deployment.models})
+        if not is_loopback(server.host) and not keys:
+            raise ConfigError(
+                f"{server.host} can be reached from elsewhere, so clients need a key: set AI_BATTLE_SERVE_KEYS, "
+                "or write keys under server:."
+            )
+        state = Path(server.state) if server.state else state_directory(environment)
+        level = log_level(environment.get("LOG_LEVEL", ""))
+        redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
+        server = server.model_copy(update={"keys": keys})
+        config = ServerConfig(server, deployment, Keys.of(keys), status, state, level, redactor, seen)
+        if config.has_budgets and server.limits.unpriced == "refuse" and (names := config.unpriced_models):
+            raise ConfigError(unpriced(names, "under 'server: limits:'"))
+        return config
+
+
+def file_stamp(file: str) -> Stamp:
+    """When a file was written and how long it is; nothing while an editor replaces it."""
+    with suppress(OSError):
+        found = Path(file).stat()
+        return found.st_mtime_ns, found.st_size
+    return None
+
+
+def with_environment(server: Server, environment: Mapping[str, str]) -> Server:
+    """The section with what the environment adds; raises `ConfigError` that names the variable."""
+    section: dict[str, Any] = {}
+    for place, name in VARIABLES.items():
+        if value := environment.get(name, "").strip():
+            head, _, key = place.partition(".")
+            if key:
+                section.setdefault(head, {})[key] = value
+            else:
+                section[head] = [each.strip() for each in value.split(",") if each.strip()] if head == "keys" else value
+    try:
+        return _merge(server, Server.model_validate(section))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(step) for step in first["loc"] if isinstance(step, str))
+        name = next((name for place, name in VARIABLES.items() if key.startswith(place)), key)
+        raise ConfigError(f"The variable {name} can't be used: {first['msg']}.") from error
+
+
+def _merge(written: S, more: S) -> S:
+    """`written` wins, section by section."""
+    added = {key: getattr(more, key) for key in more.model_fields_set}
+    for key in added.keys() & written.model_fields_set:
+        mine = getattr(written, key)
+        is_section = isinstance(mine, Section) and isinstance(added[key], Section)
+        added[key] = _merge(mine, added[key]) if is_section else mine
+    return written.model_copy(update=added)
+
+
+def _client_keys(server: Server, environment: Mapping[str, str], providers: Container[str]) -> tuple[ServeKey, ...]:
+    """What clients present: without any keys `ANTHROPIC_API_KEY`, unless it is needed to ask Anthropic itself."""
+    fallback = environment.get(FALLBACK, "").strip()
+    if server.keys or not fallback or "anthropic" in providers:
+        return server.keys
+    return (ServeKey(key=fallback, name=FALLBACK),)
+
+
+def _upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
+    """`CUSTOM_HEADER_X_TEAM=blue` is `X-TEAM: blue` on each request to an upstream."""
+    found = ((name.removeprefix(HEADER), value) for name, value in environment.items() if name.startswith(HEADER))
+    return {name.replace("_", "-"): value for name, value in found if name}
+
+
+def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
+    """And its status, for people. With half a set of its variables requests are served without it."""
+    try:
+        settings = boost_settings(environment)
+    except BoostMissing as missing:
+        return None, f"{NO_BOOST}, requests are served directly. {missing}"
+    return settings, str(settings) if settings and settings.tiers else NO_BOOST
+
+
+def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | None) -> Deployment:
+    context = BuildContext.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
+    context = replace(context, redactor=context.redactor.verbatim)
+    plans = PlanStore(server.plans.size, server.plans.seconds)
+    tracing = Tracing.of(document.environment)
+    builder = RouteBuilder(server, context, boost, _upstream_headers(document.environment), plans, tracing)
+    try:
+        routes = builder.routes()
+    except RouteError as error:
+        raise ConfigError(document.located(error.problem)) from error
+    if not routes.named:
+        raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
+    return Deployment(routes, tuple(builder.models), plans, tracing, builder.hosts, builder.upstreams)

@@ -1,0 +1,253 @@
+"""An answer on its way to a client while it comes, and the bytes that wait for the network."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from ..core.client import ModelClient
+from ..core.errors import ProviderError
+from ..core.events import AttemptFailed, Emit, Event, ModelReplied
+from ..core.exchange import ModelResponse
+from ..wire.failures import Failed
+from .apis import AnswerWriter, Api, ApiRequest
+from .errors import BrokenStream, ClientDisconnected
+from .routes import Route
+from .stats import RequestStats
+from .stored import Conversation
+
+EVENT_STREAM = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",
+}
+"""The last one keeps nginx from holding a stream back."""
+HIGH = 256 * 1024
+"""Bytes that wait for a slow client before whoever says more has to wait too."""
+BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
+"""Signs that many a client takes for the end of a line; in JSON they may be written as escapes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTiming:
+    """Seconds: between signs of life in a silence, before the first one on a route that has to think.
+
+    And those after which a client that takes nothing of what is sent counts as one that has left.
+    """
+
+    ping: float = 10.0
+    first_sign: float = 0.5
+    stuck: float = 30.0
+
+
+USUAL = StreamTiming()
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRequest:
+    """A request that is understood, who is to answer it, and who counts.
+
+    `tokens` is an estimate of its length, `conversation` what it goes on, where an API has such.
+    """
+
+    api: Api
+    asked: ApiRequest
+    route: Route
+    stats: RequestStats
+    tokens: int = 0
+    conversation: Conversation | None = None
+
+    def writer(self) -> AnswerWriter:
+        return self.api.writer(self.asked, self.tokens)
+
+    async def complete(self, client: ModelClient, listen: Emit) -> ModelResponse:
+        """A model that has answered and said nothing is no error to a client of an API."""
+        try:
+            return await client.complete(self.asked.request, listen)
+        except ProviderError as error:
+            if error.response is None:
+                raise
+            return error.response
+
+    async def store(self, writer: AnswerWriter) -> None:
+        """Before the client hears the end of its answer, as it may refer to it at once."""
+        if self.conversation:
+            await self.conversation.store_answer(writer.answer)
+
+
+class ClientStream:
+    """An answer that is sent while it comes.
+
+    Nothing is sent before there is something to say: until then an error still has its own status. A route that has
+    to think first gives a sign of life early, and pings fill every silence. It is a listener.
+    """
+
+    def __init__(self, http: web.Request, call: ServedRequest, timing: StreamTiming = USUAL) -> None:
+        self._http = http
+        self._call = call
+        self._timing = timing
+        self._is_amid_reply = False
+        self._writer = call.writer()
+        self._opening = self._writer.begin()
+        self.buffer = StreamBuffer(http, lambda: {**call.stats.early_headers, **EVENT_STREAM})
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(self._patience, self._watch)
+
+    async def answer(self, client: ModelClient) -> ModelResponse:
+        """Raises what the client raises, `BrokenStream` and `ClientDisconnected`; what was sent until then stands."""
+        response = await self._call.complete(client, self)
+        end = self._writer.finish(response)
+        await self._call.store(self._writer)
+        self._say(end)
+        return response
+
+    def fail(self, failed: Failed) -> None:
+        """Says in the stream that there will be no answer."""
+        self._put(self._writer.fail(failed))
+
+    async def end(self) -> web.StreamResponse:
+        try:
+            return await self.buffer.end()
+        finally:
+            self._timer.cancel()
+
+    async def aclose(self) -> None:
+        """Leaves nothing running, however the answer ended."""
+        self._timer.cancel()
+        await self.buffer.aclose()
+
+    @property
+    def _patience(self) -> float:
+        return self._timing.ping if self.buffer.begun or self._call.route.is_direct else self._timing.first_sign
+
+    async def __call__(self, event: Event) -> None:
+        if data := self._writer.feed(event):
+            self._say(data)
+            if self.buffer.is_full:
+                await self.buffer.wait_for_room()
+            return
+        await self._call.stats(event)
+        if isinstance(event, ModelReplied) and not event.failed:
+            self._is_amid_reply = False
+        # A strategy must not go on with another attempt where what was read of this one stands.
+        if isinstance(event, AttemptFailed) and self._is_amid_reply and not self._call.route.is_direct:
+            raise BrokenStream(ProviderError(event.reason, status=event.status, request_id=event.request_id))
+
+    def _say(self, data: bytes) -> None:
+        self._call.stats.mark_first_token()
+        self._is_amid_reply = True
+        self._put(data)
+
+    def _put(self, data: bytes) -> None:
+        opening, self._opening = self._opening, b""
+        self.buffer.put(opening + data)
+
+    def _watch(self) -> None:
+        """Comes back when the present silence would be too long, so that a busy stream costs next to nothing."""
+        now = self._loop.time()
+        left = self.buffer.written_at + self._patience - now
+        if left <= 0:
+            left = self._timing.ping
+            if not self.buffer.is_writing:
+                with suppress(ClientDisconnected):  # who answers is told of a client that has left by being cancelled
+                    self._put(self._writer.ping())
+            elif now - self.buffer.written_at >= self._timing.stuck and self._http.transport:
+                self._http.transport.abort()
+        self._timer = self._loop.call_later(left, self._watch)
+
+
+class StreamBuffer:
+    """What comes while the event loop is busy goes out in one write; `head` is called when the first bytes go out.
+
+    `begun` says that there are some, so the status is settled; `is_delivered` that the last byte has gone out.
+    """
+
+    def __init__(self, http: web.Request, head: Callable[[], Mapping[str, str]]) -> None:
+        self.begun = False
+        self.is_writing = False
+        self.is_delivered = False
+        self._http = http
+        self._head = head
+        self._response = web.StreamResponse()
+        self._loop = asyncio.get_running_loop()
+        self._pending: list[bytes] = []
+        self._size = 0
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._is_last = False
+        self._lost: ConnectionError | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self.written_at = self._loop.time()
+
+    def put(self, data: bytes) -> None:
+        """Raises `ClientDisconnected` when the client has gone."""
+        if self._lost:
+            raise ClientDisconnected("The client has left.") from self._lost
+        self.begun = True
+        self._pending.append(data)
+        self._size += len(data)
+        self._news.set()
+        if not self._sending:
+            self._sending = self._loop.create_task(self._send())
+
+    @property
+    def is_full(self) -> bool:
+        return self._size > HIGH
+
+    async def wait_for_room(self) -> None:
+        while self.is_full and not self._lost:
+            self._room.clear()
+            await self._room.wait()
+
+    async def end(self) -> web.StreamResponse:
+        """Sends all that waits, and the end of the answer.
+
+        Many clients hang up at the last event: they have their whole answer, so that is no fault.
+        """
+        self._is_last = True
+        self._news.set()
+        if self._sending:
+            await asyncio.wait((self._sending,))
+            self._sending.result()
+        self.is_writing = True
+        with suppress(ConnectionError):
+            await self._response.write_eof()
+        return self._response
+
+    async def aclose(self) -> None:
+        """What has not gone out stays here."""
+        if self._sending and not self._sending.done():
+            self._sending.cancel()
+            await asyncio.wait((self._sending,))
+
+    async def _send(self) -> None:
+        try:
+            self.is_writing = True
+            self._response.headers.update(self._head())
+            await self._response.prepare(self._http)
+            while await self._wait_for_data():
+                data, self._pending, self._size = b"".join(self._pending), [], 0
+                self.is_writing, self.written_at = True, self._loop.time()
+                await self._response.write(_without_breaks(data))
+                self.is_writing = False
+                self._room.set()
+            self.is_delivered = True
+        except ConnectionError as error:
+            self._lost = error
+            self._room.set()
+
+    async def _wait_for_data(self) -> bool:
+        """Waits for something to send; false at the end."""
+        while not self._pending and not self._is_last:
+            self._news.clear()
+            await self._news.wait()
+        return bool(self._pending)
+
+
+def _without_breaks(events: bytes) -> bytes:
+    if not events.isascii():
+        for sign, escape in BREAKS.items():
+            events = events.replace(sign, escape)
+    return events

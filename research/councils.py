@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import fmean
 
-from ai_battle.collaboration._polling import AHEAD
+from ai_battle.collaboration._poll import AHEAD
 from ai_battle.judging.agreement import DOUBT, Ballot, Tally, features, weighed
 from ai_battle.judging.assessment import Assessment
 from ai_battle.judging.measures import apgr, curve

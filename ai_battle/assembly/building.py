@@ -28,7 +28,7 @@ class Assembled:
     recorder: Recorder | None = None
     outfit: "tools.Outfit | None" = None
     help_use: "Mapping[str, collaboration.HelpUse]" = field(default_factory=dict)
-    standings: "Mapping[str, Sequence[collaboration.Standing]]" = field(default_factory=dict)
+    standings: "Mapping[str, Sequence[collaboration.LadderState]]" = field(default_factory=dict)
     recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
 
     async def find_unreachable(self) -> tuple[list[str], list[str]]:

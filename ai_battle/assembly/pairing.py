@@ -24,7 +24,7 @@ class Workshop:
     around: BuildContext
     outfit: "tools.Outfit | None" = None
     help_use: "dict[str, collaboration.HelpUse]" = field(default_factory=dict)
-    standings: "dict[str, list[collaboration.Standing]]" = field(default_factory=dict)
+    standings: "dict[str, list[collaboration.LadderState]]" = field(default_factory=dict)
     recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -38,10 +38,10 @@ class Workshop:
             model = replace(model, client=client, helper=recipe.large)
         return model if model.client is alone else replace(model, client=tools.Offering(model.client, alone))
 
-    def _standing(self, name: str) -> "collaboration.Standing":
+    def _standing(self, name: str) -> "collaboration.LadderState":
         """Of one more pair of a participant: only ladders are several, and only they use it."""
         those = self.standings.setdefault(name, [])
-        those.append(collaboration.Standing(ladder=len(those)))
+        those.append(collaboration.LadderState(ladder=len(those)))
         return those[-1]
 
     def _recipe(self, name: str, model: Model, placed: Placed) -> "assembly.Recipe":

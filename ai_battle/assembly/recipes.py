@@ -6,11 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..collaboration._helping import Helping, HelpLimits, HelpUse, Look
-from ..collaboration._looks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
-from ..collaboration._optimistic import Optimistic
-from ..collaboration._pool import Pool
-from ..collaboration.ladder import Standing
+from ..collaboration._checks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
+from ..collaboration._turn import AnswerCheck, HelperPool, Helping, HelpLimits, HelpUse
+from ..collaboration._wrappers import OptimisticStream
+from ..collaboration.ladder import LadderState
 from ..config.collaboration import Help, HelperSettings
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
@@ -57,7 +56,7 @@ class Recipe:
         last = [*self.helpers.values()][-1:]
         return self._first("secondary") or (last[0] if last else None)
 
-    def client(self, use: HelpUse | None = None, standing: Standing | None = None) -> ModelClient:
+    def client(self, use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
         """Without `use` with limits of its own, without `standing` with a memory of its own; raises `ConfigError`."""
         return self.maker()(use, standing)
 
@@ -71,11 +70,11 @@ class Recipe:
         options = {key: value for key, value in offered.items() if key in taken} | self.help.options
         making = foreign_code(f"{self.help.strategy} can't be made of its options", ConfigError)
 
-        def made(use: HelpUse | None = None, standing: Standing | None = None) -> ModelClient:
+        def made(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
                 pair = make(self.model.client, secondary, **options, **{key: own[key] for key in own if key in taken})
-            return Optimistic(pair) if self.help.stream == "optimistic" else pair
+            return OptimisticStream(pair) if self.help.stream == "optimistic" else pair
 
         return made
 
@@ -106,7 +105,7 @@ class Recipe:
         looks = tuple(self._looks())
         return partial(Helping, help_.helper_timeout, help_.helper_sees, limits, looks=looks, verification=verification)
 
-    def _looks(self) -> Iterator[Look]:
+    def _looks(self) -> Iterator[AnswerCheck]:
         """What costs least comes first, and may make the rest superfluous."""
         if self.help.check:
             if not self.check:
@@ -116,7 +115,7 @@ class Recipe:
             yield Judge(judge.client)
         yield from self._opinions()
 
-    def _opinions(self) -> Iterator[Look]:
+    def _opinions(self) -> Iterator[AnswerCheck]:
         """Where the strategy itself has no use for them."""
         taken, samples = strategies.taken(strategies.factory(self.help.strategy)), self.help.samples
         if "peers" not in taken:
@@ -131,7 +130,7 @@ class Recipe:
         helpers = self._all("secondary")
         if not strategies.announces_help(strategies.factory(self.help.strategy)):
             helpers = tuple(AnnouncedHelper(each, self.help.strategy) for each in helpers)
-        return Pool(helpers, self.help.helper_timeout) if len(helpers) > 1 else next(iter(helpers), None)
+        return HelperPool(helpers, self.help.helper_timeout) if len(helpers) > 1 else next(iter(helpers), None)
 
     def _all(self, key: str) -> tuple[ModelClient, ...]:
         return tuple(model.client for name, model in self.helpers.items() if name.partition(".")[0] == key)

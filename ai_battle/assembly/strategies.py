@@ -14,6 +14,7 @@ from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from ..core.traits import StrategyTraits
 
 STRATEGIES = "ai_battle.collaboration"
 JUDGING = (
@@ -56,6 +57,11 @@ def factory(name: str) -> Callable[..., ModelClient]:
         raise ConfigError(f"there is no strategy {name!r}{near(name, names())}")
     made: Callable[..., ModelClient] = found
     return made
+
+
+def traits(name: str) -> StrategyTraits:
+    """Return what the strategy says of itself; its module is imported."""
+    return plugins.traits(STRATEGIES, name, StrategyTraits())
 
 
 def with_file(pair: H, base: FilePath) -> H:
@@ -124,8 +130,8 @@ def _check_judge(pair: Help) -> None:
 
 
 def _check_stream(pair: Help) -> None:
-    if pair.stream == "optimistic" and not getattr(plugins.load(STRATEGIES, pair.strategy), "DRAFTS_ALONE", False):
-        alone = [name for name in names() if getattr(plugins.load(STRATEGIES, name), "DRAFTS_ALONE", False)]
+    if pair.stream == "optimistic" and not traits(pair.strategy).drafts_alone:
+        alone = [name for name in names() if traits(name).drafts_alone]
         words = f"is optimistic, and {pair.strategy} has no first answer to show; {', '.join(alone)} have"
         raise PairOptionError("stream", words)
 

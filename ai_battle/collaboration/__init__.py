@@ -8,34 +8,38 @@ if TYPE_CHECKING:
     from ..judging.assessment import Assessment, Context
     from ..judging.detector import StuckDetector
     from ._boost_reply import is_plan
-    from ._helping import Helping, HelpLimits, HelpUse
-    from ._looks import Judge, OwnOpinion, PeerOpinion, Tested
-    from .ladder import Standing
+    from ._checks import Judge, OwnOpinion, PeerOpinion, Tested
+    from ._turn import AnswerCheck, CheckResult, Helping, HelpLimits, HelpUse, Sees, Turn
+    from .ladder import LadderState
     from .rescue import ModelCollaborationProtocol
 
 _HOME = {
     "_boost_reply": ("is_plan",),
-    "_helping": ("HelpLimits", "Helping", "HelpUse"),
-    "_looks": ("Judge", "OwnOpinion", "PeerOpinion", "Tested"),
+    "_checks": ("Judge", "OwnOpinion", "PeerOpinion", "Tested"),
+    "_turn": ("AnswerCheck", "CheckResult", "HelpLimits", "HelpUse", "Helping", "Sees", "Turn"),
     ".judging.assessment": ("Assessment", "Context"),
     ".judging.detector": ("StuckDetector",),
-    "ladder": ("Standing",),
+    "ladder": ("LadderState",),
     "rescue": ("ModelCollaborationProtocol",),
 }
 
 __all__ = [
+    "AnswerCheck",
     "Assessment",
+    "CheckResult",
     "Context",
     "HelpLimits",
     "HelpUse",
     "Helping",
     "Judge",
+    "LadderState",
     "ModelCollaborationProtocol",
     "OwnOpinion",
     "PeerOpinion",
-    "Standing",
+    "Sees",
     "StuckDetector",
     "Tested",
+    "Turn",
     "is_plan",
 ]
 

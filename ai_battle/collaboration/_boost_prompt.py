@@ -8,9 +8,8 @@ from ..core.exchange import ModelRequest, ToolSpec
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ._boost_reply import Guidance
 from ._boost_template import Template
-from ._helping import Sees
-from ._prompts import arguments_text, filled, marked, shortened
-from ._seeing import described, with_note
+from ._prompts import arguments_text, data_section, excerpt, packaged_prompt, tools_text, with_note
+from ._turn import Sees
 
 _ATTEMPT_CHARACTERS = 4_000
 
@@ -45,7 +44,7 @@ class Planning:
             loop=str(len(self.attempts)),
             previous_attempts="\n\n".join(_attempts(self.attempts, sees)) or "none",
             request=self._request_text(place, sees),
-            tools=described(self.tools),
+            tools=tools_text(self.tools),
         )
         now = messages[place:] if sees == "history" else messages[place : place + 1]
         asked = Message("user", (*_pictures(now), Text(wrapped)))
@@ -63,7 +62,7 @@ class Planning:
         schema = self.request.output_schema
         sections = (
             text or ("[see what is attached]" if _pictures(now) else "[go on with the conversation above]"),
-            done and f"What was done for it so far:\n{marked('done_so_far', done)}",
+            done and f"What was done for it so far:\n{data_section('done_so_far', done)}",
             f"A SUMMARY has to be JSON that fits this schema: {json.dumps(schema, ensure_ascii=False)}"
             if schema
             else "",
@@ -74,7 +73,7 @@ class Planning:
 def guided(request: ModelRequest, guidance: Guidance) -> ModelRequest:
     """The whole original request, with its tools, and the plan at its end."""
     analysis = f"ANALYSIS:\n{guidance.analysis}\n\n" if guidance.analysis else ""
-    return with_note(request, filled("boosted", plan=f"{analysis}GUIDANCE:\n{guidance.guidance}"))
+    return with_note(request, packaged_prompt("boosted", plan=f"{analysis}GUIDANCE:\n{guidance.guidance}"))
 
 
 def has_new_results(request: ModelRequest) -> bool:
@@ -106,8 +105,8 @@ def _place(messages: Sequence[Message]) -> int:
 
 def _attempts(attempts: Iterable[Attempt], sees: Sees) -> Iterator[str]:
     for number, attempt in enumerate(attempts):
-        answer = marked("its_answer", shortened(attempt.answer, _ATTEMPT_CHARACTERS)) if sees != "prompt" else ""
-        reply = marked("reply", shortened(attempt.reply, _ATTEMPT_CHARACTERS))
+        answer = data_section("its_answer", excerpt(attempt.answer, _ATTEMPT_CHARACTERS)) if sees != "prompt" else ""
+        reply = data_section("reply", excerpt(attempt.reply, _ATTEMPT_CHARACTERS))
         yield f"\nLoop {number} failed: {attempt.why}\n{reply}\n{answer}".rstrip()
 
 

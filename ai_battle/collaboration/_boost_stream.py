@@ -5,7 +5,7 @@ from ..core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, Too
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.tooling import ToolCalled
 from ._boost_reply import Reader
-from ._drafts import UsageListener
+from ._turn import DraftListener
 
 
 class Aloud:
@@ -83,7 +83,7 @@ class Executing:
     """
 
     def __init__(self, emit: Emit, *, is_answer: bool) -> None:
-        self.cost = UsageListener(ignore)
+        self.cost = DraftListener(ignore)
         self.called = False
         self._emit = emit
         self.aloud = Aloud(emit)

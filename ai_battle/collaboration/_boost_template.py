@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from ..core.errors import ConfigError
-from ._prompts import shortened
+from ._prompts import excerpt
 
 _PLACE = re.compile(
     r"\$(?P<name>loop|previous_attempts|request|tools)(?![A-Za-z0-9_])"
@@ -62,7 +62,7 @@ def template_of(stated: str, base: Path = HERE) -> Template:
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"The template of boost is {shortened(stated, 100)!r}: no text with a place for the request"
+            f"The template of boost is {excerpt(stated, 100)!r}: no text with a place for the request"
             f" ($request or {{user_request}}) and no file that can be read ({reason}). {_ELSEWHERE}",
             "template",
         ) from error

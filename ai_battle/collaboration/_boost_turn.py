@@ -17,8 +17,7 @@ from ._boost_prompt import Attempt, Planning, guided, has_new_results
 from ._boost_reply import Guidance, Other, Reply, Summary, parse
 from ._boost_stream import Aloud, Executing, Planner
 from ._boost_template import Template
-from ._drafts import Draft, paid
-from ._helping import Helping, Turn
+from ._turn import Draft, Helping, Turn
 
 SECONDS = 60.0
 """What the boost model has for all its attempts at one request, where nothing else is said."""
@@ -105,7 +104,9 @@ class BoostTurn:
         """The best that the auxiliary model has said; if it has said nothing, what it answers without guidance."""
         best = max(reversed(self._answers), key=self._worth, default=None)
         if not best:
-            await self._turn.failed("no reply of the boost model led to an answer: it was in none of the formats")
+            await self._turn.report_failure(
+                "no reply of the boost model led to an answer: it was in none of the formats"
+            )
             return await self.directly()
         return await self._accept(best, Aloud(self._emit))
 
@@ -116,7 +117,7 @@ class BoostTurn:
 
     async def _ask(self) -> Draft | None:
         if self._seconds <= 0:
-            await self._turn.failed("no time is left for another attempt")
+            await self._turn.report_failure("no time is left for another attempt")
             return None
         self._aloud = Aloud(self._emit)
         planner = Planner(self._models.boost, self._aloud, may_answer=not self._must_call)
@@ -130,7 +131,7 @@ class BoostTurn:
         if planned and planned.cut and self._aloud.has_said:
             raise CutShort(planned.cut, planned.text)
         if planned and (problem := _useless(planned.response)):
-            await self._turn.failed(problem)
+            await self._turn.report_failure(problem)
             await self._turn.drop(planned, problem)
             return None
         return planned
@@ -143,9 +144,9 @@ class BoostTurn:
             if not self._answers:
                 raise
             await hearing.aloud.take_back(str(error))
-            await self._turn.failed(f"the auxiliary model failed: {error}")
+            await self._turn.report_failure(f"the auxiliary model failed: {error}")
             return None
-        return paid(Draft(response, response.usage), hearing.cost)
+        return hearing.cost.draft(response)
 
     async def _accept(self, draft: Draft, aloud: Aloud) -> ModelResponse:
         for other in self._answers:

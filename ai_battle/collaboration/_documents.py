@@ -1,33 +1,78 @@
-"""Long texts of a request, taken apart from what is asked about them, and cut into pieces."""
+"""Long texts of a request, taken apart from the question about them, cut into pieces, and what was read in a piece."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from ..core.exchange import ModelRequest
 from ..core.messages import Document, Message, Part, Text
+from ..wire.dialects.loose_json import Unreadable, read_value
 
 LONG = 6_000
 LONGEST_QUESTION = 2_000
+LONGEST_REPLY = 50_000
+LONGEST_ANSWER = 2_000
+MOST_QUESTIONS = 5
 FILE = Text("[a file, not shown]")
+NOT_SAID = "The document does not say."
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _BREAKS = ("\n\n", "\n", ". ", " ")
+_TEXT: Mapping[str, Any] = {"type": "string"}
+DECISION: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "decision": {"enum": ["ask", "answer", "abstain"]},
+        "questions": {"type": "array", "items": _TEXT},
+        "answer": _TEXT,
+    },
+    "required": ["decision"],
+}
+_FINDING: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"question": {"type": "integer"}, "answer": _TEXT, "quote": _TEXT},
+    "required": ["question", "answer", "quote"],
+}
+FINDINGS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"findings": {"type": "array", "items": _FINDING}},
+    "required": ["findings"],
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """`documents` are the long texts; `asked` is the request with a note in the place of each."""
+class SplitRequest:
+    """`documents` are the long texts; `question` is the request with a note in the place of each."""
 
     documents: tuple[str, ...]
-    asked: ModelRequest
+    question: ModelRequest
 
     @property
     def characters(self) -> int:
         return sum(map(len, self.documents))
 
 
-def taken_apart(request: ModelRequest) -> Reading:
-    """Texts of more than `LONG` characters are documents; files that are no text are left out of `asked`.
+@dataclass(frozen=True, slots=True)
+class LeadDecision:
+    """What the model that can't see the document does next; `questions` are to be put to those who read."""
+
+    kind: Literal["ask", "answer", "abstain", "unclear"]
+    questions: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PieceFinding:
+    """What a piece says to a question (counted from 0); `quoted`: the quote that shows it does stand there."""
+
+    question: int
+    answer: str
+    quote: str = ""
+    quoted: bool = False
+
+
+def split_request(request: ModelRequest) -> SplitRequest:
+    """Return texts of more than `LONG` characters as documents; files that are no text are left out of the question.
 
     Where a document and the question about it are one text, its last paragraph is the question when it is short
     enough; else its first one, when it ends like a question.
@@ -36,14 +81,14 @@ def taken_apart(request: ModelRequest) -> Reading:
     last = max((n for n, message in enumerate(request.messages) if message.role == "user"), default=-1)
     messages = []
     for n, message in enumerate(request.messages):
-        with_question = n == last and _says_nothing_else(message)
-        parts = (_shown(part, documents, with_question) for part in message.parts)
+        has_question = n == last and _has_only_long_texts(message)
+        parts = (_question_parts(part, documents, has_question) for part in message.parts)
         messages.append(replace(message, parts=tuple(part for several in parts for part in several)))
-    return Reading(tuple(documents), replace(request, messages=tuple(messages)))
+    return SplitRequest(tuple(documents), replace(request, messages=tuple(messages)))
 
 
 def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
-    """The document in pieces of at most `characters`, cut where a paragraph, line, sentence or word ends.
+    """Cut the document into pieces of at most `characters`, where a paragraph, line, sentence or word ends.
 
     Each begins a little before the end of the one before it, so that nothing is cut in two in both; of short pieces
     that is an eighth, so that they come to an end.
@@ -56,13 +101,41 @@ def pieces(document: str, characters: int, overlap: int = 200) -> Iterator[str]:
     yield document[start:]
 
 
-def _shown(part: Part, documents: list[str], with_question: bool) -> tuple[Part, ...]:
+def lead_decision(reply: str, *, last: bool) -> LeadDecision:
+    """Return what a reply decides. In the last round any text is an answer; asking on is none."""
+    said = _json_object(reply)
+    text = _words(said.get("answer"))
+    questions = tuple(filter(None, map(_words, _list(said.get("questions")))))[:MOST_QUESTIONS]
+    kind = _words(said.get("decision")).casefold()
+    if kind == "abstain":
+        return LeadDecision("abstain", text=text or NOT_SAID)
+    if questions and not last and kind != "answer":
+        return LeadDecision("ask", questions)
+    if text:
+        return LeadDecision("answer", text=text)
+    if last and not said and reply.strip():
+        return LeadDecision("answer", text=reply.strip())
+    return LeadDecision("unclear")
+
+
+def piece_findings(reply: str, piece: str, questions: Sequence[str]) -> Iterator[PieceFinding]:
+    """Return what a reader found in its piece; what it left open is left out."""
+    for each in _list(_json_object(reply).get("findings")):
+        if not isinstance(each, Mapping):
+            continue
+        number, answer, quote = each.get("question"), _words(each.get("answer")), _words(each.get("quote"))
+        if isinstance(number, int) and 0 < number <= len(questions) and answer:
+            quoted = bool(quote) and _folded(quote) in _folded(piece)
+            yield PieceFinding(number - 1, answer[:LONGEST_ANSWER], quote[:LONGEST_ANSWER], quoted)
+
+
+def _question_parts(part: Part, documents: list[str], has_question: bool) -> tuple[Part, ...]:
     """What is left of a part; its document is put to the others."""
     if isinstance(part, Document):
         return (FILE,)
     if not isinstance(part, Text) or len(part.text) <= LONG:
         return (part,)
-    question, document = _question(part.text) if with_question else ("", part.text)
+    question, document = _question(part.text) if has_question else ("", part.text)
     documents.append(document)
     note = Text(f"[document {len(documents)}: {len(document):,} characters, not shown]")
     return (note, Text(f"\n\n{question}")) if question else (note,)
@@ -79,8 +152,7 @@ def _question(text: str) -> tuple[str, str]:
     return "", text
 
 
-def _says_nothing_else(message: Message) -> bool:
-    """Whether a message has no words beside its long texts."""
+def _has_only_long_texts(message: Message) -> bool:
     return not any(isinstance(part, Text) and len(part.text) <= LONG and part.text.strip() for part in message.parts)
 
 
@@ -89,3 +161,29 @@ def _break(text: str, least: int, most: int) -> int:
         if (place := text.rfind(mark, least, most)) >= 0:
             return place + len(mark)
     return most
+
+
+def _json_object(reply: str) -> Mapping[str, Any]:
+    start = reply.find("{", 0, LONGEST_REPLY)
+    if start < 0:
+        return {}
+    try:
+        value, _ = read_value(reply[:LONGEST_REPLY], start)
+    except Unreadable:
+        return {}
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [value]
+    return value if isinstance(value, list) else []
+
+
+def _words(value: Any) -> str:
+    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return str(value).strip() if is_plain else ""
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,31 +1,48 @@
-"""The packaged prompts of this room, and texts of others marked as what they are: data."""
+"""What a helper is shown of a case, and the packaged prompts around it; texts of others are marked as data."""
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import takewhile
 from string import Template
+from typing import TYPE_CHECKING, Any
 
-from ..core.messages import ToolCall
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.messages import Document, Image, Message, Text, ToolCall, user
+from ..core.tokens import estimate_text
+from ..judging.assessment import prompt_place
+from ..wire.dialects.schemas import call_key
+
+if TYPE_CHECKING:
+    from ._turn import Sees
 
 SECTIONS = (
     "instructions", "history", "prompt", "attempt", "check", "tools", "done", "done_since",
     "advice", "criticism", "correction",
 )  # fmt: skip
+HISTORY_TOKENS = 6_000
+ATTEMPT_TOKENS = 4_000
+ATTEMPT_CHARACTERS = 8_000
+RESULT_CHARACTERS = 2_000
+UNSEEN = "a check has found it poor."
+NOTHING_YET = ModelResponse(Message("assistant", ()))
 
 
-def filled(name: str, **values: str) -> str:
-    """`prompts/<name>.md` with its places filled; what is filled in is not looked at again."""
+def packaged_prompt(name: str, **values: str) -> str:
+    """Return `prompts/<name>.md` with its places filled; what is filled in is not looked at again."""
     return _template(name).substitute(values)
 
 
-def marked(tag: str, text: str) -> str:
-    """The text between tags that nothing inside of it can close or open; nothing for no text."""
+def data_section(tag: str, text: str) -> str:
+    """Return the text between tags that nothing inside of it can close or open; nothing for no text."""
     return f"<{tag}>\n{_tags(tag).sub('&lt;', text).strip()}\n</{tag}>" if text.strip() else ""
 
 
-def shortened(text: str, characters: int) -> str:
-    """Head and tail of a text that is longer, and how much is left out between them."""
+def excerpt(text: str, characters: int) -> str:
+    """Return head and tail of a text that is longer, and how much is left out between them."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -33,8 +50,152 @@ def shortened(text: str, characters: int) -> str:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """The arguments as JSON; those that were none, as they came."""
+    """Return the arguments as JSON; those that were none, as they came."""
     return call.malformed or json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
+
+
+def tools_text(tools: Iterable[ToolSpec]) -> str:
+    """Return each tool with its name, what it is for, and the JSON Schema of its arguments."""
+    return "\n".join(
+        f"{tool.name}: {tool.description}\n  arguments (JSON Schema): {json.dumps(tool.schema, ensure_ascii=False)}"
+        for tool in tools
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HelpCase:
+    """A request, what was answered to it so far, and why that is not good enough.
+
+    `tools` are those that the one who answered has beside the tools of the request, `report` is what a check said,
+    `fact` what running has shown of the prompt itself.
+    """
+
+    request: ModelRequest
+    attempt: ModelResponse = NOTHING_YET
+    reason: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    report: str = ""
+    fact: str = ""
+
+    @property
+    def place(self) -> int:
+        """Where the prompt stands."""
+        return prompt_place(self.request.messages)
+
+    @property
+    def prompt(self) -> tuple[Message, ...]:
+        return self.request.messages[self.place : self.place + 1]
+
+    @property
+    def attempt_section(self) -> str:
+        """The attempt, with the calls and results on the way to it and what a check said of it, marked as data."""
+        texts = _newest((*self.attempt.steps, self.attempt.message), ATTEMPT_TOKENS)
+        check = data_section("check", excerpt(self.report, RESULT_CHARACTERS))
+        return "\n\n".join(filter(None, (data_section("attempt", "\n\n".join(texts)), check)))
+
+    def calls_again(self, response: ModelResponse) -> bool:
+        """Whether the attempt is an answer, and all that `response` does is to make calls again that led to it."""
+        return not self.attempt.tool_calls and calls_again(self.request, response, self.attempt.steps)
+
+
+def calls_again(request: ModelRequest, response: ModelResponse, steps: Sequence[Message] = ()) -> bool:
+    """Whether each call of an answer was made before, since the prompt or in `steps`, with the same arguments."""
+    if not response.tool_calls:
+        return False
+    since = (*request.messages[prompt_place(request.messages) + 1 :], *steps)
+    schemas = {tool.name: tool.schema for tool in request.tools}
+
+    def key(call: ToolCall) -> str:
+        return call_key(call, schemas.get(call.name, {}))
+
+    made = {key(result.call) for message in since for result in message.tool_results}
+    return all(key(call) in made for call in response.tool_calls)
+
+
+def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) -> ModelRequest:
+    """Return the request for words about a case, by the packaged `prompt`: in text alone, so that no tool is called."""
+    shown = "\n\n".join(filter(None, _sections(case, sees)))
+    reason = UNSEEN if sees == "prompt" else case.reason or UNSEEN
+    pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
+    asked = Message("user", (*pictures, Text(packaged_prompt(prompt, case=shown, reason=reason))))
+    return ModelRequest((asked,), packaged_prompt("helper"), tool_choice="none", options=options, wants=case.request.wants)
+
+
+def _sections(case: HelpCase, sees: "Sees") -> Iterator[str]:
+    messages, place = case.request.messages, case.place
+    if sees == "history":
+        yield data_section("instructions", case.request.system)
+        yield data_section("history", "\n\n".join(_newest(messages[:place], HISTORY_TOKENS)))
+    yield data_section("prompt", "".join(message.text for message in case.prompt))
+    if sees != "prompt":
+        yield data_section("done_since", "\n\n".join(_newest(messages[place + 1 :], HISTORY_TOKENS)))
+        yield case.attempt_section
+    yield data_section("tools", tools_text(case.request.tools or case.tools))
+
+
+def request_in_place(case: HelpCase, sees: "Sees") -> ModelRequest:
+    """Return the request as a helper gets it that answers itself.
+
+    It is what it may see, with the tools, and with what was done with them so far.
+    """
+    request = case.request
+    if sees != "history":
+        end = case.place + 1 if sees == "prompt" else None
+        request = replace(request, messages=request.messages[case.place : end], system="", extra={})
+    done = data_section("done", "\n\n".join(_newest(case.attempt.steps, ATTEMPT_TOKENS)))
+    if sees != "prompt" and done:
+        request = with_note(request, packaged_prompt("done", steps=done))
+    return without_tuning(with_fact(request, case.fact))
+
+
+def with_fact(request: ModelRequest, fact: str) -> ModelRequest:
+    """Return the request with what running has shown of its prompt, as data."""
+    return with_note(request, packaged_prompt("ran", fact=data_section("check", fact))) if fact else request
+
+
+def without_tuning(request: ModelRequest) -> ModelRequest:
+    """Return it without options chosen for the small model; what ends or bounds an answer does so with any model."""
+    kept = {name: value for name, value in request.options.items() if name in ("stop", "max_tokens")}
+    return replace(request, options=kept)
+
+
+def with_note(request: ModelRequest, note: str) -> ModelRequest:
+    """Return the request with a note at its end: at the prompt itself where that comes last."""
+    *before, last = request.messages or (user(""),)
+    if last.role == "user" and not last.tool_results:
+        noted = replace(last, parts=(*last.parts, Text(f"\n\n{note}")))
+        return replace(request, messages=(*before, noted))
+    return replace(request, messages=(*request.messages, user(note)))
+
+
+def _newest(messages: Sequence[Message], tokens: int) -> list[str]:
+    """What was said, the first (what it is all about) and the newest first where not all fits."""
+    if not messages:
+        return []
+    left = tokens
+
+    def fits(text: str) -> bool:
+        nonlocal left
+        left -= estimate_text(text)
+        return left >= 0
+
+    first, *others = (excerpt(_message_text(message), ATTEMPT_CHARACTERS) for message in messages)
+    fits(first)
+    kept = list(takewhile(fits, reversed(others)))[::-1]
+    missing = len(others) - len(kept)
+    return [first, *([f"[{missing} messages left out]"] if missing else []), *kept]
+
+
+def _message_text(message: Message) -> str:
+    """A message as text: who speaks, what is said, called and returned; what was thought is left out."""
+    said = [excerpt(message.text, ATTEMPT_CHARACTERS)] if message.text.strip() else []
+    said += [f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls]
+    said += [
+        f"{result.call.name} returned{' an error' if result.is_error else ''}: "
+        f"{excerpt(result.text, RESULT_CHARACTERS)}"
+        for result in message.tool_results
+    ]
+    return f"{message.speaker or message.role}: " + ("\n".join(said) or "(nothing)")
 
 
 @cache

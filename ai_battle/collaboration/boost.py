@@ -6,12 +6,15 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.traits import CalledModel, StrategyTraits
 from ._boost_reply import Guidance, Summary
 from ._boost_template import HERE, Template, template_of
 from ._boost_turn import BoostTurn, Models
-from ._helping import Helping
+from ._turn import Helping
 
-MEASURED = ""
+TRAITS = StrategyTraits(
+    models={"secondary": CalledModel("once in each turn, and up to two times more", "each turn", "boost")}, plans=True
+)
 
 
 class BoostLoop(ModelClient):

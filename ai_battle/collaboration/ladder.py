@@ -4,26 +4,26 @@ from dataclasses import dataclass
 
 from ..core.client import ModelClient
 from ..core.events import Emit, ignore
-from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import LadderStood
-from ._drafts import Draft
-from ._examining import Judges
-from ._helping import Helping, Turn
-from ._paired import Pair
-from ._seeing import Case
-from ._trying import Trying
-from .rescue import try_advised
-from .takeover import answer_in_place, in_its_place
+from ..core.traits import CalledModel, StrategyTraits
+from ._attempts import Advice, Attempts, HelpedModel, take_over
+from ._checks import Judges
+from ._prompts import HelpCase, request_in_place
+from ._turn import Draft, Helping, Turn
 
-MEASURED = ""
+TRAITS = StrategyTraits(
+    models={"secondary": CalledModel("where {name} is stuck, one to three times", "unknown")}, in_order=True
+)
 HINT, PLAN, TAKEOVER, HANDOVER = range(4)
 RUNGS = ("hint", "plan", "takeover", "hand over")
+STEPS = (Advice("hint"), Advice("plan"), take_over)
 TROUBLES_UP = 2
 CALM_DOWN = 3
 
 
 @dataclass(slots=True)
-class Standing:
+class LadderState:
     """On which rung help begins for one participant of one run; `ladder` tells it from others of the participant.
 
     Two troubled turns in a row lead up a rung, three calm ones down; a turn that was helped on its rung is neither.
@@ -35,22 +35,22 @@ class Standing:
     ladder: int = 0
 
     @property
-    def told(self) -> LadderStood:
+    def event(self) -> LadderStood:
         return LadderStood(self.rung, self.troubled, self.calm, self.ladder)
 
     def go_on_from(self, stood: LadderStood) -> None:
-        """Takes up where an earlier process was; a rung that there is none of is passed over."""
+        """Take up where an earlier process was; a rung that there is none of is passed over."""
         if HINT <= stood.rung <= HANDOVER:
             self.rung, self.troubled, self.calm = stood.rung, stood.troubled, stood.calm
 
-    def was_calm(self) -> None:
-        """The turn needed no help, or nobody knows: it was handed over."""
+    def note_calm(self) -> None:
+        """Count a turn that needed no help, or of which nobody knows: it was handed over."""
         self.troubled, self.calm = 0, self.calm + 1
         if self.calm == CALM_DOWN:
             self._move(max(HINT, self.rung - 1))
 
-    def needed(self, rung: int) -> None:
-        """This much help was needed. That the helper answers is trouble, also where it is what was expected."""
+    def note_help(self, rung: int) -> None:
+        """Count a turn that needed this much help. That the helper answers is trouble, also where it was expected."""
         self.calm = 0
         self.troubled = self.troubled + 1 if rung > self.rung or rung == TAKEOVER else 0
         if self.troubled == TROUBLES_UP:
@@ -60,60 +60,55 @@ class Standing:
         self.rung, self.troubled, self.calm = rung, 0, 0
 
 
-class Ladder(ModelClient):
-    """`pair`, with more help the more often it was needed; `standing` is what it remembers between turns."""
+class Ladder(HelpedModel):
+    """A pair with more help the more often it was needed; `state` is what it remembers between turns."""
 
-    def __init__(self, pair: Pair, standing: Standing) -> None:
-        self.pair = pair
-        self.standing = standing
-
-    @property
-    def offered(self) -> tuple[ToolSpec, ...]:
-        return self.pair.primary.offered
+    def __init__(
+        self,
+        primary: ModelClient,
+        secondary: ModelClient,
+        detector: Judges | None = None,
+        helping: Helping | None = None,
+        state: LadderState | None = None,
+    ) -> None:
+        super().__init__("ladder", primary, secondary, STEPS, detector, helping)
+        self.state = state or LadderState()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        before = self.standing.told
-        response = await self._answer(Turn("ladder", self.pair.helping, emit), request)
-        if (now := self.standing.told) != before:
+        before = self.state.event
+        response = await self._answer(Turn("ladder", self.helping, emit), request)
+        if (now := self.state.event) != before:
             await emit(now)
         return response
 
     async def _answer(self, turn: Turn, request: ModelRequest) -> ModelResponse:
-        handed_over = self.standing.rung == HANDOVER
-        if handed_over and (answer := await self._hand_over(turn, request)):
-            self.standing.was_calm()
+        is_handed_over = self.state.rung == HANDOVER
+        if is_handed_over and (answer := await self._hand_over(turn, request)):
+            self.state.note_calm()
             return await turn.accept(answer)
-        own = Trying(self.pair.primary, self.pair.detector, turn, request)
-        await own.alone()
-        if own.stuck and not handed_over:
-            return await self._climb(own)
-        self.standing.was_calm()
-        return await own.accept()
-
-    async def aclose(self) -> None:
-        await self.pair.aclose()
+        attempts = Attempts(self.primary, self.detector, turn, request)
+        await attempts.try_alone()
+        if attempts.stuck and not is_handed_over:
+            await self._climb(attempts)
+        else:
+            self.state.note_calm()
+        return await attempts.accept_best()
 
     async def _hand_over(self, turn: Turn, request: ModelRequest) -> Draft | None:
         """The helper's answer to a request that its primary does not even see."""
-        turn.strategy = _named(HANDOVER)
-        asked = in_its_place(Case(request), turn.helping.sees)
-        return await turn.ask(self.pair.secondary, asked, "the small model was stuck in the turns before")
+        turn.strategy = _rung_name(HANDOVER)
+        asked = request_in_place(HelpCase(request), turn.helping.sees)
+        return await turn.ask(self.secondary, asked, "the small model was stuck in the turns before")
 
-    async def _climb(self, own: Trying) -> ModelResponse:
+    async def _climb(self, attempts: Attempts) -> None:
         """Help, from the rung that it begins on, until it is enough; without a helper the best attempt stands."""
-        for rung in range(self.standing.rung, TAKEOVER):
-            own.turn.strategy = _named(rung)
-            if not await try_advised(own, self.pair.secondary, RUNGS[rung]):
-                return await own.accept()
-            if not own.stuck:
-                self.standing.needed(rung)
-                return await own.accept()
-        own.turn.strategy = _named(TAKEOVER)
-        answer = await answer_in_place(own, self.pair.secondary)
-        if not answer:
-            return await own.accept()
-        self.standing.needed(TAKEOVER)
-        return await own.turn.accept(answer)
+        for rung in range(self.state.rung, HANDOVER):
+            attempts.turn.strategy = _rung_name(rung)
+            if not await STEPS[rung](attempts, self.secondary):
+                return
+            if not attempts.stuck:
+                self.state.note_help(rung)
+                return
 
 
 def create(
@@ -122,11 +117,11 @@ def create(
     *,
     stuck_detector: Judges | None = None,
     helping: Helping | None = None,
-    standing: Standing | None = None,
+    standing: LadderState | None = None,
 ) -> ModelClient:
     """`standing` is where a run that is resumed stood; without it, help begins with a hint."""
-    return Ladder(Pair.of(primary, secondary, stuck_detector, helping), standing or Standing())
+    return Ladder(primary, secondary, stuck_detector, helping, standing)
 
 
-def _named(rung: int) -> str:
+def _rung_name(rung: int) -> str:
     return f"ladder: {RUNGS[rung]}"

@@ -23,7 +23,7 @@ class Standings:
             case TurnFinished(speaker=speaker) | TurnFailed(speaker=speaker, policy="skip"):
                 self._settled |= {key: stood for key, stood in self._of_turn.items() if key[0] == speaker}
 
-    def restore(self, standings: "Mapping[str, Sequence[collaboration.Standing]]") -> None:
+    def restore(self, standings: "Mapping[str, Sequence[collaboration.LadderState]]") -> None:
         """Ladders that have just been made go on from where those of the run stood."""
         for (speaker, ladder), stood in self._settled.items():
             for standing in standings.get(speaker, ())[ladder : ladder + 1]:

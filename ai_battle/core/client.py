@@ -46,6 +46,20 @@ class ModelClient(ABC):
 BaseClient = ModelClient
 
 
+class ClientWrapper(ModelClient):
+    """A client around `client`, whose tools it offers and which it closes."""
+
+    def __init__(self, client: ModelClient) -> None:
+        self.client = client
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        return self.client.offered
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
 def _attached(file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Iterable[Part]:
     files = [file_data] if isinstance(file_data, Mapping) else file_data or ()
     for file in files:

@@ -12,11 +12,13 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from .borders import foreign_code
 from .errors import ConfigError
 from .spelling import likely_names
+
+T = TypeVar("T")
 
 
 def names(package: str) -> list[str]:
@@ -71,6 +73,12 @@ def factory(package: str, name: str) -> Callable[..., Any]:
     if found is None:
         raise ConfigError(f"{name!r} has no function 'create', so it can't be used as one of {package}.")
     return found
+
+
+def traits(package: str, name: str, usual: T) -> T:
+    """Return the `TRAITS` beside `create` of a plug-in; `usual` where it states none of that kind."""
+    found = getattr(load(package, name), "TRAITS", usual)
+    return found if isinstance(found, type(usual)) else usual
 
 
 def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:

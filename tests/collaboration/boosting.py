@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ai_battle.assembly import RetryPolicy, create_client
-from ai_battle.collaboration._helping import Helping
+from ai_battle.collaboration import Helping
 from ai_battle.collaboration.boost import BoostLoop
 from ai_battle.core.client import ModelClient
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 
-from ai_battle.collaboration._helping import Helping
+from ai_battle.collaboration import Helping
 from ai_battle.core.client import ModelClient
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.collaboration import cascade, council, peer, vote
-from ai_battle.collaboration._helping import Helping, HelpLimits
+from ai_battle.collaboration import Helping, HelpLimits, cascade, council, peer, vote
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import DraftDelta, EventLog, TextDelta

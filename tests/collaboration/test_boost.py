@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ai_battle.assembly import RetryPolicy
-from ai_battle.collaboration._helping import Helping, HelpLimits
+from ai_battle.collaboration import Helping, HelpLimits
 from ai_battle.collaboration.boost import BoostLoop, create
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, CutShort, ProviderError

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from ai_battle.collaboration import Helping
 from ai_battle.collaboration._boost_reply import Guidance, parse
-from ai_battle.collaboration._helping import Helping
 from ai_battle.collaboration.boost import BoostLoop
 from ai_battle.core.events import Event, ToolCallDelta
 from ai_battle.core.helping import BoostStep, HelpFailed

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from ai_battle.assembly import RetryPolicy, create_client
-from ai_battle.collaboration._helping import Helping, HelpLimits
+from ai_battle.collaboration import Helping, HelpLimits
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import EmptyAnswer
 from ai_battle.core.events import DraftDelta, Emit, ModelReplied, Retrying, TextDelta, ignore

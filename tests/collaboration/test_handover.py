@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from ai_battle.collaboration import handover
-from ai_battle.collaboration._helping import Helping, HelpLimits
+from ai_battle.collaboration import Helping, HelpLimits, handover
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog
@@ -109,7 +108,7 @@ async def test_the_history_before_the_task_can_stay_here(models: Models) -> None
 
 def test_what_makes_no_sense_is_told_when_it_is_made() -> None:
     one = ScriptedClient()
-    with pytest.raises(ConfigError, match="hand over to itself"):
+    with pytest.raises(ConfigError, match="A model can't help itself"):
         handover.create(one, one)
     with pytest.raises(ConfigError, match="helper_sees is attempt or history"):
         handover.create(one, ScriptedClient(), helping=Helping(sees="prompt"))

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.collaboration._helping import Helping, HelpLimits, HelpUse, Sees
-from ai_battle.collaboration._redacting import Redacting
+from ai_battle.collaboration import Helping, HelpLimits, HelpUse, Sees
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BudgetExceeded, JournalError
 from ai_battle.core.events import Emit, Event, ModelReplied, ignore
@@ -304,10 +303,12 @@ async def test_a_redacted_model_sees_neither_names_in_results_nor_pictures() -> 
         Message("assistant", (called,)),
         Message("tool", (ToolResult(called, parts),)),
     )
-    inner = ScriptedClient("Done.")
-    await Redacting(inner, lambda text: text.replace("Ann Lee", "[name]")).complete(ModelRequest(messages))
+    helper = ScriptedClient("Done.")
+    helping = Helping(redact=lambda text: text.replace("Ann Lee", "[name]"))
+    client = STRATEGIES["takeover"](model(POOR).client, helper, stuck_detector=Judge(), helping=helping)
+    await client.complete(ModelRequest(messages))
 
-    [sent] = inner.requests
+    [sent] = helper.requests
     assert "Ann Lee" not in str(sent)
     assert "Image(" not in str(sent)
     assert sent.messages[1].tool_calls[0].arguments == {"who": ["[name]"]}

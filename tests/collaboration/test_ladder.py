@@ -2,15 +2,14 @@
 
 import pytest
 
-from ai_battle.collaboration._paired import Pair
-from ai_battle.collaboration.ladder import HANDOVER, HINT, PLAN, TAKEOVER, Ladder, Standing
+from ai_battle.collaboration.ladder import HANDOVER, HINT, PLAN, TAKEOVER, Ladder, LadderState
 from ai_battle.core.helping import HelpAsked, LadderStood
 
 from .acting import GOOD, POOR, STRATEGIES, Heard, Judge, Model, asked, large, model
 
 
 def climbing(small: Model, big: Model, rung: int = HINT) -> Ladder:
-    return Ladder(Pair(small.client, big.client, Judge()), Standing(rung))
+    return Ladder(small.client, big.client, Judge(), state=LadderState(rung))
 
 
 async def helped(ladder: Ladder) -> list[str]:
@@ -47,7 +46,7 @@ async def test_a_model_that_stays_stuck_is_handed_over_and_comes_back() -> None:
     rungs = []
     for _ in range(9):
         await ladder.complete(asked())
-        rungs.append(ladder.standing.rung)
+        rungs.append(ladder.state.rung)
 
     assert rungs == [HINT, PLAN, PLAN, TAKEOVER, TAKEOVER, HANDOVER, HANDOVER, HANDOVER, TAKEOVER]
     assert small.calls == 3 + 3 + 2 + 2 + 1 + 1
@@ -58,7 +57,7 @@ async def test_the_way_back_leads_down_rung_by_rung() -> None:
     rungs = []
     for _ in range(12):
         await ladder.complete(asked())
-        rungs.append(ladder.standing.rung)
+        rungs.append(ladder.state.rung)
     assert rungs == [HANDOVER] * 2 + [TAKEOVER] * 3 + [PLAN] * 3 + [HINT] * 4
 
 
@@ -80,10 +79,10 @@ async def test_help_begins_where_it_was_needed_before() -> None:
     ids=["one is none", "two are", "enough is enough", "not yet calm", "calm", "calm in a row"],
 )
 def test_it_takes_several_turns_to_move(turns: list[int | None], rung: int) -> None:
-    standing = Standing()
+    state = LadderState()
     for needed in turns:
-        standing.was_calm() if needed is None else standing.needed(needed)
-    assert standing.rung == rung
+        state.note_calm() if needed is None else state.note_help(needed)
+    assert state.rung == rung
 
 
 async def test_a_hand_over_that_fails_leaves_the_small_models_own_answer() -> None:
@@ -99,7 +98,7 @@ async def test_a_helper_that_is_down_is_no_reason_to_climb() -> None:
     ladder = climbing(model(POOR, loop=True), large({"fail": "server_error"}, loop=True))
     for _ in range(5):
         await ladder.complete(asked())
-    assert ladder.standing == Standing()
+    assert ladder.state == LadderState()
 
 
 async def test_several_ladders_lead_from_helper_to_helper() -> None:
@@ -119,26 +118,26 @@ async def test_each_client_stands_on_its_own() -> None:
     tired = climbing(small, big)
     for _ in range(2):
         await tired.complete(asked())
-    assert (tired.standing.rung, climbing(small, big).standing.rung) == (PLAN, HINT)
+    assert (tired.state.rung, climbing(small, big).state.rung) == (PLAN, HINT)
 
 
 async def test_where_it_stands_is_told_after_each_turn_that_moved_it() -> None:
     """What the journal keeps is enough to go on from, also for the second ladder of a participant."""
     small, big = model(POOR, loop=True), large("Four.", loop=True)
-    ladder = Ladder(Pair(small.client, big.client, Judge()), Standing(ladder=1))
+    ladder = Ladder(small.client, big.client, Judge(), state=LadderState(ladder=1))
     for _ in range(3):
         await ladder.complete(asked(), heard := Heard())
     (stood,) = heard.of(LadderStood)
-    later = Standing(ladder=1)
+    later = LadderState(ladder=1)
     later.go_on_from(stood)
 
     assert stood == LadderStood(PLAN, troubled=1, ladder=1)
-    assert later == ladder.standing
+    assert later == ladder.state
 
 
 @pytest.mark.parametrize("rung", [-1, 4, 99])
 def test_a_rung_that_there_is_none_of_is_passed_over(rung: int) -> None:
-    standing = Standing()
-    standing.go_on_from(LadderStood(rung, 1, 1))
+    state = LadderState()
+    state.go_on_from(LadderStood(rung, 1, 1))
 
-    assert standing == Standing()
+    assert state == LadderState()

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.collaboration import minion
-from ai_battle.collaboration._documents import pieces, taken_apart
-from ai_battle.collaboration._helping import Helping, HelpLimits
-from ai_battle.collaboration._minion_reply import NOT_SAID, decided, found
+from ai_battle.collaboration import Helping, HelpLimits, minion
+from ai_battle.collaboration._documents import NOT_SAID, lead_decision, piece_findings, pieces, split_request
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import EventLog
@@ -188,16 +186,16 @@ def test_fewer_than_two_rounds_make_no_sense() -> None:
 
 def test_a_question_in_the_same_text_is_found_at_its_end_or_at_its_beginning() -> None:
     for text in (f"{REPORT}\n\n{QUESTION}", f"{QUESTION}\n\n{REPORT}"):
-        reading = taken_apart(about(text))
-        assert QUESTION in reading.asked.messages[0].text
-        assert "not shown" in reading.asked.messages[0].text
+        reading = split_request(about(text))
+        assert QUESTION in reading.question.messages[0].text
+        assert "not shown" in reading.question.messages[0].text
         assert len(reading.documents) == 1
         assert QUESTION not in reading.documents[0] or text.startswith(REPORT)
 
 
 def test_files_are_not_shown_either() -> None:
     request = ModelRequest((Message("user", (Document("application/pdf", b"%PDF"), Text(REPORT), Text(QUESTION))),))
-    shown = taken_apart(request).asked.messages[0]
+    shown = split_request(request).question.messages[0]
     assert not any(isinstance(part, Document) for part in shown.parts)
 
 
@@ -270,7 +268,7 @@ def test_pieces_have_a_length(characters: int) -> None:
     ],
 )
 def test_a_decision_is_read_as_loosely_as_it_is_written(said: str, last: bool, kind: str, text: str) -> None:
-    decision = decided(said, last=last)
+    decision = lead_decision(said, last=last)
     assert (decision.kind, decision.text) == (kind, text)
 
 
@@ -285,14 +283,14 @@ def test_a_finding_counts_as_quoted_only_when_its_quote_stands_there() -> None:
             "nothing",
         ]
     }
-    read = list(found(json.dumps(said), f"... {FACT} ...", ["How much?", "When?"]))
+    read = list(piece_findings(json.dumps(said), f"... {FACT} ...", ["How much?", "When?"]))
     assert [(each.question, each.answer, each.quoted) for each in read] == [(0, "4,812", True), (1, "a guess", False)]
 
 
 @given(st.text(max_size=200), st.booleans())
 def test_no_reply_is_too_odd(said: str, last: bool) -> None:
-    decided(said, last=last)
-    list(found(said, "piece", ["a", "b"]))
+    lead_decision(said, last=last)
+    list(piece_findings(said, "piece", ["a", "b"]))
 
 
 # -- the contract

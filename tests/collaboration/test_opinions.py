@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from ai_battle import StuckDetector
-from ai_battle.collaboration import Helping
-from ai_battle.collaboration._helping import Look
-from ai_battle.collaboration._looks import OwnOpinion, PeerOpinion
+from ai_battle.collaboration import AnswerCheck, Helping, OwnOpinion, PeerOpinion
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, StuckFound
@@ -21,7 +19,9 @@ PASSES, FAILS = FOUND - 0.02, FOUND + (1 - FOUND) / 3
 """Thresholds at which it passes, but not if another model says something else; or fails, but not if one agrees."""
 
 
-def client(small: Model, big: Model, *looks: Look, strategy: str = "rescue", threshold: float = PASSES) -> ModelClient:
+def client(
+    small: Model, big: Model, *looks: AnswerCheck, strategy: str = "rescue", threshold: float = PASSES
+) -> ModelClient:
     detector = StuckDetector(threshold, max_retries=1)
     make = STRATEGIES[strategy]
     return make(small.client, big.client, stuck_detector=detector, helping=Helping(looks=looks))
@@ -99,7 +99,7 @@ async def test_another_sample_is_drawn_otherwise_and_dropped() -> None:
 async def test_an_opinion_that_fails_changes_nothing(kind: str, fault: Any) -> None:
     small, big = model(FAIR), large()
     other = model(fault)
-    look: Look = PeerOpinion(other.client) if kind == "peer" else OwnOpinion(other.client, 1)
+    look: AnswerCheck = PeerOpinion(other.client) if kind == "peer" else OwnOpinion(other.client, 1)
     response = await client(small, big, look).complete(asked(PROMPT), heard := Heard())
 
     assert (response.text, heard.of(AnswerChecked)) == (FAIR, [])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ai_battle.assembly import RetryPolicy, create_client
-from ai_battle.collaboration._helping import Helping
+from ai_battle.collaboration import Helping
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import EmptyAnswer
 from ai_battle.core.exchange import ModelResponse

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ai_battle.collaboration._helping import Helping
+from ai_battle.collaboration import Helping
 from ai_battle.collaboration.rescue import ModelCollaborationProtocol, create
 from ai_battle.core import plugins
 from ai_battle.core.client import ModelClient

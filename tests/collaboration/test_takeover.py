@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ai_battle.collaboration._helping import Helping
+from ai_battle.collaboration import Helping
 from ai_battle.core.events import TextDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.helping import DraftDropped

@@ -1,0 +1,286 @@
+"""Second looks at an answer: a tool that checks it, a judge that reads it, another answer to compare it with."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from math import log
+from typing import Protocol, TypeGuard
+
+from ..core.borders import foreign_code
+from ..core.client import ModelClient
+from ..core.errors import ConfigError, ProviderError, ToolError
+from ..core.events import Emit
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.helping import AnswerChecked
+from ..judging.agreement import WORTH, Ballot, ballot
+from ..judging.assessment import Assessment, Context
+from ._prompts import HelpCase, advice_request, excerpt, request_in_place
+from ._turn import FAILURES, CheckResult, Draft, Turn
+from ._wrappers import MutedClient
+
+Evidence = Mapping[str, float]
+Check = Callable[[str, str, Emit], Awaitable[tuple[AnswerChecked, str] | tuple[AnswerChecked, str, str] | None]]
+"""From a prompt and an answer to the parts of a `CheckResult`."""
+RUNS: tuple[Evidence, ...] = (
+    {"check_fails": 1.0},
+    {"check_passes": 1.0},
+    {"program_fails": 1.0},
+    {"program_runs": 1.0},
+)
+VERIFIES: tuple[Evidence, ...] = ({"refuted": 1.0}, {"verified": 1.0})
+COMPARED = "a second opinion to compare with"
+ANOTHER = "another answer was served"
+TEMPERATURE = 0.7
+MAX_TOKENS = 64
+SHORT = 300
+SAYS = {
+    "right": ("judged_right", "it finds it right"),
+    "wrong": ("judged_wrong", "it finds it wrong"),
+    "unsure": ("judged_unsure", "it can't tell"),
+}
+_SAME = {"correct": "right", "incorrect": "wrong"}
+_WORD = re.compile(
+    r"(\bnot|\bnever|n['\u2019]t)?[\s*_`\"']{0,4}\b(right|correct|wrong|incorrect|unsure)\b", re.IGNORECASE
+)
+_LABELLED = re.compile(r"\bverdict\b[\s*_`\"':=]{1,8}(right|correct|wrong|incorrect|unsure)\b", re.IGNORECASE)
+_THOUGHT = re.compile(r"^\s*<think(?:ing)?>.*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
+
+AGREES, DIFFERS = "opinion_agrees", "opinion_differs"
+"""Signals whose value is by how much they shift the logit of failure."""
+
+
+class Judges(Protocol):
+    """What decides whether an answer needs help; `max_retries` is how often a model may try before it is helped."""
+
+    max_retries: int
+
+    def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment: ...
+
+
+class WeighsEvidence(Protocol):
+    """A detector that takes what others say of an answer into account."""
+
+    def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Evidence) -> Assessment: ...
+
+
+def _weighs_evidence(detector: Judges) -> TypeGuard[WeighsEvidence]:
+    return hasattr(detector, "assess_with")
+
+
+def _is_stuck(judged: Assessment) -> bool:
+    return judged.stuck
+
+
+async def assess(
+    detector: Judges,
+    turn: Turn,
+    request: ModelRequest,
+    draft: Draft,
+    decides: Callable[[Assessment], bool] = _is_stuck,
+    verified: Sequence[CheckResult] | None = None,
+) -> Assessment:
+    """Return the detector's judgement, after all looks that could turn what it `decides`.
+
+    The others are not worth their price. What fails a hard check is not looked at again, and nothing is for a detector
+    that can't take it into account. `verified` is what the verification has brought, where it was made before.
+    """
+    judged = first_assessment(detector, request, draft, verified or ())
+    first = (turn.helping.verification,) if turn.helping.verification and verified is None else ()
+    looks = (*first, *turn.helping.looks)
+    if not looks or judged.at_once or not _weighs_evidence(detector):
+        return judged
+    response, known = draft.response, _evidence(draft, verified or ())
+    for look in looks:
+        possible = (
+            detector.assess_with(request, response, add_evidence(known, each))
+            for each in look.outcomes(request, response)
+        )
+        matters = len({decides(judged), *map(decides, possible)}) > 1
+        if matters and (result := await look(turn, request, response)):
+            await turn.emit(result.checked)
+            known = add_evidence(known, result.checked.signals)
+            before = CheckResult(result.checked, judged.report, judged.fact)
+            judged = _with_words(detector.assess_with(request, response, known), (before, result))
+    return judged
+
+
+def first_assessment(
+    detector: Judges, request: ModelRequest, draft: Draft, results: Sequence[CheckResult]
+) -> Assessment:
+    """Return the detector's judgement with what is known already, and no further look."""
+    if not _weighs_evidence(detector):
+        return detector.assess_response(request, draft.response)
+    return _with_words(detector.assess_with(request, draft.response, _evidence(draft, results)), results)
+
+
+async def verify(turn: Turn, request: ModelRequest, response: ModelResponse, says: str) -> tuple[CheckResult, ...]:
+    """Return what running shows of one of several answers, which `says` this; listeners hear it with what it says."""
+    result = await turn.helping.verification(turn, request, response) if turn.helping.verification else None
+    if result is None:
+        return ()
+    await turn.emit(replace(result.checked, reason=f"{says} is {result.checked.reason}"))
+    return (result,)
+
+
+def _evidence(draft: Draft, results: Sequence[CheckResult]) -> Evidence:
+    known: dict[str, float] = {"guard_tripped": 1.0} if draft.in_circles else {}
+    for result in results:
+        known = add_evidence(known, result.checked.signals)
+    return known
+
+
+def _with_words(judged: Assessment, results: Sequence[CheckResult]) -> Assessment:
+    """The judgement with what may be shown of how it came about."""
+    if not results:
+        return judged
+    report = "\n\n".join(result.report for result in results if result.report)
+    return replace(judged, report=report, fact=next((result.fact for result in results if result.fact), ""))
+
+
+def add_evidence(known: Evidence, more: Evidence) -> dict[str, float]:
+    """Return signals of several looks: those of one name add up."""
+    return {**known, **{name: known.get(name, 0.0) + value for name, value in more.items()}}
+
+
+class Tested:
+    """A look by a tool, which costs no tokens; `check` is given the prompt and the answer.
+
+    It returns None where there is nothing to check, and raises `ToolError` where it can't be done.
+    """
+
+    def __init__(self, name: str, check: Check, brings: tuple[Evidence, ...] = RUNS) -> None:
+        self.name = name
+        self.check = check
+        self.brings = brings
+
+    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Evidence, ...]:
+        return self.brings
+
+    async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> CheckResult | None:
+        try:
+            with foreign_code(f"The check by {self.name} failed", ToolError):
+                found = await self.check(Context.of(request).prompt, response.text, turn.emit)
+        except FAILURES as error:
+            await turn.report_failure(str(error), self.name)
+            return None
+        return CheckResult(*found) if found else None
+
+
+class Judge:
+    """`client` as a judge, which reads what helpers may read; one call per answer, and about `MAX_TOKENS` written.
+
+    It is asked only where its word would turn the detector's. Its errors, and verdicts that nobody can read, change
+    nothing.
+    """
+
+    def __init__(self, client: ModelClient, max_tokens: int = MAX_TOKENS) -> None:
+        self.client = MutedClient(client)
+        self.max_tokens = max_tokens
+
+    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Evidence, ...]:
+        return {"judged_right": 1.0}, {"judged_wrong": 1.0}
+
+    async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> CheckResult | None:
+        if turn.helping.sees == "prompt":
+            raise ConfigError("A judge reads the attempt: helper_sees is attempt or history.", "helper_sees")
+        if not turn.may_ask:
+            return None
+        asked = advice_request("judge", HelpCase(request, response), turn.helping.sees, max_tokens=self.max_tokens)
+        draft = await turn.consult("judge", self.client, asked, "judge")
+        if draft is None:
+            return None
+        if not (word := verdict(draft.text)):
+            await turn.drop(draft, why := f"its verdict can't be read: {draft.text[:80]!r}")
+            await turn.report_failure(why, "judge")
+            return None
+        signal, words = SAYS[word]
+        return CheckResult(AnswerChecked("the judge", {signal: 1.0}, words))
+
+
+def verdict(text: str) -> str:
+    """Return right, wrong or unsure; empty for what is none of them, or several."""
+    said = _THOUGHT.sub("", text, count=1).strip()
+    if labelled := _LABELLED.findall(said[-SHORT:]) or _LABELLED.findall(said[:SHORT]):
+        return _plain(labelled[-1])
+    lines = said.splitlines() or [""]
+    found = _WORD.findall(said if len(said) <= SHORT else f"{lines[0][:SHORT]}\n{lines[-1][-SHORT:]}")
+    words = {_plain(word) for _, word in found}
+    negated = any(denied for denied, _ in found)
+    return words.pop() if len(words) == 1 and not negated else ""
+
+
+def _plain(word: str) -> str:
+    return _SAME.get(word.lower(), word.lower())
+
+
+class _Comparison:
+    """Compared are final answers, JSON and calls; a long free text has no second opinion."""
+
+    name = ""
+
+    def __init__(self, client: ModelClient) -> None:
+        self.client = MutedClient(client)
+
+    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Evidence, ...]:
+        mine = ballot(request, response)
+        return _shifts(mine) if mine else ()
+
+    async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> CheckResult | None:
+        mine = ballot(request, response)
+        other = await self._answer(turn, request) if mine and turn.may_ask else None
+        if mine is None or other is None:
+            return None
+        theirs = ballot(request, other.response)
+        agrees, differs = _shifts(mine)
+        signals = agrees if theirs == mine else differs
+        return CheckResult(AnswerChecked(self.name, signals, f"it says {ballot_text(theirs)}"))
+
+    async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
+        raise NotImplementedError
+
+
+def _shifts(mine: Ballot) -> tuple[Evidence, Evidence]:
+    """The signals of another answer that agrees with this one, and of one that differs."""
+    agrees, differs = WORTH[mine.kind]
+    return {AGREES: log(agrees)}, {DIFFERS: -log(differs)}
+
+
+class PeerOpinion(_Comparison):
+    """That of `client`, best of another family, which has not seen any attempt: one call, a whole answer."""
+
+    name = "a peer"
+
+    async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
+        asked = request_in_place(HelpCase(request), turn.helping.sees)
+        return await turn.consult(COMPARED, self.client, asked, "peer")
+
+
+class OwnOpinion(_Comparison):
+    """The same model again, with a temperature above 0 and the `number`th seed: one call, a whole answer."""
+
+    name = "another sample"
+
+    def __init__(self, client: ModelClient, number: int) -> None:
+        super().__init__(client)
+        self.number = number
+
+    async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
+        try:
+            draft = await turn.request_draft(self.client, another_sample(request, self.number))
+        except ProviderError as error:
+            await turn.report_failure(str(error), self.name)
+            return None
+        await turn.drop(draft, ANOTHER)
+        return draft
+
+
+def another_sample(request: ModelRequest, number: int) -> ModelRequest:
+    """Return the request for one more sample, the `number`th beside the first: warmer, with a seed of its own."""
+    temperature = request.options.get("temperature") or TEMPERATURE
+    seed = request.options.get("seed", 0) + number
+    return replace(request, options={**request.options, "temperature": temperature, "seed": seed})
+
+
+def ballot_text(ballot: Ballot | None) -> str:
+    """Return what an answer comes down to, for people."""
+    return repr(excerpt(ballot.key, 80)) if ballot else "no answer"

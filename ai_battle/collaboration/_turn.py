@@ -1,0 +1,299 @@
+"""How a strategy asks models: within limits, in time, redacted; a helper that fails never breaks the turn."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from ..core.borders import foreign_code
+from ..core.client import ModelClient
+from ..core.errors import BudgetExceeded, ConfigError, CutShort, ProviderError, ToolError
+from ..core.events import AttemptFailed, DraftDelta, Emit, Event, ModelReplied, TextDelta, ToolCallDelta, Warned, ignore
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
+from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
+from ..core.ledger import Budget, Ledger, SpendingLimits, charged_to, request_answer
+from ..core.messages import assistant
+from ..core.relays import as_role
+from ..core.tokens import estimate_text
+from ..core.tooling import LoopStopped
+from ..signals.wording import refuses
+from ._prompts import arguments_text
+from ._wrappers import RedactedRequests
+
+Sees = Literal["prompt", "attempt", "history"]
+FAILURES = (ProviderError, BudgetExceeded, ToolError, ConfigError)
+
+
+@dataclass(slots=True)
+class HelpUse:
+    """What helpers have used, and how often they were asked; an earlier process may have begun it."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HelpLimits:
+    """The most that helpers may use in each turn or in the whole run; None: no limit."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    per: Literal["turn", "run"] = "run"
+    unpriced: Literal["refuse", "allow"] = "refuse"
+
+    def budget(self, use: HelpUse) -> Budget:
+        return Budget(SpendingLimits(self.cost_usd, self.tokens, unpriced=self.unpriced), use.ledger, "helpers")
+
+    def reached(self, use: HelpUse) -> str:
+        """Return which limit keeps a helper from being asked; empty when none does."""
+        limit = self.budget(use).reached
+        if self.calls is not None and use.calls >= self.calls:
+            limit = f"calls ({use.calls} of {self.calls})"
+        return f"the limit of {limit.replace(' (', ' for helpers is reached (')[:-1]} per {self.per})" if limit else ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a look at an answer brought; `report` is what the model may be shown of it, as data.
+
+    `fact` is what was found out about the prompt itself, whoever answers it.
+    """
+
+    checked: AnswerChecked
+    report: str = ""
+    fact: str = ""
+
+
+class AnswerCheck(Protocol):
+    """A look at an answer that has a price; `outcomes` are the signals that it may bring."""
+
+    def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Mapping[str, float], ...]: ...
+
+    async def __call__(self, turn: "Turn", request: ModelRequest, response: ModelResponse) -> CheckResult | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Helping:
+    """On which terms helpers are asked.
+
+    `timeout` is in seconds. `sees` is the most that they are shown: the prompt alone, the attempt too, or the history
+    too. `redact` goes over each text before it leaves. `use` is what a run has used: all that share it share the
+    limits per run. `looks` are made at answers before it is decided that help is needed, `verification` the first of
+    them, and at each of several answers before their votes are counted: it costs no tokens.
+    """
+
+    timeout: float | None = None
+    sees: Sees = "history"
+    limits: HelpLimits = HelpLimits()
+    redact: Callable[[str], str] | None = None
+    use: HelpUse = field(default_factory=HelpUse)
+    looks: tuple[AnswerCheck, ...] = ()
+    verification: AnswerCheck | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer, and what dropping it wastes: what was helped or dropped inside is left out of `usage` and `calls`.
+
+    `cut` is why it was cut short; its response is then what had come, its usage an estimate. `in_circles`: its calls
+    of tools got nowhere, and were ended.
+    """
+
+    response: ModelResponse
+    usage: Usage
+    role: Role = "own"
+    cut: str = ""
+    saved_tokens: int = 0
+    calls: int = 1
+    in_circles: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.response.text
+
+
+class DraftListener:
+    """Forwards events, holding back tool-call deltas so that two drafts never mix; text becomes that of a draft.
+
+    `drafts`: whether anybody wants it. Replies that are nobody else's are put down to `role`; `usage` is their sum with those of others, and the drafts
+    that it makes know what was used for the answer alone.
+    """
+
+    def __init__(self, emit: Emit, role: Role = "own", *, drafts: bool = True) -> None:
+        self.usage = NOTHING_USED
+        self._role: Role = role
+        self._own = NOTHING_USED
+        self._dropped = NOTHING_USED
+        self._calls = 0
+        self._in_circles = False
+        self._emit = emit
+        self._wants_drafts = drafts
+        self._emit_in_role = as_role(emit, role)
+
+    def draft(self, response: ModelResponse, **more: Any) -> Draft:
+        """Return the answer with what was heard of its cost."""
+        usage = self._own - self._dropped
+        return Draft(response, usage, self._role, calls=self._calls, in_circles=self._in_circles, **more)
+
+    async def __call__(self, event: Event) -> None:
+        if type(event) is TextDelta:  # nearly all of them are
+            if self._wants_drafts:
+                await self._emit(DraftDelta(event.text))
+            return
+        match event:
+            case ToolCallDelta():
+                return
+            case ModelReplied(usage=usage, role=role, failed=failed):
+                self.usage += usage
+                if role == "own" and not failed:
+                    self._own += usage
+                    self._calls += 1
+            case DraftDropped(usage=usage, role="own"):
+                self._dropped += usage
+                self._calls -= event.calls
+            case LoopStopped(in_circles=True):
+                self._in_circles = True
+        await self._emit_in_role(event)
+
+
+class Turn:
+    """One `complete` of a strategy: asks models, books what they use, and tells what becomes of their answers."""
+
+    def __init__(self, strategy: str, helping: Helping, emit: Emit) -> None:
+        self.emit = emit
+        self.strategy = strategy
+        self.helping = helping
+        self._use = helping.use if helping.limits.per == "run" else HelpUse()
+        self._help = helping.limits.budget(self._use)
+        self._all = Budget()
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the limits leave a helper's call."""
+        return not self.helping.limits.reached(self._use)
+
+    @property
+    def usage(self) -> Usage:
+        """What all calls on the way came to."""
+        return self._all.ledger.usage
+
+    async def request_answer(self, client: ModelClient, request: ModelRequest, emit: Emit) -> ModelResponse:
+        """Return what `client` answers, to whoever listens; raises what it raises."""
+        return await request_answer(client, request, emit, self._all)
+
+    async def request_draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
+        """Return what `client` answers, or the beginning of it where a listener has heard enough.
+
+        Nobody hears it as the answer yet. It is streamed whoever listens: a model that falls silent is noticed soon,
+        and another can take its place. Raises what `client` raises.
+        """
+        listener = DraftListener(self.emit, role, drafts=request.wants.drafts)
+        request = replace(request, wants=replace(request.wants, stream=True))
+        try:
+            with charged_to(*() if role == "own" else (self._help,)):
+                return listener.draft(await self.request_answer(client, request, listener))
+        except CutShort as cut:
+            response = ModelResponse(assistant(cut.text), stop="length", usage=listener.usage)
+            return listener.draft(response, cut=str(cut), saved_tokens=_saved_tokens(request, cut))
+
+    async def ask(self, helper: ModelClient, request: ModelRequest, reason: str, role: Role = "helper") -> Draft | None:
+        """Return what the helper answers; None when it may not be asked, or its answer is of no use.
+
+        Its text is no answer of the turn until it is accepted. Only cancelling gets through.
+        """
+        if problem := self.helping.limits.reached(self._use):
+            await self.report_failure(problem)
+            return None
+        self._use.calls += 1
+        await self.emit(HelpAsked(self.strategy, reason, self.helping.sees, role=role))
+        return await self.consult(self.strategy, helper, request, role)
+
+    async def consult(self, what_for: str, model: ModelClient, request: ModelRequest, role: Role) -> Draft | None:
+        """Return what another model answers, in time and redacted; None, with a report, when that is of no use."""
+        if self.helping.redact:
+            model = RedactedRequests(model, self.helping.redact)
+        try:
+            async with asyncio.timeout(self.helping.timeout):
+                with foreign_code("The helper failed", ProviderError):
+                    draft = await self.request_draft(model, request, role)
+            if not (problem := why_unusable(draft.response, role)):
+                return draft
+            await self.drop(draft, problem)
+            await self.report_failure(problem, what_for)
+        except TimeoutError:
+            await self.report_failure(f"no answer within {self.helping.timeout:.4g} s", what_for)
+        except FAILURES as error:
+            await self.report_failure(str(error), what_for)
+        return None
+
+    async def report_failure(self, reason: str, what_for: str = "") -> None:
+        """Tell listeners that help came to nothing."""
+        await self.emit(HelpFailed(what_for or self.strategy, reason))
+
+    async def drop(self, draft: Draft, reason: str) -> None:
+        """Tell listeners that this answer will not become that of the turn."""
+        await self.emit(DraftDropped(reason, draft.usage, draft.role, draft.saved_tokens, calls=draft.calls))
+
+    async def accept(self, draft: Draft) -> ModelResponse:
+        """Emit the draft as the answer, and return it; its usage is that of the whole turn."""
+        if draft.text:
+            await self.emit(TextDelta(draft.text))
+        for index, call in enumerate(draft.response.tool_calls):
+            await self.emit(ToolCallDelta(index, call.id, call.name, arguments_text(call)))
+        return replace(draft.response, usage=self.usage)
+
+
+class HelperPool(ModelClient):
+    """Several helpers as one: the first answers, and where it fails or declines the next one stands in.
+
+    What comes of the last one is what comes of the pool. Of the `seconds` that all have together each but the last
+    gets an equal share, so that the next is still in time.
+    """
+
+    def __init__(self, clients: Sequence[ModelClient], seconds: float | None = None) -> None:
+        self.clients = tuple(clients)
+        self._share = None if seconds is None else seconds / len(clients)
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        *earlier, last = self.clients
+        budget = Budget()
+        for client in earlier:
+            try:
+                async with asyncio.timeout(self._share):
+                    response = await request_answer(client, request, emit, budget)
+                if not (why := why_unusable(response)):
+                    return replace(response, usage=budget.ledger.usage)
+                await emit(DraftDropped(why, response.usage))
+            except TimeoutError:
+                why = f"no answer within {self._share or 0:.4g} s"
+                await emit(AttemptFailed("helper", 1, why, self._share or 0, timed_out=True))
+            except ProviderError as error:
+                why = str(error)
+            await emit(Warned(f"A helper failed, and the next one is asked: {why}"))
+        response = await request_answer(last, request, emit, budget)
+        return replace(response, usage=budget.ledger.usage)
+
+    async def aclose(self) -> None:
+        for client in self.clients:
+            await client.aclose()
+
+
+def why_unusable(response: ModelResponse, role: Role = "helper") -> str:
+    """Return why an answer is of no use; empty when it may be.
+
+    What a boost model or a judge means is read by others.
+    """
+    in_words = role in ("helper", "peer") and not response.tool_calls and refuses(response.text)
+    if in_words or response.stop in ("refusal", "content_filter"):
+        return f"it declined to answer: {response.text[:200]}".rstrip(": ")
+    if not response.text.strip() and not response.tool_calls:
+        return f"it answered with nothing (stop: {response.stop})"
+    return ""
+
+
+def _saved_tokens(request: ModelRequest, cut: CutShort) -> int:
+    """What was left of `max_tokens`; without it, as much again: a guess."""
+    came = estimate_text(cut.thinking + cut.text)
+    most = request.options.get("max_tokens")
+    return max(0, most - came) if isinstance(most, int) else came

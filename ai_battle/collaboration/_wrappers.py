@@ -1,0 +1,145 @@
+"""Clients around a client: its requests redacted, its words muted, or its first draft streamed as if it were final."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from ..core.borders import foreign_code
+from ..core.client import ClientWrapper, ModelClient
+from ..core.errors import ConfigError
+from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore
+from ..core.exchange import ModelRequest, ModelResponse
+from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolResult
+from ..core.redaction import STRUCTURE
+from ..core.relays import quiet
+from ..core.texts import each_text
+
+LEFT_OUT = Text("[a picture or document was left out]")
+KEPT = STRUCTURE | {"name", "id", "speaker"}
+"""What must be the same in a call and its result, or tells who speaks."""
+CORRECTION = "\n\n---\n\n**Correction:**\n\n"
+"""Between an answer that was found poor and the one in its place, which are both part of what is returned."""
+
+T = TypeVar("T")
+
+
+async def run_together(*work: Coroutine[Any, Any, T]) -> list[T]:
+    """Return the results in order. When one fails or the caller is cancelled, the others are cancelled and awaited."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class MutedClient(ClientWrapper):
+    """A model of which all is heard but its words: those of two that stream at once can't be told apart."""
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        return await self.client.complete(request, quiet(emit))
+
+
+class RedactedRequests(ClientWrapper):
+    """`client`, with `redact` gone over each text of a request: system, messages, tool calls and their results.
+
+    Pictures and documents can't be redacted and are left out. Put directly around the model, below its tools, it
+    also sees to what tools return. A hook that raises keeps the request from being sent.
+    """
+
+    def __init__(self, client: ModelClient, redact: Callable[[str], str]) -> None:
+        super().__init__(client)
+        self.redact = redact
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        with foreign_code("The redaction failed, so nothing was sent", ConfigError):
+            plain = tuple(Message(each.role, tuple(map(_plain, each.parts)), each.speaker) for each in request.messages)
+            messages = each_text(plain, self.redact, but=KEPT)
+            system = self.redact(request.system) if request.system else ""
+        return await self.client.complete(replace(request, messages=messages, system=system), emit)
+
+
+def _plain(part: Part) -> Part:
+    """The part with nothing in it but texts; a signature would no longer fit, and what is extra nobody knows."""
+    match part:
+        case Thinking(text):
+            return Thinking(text)
+        case ToolResult():
+            return replace(part, parts=tuple(map(_text, part.parts)), extra={})
+        case Text() | Image() | Document():
+            return _text(part)
+    return part
+
+
+def _text(part: Text | Image | Document) -> Text:
+    return Text(part.text) if isinstance(part, Text) else LEFT_OUT
+
+
+class OptimisticStream(ClientWrapper):
+    """A pair whose first draft is streamed at once as text; what another answer says instead comes behind a mark.
+
+    Where nobody hears the text while it comes, nothing is streamed too early and nothing is marked.
+    """
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if not request.wants.stream:
+            return await self.client.complete(request, emit)
+        listener = _OptimisticListener(emit)
+        drafting = replace(request, wants=replace(request.wants, drafts=True))
+        response = await self.client.complete(drafting, listener)
+        await listener.finish()
+        return replace(response, message=listener.message(response.message))
+
+
+class _OptimisticListener:
+    """Passes the first draft on as text, and of the answer what the draft did not say."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._draft = ""
+        self._answer = ""
+        self._is_drafting = True
+        self._is_correction = False
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case DraftDelta(text=text) if self._is_drafting:
+                self._draft += text
+                await self._emit(TextDelta(text))
+            case TextDelta(text=text):
+                await self._say(text)
+            case ModelReplied():
+                self._is_drafting = False
+                await self._emit(event)
+            case _:
+                await self._emit(event)
+
+    async def finish(self) -> None:
+        """Correct an answer that is less than the draft, which is then another one too."""
+        if not self._is_correction and self._answer != self._draft and self._answer:
+            await self._correct()
+
+    def message(self, answer: Message) -> Message:
+        """Return the answer with all that was streamed."""
+        if not self._is_correction:
+            return answer
+        parts: list[Part] = [part for part in answer.parts if not isinstance(part, Text)]
+        place = next((at for at, part in enumerate(answer.parts) if isinstance(part, Text)), 0)
+        parts.insert(place, Text(f"{self._draft}{CORRECTION}{self._answer}"))
+        return replace(answer, parts=tuple(parts))
+
+    async def _say(self, text: str) -> None:
+        before, self._answer = len(self._answer), self._answer + text
+        if self._is_correction or not self._draft:
+            await self._emit(TextDelta(text))
+        elif self._answer.startswith(self._draft):
+            if more := self._answer[max(before, len(self._draft)) :]:
+                await self._emit(TextDelta(more))
+        elif not self._draft.startswith(self._answer):
+            await self._correct()
+
+    async def _correct(self) -> None:
+        self._is_correction = True
+        await self._emit(TextDelta(CORRECTION + self._answer))

@@ -1,0 +1,50 @@
+"""What others have to know of a plug-in: a frozen value called `TRAITS` beside its `create`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .helping import Role
+
+
+@dataclass(frozen=True, slots=True)
+class CalledModel:
+    """When a strategy calls one of its models, and what for; `{name}` in `when` is the participant that is helped.
+
+    `max_tokens` is the most that it is asked to write, where the strategy bounds it.
+    """
+
+    when: str = "where {name} is stuck"
+    often: Literal["each turn", "when stuck", "unknown"] = "when stuck"
+    role: Role = "helper"
+    max_tokens: int | None = None
+
+
+IN_DOUBT = "where its word would turn the decision"
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyTraits:
+    """What commands, forecasts and checks have to know of a strategy.
+
+    `measured` says what was measured of it, empty for an experimental one. `models` are the keys of a pair whose models
+    it calls; others only look at answers. `samples` is how many answers its primary gives to each request, where it is
+    several. `drafts_alone`: the primary's answer comes first, and nothing beside it, so it may be read before it is
+    judged. `sends_request_only`: its primary gets nothing but its request. `in_order`: several of it may help one
+    participant, each knowing its place. `plans`: its secondary's answers are plans, which a server may keep.
+    """
+
+    measured: str = ""
+    models: Mapping[str, CalledModel] = field(default_factory=lambda: {"secondary": CalledModel()})
+    samples: int = 1
+    drafts_alone: bool = False
+    sends_request_only: bool = False
+    in_order: bool = False
+    plans: bool = False
+
+    def called(self, key: str) -> CalledModel:
+        """Return when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
+        looks: dict[str, Role] = {"judge": "judge", "peers": "peer"}
+        if key in self.models or key not in looks:
+            return self.models.get(key, CalledModel())
+        return CalledModel(IN_DOUBT, "unknown", looks[key])

@@ -118,9 +118,8 @@ def advice_request(prompt: str, case: HelpCase, sees: "Sees", **options: Any) ->
     reason = UNSEEN if sees == "prompt" else case.reason or UNSEEN
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
     asked = Message("user", (*pictures, Text(packaged_prompt(prompt, case=shown, reason=reason))))
-    return ModelRequest(
-        (asked,), packaged_prompt("helper"), tool_choice="none", options=options, wants=case.request.wants
-    )
+    system, wants = packaged_prompt("helper"), case.request.wants
+    return ModelRequest((asked,), system, tool_choice="none", options=options, wants=wants)
 
 
 def _sections(case: HelpCase, sees: "Sees") -> Iterator[str]:

@@ -116,8 +116,8 @@ class Draft:
 class DraftListener:
     """Forwards events, holding back tool-call deltas so that two drafts never mix; text becomes that of a draft.
 
-    `drafts`: whether anybody wants it. Replies that are nobody else's are put down to `role`; `usage` is their sum with those of others, and the drafts
-    that it makes know what was used for the answer alone.
+    `drafts`: whether anybody wants it. Replies that are nobody else's are put down to `role`; `usage` is their sum with
+    those of others, and the drafts that it makes know what was used for the answer alone.
     """
 
     def __init__(self, emit: Emit, role: Role = "own", *, drafts: bool = True) -> None:
@@ -189,7 +189,8 @@ class Turn:
         and another can take its place. Raises what `client` raises.
         """
         listener = DraftListener(self.emit, role, drafts=request.wants.drafts)
-        request = replace(request, wants=replace(request.wants, stream=True))
+        if not request.wants.stream:
+            request = replace(request, wants=replace(request.wants, stream=True))
         try:
             with charged_to(*() if role == "own" else (self._help,)):
                 return listener.draft(await self.request_answer(client, request, listener))

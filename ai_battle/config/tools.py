@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ._values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Seconds, Section, Short
 
-Sandbox = Literal["auto", "strict", "docker", "seatbelt", "none"]
+Sandbox = Literal["auto", "strict", "docker", "none"]
 
 
 def _entry(written: Any) -> Any:
@@ -89,8 +89,7 @@ class Tools(Section):
     workspace: str = Field(default="", description="What file and code tools may touch; default: in the run directory.")
     sandbox: Sandbox = Field(
         default="auto",
-        description="The fence around code; docker and seatbelt (macOS, untried) only by name; none also needs "
-        "--allow-unsandboxed.",
+        description="The fence around code; docker only by name; none also needs --allow-unsandboxed.",
     )
     allow_hosts: Listed[Name] = Field(default=(), description="Hosts that sandboxed code may reach.")
     calling: Literal["auto", "native", "json", "text"] = Field(

@@ -67,7 +67,7 @@ def test_wrong_calls_say_what_is_wrong_and_exit_with_2(ai_battle: Run) -> None:
         (("tools", "call", "calculator", "{}", "--set", "x"), "must be key=value"),
         (
             ("tools", "call", "code_execution", "{}", "--set", "sandbox=strickt"),
-            "must be auto or strict or docker or seatbelt or none",
+            "must be auto or strict or docker or none",
         ),
         (("tools", "call", "calculator", "{}", "--set", "colour=red"), "has no option 'colour'"),
         (("tools", "call", "calculator", "{}", "--set", "allow_unsandboxed=true"), "not for files"),

@@ -6,8 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ai_battle.tools.sandbox import Program, Sandbox, SandboxLimits, choose
-from ai_battle.tools.sandbox._landlocked import Landlocked
+from ai_battle.tools.sandbox import Landlock, Program, Sandbox, SandboxLimits, choose
 
 CODE = "print(1)"
 
@@ -15,7 +14,7 @@ CODE = "print(1)"
 def fences() -> dict[str, Sandbox]:
     """The one that is chosen here, and the one without namespaces."""
     chosen = choose()
-    return {found.name: found for found in (chosen, Sandbox(Landlocked()))}
+    return {found.name: found for found in (chosen, Sandbox(Landlock()))}
 
 
 def fenced(sandbox: Sandbox) -> float:

@@ -10,7 +10,7 @@ from ...core.errors import ConfigError
 from ...core.private import make_private
 from .._threads import in_thread
 from ..base import Tool, telling_errors
-from ..sandbox import Hosts, Level, Outcome, Program, Sandbox, SandboxLimits, choose, discard
+from ..sandbox import AddressFilter, Level, Outcome, Program, Sandbox, SandboxLimits, choose, discard
 
 LANGUAGES = ("python", "javascript", "bash")
 USUAL, MOST, LONGEST, SURROUNDINGS = 10.0, 60.0, 600.0, 15.0
@@ -52,7 +52,7 @@ class CodeExecutionTool(Tool):
         self.limits = SandboxLimits(memory=memory_mb << 20)
         self.timeout = self.most + SURROUNDINGS
         self._level, self._allow, self._hosts = sandbox, allow_unsandboxed, tuple(allow_hosts)
-        if Hosts(self._hosts):
+        if AddressFilter(self._hosts):
             self.description = _DESCRIPTION.format(f"reaches {', '.join(self._hosts)} alone, by HTTPS_PROXY")
         self._record = run_dir
         self._fence: Sandbox | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from ...core.plugins import optional
-from ..sandbox._interpreters import FENCE
+from ..sandbox.interpreters import INSIDE
 from ._streams import NO_REQUEST, Unreadable
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -26,8 +26,8 @@ KEEPER = (
     "-I",
     "-S",
     "-c",
-    "import sys; sys.path.append(sys.argv.pop(1)); from fence import keeper; keeper.main(sys.argv[1:])",
-    str(FENCE.parent),
+    "import sys; sys.path.append(sys.argv.pop(1)); from inside import processes; processes.run_and_reap(sys.argv[1:])",
+    str(INSIDE.parent),
 )
 GIVEN = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 

@@ -1,10 +1,19 @@
-"""Where code that models write is run: behind the strongest fence that this machine can build, or not at all."""
+"""Where code that models write is run: in the strongest sandbox that this machine can build, or not at all."""
 
-from ._folders import discard
-from ._hosts import Hosts
-from .choice import Level, choose
-from .errors import NoFence
-from .limits import Outcome, Program, SandboxLimits
+from .addresses import Address, AddressFilter, RequestRefused, proxy_request
+from .backends import Backend, Bubblewrap, Docker, GuestPaths, HostPaths, Landlock
+from .choice import Level, choose, why_not
+from .egress import EgressLimits, EgressProxy
+from .folders import discard
+from .inside.kernel import landlock_version
+from .program import Language, NoFence, Outcome, Program, SandboxLimits
 from .sandbox import Sandbox
+from .snapshot import Snapshot, protected_paths
+from .syscalls import SyscallFilter, syscall_number
 
-__all__ = ["Hosts", "Level", "NoFence", "Outcome", "Program", "Sandbox", "SandboxLimits", "choose", "discard"]
+__all__ = [
+    "Address", "AddressFilter", "Backend", "Bubblewrap", "Docker", "EgressLimits", "EgressProxy", "GuestPaths",
+    "HostPaths", "Landlock", "Language", "Level", "NoFence", "Outcome", "Program", "RequestRefused", "Sandbox",
+    "SandboxLimits", "Snapshot", "SyscallFilter", "choose", "discard", "landlock_version", "protected_paths",
+    "proxy_request", "syscall_number", "why_not",
+]  # fmt: skip

@@ -1,107 +1,126 @@
-"""Which fence is used: the strongest that works here, found by running one."""
+"""Which sandbox is used: the strongest that works here, found by running a program in it, and remembered."""
 
+import asyncio
+import hashlib
+import json
+import os
+import platform
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Literal
 
-from . import _probe
-from ._bwrap import Bubblewrap
-from ._docker import IMAGE, Docker
-from ._fences import Fence
-from ._hosts import Hosts
-from ._landlocked import Landlocked
-from ._layers import landlock_abi
-from ._seatbelt import Seatbelt
-from ._unfenced import Unfenced
-from .errors import NoFence
+from ...core.errors import AIBattleError, ConfigError
+from ...core.places import cache_directory
+from .addresses import AddressFilter
+from .backends import DOCKER_IMAGE, Backend, Bubblewrap, Docker, Landlock, Unconfined
+from .inside.kernel import landlock_version
+from .program import NoFence, Program
 from .sandbox import Sandbox
 
-Level = Literal["auto", "strict", "docker", "seatbelt", "none"]
+Level = Literal["auto", "strict", "docker", "none"]
 
 _WHOLE_LANDLOCK = 6
-_FIXES = {
-    "linux": """To fix it, do one of these:
+_FIX_ON_LINUX = """To fix it, do one of these:
 - install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`;
 - where AppArmor refuses it user namespaces (Ubuntu 24.04), write this to /etc/apparmor.d/bwrap and run
   `apparmor_parser -r /etc/apparmor.d/bwrap`:
     abi <abi/4.0>,
     profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }
-- use Linux 6.12 or newer with Landlock (`lsm=...,landlock` on the kernel's command line).""",
-    "darwin": """`sandbox: docker` uses Docker, where it is installed. `sandbox: seatbelt` uses the sandbox of macOS,
-which was never tried: no test, no attack. Use it only if you would run the code without a fence.""",
-}
-_NO_GATE = "can't keep a program to some hosts (allow_hosts), only bubblewrap can"
-_NO_FIX = "There is no fence for this system; run ai-battle on Linux or in WSL 2, or use `sandbox: docker`."
+- use Linux 6.12 or newer with Landlock (`lsm=...,landlock` on the kernel's command line)."""
+_FIX_ELSEWHERE = "There is no fence for this system; run ai-battle on Linux or in WSL 2, or use `sandbox: docker`."
 _WITHOUT = "To run code without a fence all the same, set `sandbox: none` and give --allow-unsandboxed."
+_NO_PROXY = "can't keep a program to some hosts (allow_hosts), only bubblewrap can"
+
+_TRIAL_SECONDS = 10.0
+_TRIAL = """
+print(1)
+try:
+    print(open({secret!r}).read())
+except OSError:
+    print("refused")
+"""
+_EXPECTED = "1\nrefused\n"
+_RULES = (
+    "/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "/sys/kernel/security/lsm",
+)  # fmt: skip
+_RIGHTS = ("CapBnd", "NoNewPrivs", "Seccomp")
+_MOUNTS = "/proc/self/ns/mnt"
 
 
 def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterable[str] = ()) -> Sandbox:
-    """`strict` takes only a fence with nothing missing. `docker` and `seatbelt` are taken by name alone, as our tests
-    have run neither on a system of its own. `none` is none, and needs the second key.
+    """Return the strongest sandbox that works here.
 
-    With `hosts`, it is one that can keep programs to them. Raises `NoFence`, which says why nothing works here and what
-    to do about it, and `ConfigError` for what is no host.
+    `strict` takes only one with nothing missing. `docker` is taken by name alone, as our tests have run it without its
+    engine only. `none` is none, and needs the second key. With `hosts`, it is one that can keep programs to them.
+    Raises `NoFence`, which says why nothing works here and what to do about it, and `ConfigError` for what is no host.
     """
-    found = Hosts(hosts)
-    if level in ("none", "docker", "seatbelt"):
+    found = AddressFilter(hosts)
+    if level in ("none", "docker"):
         if found:
-            raise NoFence(f"`sandbox: {level}` {_NO_GATE}; use `auto`, or take allow_hosts out.")
-        return _unfenced(allow_unsandboxed) if level == "none" else {"docker": _docker, "seatbelt": _seatbelt}[level]()
+            raise NoFence(f"`sandbox: {level}` {_NO_PROXY}; use `auto`, or take allow_hosts out.")
+        return _docker() if level == "docker" else _unconfined(allow_unsandboxed)
     reasons = []
-    for fence, binary in _candidates():
-        reason = _unfit(fence, strict=level == "strict", reaches=bool(found)) or _probe.why_not(fence, binary)
+    for backend, binary in _candidates():
+        if found and not backend.has_network:
+            reason = _NO_PROXY
+        else:
+            reason = (_incomplete(backend) if level == "strict" else "") or why_not(backend, binary)
         if not reason:
-            return Sandbox(fence, found)
-        reasons.append(f"- {fence.name}: {reason}")
-    raise NoFence("\n".join(("Code can't be run safely on this machine.", *reasons, *_lacking(), *_ways_out())))
+            return Sandbox(backend, found)
+        reasons.append(f"- {backend.name}: {reason}")
+    fix = _FIX_ON_LINUX if sys.platform == "linux" else _FIX_ELSEWHERE
+    raise NoFence("\n".join(("Code can't be run safely on this machine.", *reasons, *_lacking(), fix, _WITHOUT)))
 
 
-def _unfenced(allow_unsandboxed: bool) -> Sandbox:
+def why_not(backend: Backend, binary: str = "") -> str:
+    """Return what goes wrong with it here, or nothing when a program runs in it and a forbidden read is refused.
+
+    What worked is remembered.
+    """
+    key = _key(backend.name, binary)
+    if _remembered_key() == key:
+        return ""
+    with ThreadPoolExecutor(1) as thread:
+        reason = thread.submit(_problem, Sandbox(backend)).result()
+    if not reason:
+        _remember(key)
+    return reason
+
+
+def _unconfined(allow_unsandboxed: bool) -> Sandbox:
     if not allow_unsandboxed:
         raise NoFence("`sandbox: none` runs code that models write without a fence; add --allow-unsandboxed too.")
-    return Sandbox(Unfenced())
+    return Sandbox(Unconfined())
 
 
 def _docker() -> Sandbox:
     if not (binary := shutil.which("docker")):
         raise NoFence("`sandbox: docker` needs Docker, and no 'docker' is on the PATH; install it, or use `auto`.")
-    fence = Docker(binary)
-    if reason := _probe.why_not(fence, binary):
-        raise NoFence(f"Docker does not run code here: {reason}\nStart its engine and `docker pull {IMAGE}`.")
-    return Sandbox(fence)
+    backend = Docker(binary)
+    if reason := why_not(backend, binary):
+        raise NoFence(f"Docker does not run code here: {reason}\nStart its engine and `docker pull {DOCKER_IMAGE}`.")
+    return Sandbox(backend)
 
 
-def _seatbelt() -> Sandbox:
-    if sys.platform != "darwin":
-        raise NoFence("`sandbox: seatbelt` is the sandbox of macOS, and this is another system; use `auto`.")
-    if reason := _probe.why_not(fence := Seatbelt()):
-        raise NoFence(f"The sandbox of macOS does not run code here: {reason}\nmacOS allows none inside of another.")
-    return Sandbox(fence)
-
-
-def _candidates() -> Iterator[tuple[Fence, str]]:
-    """The strongest first."""
+def _candidates() -> Iterator[tuple[Backend, str]]:
+    """The strongest comes first."""
     if sys.platform == "linux":
         if binary := shutil.which("bwrap"):
             yield Bubblewrap(binary), binary
-        if landlock_abi():
-            yield Landlocked(), ""
+        if landlock_version():
+            yield Landlock(), ""
 
 
-def _unfit(fence: Fence, *, strict: bool, reaches: bool) -> str:
-    if reaches and not fence.own_network:
-        return _NO_GATE
-    return _incomplete(fence) if strict else ""
-
-
-def _incomplete(fence: Fence) -> str:
-    if sys.platform != "linux":
-        return ""
-    if not fence.calls:
+def _incomplete(backend: Backend) -> str:
+    if not backend.syscall_filter:
         return "no filter of system calls is known for this processor"
-    if not fence.alone and landlock_abi() < _WHOLE_LANDLOCK:
-        return f"Landlock {landlock_abi()} leaves signals to other processes open"
+    if not backend.isolated and landlock_version() < _WHOLE_LANDLOCK:
+        return f"Landlock {landlock_version()} leaves signals to other processes open"
     return ""
 
 
@@ -109,9 +128,60 @@ def _lacking() -> Iterator[str]:
     if sys.platform == "linux":
         if not shutil.which("bwrap"):
             yield "- bubblewrap: no 'bwrap' is on the PATH"
-        if not landlock_abi():
+        if not landlock_version():
             yield "- landlock: this kernel does not offer it"
 
 
-def _ways_out() -> tuple[str, str]:
-    return _FIXES.get(sys.platform, _NO_FIX), _WITHOUT
+def _problem(sandbox: Sandbox) -> str:
+    """Run the trial; return what went wrong."""
+    with tempfile.TemporaryDirectory(prefix="ai-battle-") as outside:
+        workspace, secret = Path(outside, "workspace"), Path(outside, "secret")
+        workspace.mkdir()
+        secret.write_text("read all the same")
+        program = Program("python", _TRIAL.format(secret=str(secret)), _TRIAL_SECONDS)
+        try:
+            outcome = asyncio.run(sandbox.run(program, workspace))
+        except AIBattleError as error:
+            return str(error)
+    if outcome.stdout == _EXPECTED:
+        return ""
+    printed = (outcome.stderr.strip() or outcome.stdout.strip()).splitlines() or ["nothing"]
+    return f"a trial program did not do what it should: {outcome.killed_because or printed[-1]}"
+
+
+def _key(name: str, binary: str) -> str:
+    """Another kernel, binary, user, container, Python or version is tried anew, and so is who has other rights."""
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
+    stamps = [os.stat(path).st_mtime_ns for path in (*sources, *([Path(binary)] if binary else []))]
+    rules = [_text(path) for path in _RULES]
+    rights = [line for line in _text("/proc/self/status").splitlines() if line.startswith(_RIGHTS)]
+    mounts = os.readlink(_MOUNTS) if os.path.lexists(_MOUNTS) else ""
+    machine = (platform.release(), platform.version(), os.geteuid(), sys.executable)
+    return hashlib.sha256(repr((name, binary, machine, stamps, rules, rights, mounts)).encode()).hexdigest()
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _remembered_key() -> str:
+    try:
+        return str(json.loads(_memory().read_text(encoding="utf-8")).get("works", ""))
+    except (OSError, ValueError, AttributeError, ConfigError):
+        return ""
+
+
+def _remember(key: str) -> None:
+    """A cache that can't be written costs a trial at the next start, and nothing else."""
+    try:
+        _memory().parent.mkdir(parents=True, exist_ok=True)
+        _memory().write_text(json.dumps({"works": key}), encoding="utf-8")
+    except (OSError, ConfigError):
+        return
+
+
+def _memory() -> Path:
+    return cache_directory() / "sandbox.json"

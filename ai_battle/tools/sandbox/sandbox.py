@@ -1,45 +1,67 @@
-"""Where code that a model wrote is run."""
+"""Where code that a model wrote is run: one supervisor process for each program."""
 
+import asyncio
+import marshal
 import os
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from ...core.errors import ToolError
-from ._fences import Fence, Inside, Site
-from ._folders import discard
-from ._gate import Gate
-from ._hosts import Hosts
-from ._interpreters import SUFFIX, Interpreter, interpreter
-from ._protected import Protected
-from ._session import supervise
-from .fence._way_out import PORT
-from .fence.orders import Orders
-from .limits import Outcome, Program, SandboxLimits
+from .addresses import AddressFilter
+from .backends import Backend, HostPaths
+from .egress import EgressProxy, proxy_environment
+from .folders import discard
+from .inside.orders import Orders
+from .interpreters import INSIDE, SUFFIX, Interpreter, interpreter
+from .program import Outcome, Program, SandboxLimits
+from .snapshot import Snapshot
 
-_DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
-_PROXY, _INSIDE = f"http://127.0.0.1:{PORT}", ("localhost", "127.0.0.1", "::1")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _RESERVED = 2 << 30  # threads and allocators reserve far more addresses than they use memory
+_PATIENCE = 10.0  # for a supervisor to start, and to end whatever the program has started
+# The workspace is not at home here: an interpreter runs what it finds there before it is confined.
+_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
+
+# Each after those that it imports.
+_MODULES = ("orders", "kernel", "processes", "watchdog", "program", "supervisor")
+# A supervisor reads its own code from stdin, so that it need not look for it, and its orders.
+_OPENING = """
+import marshal, os, sys
+with os.fdopen(0, "rb", closefd=False) as stdin:
+    modules, orders = marshal.loads(stdin.read(int.from_bytes(stdin.read(4), "little")))
+package = sys.modules["inside"] = type(sys)("inside")
+for name, code in modules:
+    module = sys.modules["inside." + name] = type(sys)("inside." + name)
+    module.__package__ = "inside"
+    setattr(package, name, module)
+    exec(code, vars(module))
+package.supervisor.main(package.orders.Orders(**orders))
+"""
+_MARSHAL_FORMAT = 4  # that every Python from 3.4 on reads
 
 
 class Sandbox:
-    """One kind of fence; any number of programs may run behind it, also at once."""
+    """One kind of sandbox; any number of programs may run in it, also at once."""
 
-    def __init__(self, fence: Fence, hosts: Hosts | None = None) -> None:
-        """`hosts` are what programs may reach, by a proxy that the fence must be able to lead them to; else none."""
-        self._fence = fence
+    def __init__(self, backend: Backend, hosts: AddressFilter | None = None) -> None:
+        """`hosts` are what programs may reach, by a proxy that the backend must be able to lead them to; else none."""
+        self._backend = backend
         self._hosts = hosts
 
     @property
     def name(self) -> str:
-        return self._fence.name
+        return self._backend.name
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """What is in force."""
-        return self._fence.layers
+        """Describe for people what is in force."""
+        return self._backend.layers
 
     async def run(
         self,
@@ -48,52 +70,50 @@ class Sandbox:
         limits: SandboxLimits = SandboxLimits(),  # noqa: B008 - a frozen value
         closed: Path | None = None,
     ) -> Outcome:
-        """In `workspace`, which is all that stays of the program; a folder in it can be `closed` to the program.
+        """Run in `workspace`, which is all that stays of the program; a folder in it can be `closed` to the program.
 
         A program that fails is an outcome, not an error. Raises `ToolError` for a workspace that can't be one.
         """
         runner = interpreter(program.language)
-        workspace = _checked(workspace)
+        workspace = _resolved(workspace)
         closed = self._closed(closed, workspace)
-        with _scratch() as scratch:
+        with _scratch_folder() as scratch:
             name = f"main{SUFFIX[program.language]}"
-            site = Site(workspace, scratch, name, runner.folders, bool(self._hosts), closed)
-            _write(site, program.code)
-            orders = _orders(self._fence, self._fence.inside(site), program, runner, limits)
-            orders.folder, orders.seconds = str(workspace), program.timeout
-            orders.environment["HOME"] = str(workspace)
-            protected = Protected(workspace)
+            (scratch / name).write_text(program.code, encoding="utf-8", errors="surrogatepass", newline="")
+            paths = HostPaths(workspace, scratch, name, runner.folders, bool(self._hosts), closed)
+            orders = _orders(self._backend, paths, program, runner, limits)
+            snapshot = Snapshot(workspace)
             try:
-                answer, network = await self._supervised(site, orders)
+                answer, network = await self._supervise(paths, orders)
             finally:
-                protected.restore()
+                snapshot.restore()
         return _outcome(answer, network)
 
     def _closed(self, folder: Path | None, workspace: Path) -> Path | None:
-        """It, where it is in the workspace."""
+        """Return the folder where it is in the workspace."""
         found = folder.resolve() if folder else None
         if not found or not found.is_relative_to(workspace):
             return None
-        if found == workspace or not self._fence.closes:
+        if found == workspace or not self._backend.can_close:
             raise ToolError(
                 f"The workspace {str(workspace)!r} holds {str(found)!r}, which {self.name} can't keep from programs; "
                 "choose a workspace without it, or another place for it (--out)."
             )
         return found
 
-    async def _supervised(self, site: Site, orders: Orders) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    async def _supervise(self, paths: HostPaths, orders: Orders) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         if not self._hosts:
-            return await supervise(self._fence, site, orders), ()
-        gate = Gate(self._hosts)
-        async with gate.open() as descriptor:
-            orders.gate = descriptor
-            orders.environment |= _way_out(self._hosts)
-            answer = await supervise(self._fence, site, orders)
-        return answer, tuple(map(str, gate.visits))
+            return await _supervise(self._backend, paths, orders), ()
+        proxy = EgressProxy(self._hosts)
+        async with proxy.open() as descriptor:
+            orders.proxy_channel = descriptor
+            orders.environment |= proxy_environment(self._hosts)
+            answer = await _supervise(self._backend, paths, orders)
+        return answer, tuple(map(str, proxy.visits))
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
+def _scratch_folder() -> Iterator[Path]:
     """A program may leave folders in it that are too deep, or locked, for the usual ways to remove them."""
     folder = tempfile.mkdtemp(prefix="ai-battle-")
     try:
@@ -102,15 +122,8 @@ def _scratch() -> Iterator[Path]:
         discard(folder)
 
 
-def _way_out(hosts: Hosts) -> dict[str, str]:
-    """What programs look at: a proxy for all but the program's own servers."""
-    inside = ",".join(name for name in _INSIDE if not hosts.name(name))
-    said = {"http_proxy": _PROXY, "https_proxy": _PROXY, "all_proxy": _PROXY, "no_proxy": inside}
-    return {**said, **{name.upper(): value for name, value in said.items()}, "NODE_USE_ENV_PROXY": "1"}
-
-
-def _checked(workspace: Path) -> Path:
-    """A home or root directory as workspace would open what the fence is there to close."""
+def _resolved(workspace: Path) -> Path:
+    """A home or root directory as workspace would open what the sandbox is there to close."""
     found = workspace.resolve()
     if not found.is_dir():
         raise ToolError(f"The workspace {str(workspace)!r} is no directory; make it first.")
@@ -119,25 +132,23 @@ def _checked(workspace: Path) -> Path:
     return found
 
 
-def _write(site: Site, code: str) -> None:
-    (site.scratch / site.program).write_text(code, encoding="utf-8", errors="surrogatepass", newline="")
-
-
-def _orders(fence: Fence, inside: Inside, program: Program, runner: Interpreter, limits: SandboxLimits) -> Orders:
+def _orders(backend: Backend, paths: HostPaths, program: Program, runner: Interpreter, limits: SandboxLimits) -> Orders:
+    guest = backend.inside(paths)
+    workspace = str(paths.workspace)
     return Orders(
-        argv=[*fence.commands.get(program.language, runner.command), inside.program],
+        argv=[*backend.commands.get(program.language, runner.command), guest.program],
         here=not runner.command,
-        environment={"PATH": runner.search_path, "LANG": "C.UTF-8", "TMPDIR": inside.temporary},
-        readable=list(inside.readable),
-        writable=list(inside.writable),
-        devices=[*_DEVICES, *inside.devices],
-        listed=list(inside.listed),
-        shared_memory=inside.shared_memory,
-        gate=-1,
-        measured=list(inside.measured),
-        profile=inside.profile,
-        calls=fence.calls,
-        alone=fence.alone,
+        environment={"PATH": runner.search_path, "LANG": "C.UTF-8", "TMPDIR": guest.temporary, "HOME": workspace},
+        folder=workspace,
+        readable=list(guest.readable),
+        writable=list(guest.writable),
+        devices=[*_DEVICES, *guest.devices],
+        listed=list(guest.listed),
+        measured=list(guest.measured),
+        proxy_channel=-1,
+        syscall_filter=backend.syscall_filter,
+        isolated=backend.isolated,
+        seconds=program.timeout,
         memory=limits.memory,
         address_space=0 if runner.reserves_memory else 2 * limits.memory + _RESERVED,
         tasks=limits.tasks,
@@ -148,6 +159,97 @@ def _orders(fence: Fence, inside: Inside, program: Program, runner: Interpreter,
         output=limits.output,
         drain=limits.drain,
     )
+
+
+async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapping[str, Any]:
+    """Return the supervisor's answer; `ToolError` when it gave none. A caller who is cancelled ends the program."""
+    # A Python program goes on in the interpreter of its supervisor, so that one starts like any other.
+    isolation = () if orders.here else ("-I", "-S")
+    command = (*backend.around(paths), backend.python, *isolation, "-c", _OPENING)
+    handed_over = (orders.proxy_channel,) if orders.proxy_channel >= 0 else ()
+    starting = asyncio.ensure_future(_start(command, backend.environment, handed_over))
+    try:
+        # Who is cancelled meanwhile waits: to cancel asyncio while it connects the pipes of a process can hang for ever.
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _end(await starting)
+        raise
+    try:
+        content = _supervisor_input(orders, backend.python)
+        answer, trouble = await asyncio.wait_for(_exchange(process, content), orders.seconds + _PATIENCE)
+    except TimeoutError as error:
+        raise ToolError("The supervisor of the program did not answer; the program was killed.") from error
+    finally:
+        await _end(process)
+    if not answer:
+        raise ToolError(f"The fence could not be built: {_last_line(trouble)}")
+    return _decoded(answer)
+
+
+def _supervisor_input(orders: Orders, python: str) -> bytes:
+    """Return modules and orders; another interpreter than this gets sources, and compiles them."""
+    modules = _compiled() if python == sys.executable else _sources()
+    content = marshal.dumps((modules, vars(orders)), _MARSHAL_FORMAT)
+    return len(content).to_bytes(4, "little") + content
+
+
+@lru_cache
+def _compiled() -> tuple[tuple[str, CodeType], ...]:
+    return tuple((name, compile(source, str(INSIDE / f"{name}.py"), "exec")) for name, source in _sources())
+
+
+@lru_cache
+def _sources() -> tuple[tuple[str, bytes], ...]:
+    return tuple((name, (INSIDE / f"{name}.py").read_bytes()) for name in _MODULES)
+
+
+async def _start(
+    command: Sequence[str], environment: Mapping[str, str], handed_over: Sequence[int]
+) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**_ENVIRONMENT, **environment},
+            cwd="/",
+            start_new_session=True,
+            pass_fds=handed_over,
+        )
+    except OSError as error:
+        raise ToolError(f"The fence could not be built: {error}") from error
+
+
+async def _exchange(process: asyncio.subprocess.Process, content: bytes) -> tuple[bytes, bytes]:
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    process.stdin.write(content)
+    answer, trouble = await asyncio.gather(process.stdout.read(), process.stderr.read())
+    return answer, trouble
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Without its lifeline a supervisor ends everything; one that can't is killed, and a namespace dies with it."""
+    assert process.stdin
+    process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), _PATIENCE)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _decoded(answer: bytes) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = marshal.loads(answer)  # noqa: S302 - from our own supervisor, not from the program
+    if "trouble" in content:
+        raise ToolError(f"The fence could not be built: {content['trouble']}")
+    return content
+
+
+def _last_line(trouble: bytes) -> str:
+    return (trouble.decode(errors="replace").strip().splitlines() or ["it ended without a word"])[-1]
 
 
 def _outcome(answer: Mapping[str, Any], network: tuple[str, ...]) -> Outcome:

@@ -1,9 +1,12 @@
-"""Programs for the fence, kept as text: `=== language: name`, the code, and what is expected after `---`."""
+"""Programs for the sandbox, kept as text: `=== language: name`, the code, and what is expected after `--- prints`.
+
+`--- prints, but needs NAME` marks what does not run behind Landlock alone.
+"""
 
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from ai_battle.tools.sandbox.limits import Language
+from ai_battle.tools.sandbox import Language
 
 
 class Case(NamedTuple):
@@ -11,6 +14,7 @@ class Case(NamedTuple):
     name: str
     code: str
     expected: str
+    needs: str
 
     def __str__(self) -> str:
         return f"{self.language}: {self.name}"
@@ -25,4 +29,5 @@ def _case(section: str) -> Case:
     head, _, body = section.partition("\n")
     language, _, name = head.partition(": ")
     code, _, rest = body.partition("\n---")
-    return Case(cast(Language, language), name, code.strip("\n"), rest.partition("\n")[2].strip())
+    mark, _, expected = rest.partition("\n")
+    return Case(cast(Language, language), name, code.strip("\n"), expected.strip(), mark.partition("but needs ")[2])

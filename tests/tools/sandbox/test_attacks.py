@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.tools.sandbox import Program, Sandbox
-from ai_battle.tools.sandbox.limits import Language
+from ai_battle.tools.sandbox import Language, Program, Sandbox
 
 from .cases import Case, cases
 from .conftest import aimed, found_wrong, survivors

@@ -11,9 +11,18 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.tools.builtin.code_execution import CodeExecutionTool
-from ai_battle.tools.sandbox import Hosts, NoFence, Program, SandboxLimits, choose
-from ai_battle.tools.sandbox._gate import Gate, GateLimits
-from ai_battle.tools.sandbox._hosts import Place, Refused, asked
+from ai_battle.tools.sandbox import (
+    Address,
+    AddressFilter,
+    EgressLimits,
+    EgressProxy,
+    NoFence,
+    Program,
+    RequestRefused,
+    SandboxLimits,
+    choose,
+    proxy_request,
+)
 
 from .conftest import no_bubblewrap
 
@@ -42,7 +51,7 @@ needs_bubblewrap = pytest.mark.skipif(bool(no_bubblewrap()), reason=no_bubblewra
     ],
 )
 def test_a_host_is_allowed_as_it_is_written(written: str, host: str, port: int, expected: bool) -> None:
-    assert Hosts([written]).allows(Place(host, port)) is expected
+    assert AddressFilter([written]).allows(Address(host, port)) is expected
 
 
 @pytest.mark.parametrize(
@@ -50,7 +59,7 @@ def test_a_host_is_allowed_as_it_is_written(written: str, host: str, port: int, 
 )
 def test_what_is_no_host_is_named(written: str) -> None:
     with pytest.raises(ConfigError, match=r"allow_hosts: .* is no host; write example\.org"):
-        Hosts([written])
+        AddressFilter([written])
     with pytest.raises(ConfigError, match="is no host"):
         CodeExecutionTool(allow_hosts=[written])
 
@@ -75,7 +84,7 @@ def test_the_model_is_told_what_it_may_reach() -> None:
     ],
 )
 def test_what_is_asked_for_is_found(head: str, place: str) -> None:
-    assert str(asked(f"{head}\r\n\r\n".encode()).place) == place
+    assert str(proxy_request(f"{head}\r\n\r\n".encode()).address) == place
 
 
 @pytest.mark.parametrize(
@@ -110,8 +119,8 @@ def test_what_is_asked_for_is_found(head: str, place: str) -> None:
     ],
 )
 def test_what_is_not_clear_is_refused(head: str) -> None:
-    with pytest.raises(Refused):
-        asked(f"{head}\r\n\r\n".encode())
+    with pytest.raises(RequestRefused):
+        proxy_request(f"{head}\r\n\r\n".encode())
 
 
 def test_a_request_is_sent_anew_for_the_host_that_was_looked_at() -> None:
@@ -119,7 +128,7 @@ def test_a_request_is_sent_anew_for_the_host_that_was_looked_at() -> None:
         b"POST http://example.org/a?b HTTP/1.1\r\nHost: evil.test\r\nhOST: other.test\r\nProxy-Authorization: x\r\n"
         b"Connection: keep-alive, X-Hop\r\nX-Hop: 1\r\nUpgrade: h2c\r\nContent-Length: 3\r\nX-Kept: yes\r\n\r\n"
     )
-    wish = asked(head)
+    wish = proxy_request(head)
     assert wish.head == (
         b"POST /a?b HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\nContent-Length: 3\r\nX-Kept: yes\r\n\r\n"
     )
@@ -152,9 +161,9 @@ async def far() -> AsyncIterator[Far]:
 
 
 @contextlib.asynccontextmanager
-async def doors(gate: Gate) -> AsyncIterator[int]:
-    """The port of a gate, handed over as by a supervisor."""
-    async with gate.open() as descriptor:
+async def doors(proxy: EgressProxy) -> AsyncIterator[int]:
+    """The port of a proxy, handed over as by a supervisor."""
+    async with proxy.open() as descriptor:
         with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(fileno=descriptor) as channel:
             socket.send_fds(channel, [b"."], [listener.fileno()])
             port = listener.getsockname()[1]
@@ -175,8 +184,8 @@ async def said(port: int, request: bytes) -> bytes:
 
 
 async def test_an_allowed_host_is_reached_and_noted(far: Far) -> None:
-    gate = Gate(Hosts([f"127.0.0.1:{far.port}"]))
-    async with doors(gate) as port:
+    proxy = EgressProxy(AddressFilter([f"127.0.0.1:{far.port}"]))
+    async with doors(proxy) as port:
         got = await said(port, f"GET http://127.0.0.1:{far.port}/x HTTP/1.1\r\nHost: evil.test\r\n\r\n".encode())
         tunnel = f"CONNECT 127.0.0.1:{far.port} HTTP/1.1\r\n\r\nGET /t HTTP/1.1\r\nHost: any\r\n\r\n".encode()
         through = await said(port, tunnel)
@@ -184,33 +193,33 @@ async def test_an_allowed_host_is_reached_and_noted(far: Far) -> None:
     assert through.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK")
     assert far.heard[0] == f"GET /x HTTP/1.1\r\nHost: 127.0.0.1:{far.port}\r\nConnection: close\r\n\r\n".encode()
     assert far.heard[1].startswith(b"GET /t")
-    assert str(gate.visits[0]).startswith(f"127.0.0.1:{far.port} sent ")
-    assert "received" in str(gate.visits[1])
+    assert str(proxy.visits[0]).startswith(f"127.0.0.1:{far.port} sent ")
+    assert "received" in str(proxy.visits[1])
 
 
 async def test_other_hosts_and_other_spellings_are_refused(far: Far) -> None:
-    gate = Gate(Hosts([f"example.org:{far.port}", f"*.example.net:{far.port}"]))
+    proxy = EgressProxy(AddressFilter([f"example.org:{far.port}", f"*.example.net:{far.port}"]))
     spellings = (
         "127.0.0.1", "127.1", "0x7f.1", "2130706433", "0177.0.0.1", "0", "localhost", "[::1]", "[::ffff:127.0.0.1]",
         "example.org.evil.test", "169.254.169.254", "metadata.google.internal", "example.net",
     )  # fmt: skip
-    async with doors(gate) as port:
+    async with doors(proxy) as port:
         for host in spellings:
             for line in (f"CONNECT {host}:{far.port}", f"GET http://{host}:{far.port}/"):
                 got = await said(port, f"{line} HTTP/1.1\r\nHost: example.org\r\n\r\n".encode())
                 assert got.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400")), (line, got)
                 assert b"allow_hosts" in got
     assert far.heard == []
-    assert all(visit.refused for visit in gate.visits)
+    assert all(visit.refused for visit in proxy.visits)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "10.0.0.1", "169.254.169.254", "::ffff:127.0.0.1", "0.0.0.0"])
 async def test_a_name_that_leads_inside_is_refused(far: Far, address: str) -> None:
-    async def leads(place: Place) -> list[str]:
+    async def leads(place: Address) -> list[str]:
         return [address]
 
-    gate = Gate(Hosts([f"example.org:{far.port}"]), resolve=leads)
-    async with doors(gate) as port:
+    proxy = EgressProxy(AddressFilter([f"example.org:{far.port}"]), resolve=leads)
+    async with doors(proxy) as port:
         got = await said(port, f"CONNECT example.org:{far.port} HTTP/1.1\r\n\r\n".encode())
     assert got.startswith(b"HTTP/1.1 403")
     assert address.encode() in got
@@ -221,11 +230,11 @@ async def test_a_name_is_looked_up_once_for_what_is_connected_to(far: Far) -> No
     """Rebinding: the second answer would be this machine's."""
     answers = [["192.0.2.1"], ["127.0.0.1"]]
 
-    async def leads(place: Place) -> list[str]:
+    async def leads(place: Address) -> list[str]:
         return answers.pop(0)
 
-    gate = Gate(Hosts([f"example.org:{far.port}"]), GateLimits(connect_seconds=0.1), resolve=leads)
-    async with doors(gate) as port:
+    proxy = EgressProxy(AddressFilter([f"example.org:{far.port}"]), EgressLimits(connect_seconds=0.1), resolve=leads)
+    async with doors(proxy) as port:
         got = await said(port, f"CONNECT example.org:{far.port} HTTP/1.1\r\n\r\n".encode())
     assert got.startswith((b"HTTP/1.1 403", b"HTTP/1.1 502"))
     assert answers == [["127.0.0.1"]]
@@ -233,9 +242,9 @@ async def test_a_name_is_looked_up_once_for_what_is_connected_to(far: Far) -> No
 
 
 async def test_a_second_request_behind_the_first_does_not_get_out(far: Far) -> None:
-    gate = Gate(Hosts([f"127.0.0.1:{far.port}"]))
+    proxy = EgressProxy(AddressFilter([f"127.0.0.1:{far.port}"]))
     url = f"http://127.0.0.1:{far.port}/"
-    async with doors(gate) as port:
+    async with doors(proxy) as port:
         smuggled = b"POST " + url.encode() + b" HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET /evil HTTP/1.1\r\n\r\n"
         assert (await said(port, smuggled)).endswith(b"hello")
     assert far.heard[0].endswith(b"\r\n\r\nabc")
@@ -243,15 +252,17 @@ async def test_a_second_request_behind_the_first_does_not_get_out(far: Far) -> N
 
 
 async def test_connections_bytes_and_patience_are_limited(far: Far) -> None:
-    gate = Gate(Hosts([f"127.0.0.1:{far.port}"]), GateLimits(connections=3, traffic=200, head_seconds=0.1))
+    proxy = EgressProxy(
+        AddressFilter([f"127.0.0.1:{far.port}"]), EgressLimits(connections=3, traffic=200, head_seconds=0.1)
+    )
     request = f"GET http://127.0.0.1:{far.port}/ HTTP/1.1\r\nX: {'x' * 120}\r\n\r\n".encode()
-    async with doors(gate) as port:
+    async with doors(proxy) as port:
         assert await said(port, b"GET http://slow") == b""
         assert await said(port, b"x" * 40_000) == b""
         assert len(await said(port, request)) <= 200
         with pytest.raises((AssertionError, OSError)):
             assert await said(port, request)
-    assert sum(visit.sent + visit.received for visit in gate.visits) < 400
+    assert sum(visit.sent + visit.received for visit in proxy.visits) < 400
 
 
 _REACHING = """

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.tools.sandbox import Sandbox
-from ai_battle.tools.sandbox.limits import Language
+from ai_battle.tools.sandbox import Language, Sandbox
 
 from .conftest import Run
 

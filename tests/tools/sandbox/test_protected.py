@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.tools.sandbox._protected import Protected
+from ai_battle.tools.sandbox import Snapshot
 
 
 @pytest.fixture
@@ -25,77 +25,77 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def test_a_changed_hook_is_put_back_with_its_mode(workspace: Path) -> None:
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     hook = workspace / ".git" / "hooks" / "pre-push"
     hook.write_text("trap")
     hook.chmod(0o644)
     (workspace / ".git" / "hooks" / "post-commit").write_text("trap")
-    protected.restore()
+    snapshot.restore()
     assert hook.read_text() == "#!/bin/sh\n"
     assert hook.stat().st_mode & 0o777 == 0o755
     assert [path.name for path in hook.parent.iterdir()] == ["pre-push"]
 
 
 def test_what_was_not_there_is_taken_away(workspace: Path) -> None:
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (workspace / ".vscode").mkdir()
     (workspace / ".vscode" / "tasks.json").write_text("trap")
     for name in (".mcp.json", ".exrc", ".nvim.lua", ".dir-locals.el"):
         (workspace / name).write_text("trap")
     for name in (".claude", ".cursor", ".idea", ".zed", ".devcontainer", ".husky"):
         (workspace / name).mkdir()
-    protected.restore()
+    snapshot.restore()
     assert sorted(path.name for path in workspace.iterdir()) == [".envrc", ".git"]
 
 
 def test_a_link_in_the_place_of_a_folder_is_not_followed(workspace: Path, tmp_path: Path) -> None:
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (workspace / ".git").rename(workspace / "old")
     (workspace / ".git").symlink_to("../outside")
     (workspace / ".envrc").unlink()
     (workspace / ".envrc").mkdir()
-    protected.restore()
+    snapshot.restore()
     assert (workspace / ".git" / "config").read_text() == "[core]\n"
     assert (workspace / ".envrc").readlink() == Path("../outside/kept")
     assert [path.name for path in (tmp_path / "outside").iterdir()] == ["kept"]
 
 
 def test_a_pipe_in_the_place_of_a_file_blocks_nobody(workspace: Path) -> None:
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (workspace / ".git" / "config").unlink()
     os.mkfifo(workspace / ".git" / "config")
-    protected.restore()
+    snapshot.restore()
     assert (workspace / ".git" / "config").read_text() == "[core]\n"
     os.mkfifo(workspace / ".mcp.json")
-    Protected(workspace).restore()
+    Snapshot(workspace).restore()
 
 
 def test_a_new_repository_stays_but_runs_nothing(tmp_path: Path) -> None:
-    protected = Protected(tmp_path)
+    snapshot = Snapshot(tmp_path)
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     (tmp_path / ".git" / "hooks" / "post-commit").write_text("trap")
     (tmp_path / ".git" / "config").write_text("[core]\n\tfsmonitor = trap\n")
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    protected.restore()
+    snapshot.restore()
     assert "trap" not in (tmp_path / ".git" / "config").read_text()
     assert sorted(path.name for path in (tmp_path / ".git").iterdir()) == ["HEAD", "config"]
 
 
 def test_a_new_repository_elsewhere_is_taken_away(tmp_path: Path) -> None:
-    protected = Protected(tmp_path)
+    snapshot = Snapshot(tmp_path)
     (tmp_path / ".git").write_text("gitdir: ../elsewhere\n")
-    protected.restore()
+    snapshot.restore()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_rebase_that_the_program_has_begun_is_taken_away(workspace: Path) -> None:
     """Its list of steps may have commands in it, which git runs to go on."""
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (workspace / ".git" / "rebase-merge").mkdir()
     (workspace / ".git" / "rebase-merge" / "git-rebase-todo").write_text("exec trap\n")
     (workspace / ".git" / "refs" / "heads").mkdir(parents=True)
     (workspace / ".git" / "index").write_text("work")
-    protected.restore()
+    snapshot.restore()
     assert sorted(path.name for path in (workspace / ".git").iterdir()) == ["config", "hooks", "index", "refs"]
 
 
@@ -104,13 +104,13 @@ def test_hooks_of_submodules_are_put_back_and_new_ones_taken_away(workspace: Pat
     (inner / "hooks").mkdir(parents=True)
     (inner / "HEAD").write_text("ref: refs/heads/main\n")
     (inner / "config").write_text("[core]\n")
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (inner / "hooks" / "post-checkout").write_text("trap")
     (inner / "config").write_text("trap")
     added = workspace / ".git" / "modules" / "added"
     (added / "hooks").mkdir(parents=True)
     (added / "HEAD").write_text("ref: refs/heads/main\n")
-    protected.restore()
+    snapshot.restore()
     assert list((inner / "hooks").iterdir()) == []
     assert (inner / "config").read_text() == "[core]\n"
     assert not added.exists()
@@ -131,14 +131,14 @@ def _deep(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", [".git/aa", ".git/modules/added", ".vscode"])
 def test_no_depth_keeps_anything_from_being_put_back(name: str, workspace: Path) -> None:
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     _deep(workspace / name)
     hook = workspace / ".git" / "hooks" / "pre-push"
     hook.write_text("trap")
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 150)
     try:
-        protected.restore()
+        snapshot.restore()
     finally:
         sys.setrecursionlimit(before)
     assert hook.read_text() == "#!/bin/sh\n"
@@ -146,25 +146,25 @@ def test_no_depth_keeps_anything_from_being_put_back(name: str, workspace: Path)
 
 
 def test_rights_that_were_taken_away_keep_nothing_from_being_put_back(workspace: Path) -> None:
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     hook = workspace / ".git" / "hooks" / "pre-push"
     hook.write_text("trap")
     (workspace / ".vscode" / "inner").mkdir(parents=True)
     for path in (".vscode/inner", ".vscode", ".git/hooks", ".git", "."):
         (workspace / path).chmod(0)
-    protected.restore()
+    snapshot.restore()
     assert hook.read_text() == "#!/bin/sh\n"
     assert not (workspace / ".vscode").exists()
 
 
 def test_what_a_program_has_put_there_is_not_read(workspace: Path) -> None:
     """A thousand files with holes would be more than there is memory."""
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (workspace / ".git" / "holes").mkdir()
     for file in (workspace / ".git" / "config", *(workspace / ".git" / "holes" / str(n) for n in range(1_000))):
         file.touch()
         os.truncate(file, 1 << 40)
-    protected.restore()
+    snapshot.restore()
     assert (workspace / ".git" / "config").read_text() == "[core]\n"
     assert not (workspace / ".git" / "holes").exists()
 
@@ -177,7 +177,7 @@ def test_repositories_in_folders_run_nothing_either(workspace: Path) -> None:
     (kept / "config").write_text("[core]\n")
     (workspace / "linked").mkdir()
     (workspace / "linked" / ".git").write_text("gitdir: ../libs/kept/.git\n")
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (kept / "config").write_text("trap")
     (kept / "hooks" / "post-checkout").write_text("trap")
     (workspace / "linked" / ".git").write_text("gitdir: ../trap\n")
@@ -188,7 +188,7 @@ def test_repositories_in_folders_run_nothing_either(workspace: Path) -> None:
     (workspace / "new" / ".git" / "config").write_text("[core]\n\tfsmonitor = trap\n")
     (workspace / "by a link" / ".git").symlink_to("../trap")
     (workspace / "by a file" / ".git").write_text("gitdir: ../trap\n")
-    protected.restore()
+    snapshot.restore()
     assert (kept / "config").read_text() == "[core]\n"
     assert list((kept / "hooks").iterdir()) == []
     assert (workspace / "linked" / ".git").read_text() == "gitdir: ../libs/kept/.git\n"
@@ -200,10 +200,10 @@ def test_repositories_in_folders_run_nothing_either(workspace: Path) -> None:
 
 def test_a_repository_in_a_folder_may_be_removed(workspace: Path) -> None:
     (workspace / "inner" / ".git" / "hooks").mkdir(parents=True)
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (workspace / "inner").rename(workspace / "moved")
     shutil.rmtree(workspace / "moved")
-    protected.restore()
+    snapshot.restore()
     assert not (workspace / "inner").exists()
 
 
@@ -219,11 +219,11 @@ def test_nothing_is_put_back_through_a_link(workspace: Path, tmp_path: Path) -> 
     (theirs / "config").write_text("theirs")
     part = tmp_path / "outside" / "part"
     part.mkdir()
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     for name in ("far", ".git/modules"):
         (workspace / name).rename(workspace / f"{Path(name).name} away")
         (workspace / name).symlink_to(tmp_path / "outside")
-    protected.restore()
+    snapshot.restore()
     assert (theirs / "config").read_text() == (theirs / "hooks" / "pre-push").read_text() == "theirs"
     assert list(part.iterdir()) == []
     assert (workspace / ".git" / "modules" / "part" / "config").read_text() == "[core]\n"
@@ -233,9 +233,9 @@ def test_a_repository_that_was_moved_away_with_its_submodules_runs_nothing(works
     inner = workspace / ".git" / "modules" / "libs" / "inner"
     inner.mkdir(parents=True)
     (inner / "HEAD").write_text("ref: refs/heads/main\n")
-    protected = Protected(workspace)
+    snapshot = Snapshot(workspace)
     (workspace / ".git").rename(workspace / "old")
     (workspace / ".git" / "hooks").mkdir(parents=True)
     (workspace / ".git" / "hooks" / "pre-push").write_text("trap")
-    protected.restore()
+    snapshot.restore()
     assert (workspace / ".git" / "hooks" / "pre-push").read_text() == "#!/bin/sh\n"

@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from ai_battle.tools.sandbox import Outcome, Program, Sandbox
-from ai_battle.tools.sandbox.limits import Language
+from ai_battle.tools.sandbox import Language, Outcome, Program, Sandbox
 
 from .cases import Case, cases
 from .conftest import TIGHT, Run, aimed, found_wrong, survivors

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.tools.sandbox._landlocked import settings_of_git
+from ai_battle.tools.sandbox.backends import git_settings
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from ai_battle.tools.sandbox._landlocked import settings_of_git
 def test_settings_of_git_are_readable_unless_there_are_keys_in_them(text: str, shown: bool, tmp_path: Path) -> None:
     file = tmp_path / "gitconfig"
     file.write_text(text)
-    assert settings_of_git(file) == ((str(file),) if shown else ())
+    assert git_settings(file) == ((str(file),) if shown else ())
 
 
 def test_git_may_have_no_settings(tmp_path: Path) -> None:
-    assert settings_of_git(tmp_path / "none") == ()
+    assert git_settings(tmp_path / "none") == ()

@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from ...core.errors import ToolError
-from .limits import Language
+from .program import Language
 
-FENCE = Path(__file__).parent / "fence"
+INSIDE = Path(__file__).parent / "inside"
 SUFFIX: dict[Language, str] = {"python": ".py", "javascript": ".js", "bash": ".sh"}
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 _MISSING = {
@@ -42,7 +42,7 @@ def interpreter(language: Language) -> Interpreter:
 @lru_cache
 def _found(language: Language, path: str) -> Interpreter:
     node = shutil.which("node", path=path)
-    ours = [str(FENCE)] if language == "javascript" else []
+    ours = [str(INSIDE)] if language == "javascript" else []
     folders = tuple(dict.fromkeys([*_python_folders(), *(_node_folders(node) if node else ()), *ours]))
     places = [Path(sys.executable).parent, *([Path(node).parent] if node else [])]
     search_path = ":".join(dict.fromkeys([*map(str, places), *_SYSTEM_PATH.split(":")]))
@@ -55,7 +55,7 @@ def _command(language: Language, node: str | None, path: str) -> tuple[str, ...]
     found = node if language == "javascript" else shutil.which("bash", path=path)
     if not found:
         raise ToolError(_MISSING[language])
-    return (found, "--require", str(FENCE / "prelude.cjs")) if language == "javascript" else (found,)
+    return (found, "--require", str(INSIDE / "prelude.cjs")) if language == "javascript" else (found,)
 
 
 def _python_folders() -> Iterator[str]:

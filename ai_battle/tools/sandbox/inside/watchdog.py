@@ -1,10 +1,10 @@
-"""Looks again and again at what a program uses, and says when that is too much."""
+"""The watchdog looks again and again at what a program uses, and says when that is too much."""
 
 import os
 import time
 from _collections_abc import Iterator  # collections costs a millisecond
 
-from . import _tree
+from . import processes
 from .orders import Orders
 
 _BLOCK = 512
@@ -32,23 +32,24 @@ class Watchdog:
         self._is_hidden = False
 
     def verdict(self) -> str:
-        """What there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
-        pids = _tree.descendants(most=self._orders.tasks)
-        tasks = sum(map(_tree.threads, pids))
+        """Return what there is too much of: "tasks", "memory", "disk", "inodes" or nothing."""
+        pids = processes.descendants(most=self._orders.tasks)
+        tasks = sum(map(processes.threads, pids))
         if tasks > self._orders.tasks:
             return "tasks"
         self.pause = _VERY_OFTEN if 4 * tasks > self._orders.tasks else _OFTEN
         # The exact figure costs more, so it is asked for only when the rough one, which is never lower, is too high.
-        for use in (_tree.resident, _tree.proportional):
+        for use in (processes.resident_bytes, processes.proportional_bytes):
             if sum(map(use, pids)) <= self._orders.memory:
                 return self._storage(pids)
         return "memory"
 
     def _storage(self, pids: list[int]) -> str:
-        """What is free on the disk is one call to find out, but others use the disk too: if it shrinks, look closer.
+        """Return "disk", "inodes" or nothing.
 
-        Now and then in any case: what others delete meanwhile hides what is written, and some file systems (btrfs)
-        don't count their inodes.
+        What is free on the disk is one call to find out, but others use the disk too: if it shrinks, files are counted.
+        They are counted now and then in any case: what others delete meanwhile hides what is written, and some file
+        systems (btrfs) don't count their inodes.
         """
         has_shrunk = self._has_shrunk()
         if time.monotonic() < self._due and not has_shrunk:
@@ -75,8 +76,8 @@ class Watchdog:
         return False
 
     def _written(self, pids: list[int]) -> tuple[int, int]:
-        """Bytes and files since the program began; no more files are counted than there may be."""
-        size, count = _unlinked(pids), 0
+        """Count bytes and files since the program began, no more files than there may be."""
+        size, count = _unlinked_bytes(pids), 0
         for folder in self._orders.measured:
             for status in _files(folder):
                 if status.st_ctime >= self._started:
@@ -114,38 +115,34 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
         return  # gone in the meantime
 
 
-def _unlinked(pids: list[int]) -> int:
-    """Bytes on disk of files that have no name any more and are only open, or mapped, in these processes."""
+def _unlinked_bytes(pids: list[int]) -> int:
+    """Return the bytes on disk of files without a name that are only open, or mapped, in these processes."""
     sizes: dict[_File, int] = {}
     for pid in pids:
-        for file, size in (*_open_without_name(pid).items(), *_mapped_without_name(pid).items()):
+        try:
+            files = (*_open_without_name(pid), *_mapped_without_name(pid))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for file, size in files:
             sizes[file] = max(size, sizes.get(file, 0))
     return sum(sizes.values())
 
 
-def _open_without_name(pid: int) -> "dict[_File, int]":
-    found: dict[_File, int] = {}
-    try:
-        for name in os.listdir(f"/proc/{pid}/fd"):
-            status = os.stat(f"/proc/{pid}/fd/{name}")
-            if status.st_nlink == 0:
-                found[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
-    except (FileNotFoundError, ProcessLookupError):
-        pass
-    return found
+def _open_without_name(pid: int) -> "Iterator[tuple[_File, int]]":
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        status = os.stat(f"/proc/{pid}/fd/{name}")
+        if status.st_nlink == 0:
+            yield (status.st_dev, status.st_ino), status.st_blocks * _BLOCK
 
 
-def _mapped_without_name(pid: int) -> "dict[_File, int]":
+def _mapped_without_name(pid: int) -> "list[tuple[_File, int]]":
     """Memory that processes share looks like such a file, but is none."""
     found: dict[_File, int] = {}
-    try:
-        with open(f"/proc/{pid}/maps", "rb") as file:
-            lines = [line for line in file if line.endswith(b"(deleted)\n") and b" /dev/zero " not in line]
-    except (FileNotFoundError, ProcessLookupError):
-        return found
+    with open(f"/proc/{pid}/maps", "rb") as file:
+        lines = [line for line in file if line.endswith(b"(deleted)\n") and b" /dev/zero " not in line]
     for line in lines:
         place, _, _, device, inode, _ = line.split(None, 5)
         start, end = (int(number, 16) for number in place.split(b"-"))
         key = os.makedev(*(int(number, 16) for number in device.split(b":"))), int(inode)
         found[key] = found.get(key, 0) + end - start
-    return found
+    return list(found.items())

@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from ...core.errors import ToolError
+
 Language = Literal["python", "javascript", "bash"]
 KilledBecause = Literal["", "time", "memory", "tasks", "disk", "inodes", "output"]
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+class NoFence(ToolError):
+    """No sandbox works here; the message says why, and what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +24,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """For all processes of one program together, but `file_size` and `open_files`; sizes in bytes."""
+    """Hold for all processes of one program together, but for `file_size` and `open_files`; sizes are in bytes."""
 
     memory: int = 1 * GIB
     tasks: int = 128

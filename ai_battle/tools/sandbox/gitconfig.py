@@ -33,7 +33,7 @@ _HARMLESS: dict[str, dict[str, re.Pattern[str]]] = {
 
 def harmless(config: Path, *, bare: bool) -> bytes:
     """Written anew from what is known to do no harm, so that what the file says otherwise doesn't matter."""
-    kept = "".join(_kept(_read(config)))
+    kept = "".join(_kept_lines(_read(config)))
     if "repositoryformatversion" not in kept:
         kept = _LEAST.format(str(bare).lower()) + kept
     return (_FIRST + kept).encode()
@@ -45,7 +45,7 @@ def is_harmless(config: Path, *, bare: bool) -> bool:
     return text.startswith(_FIRST) and text.encode() == harmless(config, bare=bare)
 
 
-def _kept(text: str) -> Iterator[str]:
+def _kept_lines(text: str) -> Iterator[str]:
     section, said = "", ""
     for line in text.splitlines():
         if line.lstrip().startswith("["):

@@ -16,7 +16,7 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def listed(folder: Path) -> list[Path]:
+def entries(folder: Path) -> list[Path]:
     """What it holds; nothing if it is no folder."""
     if not is_folder(folder):
         return []
@@ -31,23 +31,23 @@ def make_usable(folder: Path) -> None:
         folder.chmod(mode | stat.S_IRWXU)
 
 
-def walked(folder: Path, but: str) -> Iterator[tuple[str, set[str]]]:
+def walk(folder: Path, but: str) -> Iterator[tuple[str, set[str]]]:
     """It and its folders at any depth, with the names in them; not those that are called `but`."""
     waiting = [str(folder)]
     while waiting:
         here = waiting.pop()
-        entries = _entries(here)
-        yield here, {entry.name for entry in entries}
-        waiting += [entry.path for entry in entries if entry.name != but and entry.is_dir(follow_symlinks=False)]
+        found = _scan(here)
+        yield here, {entry.name for entry in found}
+        waiting += [entry.path for entry in found if entry.name != but and entry.is_dir(follow_symlinks=False)]
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def _scan(folder: str) -> list[os.DirEntry[str]]:
     """None where the path is longer than anybody could say it."""
     try:
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             make_usable(Path(folder))
-        with os.scandir(folder) as entries:
-            return list(entries)
+        with os.scandir(folder) as found:
+            return list(found)
     except OSError:
         return []
 
@@ -68,7 +68,7 @@ def remove(path: Path) -> None:
     waiting = [path]
     while waiting:
         folder = waiting.pop()
-        for child in listed(folder):
+        for child in entries(folder):
             if is_folder(child):
                 make_usable(child)
                 waiting.append(child.rename(path.with_name(f".{secrets.token_hex(8)}")))

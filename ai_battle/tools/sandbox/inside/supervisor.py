@@ -1,0 +1,176 @@
+"""The process that starts one program, watches it, and ends it with everything it has started."""
+
+import _socket
+import gc
+import marshal
+import os
+import select
+import sys
+import time
+
+from . import kernel, processes, program
+from .orders import PROXY_PORT, Orders
+from .watchdog import Watchdog
+
+_LIFELINE, _ANSWER = 0, 1
+_LINGER = 0.3  # how long output is still read when the program has ended but somebody holds its pipe
+_CHUNK = 65536
+
+
+def main(orders: Orders) -> None:
+    """Run the program and write the outcome to stdout; stdin stays open as long as somebody wants it.
+
+    Returns only in the process that has become a Python program, when that has ended.
+    """
+    kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
+    kernel.prctl(kernel.SET_DUMPABLE, 0)
+    if orders.proxy_channel >= 0:
+        _send_listener(orders.proxy_channel)
+    started = time.monotonic()
+    watchdog = Watchdog(orders)
+    child = _start(orders)
+    if child is None:
+        program.run_python(orders.argv[0])
+        return
+    pid, streams, trouble = child
+    answer = marshal.dumps({"trouble": trouble} if trouble else _Run(orders, watchdog, pid, streams).watch(started), 4)
+    while answer:
+        answer = answer[os.write(_ANSWER, answer) :]
+    os._exit(0)
+
+
+def _send_listener(channel_number: int) -> None:
+    """Send out a socket that listens in the program's own network, so that the proxy can answer on the other side."""
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    channel = _socket.socket(fileno=channel_number)
+    listener.bind(("127.0.0.1", PROXY_PORT))
+    listener.listen(64)
+    rights = listener.fileno().to_bytes(4, sys.byteorder)
+    channel.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+    for end in (channel, listener):
+        end.close()
+
+
+def _start(orders: Orders) -> "tuple[int, tuple[int, int], str] | None":
+    """Return the child's number, its output and error streams, and why it did not start; None in the child itself."""
+    (out, out_in), (err, err_in), (trouble, trouble_in) = os.pipe(), os.pipe(), os.pipe()
+    gc.freeze()  # what is not looked at is not copied for the child, which saves it milliseconds
+    pid = os.fork()
+    if not pid:
+        program.enter(orders, (out_in, err_in), trouble_in)
+        return None
+    for descriptor in (out_in, err_in, trouble_in):
+        os.close(descriptor)
+    message = os.read(trouble, _CHUNK).decode(errors="replace")  # at its end when the program starts
+    os.close(trouble)
+    return pid, (out, err), message
+
+
+class _Run:
+    """One program from its start to the end of its last descendant."""
+
+    def __init__(self, orders: Orders, watchdog: Watchdog, pid: int, streams: tuple[int, int]) -> None:
+        self._orders = orders
+        self._watchdog = watchdog
+        self._pid = pid
+        self._outputs = (_Output(orders.output), _Output(orders.output))
+        self._streams = dict(zip(streams, self._outputs, strict=True))
+        self._status: int | None = None
+        self._verdict = ""
+        self._ended = os.pidfd_open(pid) if kernel.LINUX else -1
+        self._poll = select.poll()
+        for descriptor in (_LIFELINE, self._ended, *streams):
+            if descriptor >= 0:
+                self._poll.register(descriptor, select.POLLIN)
+
+    def watch(self, started: float) -> dict[str, object]:
+        """Return the outcome. Whatever happens, nobody is left."""
+        try:
+            self._watch(started)
+        finally:
+            self._end()
+        return {
+            "stdout": self._outputs[0].kept(),
+            "stderr": self._outputs[1].kept(),
+            "status": self._status,
+            "killed_because": self._verdict,
+            "seconds": time.monotonic() - started,
+        }
+
+    def _watch(self, started: float) -> None:
+        looked, until = started, started + self._orders.seconds
+        while self._goes_on(until):
+            was_running = self._status is None
+            for descriptor, _ in self._poll.poll(min(self._watchdog.pause, max(0.0, until - time.monotonic())) * 1000):
+                self._attend(descriptor)
+            if was_running and self._status is not None:
+                until = min(until, time.monotonic() + _LINGER)
+            if time.monotonic() - looked >= self._watchdog.pause:
+                self._reap()  # the dead count for nothing
+                self._verdict = self._verdict or self._watchdog.verdict()
+                looked = time.monotonic()
+        if not self._verdict and self._status is None:
+            self._verdict = "time"
+
+    def _goes_on(self, until: float) -> bool:
+        return not self._verdict and time.monotonic() < until and bool(self._streams or self._status is None)
+
+    def _attend(self, descriptor: int) -> None:
+        if descriptor == self._ended:
+            self._poll.unregister(descriptor)
+            self._reap()
+        elif descriptor == _LIFELINE:
+            self._verdict = "cancelled"
+        else:
+            self._read(descriptor)
+
+    def _read(self, descriptor: int) -> None:
+        data = os.read(descriptor, _CHUNK)
+        self._streams[descriptor].feed(data)
+        if not data:
+            self._poll.unregister(descriptor)
+            del self._streams[descriptor]
+        elif sum(output.total for output in self._outputs) > self._orders.drain:
+            self._verdict = "output"
+
+    def _reap(self) -> None:
+        died, _ = processes.reap(self._pid)
+        self._status = died if self._status is None else self._status
+
+    def _end(self) -> None:
+        died = processes.kill_all(self._pid)
+        self._status = died if self._status is None else self._status
+        for descriptor, output in self._streams.items():
+            os.set_blocking(descriptor, False)
+            try:
+                output.feed(os.read(descriptor, _CHUNK))
+            except BlockingIOError:
+                continue
+
+
+class _Output:
+    """Keeps the head and the tail of any amount of output, in constant memory."""
+
+    def __init__(self, cap: int) -> None:
+        self.total = 0
+        self._half = cap // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        self.total += len(data)
+        room = max(0, self._half - len(self._head))
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > 4 * self._half:
+            self._shorten()
+
+    def kept(self) -> bytes:
+        self._shorten()
+        left_out = self.total - len(self._head) - len(self._tail)
+        if not left_out:
+            return bytes(self._head + self._tail)
+        return b"%b\n[... %d bytes left out ...]\n%b" % (bytes(self._head), left_out, bytes(self._tail))
+
+    def _shorten(self) -> None:
+        del self._tail[: max(0, len(self._tail) - self._half)]

@@ -1,0 +1,194 @@
+"""Files in a workspace that run code without being asked: what a program makes of them is undone.
+
+Git looks for settings and hooks in repositories, in their submodules and in bare ones; editors in the top folder.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
+
+from .._rooted import RUN_BY_OTHERS
+from .folders import entries, is_folder, make_usable, remove, walk
+from .gitconfig import harmless, is_harmless
+
+_HISTORIES = {".git", ".hg", ".svn"}  # too large to be kept in memory; of git's only the settings are
+PROTECTED = (".git", *sorted(RUN_BY_OTHERS - _HISTORIES))
+
+# What work in a repository changes and git never runs; all else in one is put back, hooks and settings above all.
+_HISTORY = frozenset((
+    "COMMIT_EDITMSG", "FETCH_HEAD", "HEAD", "MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "ORIG_HEAD", "annex", "index",
+    "lfs", "logs", "modules", "objects", "packed-refs", "refs",
+))  # fmt: skip
+# In a bare one anything may stand beside; these git acts on.
+_ACTED_ON = (
+    "commondir", "config", "config.worktree", "hooks", "rebase-apply", "rebase-merge", "sequencer", "worktrees",
+)  # fmt: skip
+_DEEPEST = 40  # folders below the first repository: what lies deeper is taken for one of the program's
+
+# Nothing, the target of a link, a file's bytes and mode, or a folder's content.
+_Copy: TypeAlias = "str | tuple[bytes, int] | Mapping[str, _Copy] | None"
+
+
+def protected_paths(workspace: Path) -> list[Path]:
+    """What is there of it, for fences that can keep a program from writing in a part of the workspace."""
+    there = (path for name in PROTECTED if (path := workspace / name).exists() and not path.is_symlink())
+    return [path for path in there if not (path.name == ".git" and is_programs_own(path))]
+
+
+class Snapshot:
+    """Looks at the workspace when it is made; `restore` is for when no process of the program is left."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._outer = workspace / ".git"
+        inner, self._bare = _dotted_and_bare(workspace)
+        folders = {*filter(is_folder, (self._outer, *inner))}
+        self._roots = [path for path in folders if not is_programs_own(path)]
+        self._repositories = [*chain.from_iterable(map(_repositories, self._roots))]
+        looked_at = chain(
+            {*inner, *map(workspace.joinpath, PROTECTED)} - folders,
+            *map(_settings, self._repositories),
+            *map(_settings_of_bare, self._bare),
+        )
+        self._before = {path: _copy(path) for path in looked_at}
+
+    def restore(self) -> None:
+        make_usable(self._workspace)
+        if self._outer in self._roots:
+            for repository in filter(self._is_outer, self._repositories):
+                self._make_way(repository)
+        inner, bare = _dotted_and_bare(self._workspace)
+        for path in (self._outer, *inner):
+            self._look_at(path)
+        for path in bare:
+            if path not in self._bare:
+                self._before |= dict.fromkeys(_settings_of_bare(path)) | {path / "config": _new(path, bare=True)}
+        for path, copy in self._before.items():
+            if all(map(is_folder, self._way(path.parent))) and not _is_as(copy, path):
+                _put(path, copy)
+
+    def _way(self, folder: Path) -> list[Path]:
+        """The folders that lead to it: if one has become a link, it leads elsewhere."""
+        upwards = [folder, *folder.parents]
+        return upwards[upwards.index(self._workspace) :: -1]
+
+    def _make_way(self, repository: Path) -> None:
+        for folder in self._way(repository):
+            _make_folder(folder)
+
+    def _is_outer(self, repository: Path) -> bool:
+        return repository.is_relative_to(self._outer)
+
+    def _look_at(self, path: Path) -> None:
+        """A `.git` that is there now: git looks into those in folders from the outer repository, too."""
+        if not is_folder(path):
+            self._before.setdefault(path, None)
+            return
+        if path not in self._roots and self._before.get(path) is None:
+            self._allow_new(path)
+        for repository in _repositories(path):
+            if repository not in self._repositories:
+                remove(repository)
+            else:
+                self._before |= dict.fromkeys(set(_settings(repository)) - set(self._before))
+
+    def _allow_new(self, repository: Path) -> None:
+        """A program may well make a repository; its hooks and settings would run at the user's next git command."""
+        self._before.pop(repository, None)
+        self._repositories.append(repository)
+        self._before[repository / "config"] = _new(repository, bare=False)
+
+
+def _new(repository: Path, *, bare: bool) -> tuple[bytes, int]:
+    return harmless(repository / "config", bare=bare), 0o644
+
+
+def _make_folder(path: Path) -> None:
+    if not is_folder(path):
+        remove(path)
+        path.mkdir()
+
+
+def _copy(path: Path) -> _Copy:
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISLNK(mode):
+        return os.readlink(path)
+    if stat.S_ISDIR(mode):
+        return {child.name: _copy(child) for child in path.iterdir()}
+    return (path.read_bytes() if stat.S_ISREG(mode) else b""), mode
+
+
+def _is_as(copy: _Copy, path: Path) -> bool:
+    """What a program has put there is not read further than to see that it is something else."""
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return copy is None
+    match copy:
+        case str():
+            return stat.S_ISLNK(status.st_mode) and os.readlink(path) == copy
+        case Mapping():
+            names = {child.name for child in entries(path)}
+            return names == copy.keys() and all(_is_as(inner, path / name) for name, inner in copy.items())
+        case (content, mode) if mode == status.st_mode:
+            return not stat.S_ISREG(mode) or (len(content) == status.st_size and path.read_bytes() == content)
+    return False
+
+
+def _put(path: Path, copy: _Copy) -> None:
+    remove(path)
+    if isinstance(copy, str):
+        path.symlink_to(copy)
+    elif isinstance(copy, Mapping):
+        path.mkdir()
+        for name, child in copy.items():
+            _put(path / name, child)
+    elif copy is not None and stat.S_IFMT(copy[1]) in (0, stat.S_IFREG):
+        path.write_bytes(copy[0])
+        path.chmod(stat.S_IMODE(copy[1]))
+
+
+def _dotted_and_bare(workspace: Path) -> tuple[list[Path], list[Path]]:
+    """Every `.git` in its folders, whatever it is, but not its own; and folders that git takes for repositories."""
+    dotted, bare = [], []
+    for folder, names in walk(workspace, but=".git"):
+        if ".git" in names and folder != str(workspace):
+            dotted.append(Path(folder, ".git"))
+        if "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names):
+            bare.append(Path(folder))
+    return dotted, bare
+
+
+def _repositories(found: Path) -> list[Path]:
+    """It, and those of its submodules, which have theirs inside it."""
+    all_of_them, waiting = [], [found] if is_folder(found) else []
+    while waiting:
+        make_usable(folder := waiting.pop())
+        deep = len(folder.parts) - len(found.parts) > _DEEPEST
+        if os.path.lexists(folder / "HEAD") or folder.name == ".git" or deep:
+            all_of_them.append(folder)
+            waiting += filter(is_folder, entries(folder / "modules"))
+        else:
+            waiting += filter(is_folder, entries(folder))
+    return all_of_them
+
+
+def _settings(repository: Path) -> Iterator[Path]:
+    return (path for path in entries(repository) if path.name not in _HISTORY)
+
+
+def _settings_of_bare(repository: Path) -> Iterator[Path]:
+    return (repository / name for name in _ACTED_ON)
+
+
+def is_programs_own(repository: Path) -> bool:
+    """One that a program made here, as it was left then: who has added settings or hooks to it has made it theirs."""
+    if not is_folder(repository) or not is_harmless(repository / "config", bare=False):
+        return False
+    return all(path.name == "config" for path in _settings(repository))

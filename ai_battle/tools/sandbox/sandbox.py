@@ -169,7 +169,7 @@ async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapp
     handed_over = (orders.proxy_channel,) if orders.proxy_channel >= 0 else ()
     starting = asyncio.ensure_future(_start(command, backend.environment, handed_over))
     try:
-        # Who is cancelled meanwhile waits: to cancel asyncio while it connects the pipes of a process can hang for ever.
+        # Who is cancelled meanwhile waits: to cancel asyncio while it connects pipes of a process can hang for ever.
         process = await asyncio.shield(starting)
     except asyncio.CancelledError:
         await _end(await starting)

@@ -48,11 +48,29 @@ def turns() -> None:
                 compared(f"cpu, {number} turns, {way}", ours, bare)
 
 
+def unwatched() -> None:
+    """CPU of whole discussions that nobody listens to, against the loop that asks for whole answers."""
+    with server(words=60, chunks=60) as url:
+        for number in (20, 200):
+            ours = milliseconds(partial(_ours.unwatched, url, number), time.process_time)
+            bare = milliseconds(partial(_bare.discussions, url, number, streamed=False), time.process_time)
+            compared(f"cpu, {number} turns, nobody listens", ours, bare)
+
+
+def burst() -> None:
+    """Wall time to the first text of an answer of 400 tokens that comes in one burst."""
+    with server(words=400, chunks=400) as url:
+        ours, bare = (of_times(partial(talk, url, 20), _first) for talk in BOTH)
+        compared("wall to the first text of a burst of 400", ours, bare)
+
+
 def growth() -> None:
     """CPU of single turns: how much more one takes after 350 turns than at the beginning."""
     with server(words=60, chunks=12) as url:
         ours, bare = (of_times(partial(talk, url, 400), _gained) for talk in BOTH)
         compared("cpu that a turn gains in 350 turns", ours, bare)
+        single = of_times(partial(_ours.single_turns, url, 400), _gained)
+        compared("the same of run_conversation_turn", single, bare)
 
 
 def at_once() -> None:
@@ -157,6 +175,8 @@ BENCHMARKS = {
     work.__name__: work
     for work in (
         turns,
+        unwatched,
+        burst,
         growth,
         at_once,
         stream,

@@ -29,7 +29,19 @@ async def ask(session: aiohttp.ClientSession, url: str, messages: list[dict[str,
     return "".join(said)
 
 
-async def discussion(session: aiohttp.ClientSession, url: str, turns: int) -> Times:
+async def ask_whole(session: aiohttp.ClientSession, url: str, messages: list[dict[str, Any]], times: Times) -> str:
+    """The answer in one piece."""
+    body = json.dumps({"model": "gpt-4o", "messages": messages})
+    headers = {"content-type": "application/json", "authorization": "Bearer test-key"}
+    async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
+        response.raise_for_status()
+        answer = json.loads(await response.read())
+    times.text()
+    text: str = answer["choices"][0]["message"]["content"]
+    return text
+
+
+async def discussion(session: aiohttp.ClientSession, url: str, turns: int, *, streamed: bool = True) -> Times:
     """Two voices in turn; the whole history is encoded anew for each request."""
     said: list[str] = []
     times = Times()
@@ -38,12 +50,12 @@ async def discussion(session: aiohttp.ClientSession, url: str, turns: int) -> Ti
         messages: list[dict[str, Any]] = [{"role": "user", "content": PROMPT}]
         for number, text in enumerate(said):
             messages.append({"role": "assistant" if number % 2 == turn % 2 else "user", "content": text})
-        said.append(await ask(session, url, messages, times))
+        said.append(await (ask if streamed else ask_whole)(session, url, messages, times))
         times.end()
     return times
 
 
-async def discussions(url: str, turns: int, at_once: int = 1) -> list[Times]:
+async def discussions(url: str, turns: int, at_once: int = 1, *, streamed: bool = True) -> list[Times]:
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
-        return await asyncio.gather(*(discussion(session, url, turns) for _ in range(at_once)))
+        return await asyncio.gather(*(discussion(session, url, turns, streamed=streamed) for _ in range(at_once)))

@@ -3,7 +3,8 @@
 import asyncio
 from typing import Any
 
-from ai_battle import ConversationManager
+from ai_battle import ConversationManager, Participant
+from ai_battle.assembly import create_client
 from ai_battle.core.events import Event, TextDelta, TurnFinished, TurnStarted
 
 from ._bare import PROMPT
@@ -35,6 +36,27 @@ class Listener:
             self.times.begin()
         elif isinstance(event, TurnFinished) and event.kind == "turn":
             self.times.end()
+
+
+async def unwatched(url: str, turns: int) -> list[Times]:
+    """The same with nobody listening."""
+    await ConversationManager.from_config(config(url, turns)).run_discussion()
+    return []
+
+
+async def single_turns(url: str, turns: int) -> list[Times]:
+    """So many direct calls of `run_conversation_turn`, two voices in turn."""
+    client = create_client("gpt-4o", base_url=url, api_key="test-key")
+    manager = ConversationManager([Participant("Ann", client), Participant("Bob", client)], goal=PROMPT)
+    times, said = Times(), PROMPT
+    try:
+        for turn in range(turns):
+            times.begin()
+            said = await manager.run_conversation_turn(said, "gpt-4o", client, "no-meta", ("human", "ai")[turn % 2])
+            times.end()
+    finally:
+        await client.aclose()
+    return [times]
 
 
 async def discussions(url: str, turns: int, at_once: int = 1) -> list[Times]:

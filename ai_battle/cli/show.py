@@ -12,7 +12,7 @@ from ._options import as_json
 from ._plain import print_json
 
 if TYPE_CHECKING:
-    from ai_battle.conversation.asking import Turn
+    from ai_battle.conversation.replay import Turn
     from ai_battle.core.exchange import ModelRequest
     from ai_battle.core.messages import Message, Part
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 @as_json
 def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
     """Show one TURN of the run in RUN_DIR: what was said, by which model, and what it took."""
-    from ai_battle.conversation.asking import recorded, request_of
+    from ai_battle.conversation.replay import recorded_turn, request_of
 
     from ._loading import plan_of
 
-    found, request = recorded(run_dir, turn), None
+    found, request = recorded_turn(run_dir, turn), None
     if with_request:
         plan, redactor = plan_of(run_dir)
         request = redactor.value(request_of(run_dir, plan, found))

@@ -16,10 +16,9 @@ from ..core.ledger import SpendingLimits
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._filters import RedactedClient
 from . import inputs
-from .helped import Cost
 from .journal import Durability
 from .pairing import Pairing
-from .participant import Participant
+from .participant import Cost, Participant
 from .person import Person as AtKeyboard
 from .person import Reader
 from .plan import Plan

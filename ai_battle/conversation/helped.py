@@ -1,16 +1,14 @@
 """What models that help each other cost and saved: a fold over the events of a run."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.events import Event, ModelReplied, TurnFailed, TurnFinished, TurnStarted
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
-
-Cost = Callable[[Usage], float | None]
-"""What a usage would cost on some model, in dollars; None where its price is unknown."""
+from .participant import Cost
 
 _TELLING = (HelpAsked, HelpFailed, BoostStep, StuckFound, ModelReplied)
 _ANSWERING: tuple[Role, ...] = ("own", "helper", "boost", "peer")

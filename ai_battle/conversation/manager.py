@@ -22,7 +22,6 @@ from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
 from ..tools.base import Tool
 from . import journal, outcome, rundir
-from .audience import Audience
 from .casting import Brought, Cast, Casting, FromFile
 from .checking import checked
 from .discussion import Discussion
@@ -32,7 +31,7 @@ from .person import Reader, keyboard
 from .perspective import seen_by
 from .plan import Mode, Plan, Selection
 from .prompting import role_prompt
-from .state import State
+from .state import EventDispatcher, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +146,8 @@ class ConversationManager:
             async with _closing(Journal.create(run_dir, casting.durability, casting.config)) as kept:
                 settings = rundir.settings(casting.config)
                 begin = RunStarted(casting.name, str(run_dir), _types(cast.plan), settings)
-                audience = Audience(kept, State(cast.plan), emit, casting.redactor, wants)
-                return await _run(cast, kept, audience, begin)
+                dispatcher = EventDispatcher(kept, State(cast.plan), emit, casting.redactor, wants)
+                return await _run(cast, kept, dispatcher, begin)
 
     async def resume(
         self,
@@ -177,7 +176,7 @@ class ConversationManager:
             async with _cast(casting, progress.positions) as cast:
                 state = _restored(cast, run_dir)
                 go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(cast.plan))
-                return await _run(cast, kept, Audience(kept, state, emit, casting.redactor, wants), go_on)
+                return await _run(cast, kept, EventDispatcher(kept, state, emit, casting.redactor, wants), go_on)
 
     async def run_conversation_turn(
         self,
@@ -246,19 +245,19 @@ def _restored(cast: Cast, run_dir: Path) -> State:
                 ledger.seconds_before += seconds
     for name, use in cast.assembled.help_use.items():
         use.calls = state.help.asked[name]
-    state.standings.restore(cast.assembled.standings)
+    state.ladders.restore(cast.assembled.standings)
     return state
 
 
-async def _run(cast: Cast, kept: Journal, audience: Audience, begin: RunStarted | RunResumed) -> RunResult:
-    await audience(begin)
-    await cast.assembled.equip(kept.run_dir, audience)
+async def _run(cast: Cast, kept: Journal, dispatcher: EventDispatcher, begin: RunStarted | RunResumed) -> RunResult:
+    await dispatcher(begin)
+    await cast.assembled.equip(kept.run_dir, dispatcher)
     for warning in (*kept.warnings, *map(Warned, cast.warnings)):
-        await audience(warning)
-    ended = await Discussion(cast.plan, audience).run()
-    if concluded := audience.state.outcome:
+        await dispatcher(warning)
+    ended = await Discussion(cast.plan, dispatcher).run()
+    if concluded := dispatcher.state.outcome:
         outcome.keep(kept.run_dir, concluded.text)
-    return _result(ended, kept.run_dir, audience.state.help.summed())
+    return _result(ended, kept.run_dir, dispatcher.state.help.summed())
 
 
 def _types(plan: Plan) -> dict[str, str]:

@@ -9,39 +9,36 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from ..core.errors import AIBattleError, JournalError
-from ..core.events import Concluded, Emit, Warned
+from ..core.events import Concluded, Warned
 from ..core.exchange import ModelRequest
 from ..core.markdown import contained
 from ..core.private import write_private
-from ..core.relays import quiet
-from .participant import Participant
+from .participant import Participant, request_aside
 from .prompting import prompt, with_note
-from .turn import Ear, answered
+from .state import EventDispatcher
 
 Wanted: TypeAlias = str | Mapping[str, Any]
 
 TEXT, JSON = "outcome.md", "outcome.json"
 
 
-async def conclusion(participant: Participant, request: ModelRequest, wanted: Wanted, tell: Emit) -> Concluded:
+async def conclusion(
+    participant: Participant, request: ModelRequest, wanted: Wanted, emit: EventDispatcher
+) -> Concluded:
     """What the participant makes of it all; empty, with a warning, when it gives no answer."""
-    ear = Ear(participant.name, quiet(tell))
-    try:
-        response = await answered(participant, asking(request, wanted), ear)
-    except JournalError:
-        raise
-    except AIBattleError as error:
-        await tell(Warned(f"There is no outcome, {participant.name} gave no answer: {error}"))
-        return Concluded(participant.name, "", ear.usage)
-    text = response.text.strip()
+    answer, usage = await request_aside(participant, outcome_request(request, wanted), emit, emit.wants)
+    if isinstance(answer, AIBattleError):
+        await emit(Warned(f"There is no outcome, {participant.name} gave no answer: {answer}"))
+        return Concluded(participant.name, "", usage)
+    text = answer.text.strip()
     if not isinstance(wanted, str):
         text = json_in(text) or text
         if file_name(text) != JSON:
-            await tell(Warned(f"The outcome of {participant.name} is no JSON; it is kept as it is, in {TEXT}."))
-    return Concluded(participant.name, text, ear.usage, response.model)
+            await emit(Warned(f"The outcome of {participant.name} is no JSON; it is kept as it is, in {TEXT}."))
+    return Concluded(participant.name, text, usage, answer.model)
 
 
-def asking(request: ModelRequest, wanted: Wanted) -> ModelRequest:
+def outcome_request(request: ModelRequest, wanted: Wanted) -> ModelRequest:
     """The participant's next request, with what is wanted at its end; by schema where the model's API knows one."""
     if isinstance(wanted, str):
         note = prompt("outcome", wanted=wanted.strip())

@@ -1,13 +1,31 @@
-"""Who takes part: a name, the model behind it, and what makes it itself."""
+"""Who takes part, and how one of them is asked: what comes back is an answer, or an error that says why not."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any, Literal, TypeAlias
 
+from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from .helped import Cost
+from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused
+from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ScriptAdvanced, TextDelta, Warned
+from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
+from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, LadderStood, StuckFound
+from ..core.ledger import Budget
+from ..core.ledger import request_answer as request_charged
+from ..core.messages import ToolCall
+from ..core.relays import quiet
+from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
 
 ParticipantRole: TypeAlias = Literal["human", "assistant", "moderator", "observer", "user"]
+Cost: TypeAlias = Callable[[Usage], float | None]
+"""What a usage would cost on some model, in dollars; None where its price is unknown."""
+
+EVENTS_WITH_SPEAKER = (
+    AttemptFailed, ModelReplied, ScriptAdvanced,
+    AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, LadderStood, BoostStep, ToolsOffered, ToolProposed,
+    ToolDecided,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +46,75 @@ class Participant:
     window: int | None = None
     type: str = ""
     large: Cost | None = None
+
+
+class TurnListener:
+    """Passes on what one participant's model does, with the participant's name, and keeps count."""
+
+    def __init__(self, speaker: str, emit: Emit) -> None:
+        self.attempts = 1
+        self.budget = Budget()
+        self._speaker = speaker
+        self._emit = emit
+        self._pieces: list[str] = []
+        self._started = monotonic()
+
+    def __call__(self, event: Event) -> Awaitable[None]:
+        if isinstance(event, TextDelta):
+            self._pieces.append(event.text)
+        elif isinstance(event, EVENTS_WITH_SPEAKER):
+            if isinstance(event, AttemptFailed):
+                self.attempts += 1
+                self._pieces.clear()
+            if not event.speaker:
+                event = replace(event, speaker=self._speaker)
+        return self._emit(event)
+
+    @property
+    def text(self) -> str:
+        """What has come of the present attempt."""
+        return "".join(self._pieces)
+
+    @property
+    def seconds(self) -> float:
+        return monotonic() - self._started
+
+    @property
+    def usage(self) -> Usage:
+        """What all calls on the way came to, also those whose answer came to nothing."""
+        return self.budget.ledger.usage
+
+
+async def request_answer(participant: Participant, request: ModelRequest, listener: TurnListener) -> ModelResponse:
+    """The answer, if it is one; a refusal, silence and whatever the client raises are a `ProviderError`."""
+    with foreign_code(f"The client of {participant.name} failed", ProviderError):
+        response = await request_charged(participant.client, request, listener, listener.budget)
+        if not isinstance(response, ModelResponse):
+            raise TypeError(f"it answered with a {type(response).__name__} instead of a ModelResponse")
+    if response.stop == "refusal":
+        raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
+    if not response.text.strip():
+        raise BadReply(f"{participant.name} answered with nothing (stop: {response.stop}).")
+    if calls := response.message.tool_calls:
+        names = ", ".join(call.name for call in calls)
+        await listener(Warned(f"{participant.name} called {names}, which nothing runs; only the text is kept."))
+        # No API takes back calls without results, and others would not hear the text beside them.
+        kept = tuple(part for part in response.message.parts if not isinstance(part, ToolCall))
+        return replace(response, message=replace(response.message, parts=kept))
+    return response
+
+
+async def request_aside(
+    participant: Participant, request: ModelRequest, emit: Emit, wants: Wants
+) -> tuple[ModelResponse | AIBattleError, Usage]:
+    """Asks outside of a turn, where nobody hears the words; returns the answer or why there is none, and what it cost.
+
+    Only a journal that can't be written is raised.
+    """
+    listener = TurnListener(participant.name, quiet(emit))
+    try:
+        return await request_answer(participant, replace(request, wants=wants), listener), listener.usage
+    except JournalError:
+        raise
+    except AIBattleError as error:
+        return error, listener.usage

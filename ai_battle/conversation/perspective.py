@@ -43,7 +43,7 @@ class View:
         self._new: list[Message] = []
         self._merged: Message | None = None
 
-    def hear(self, message: Message) -> None:
+    def append(self, message: Message) -> None:
         if _is_own(message, self._speaker):
             self._settle()
             self._settled.append(_as_own(message, self._naming))

@@ -6,6 +6,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from .. import tools
 from ..core.errors import ConfigError
 from ..core.events import (
     Emit,
@@ -19,14 +20,18 @@ from ..core.events import (
     TurnStarted,
     ignore,
 )
+from ..core.exchange import ModelRequest, ToolSpec
 from ..core.plugins import near
+from ..core.tooling import ToolsOffered
 from ._reading import read
-from .asking import Turn, named, step_of
-from .audience import Audience
-from .discussion import Discussion
+from .participant import Participant
 from .plan import Plan
-from .state import State
+from .state import EventDispatcher, State
+from .turn import Kind, Step, TurnTaker, request_for
 
+Turn = TurnFinished | TurnFailed
+
+_NOTES = {"wrap_up": "wrap_up", "observation": "observe"}
 RESTING = {"type": "scripted", "script": ["(as recorded)"]}
 
 
@@ -64,7 +69,7 @@ async def swap(run_dir: Path, plan: Plan, name: str, emit: Emit = ignore) -> Asy
         if isinstance(over, Turn) and over.speaker == name:
             yield await exchange.play(over)
         else:
-            await _tell(scene, exchange.audience)
+            await _tell(scene, exchange.emit)
 
 
 def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
@@ -102,15 +107,13 @@ class _Exchange:
 
     def __init__(self, plan: Plan, name: str, emit: Emit) -> None:
         self._plan = plan
-        named(plan, name)
-        self._state = State(plan)
+        participant_named(plan, name)
         self._listener = emit
         self._last: Turn | None = None
-        self.audience = Audience(ignore, self._state, self._hear)
-        self._discussion = Discussion(plan, self.audience)
+        self.emit = EventDispatcher(ignore, State(plan), self._hear)
 
     async def play(self, before: Turn) -> Difference:
-        await self._discussion.take_turn(step_of(self._plan, self._state, before))
+        await TurnTaker(self._plan, self.emit).take(step_of(self._plan, self.emit.state, before))
         assert self._last
         return Difference(before.turn, before.speaker, _said(before), _said(self._last))
 
@@ -154,3 +157,62 @@ async def _tell(scene: tuple[Event, ...], emit: Emit) -> None:
                 await emit(ThinkingDelta(thought))
             await emit(TextDelta(event.message.text))
         await emit(event)
+
+
+def step_of(plan: Plan, state: State, turn: Turn) -> Step:
+    """The step that led to a recorded turn, for a state that has all before it and nothing after."""
+    participant = participant_named(plan, turn.speaker)
+    kind: Kind = "observation" if participant.role == "observer" else "turn"
+    if isinstance(turn, TurnFinished):
+        kind = turn.kind
+    hide_turns_from = _round_start(plan, state) if plan.parallel and kind == "turn" else 0
+    return Step(participant, turn.turn, turn.round, kind, _note(state, participant, kind), hide_turns_from)
+
+
+def participant_named(plan: Plan, name: str) -> Participant:
+    for participant in plan.participants:
+        if participant.name == name:
+            return participant
+    raise ConfigError(f"The run has no participant {name!r}{near(name, [p.name for p in plan.participants])}")
+
+
+def recorded_turn(run_dir: Path, number: int) -> Turn:
+    """The turn of that number; as it was taken last, when it was taken again after an interruption."""
+    found: Turn | None = None
+    last = 0
+    for _, event in read(run_dir):
+        if isinstance(event, Turn) and event.turn:
+            last = max(last, event.turn)
+            found = event if event.turn == number else found
+    if found is None:
+        there = f"there are turns 1 to {last}" if last else "nobody has spoken"
+        raise ConfigError(f"{run_dir} has no turn {number}; {there}.")
+    return found
+
+
+def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
+    """What was sent first for a recorded turn, built again from what came before it, with the tools as they were."""
+    state = State(plan)
+    offered: tuple[ToolSpec, ...] = ()
+    for _, event in read(run_dir):
+        if event == turn:
+            break
+        if isinstance(event, ToolsOffered) and event.speaker == turn.speaker:
+            offered = event.tools
+        state.apply(event)
+    request = request_for(plan, state, step_of(plan, state, turn))
+    return tools.asked_first(request, offered) if offered else request
+
+
+def _round_start(plan: Plan, state: State) -> int:
+    """The first turn of a round that is under way: who answers at the same time has not heard it."""
+    already = state.taken % len(plan.regulars)
+    return state.turn + 1 - already if already else 0
+
+
+def _note(state: State, participant: Participant, kind: Kind) -> str:
+    if kind != "turn":
+        return _NOTES[kind]
+    if participant.role != "moderator":
+        return ""
+    return "close" if state.spoken[participant.name] else "open"

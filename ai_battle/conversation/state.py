@@ -1,13 +1,17 @@
 """How far a run has come: a fold over its events, the same for a live run and for one that is taken up again."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..core.borders import foreign_code
+from ..core.errors import AIBattleError
 from ..core.events import (
+    DELTAS,
     BudgetReached,
     Concluded,
+    Emit,
     Event,
     ModelReplied,
     PromptGiven,
@@ -18,21 +22,51 @@ from ..core.events import (
     TurnFailed,
     TurnFinished,
     TurnStarted,
+    Warned,
+    ignore,
 )
+from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
+from ..core.helping import LadderStood
 from ..core.messages import Message, user
+from ..core.redaction import NO_SECRETS, Redactor
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
 from .helped import Help
 from .limits import RunUse
 from .perspective import View, seen_by
 from .plan import Plan
 from .prompting import naming, prompt, system_prompt
-from .standings import Standings
-from .stopping import Course
+from .stopping import StopContext
+
+if TYPE_CHECKING:
+    from ..collaboration.ladder import LadderState
 
 RECENT = 12
 """Messages that conditions to stop may look at."""
 LEARNT_FROM, BOUNDS = 200, (0.5, 3.0)
 """Tokens below which a request teaches nothing of estimates, and by what factors these may be off at the most."""
+
+
+class LadderPositions:
+    """Only events change it, through `apply`; a turn that was interrupted is done again and counts once."""
+
+    def __init__(self) -> None:
+        self._settled: dict[tuple[str, int], LadderStood] = {}
+        self._of_turn: dict[tuple[str, int], LadderStood] = {}
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case LadderStood(speaker=speaker, ladder=ladder):
+                self._of_turn[speaker, ladder] = event
+            case TurnStarted(speaker=speaker):
+                self._of_turn = {key: stood for key, stood in self._of_turn.items() if key[0] != speaker}
+            case TurnFinished(speaker=speaker) | TurnFailed(speaker=speaker, policy="skip"):
+                self._settled |= {key: stood for key, stood in self._of_turn.items() if key[0] == speaker}
+
+    def restore(self, standings: "Mapping[str, Sequence[LadderState]]") -> None:
+        """Ladders that have just been made go on from where those of the run stood."""
+        for (speaker, ladder), stood in self._settled.items():
+            for standing in standings.get(speaker, ())[ladder : ladder + 1]:
+                standing.go_on_from(stood)
 
 
 class State:
@@ -65,7 +99,7 @@ class State:
         self._replies = 0
         self._answered: set[str] = set()
         self.use = RunUse()
-        self.standings = Standings()
+        self.ladders = LadderPositions()
         self.help = Help({p.name: p.large for p in plan.participants if p.large})
         self.selected = self.last_regular = ""
         self.just_ended = False
@@ -77,7 +111,7 @@ class State:
 
     def apply(self, event: Event) -> None:
         self.help.apply(event)
-        self.standings.apply(event)
+        self.ladders.apply(event)
         if change := _CHANGES.get(type(event)):
             change(self, event)
 
@@ -119,12 +153,12 @@ class State:
 
     def _learn(self, turn: TurnFinished) -> None:
         """From a turn of one request: the usage of several is no measure of any."""
-        estimated = self._system_tokens.get(turn.speaker, 0) + self._heard(turn)
+        estimated = self._system_tokens.get(turn.speaker, 0) + self._tokens_heard(turn)
         if self._replies <= 1 and estimated >= LEARNT_FROM and turn.usage.input_tokens:
             low, high = BOUNDS
             self.scale[turn.speaker] = min(max(turn.usage.input_tokens / estimated, low), high)
 
-    def _heard(self, turn: TurnFinished) -> int:
+    def _tokens_heard(self, turn: TurnFinished) -> int:
         """The tokens of what its speaker had heard; nothing of a round in which all answer at once."""
         if not self._plan.parallel or turn.kind != "turn" or turn.speaker not in self._regulars:
             return self.tokens
@@ -150,8 +184,8 @@ class State:
             self.stop_reason = self.stop_reason or self._reason_to_stop()
 
     def _reason_to_stop(self) -> str:
-        course = Course(self.messages, self.turn, tuple(self.recent), self.use)
-        if reason := self._plan.ends_early(course):
+        context = StopContext(self.messages, self.turn, tuple(self.recent), self.use)
+        if reason := self._plan.ends_early(context):
             return reason
         return "turns" if self.taken >= self._plan.turns * len(self._regulars) else ""
 
@@ -178,15 +212,15 @@ class State:
         self.history.append(turn)
         self.tokens += tokens_of(turn)
         for message in (*turn.steps, turn.message):
-            self._tell(message)
+            self._append(message)
 
     def _begin_with(self, message: Message) -> None:
         self.tokens += estimate_message(message)
-        self._tell(message)
+        self._append(message)
 
-    def _tell(self, message: Message) -> None:
+    def _append(self, message: Message) -> None:
         for view in self.views.values():
-            view.hear(message)
+            view.append(message)
 
     def _fresh_views(self) -> dict[str, View]:
         return {p.name: View(p.name, naming(self._plan)) for p in self._plan.participants}
@@ -226,3 +260,44 @@ _CHANGES: dict[type[Event], Callable[[State, Any], None]] = {
     RunFinished: State._end,
     RunResumed: State._resume,
 }
+
+
+class EventDispatcher:
+    """An event counts when the journal has it. A listener that fails is told of once, and never ends a run.
+
+    `wants` says what of answers is listened to; by default all where somebody listens, else nothing on the way.
+    """
+
+    def __init__(
+        self,
+        journal: Emit,
+        state: State,
+        listener: Emit = ignore,
+        redactor: Redactor = NO_SECRETS,
+        wants: Wants | None = None,
+    ) -> None:
+        self.wants = wants or (WHOLE_ANSWER if listener is ignore else EVERYTHING)
+        self._journal = journal
+        self._redactor = redactor
+        self.state = state
+        self._listener = None if listener is ignore else listener
+        self._border = foreign_code("A listener failed, and the run goes on without regard to it", AIBattleError)
+        self._has_complained = False
+
+    async def __call__(self, event: Event) -> None:
+        if not isinstance(event, DELTAS):
+            heard, event = event, self._redactor.value(event)
+            await self._journal(event)
+            self.state.apply(heard)
+        if self._listener is None:
+            return
+        try:
+            with self._border:
+                await self._listener(event)
+        except AIBattleError as error:
+            await self._complain(error)
+
+    async def _complain(self, error: AIBattleError) -> None:
+        if not self._has_complained:
+            self._has_complained = True
+            await self(Warned(str(error)))

@@ -12,7 +12,7 @@ from .limits import RunUse
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class StopContext:
     """What a condition may look at; `recent` are the last messages only."""
 
     messages: int
@@ -21,7 +21,7 @@ class Course:
     use: RunUse
 
 
-Condition = Callable[[Course], str]
+Condition = Callable[[StopContext], str]
 
 
 def condition(spec: Mapping[str, Any] | Sequence[Any]) -> Condition:
@@ -42,38 +42,38 @@ def _condition(name: str, value: Any) -> Condition:
         raise ConfigError(f"There is no stop condition {name!r}{near(name, ['any', 'all', *_CONDITIONS])}")
     holds = _CONDITIONS[name]
     reason = name if value is True else f"{name}: {value}"
-    return lambda course: reason if value is not False and value is not None and holds(course, value) else ""
+    return lambda context: reason if value is not False and value is not None and holds(context, value) else ""
 
 
 def _any(conditions: Sequence[Condition]) -> Condition:
-    return lambda course: next((reason for test in conditions if (reason := test(course))), "")
+    return lambda context: next((reason for test in conditions if (reason := test(context))), "")
 
 
 def _all(conditions: Sequence[Condition]) -> Condition:
-    def test(course: Course) -> str:
-        reasons = [test(course) for test in conditions]
+    def test(context: StopContext) -> str:
+        reasons = [test(context) for test in conditions]
         return " and ".join(reasons) if reasons and all(reasons) else ""
 
     return test
 
 
-def _phrase(course: Course, phrase: str) -> bool:
+def _phrase(context: StopContext, phrase: str) -> bool:
     """Anywhere in the last message, in any case, with any white space between its words: small models rarely put it
     on a line of its own."""
-    return bool(course.recent) and _spaced(phrase) in _spaced(course.recent[-1].text)
+    return bool(context.recent) and _spaced(phrase) in _spaced(context.recent[-1].text)
 
 
 def _spaced(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-_CONDITIONS: Mapping[str, Callable[[Course, Any], bool]] = {
-    "max_messages": lambda course, most: course.messages >= most,
-    "turns": lambda course, most: course.turns >= most,
+_CONDITIONS: Mapping[str, Callable[[StopContext, Any], bool]] = {
+    "max_messages": lambda context, most: context.messages >= most,
+    "turns": lambda context, most: context.turns >= most,
     "phrase": _phrase,
-    "consensus": lambda course, _: conversation.consensus(course.recent),
-    "no_novelty": lambda course, _: conversation.no_novelty(course.recent),
-    "cost_usd": lambda course, most: course.use.ledger.known_cost >= most,
-    "tokens": lambda course, most: course.use.ledger.usage.total_tokens >= most,
-    "seconds": lambda course, most: course.use.ledger.seconds >= most,
+    "consensus": lambda context, _: conversation.consensus(context.recent),
+    "no_novelty": lambda context, _: conversation.no_novelty(context.recent),
+    "cost_usd": lambda context, most: context.use.ledger.known_cost >= most,
+    "tokens": lambda context, most: context.use.ledger.usage.total_tokens >= most,
+    "seconds": lambda context, most: context.use.ledger.seconds >= most,
 }

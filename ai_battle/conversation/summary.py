@@ -3,17 +3,15 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from ..core.errors import AIBattleError, JournalError
-from ..core.events import Emit, Summarised, TurnFinished, Warned
+from ..core.errors import AIBattleError
+from ..core.events import Summarised, TurnFinished, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest
 from ..core.messages import user
-from ..core.relays import quiet
 from ..signals.decisions import decisions
-from .participant import Participant
+from .participant import Participant, request_aside
 from .plan import Plan
 from .prompting import prompt
-from .state import State, tokens_of
-from .turn import Ear, answered
+from .state import EventDispatcher, tokens_of
 
 ANSWER_ROOM = 4096
 """Tokens that an answer may take where no `max_tokens` says it."""
@@ -27,10 +25,10 @@ CHARACTERS = 3
 class Memory:
     """What is in context is common to all: the summary that stands for old turns, then the turns since."""
 
-    def __init__(self, plan: Plan, state: State, tell: Emit) -> None:
+    def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
         self._plan = plan
-        self._state = state
-        self._tell = tell
+        self._state = emit.state
+        self._emit = emit
         self._folding = asyncio.Lock()
 
     async def make_room(self, participant: Participant) -> None:
@@ -58,7 +56,7 @@ class Memory:
             old = self._oldest(int(target / self._state.scale.get(participant.name, 1.0)), participant)
             if not old:
                 return False
-            await self._tell(await self._summarised(participant, old, budget))
+            await self._emit(await self._summarise(participant, old, budget))
             return True
 
     def _oldest(self, target: int, participant: Participant) -> Sequence[TurnFinished]:
@@ -73,35 +71,28 @@ class Memory:
             kept += 1
         return turns[: len(turns) - kept]
 
-    async def _summarised(self, participant: Participant, old: Sequence[TurnFinished], budget: int) -> Summarised:
+    async def _summarise(self, participant: Participant, old: Sequence[TurnFinished], budget: int) -> Summarised:
         """By the participant's own model; what it leaves out of the marked decisions is added to its notes."""
         through = old[-1].turn
         if self._plan.mode == "no-meta":
-            await self._tell(Warned(f"The turns up to {through} no longer fit the context and were dropped."))
+            await self._emit(Warned(f"The turns up to {through} no longer fit the context and were dropped."))
             return Summarised(through, "", NOTHING_USED)
         room = max(min(int(budget * SUMMARY_SHARE), LONGEST_SUMMARY), SHORTEST_SUMMARY)
-        ear = Ear(participant.name, quiet(self._tell))
-        try:
-            response = await answered(participant, self._request(participant, old, room), ear)
-        except JournalError:
-            raise
-        except AIBattleError as error:
-            await self._tell(Warned(f"The turns up to {through} were dropped, they could not be summed up: {error}"))
-            return Summarised(through, "", ear.usage)
-        text = with_decisions(response.text.strip(), [self._state.summary, *texts(old)], room * CHARACTERS)
-        return Summarised(through, text, ear.usage, response.model)
+        request = self._request(participant, old, room)
+        answer, usage = await request_aside(participant, request, self._emit, self._emit.wants)
+        if isinstance(answer, AIBattleError):
+            await self._emit(Warned(f"The turns up to {through} were dropped, they could not be summed up: {answer}"))
+            return Summarised(through, "", usage)
+        texts = [self._state.summary, *(turn.message.text for turn in old)]
+        return Summarised(through, with_decisions(answer.text.strip(), texts, room * CHARACTERS), usage, answer.model)
 
     def _request(self, participant: Participant, old: Sequence[TurnFinished], room: int) -> ModelRequest:
         notes = [f"Notes so far:\n{self._state.summary}"] if self._state.summary else []
-        told = "\n\n".join((*notes, *(f"{turn.speaker}: {turn.message.text}" for turn in old)))
+        text = "\n\n".join((*notes, *(f"{turn.speaker}: {turn.message.text}" for turn in old)))
         most = min(room, participant.parameters.get("max_tokens") or room)
-        asked = user(prompt("notes", said=told))
+        asked = user(prompt("notes", said=text))
         options = {**participant.parameters, "max_tokens": most}
         return ModelRequest((asked,), prompt("summarise"), tool_choice="none", options=options)
-
-
-def texts(turns: Iterable[TurnFinished]) -> list[str]:
-    return [turn.message.text for turn in turns]
 
 
 def with_decisions(notes: str, said: Iterable[str], longest: int) -> str:

@@ -1,82 +1,45 @@
-"""One turn: a participant is asked once, and what comes back is an answer or the reason why there is none."""
+"""One turn: a participant is asked, answers, and what came of it is settled for all."""
 
-from collections.abc import Awaitable
+import asyncio
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Literal, TypeAlias
 
-from ..core.borders import foreign_code
-from ..core.errors import AIBattleError, BadReply, ProviderError, Refused
-from ..core.events import (
-    AttemptFailed,
-    Emit,
-    Event,
-    ModelReplied,
-    ScriptAdvanced,
-    TextDelta,
-    TurnFailed,
-    TurnFinished,
-    Warned,
+from ..core.errors import (
+    AIBattleError,
+    BudgetExceeded,
+    ConfigError,
+    ContextTooLong,
+    JournalError,
+    ProviderError,
+    Unreachable,
+    Unscripted,
 )
+from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import ModelRequest, ModelResponse, Usage
-from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, LadderStood, StuckFound
-from ..core.ledger import Budget, request_answer
-from ..core.messages import Message, ToolCall
-from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
-from .participant import Participant
+from ..core.messages import Message
+from .limits import nearest
+from .participant import Participant, TurnListener, request_answer
+from .person import PersonLeft
+from .plan import Plan
+from .prompting import prompt, with_note
+from .state import EventDispatcher, State
+from .summary import Memory
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 
-_SIGNED = (
-    AttemptFailed, ModelReplied, ScriptAdvanced,
-    AnswerChecked, StuckFound, HelpAsked, HelpFailed, DraftDropped, LadderStood, BoostStep, ToolsOffered, ToolProposed,
-    ToolDecided,
-)  # fmt: skip
+FATAL = (401, 403, 404)
+"""HTTP statuses of a provider that no later turn mends: a wrong key, a model that there is not."""
 
 
-class Ear:
-    """Passes on what one participant's model does, with the participant's name, and keeps count."""
-
-    def __init__(self, speaker: str, tell: Emit) -> None:
-        self.attempts = 1
-        self.budget = Budget()
-        self._speaker = speaker
-        self._tell = tell
-        self._said: list[str] = []
-        self._started = monotonic()
-
-    def __call__(self, event: Event) -> Awaitable[None]:
-        if isinstance(event, TextDelta):
-            self._said.append(event.text)
-        elif isinstance(event, AttemptFailed):
-            self.attempts += 1
-            self._said.clear()
-        return self._tell(self._signed(event))
-
-    def _signed(self, event: Event) -> Event:
-        if isinstance(event, _SIGNED) and not event.speaker:
-            return replace(event, speaker=self._speaker)
-        return event
-
-    @property
-    def said(self) -> str:
-        return "".join(self._said)
-
-    @property
-    def seconds(self) -> float:
-        return monotonic() - self._started
-
-    @property
-    def usage(self) -> Usage:
-        """What all calls on the way came to, also those whose answer came to nothing."""
-        return self.budget.ledger.usage
+class RunFailed(AIBattleError):
+    """A participant can't go on, so the run can't either."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """What is to happen next: who is asked, in what capacity, and the note that goes with this one request.
 
-    Where all answer at once, nobody has heard the turns from `deaf_from` on, although some may be over already.
+    Where all answer at once, nobody has heard the turns from `hide_turns_from` on, although some may be over already.
     """
 
     participant: Participant
@@ -84,7 +47,11 @@ class Step:
     round: int
     kind: Kind = "turn"
     note: str = ""
-    deaf_from: int = 0
+    hide_turns_from: int = 0
+
+    @property
+    def started(self) -> TurnStarted:
+        return TurnStarted(self.turn, self.round, self.participant.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,54 +63,146 @@ class Fault:
     partial: str
 
 
-async def answered(participant: Participant, request: ModelRequest, ear: Ear) -> ModelResponse:
-    """The answer, if it is one; a refusal, silence and whatever the client raises are a `ProviderError`."""
-    with foreign_code(f"The client of {participant.name} failed", ProviderError):
-        response = await request_answer(participant.client, request, ear, ear.budget)
-        if not isinstance(response, ModelResponse):
-            raise TypeError(f"it answered with a {type(response).__name__} instead of a ModelResponse")
-    if response.stop == "refusal":
-        raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
-    if not response.text.strip():
-        raise BadReply(f"{participant.name} answered with nothing (stop: {response.stop}).")
-    if calls := response.message.tool_calls:
-        names = ", ".join(call.name for call in calls)
-        await ear(Warned(f"{participant.name} called {names}, which nothing runs; only the text is kept."))
-        return replace(response, message=_spoken(response.message))
-    return response
+def request_for(plan: Plan, state: State, step: Step) -> ModelRequest:
+    """What the participant has heard, and the note of this step at its end."""
+    name = step.participant.name
+    is_hidden = 0 < step.hide_turns_from <= state.turn
+    messages = state.seen_before(name, step.hide_turns_from) if is_hidden else state.views[name].messages
+    if step.note and plan.mode != "no-meta":
+        messages = with_note(messages, prompt(step.note))
+    return ModelRequest(messages, state.systems[name], options=step.participant.parameters)
 
 
-def finished(step: Step, response: ModelResponse, ear: Ear) -> TurnFinished:
+class TurnTaker:
+    """Takes turns: `ask` brings an answer or a fault, `settle` makes it known. `left` are the people who have gone."""
+
+    def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
+        self.memory = Memory(plan, emit)
+        self.left: list[str] = []
+        self._plan = plan
+        self._state = emit.state
+        self._emit = emit
+        self._unpriced: set[str] = set()
+
+    async def take(self, step: Step) -> None:
+        """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""
+        await self.pause()
+        await self.memory.make_room(step.participant)
+        await self._emit(step.started)
+        await self.settle(step, await self.ask(step, self._emit))
+
+    async def pause(self) -> None:
+        if self._plan.delay_between_turns and self._state.turn:
+            await asyncio.sleep(self._plan.delay_between_turns)
+
+    async def ask(self, step: Step, emit: Emit) -> TurnFinished | Fault:
+        listener = TurnListener(step.participant.name, emit)
+        try:
+            return _finished(step, await self._request_answer(step, listener), listener)
+        except JournalError:
+            raise
+        except AIBattleError as error:
+            return _fault(error, listener)
+        except asyncio.CancelledError:
+            await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
+            raise
+
+    async def _request_answer(self, step: Step, listener: TurnListener) -> ModelResponse:
+        try:
+            return await request_answer(step.participant, self.request(step), listener)
+        except ContextTooLong:
+            if not await self.memory.shorten(step.participant):
+                raise
+            return await request_answer(step.participant, self.request(step), listener)
+
+    def request(self, step: Step) -> ModelRequest:
+        return replace(request_for(self._plan, self._state, step), wants=self._emit.wants)
+
+    async def settle(self, step: Step, result: TurnFinished | Fault) -> None:
+        if isinstance(result, TurnFinished):
+            await self._emit(result)
+            await self._warn_of_unknown_price(result)
+        else:
+            await self._give_up(step, result)
+        await self.watch_limits()
+
+    async def watch_limits(self) -> None:
+        reached = None if self._state.limit else nearest(self._plan.limits, self._state.use)
+        if reached and self._state.turn:
+            await self._emit(reached)
+
+    async def _warn_of_unknown_price(self, turn: TurnFinished) -> None:
+        if turn.usage.cost_usd is None and self._plan.limits.cost_usd is not None and turn.model not in self._unpriced:
+            self._unpriced.add(turn.model)
+            await self._emit(
+                Warned(f"The price of {turn.model} is unknown; limits.cost_usd can't hold for what it uses.")
+            )
+
+    async def _give_up(self, step: Step, fault: Fault) -> None:
+        """The turn is left out; the second in a row of the same model, or one that no retry can mend, ends the run."""
+        if isinstance(fault.error, BudgetExceeded) and fault.error.reached:
+            if not self._state.limit:
+                await self._emit(fault.error.reached)
+            await self._emit(turn_failed(step, fault, "skip"))
+            return
+        if isinstance(fault.error, PersonLeft):
+            self.left.append(step.participant.name)
+        stop = self._ends_run(step.participant, fault.error)
+        await self._emit(turn_failed(step, fault, "stop" if stop else "skip"))
+        if stop:
+            raise RunFailed(self._state.last_failure)
+
+    def _ends_run(self, participant: Participant, error: AIBattleError) -> bool:
+        """Never for a person; where nobody answers in the first round, its last turn can be taken again."""
+        state, regulars = self._state, self._plan.regulars
+        if participant.role == "user":
+            return False
+        is_last_of_silent_round = not state.finished and participant in regulars and state.taken + 1 >= len(regulars)
+        return (
+            _is_fatal(error)
+            or state.failed_in_a_row[participant.name] > 0
+            # A model that is not there from the start is a matter of the set-up: others need not spend on it.
+            or (_is_absent(error) and not state.spoken[participant.name])
+            or is_last_of_silent_round
+        )
+
+
+def turn_failed(step: Step, fault: Fault, policy: Literal["skip", "stop"]) -> TurnFailed:
+    name = step.participant.name
+    return TurnFailed(step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial, step.kind)
+
+
+def _finished(step: Step, response: ModelResponse, listener: TurnListener) -> TurnFinished:
     name = step.participant.name
     return TurnFinished(
         step.turn,
         step.round,
         name,
-        _signed(response.message, name),
-        ear.usage,
+        _with_speaker(response.message, name),
+        listener.usage,
         response.model or step.participant.type,
-        ear.seconds,
-        ear.attempts,
+        listener.seconds,
+        listener.attempts,
         response.stop,
-        tuple(_signed(message, name) for message in response.steps),
+        tuple(_with_speaker(message, name) for message in response.steps),
         step.kind,
     )
 
 
-def failed(step: Step, fault: Fault, policy: Literal["skip", "stop"]) -> TurnFailed:
-    name = step.participant.name
-    return TurnFailed(step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial, step.kind)
-
-
-def fault(error: AIBattleError, ear: Ear) -> Fault:
-    partial = error.partial if isinstance(error, ProviderError) else ""
-    return Fault(error, ear.usage, partial or ear.said)
-
-
-def _spoken(message: Message) -> Message:
-    """Without calls that have no results: no API takes them back, and others would not hear the text beside them."""
-    return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, ToolCall)))
-
-
-def _signed(message: Message, speaker: str) -> Message:
+def _with_speaker(message: Message, speaker: str) -> Message:
     return message if message.speaker == speaker else replace(message, speaker=speaker)
+
+
+def _fault(error: AIBattleError, listener: TurnListener) -> Fault:
+    partial = error.partial if isinstance(error, ProviderError) else ""
+    return Fault(error, listener.usage, partial or listener.text)
+
+
+def _is_fatal(error: AIBattleError) -> bool:
+    return isinstance(error, ConfigError | Unscripted | BudgetExceeded) or (
+        isinstance(error, ProviderError) and error.status in FATAL
+    )
+
+
+def _is_absent(error: AIBattleError) -> bool:
+    return isinstance(error, Unreachable) and error.status is None and not error.partial

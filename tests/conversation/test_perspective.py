@@ -35,7 +35,7 @@ def test_the_view_that_is_kept_up_equals_the_view_from_scratch_after_each_messag
     for count in range(len(history) + 1):
         assert seen_by("ada", history[:count], naming) == view.messages
         if count < len(history):
-            view.hear(history[count])
+            view.append(history[count])
 
 
 @given(histories(), NAMINGS)
@@ -50,10 +50,10 @@ def test_what_i_said_is_the_same_object_in_every_later_request() -> None:
     mine = assistant("One.", "ada")
     view = View("ada")
     for message in (user("Go."), mine, assistant("Two.", "bob")):
-        view.hear(message)
+        view.append(message)
     first = view.messages
-    view.hear(assistant("Three.", "ada"))
-    view.hear(assistant("Four.", "bob"))
+    view.append(assistant("Three.", "ada"))
+    view.append(assistant("Four.", "bob"))
 
     assert all(before is after for before, after in zip(first, view.messages, strict=False))
     assert mine is first[1]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.conversation.recognising import recognised
-from ai_battle.conversation.selection import drawn, round_robin
+from ai_battle.conversation.name_matching import matching_name
+from ai_battle.conversation.speakers import random_name, round_robin
 
 ANSWERS = [
     json.loads(line)
@@ -17,7 +17,7 @@ ANSWERS = [
 
 
 def test_at_least_95_percent_of_200_untidy_selector_answers_are_understood() -> None:
-    found = [(answer, recognised(answer["said"], answer["candidates"])) for answer in ANSWERS]
+    found = [(answer, matching_name(answer["said"], answer["candidates"])) for answer in ANSWERS]
     wrong = [(answer["said"], got) for answer, got in found if (got[0] if got else None) != answer["right"]]
     fallbacks = sum(got is None for _, got in found)
 
@@ -32,17 +32,17 @@ def test_at_least_95_percent_of_200_untidy_selector_answers_are_understood() -> 
     [("Bob", "chosen"), ('{"next": "Bob"}', "chosen"), ("**bob**!", "normalised"), ("Bobb", "near match")],
 )
 def test_how_a_name_was_found_is_told(answer: str, how: str) -> None:
-    assert recognised(answer, ["Bob", "Caroline"]) == ("Bob", how)
+    assert matching_name(answer, ["Bob", "Caroline"]) == ("Bob", how)
 
 
 @pytest.mark.parametrize("answer", ["", "I can't decide.", "Not Bob, not Caroline.", "{}", "[1, null]", "<think>Bob"])
 def test_an_answer_that_means_nobody_is_no_guess(answer: str) -> None:
-    assert recognised(answer, ["Bob", "Caroline"]) is None
+    assert matching_name(answer, ["Bob", "Caroline"]) is None
 
 
 @given(st.text(), st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True))
 def test_no_answer_breaks_the_search(answer: str, names: list[str]) -> None:
-    found = recognised(answer, names)
+    found = matching_name(answer, names)
 
     assert found is None or found[0] in names
 
@@ -59,6 +59,6 @@ def test_round_robin_goes_on_after_the_last_speaker_and_leaves_out_who_left() ->
 def test_a_draw_depends_on_seed_and_turn_alone() -> None:
     names = ["ada", "bob", "cy"]
 
-    assert drawn(names, "ada", 1, 5) == drawn(names, "ada", 1, 5)
-    assert {drawn(names, "ada", 1, turn) for turn in range(30)} == {"bob", "cy"}
-    assert drawn(["ada"], "ada", 1, 5) == "ada"
+    assert random_name(names, "ada", 1, 5) == random_name(names, "ada", 1, 5)
+    assert {random_name(names, "ada", 1, turn) for turn in range(30)} == {"bob", "cy"}
+    assert random_name(["ada"], "ada", 1, 5) == "ada"

@@ -9,7 +9,7 @@ import pytest
 
 from ai_battle.conversation.limits import RunUse
 from ai_battle.conversation.state import RECENT
-from ai_battle.conversation.stopping import Course, condition
+from ai_battle.conversation.stopping import StopContext, condition
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
@@ -21,9 +21,9 @@ DIALOGUES = [
 ]
 
 
-def course(*texts: str, **more: Any) -> Course:
+def context(*texts: str, **more: Any) -> StopContext:
     said = [assistant(text, ("ada", "bob")[turn % 2]) for turn, text in enumerate(texts)]
-    return Course(len(said), len(said), said, more.get("use", RunUse()))
+    return StopContext(len(said), len(said), said, more.get("use", RunUse()))
 
 
 def stopped_after(dialogue: Mapping[str, Any], stop: Any) -> int | None:
@@ -31,7 +31,7 @@ def stopped_after(dialogue: Mapping[str, Any], stop: Any) -> int | None:
     holds = condition(stop)
     said: list[Message] = [assistant(text, speaker) for speaker, text in dialogue["says"]]
     for count in range(1, len(said) + 1):
-        if holds(Course(count, count, said[max(0, count - RECENT) : count], RunUse())):
+        if holds(StopContext(count, count, said[max(0, count - RECENT) : count], RunUse())):
             return count
     return None
 
@@ -76,13 +76,13 @@ def test_each_of_the_two_signals_ends_a_thank_you_loop(signal: str) -> None:
     ids=str,
 )
 def test_conditions_nest_and_say_why(stop: Any, reason: str) -> None:
-    assert condition(stop)(course("One.", "Two, and we are done.")) == reason
+    assert condition(stop)(context("One.", "Two, and we are done.")) == reason
 
 
 @pytest.mark.parametrize("text", ["DONE", "We are\nall   done now", "**Done**.", "I say: done"])
 def test_a_phrase_is_found_in_any_case_and_anywhere_in_the_last_message(text: str) -> None:
-    assert condition({"phrase": "done" if " " not in text else "Done"})(course("Hm.", text))
-    assert not condition({"phrase": "done"})(course(text, "Hm."))
+    assert condition({"phrase": "done" if " " not in text else "Done"})(context("Hm.", text))
+    assert not condition({"phrase": "done"})(context(text, "Hm."))
 
 
 def test_what_was_used_can_stop_too() -> None:
@@ -90,9 +90,9 @@ def test_what_was_used_can_stop_too() -> None:
     use.ledger.book(ModelReplied("m", Usage(900, 100, cost_usd=0.2), 1.0))
     use.ledger.book(ModelReplied("m", Usage(10, 10), 1.0))
 
-    assert condition({"cost_usd": 0.2})(course("One.", use=use)) == "cost_usd: 0.2"
-    assert condition({"tokens": 1020})(course("One.", use=use)) == "tokens: 1020"
-    assert not condition({"seconds": 5})(course("One.", use=use))
+    assert condition({"cost_usd": 0.2})(context("One.", use=use)) == "cost_usd: 0.2"
+    assert condition({"tokens": 1020})(context("One.", use=use)) == "tokens: 1020"
+    assert not condition({"seconds": 5})(context("One.", use=use))
 
 
 def test_an_unknown_condition_is_named_with_a_near_one() -> None:

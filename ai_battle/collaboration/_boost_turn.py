@@ -11,7 +11,7 @@ from ..core.events import Emit, Event
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec
 from ..core.helping import BoostStep, HelpFailed
 from ..core.messages import Text
-from ..signals.fabrication import claimed
+from ..signals.invention import unsupported_claim
 from ..signals.wording import refuses
 from ._boost_prompt import Attempt, Planning, guided, has_new_results
 from ._boost_reply import Guidance, Other, Reply, Summary, parse
@@ -112,8 +112,8 @@ class BoostTurn:
 
     def _worth(self, answer: Draft) -> tuple[bool, bool]:
         """Of equals the last is taken; one that tells of results that no tool returned is worth less."""
-        told = claimed(answer.text, self._tools, (*self._request.messages, *answer.response.steps))
-        return answer.response.stop in ("end", "stop_sequence"), not told
+        claim = unsupported_claim(answer.text, self._tools, (*self._request.messages, *answer.response.steps))
+        return answer.response.stop in ("end", "stop_sequence"), not claim
 
     async def _ask(self) -> Draft | None:
         if self._seconds <= 0:

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from ..core.exchange import ToolSpec
-from ..signals.fabrication import takes_anything
+from ..signals.invention import takes_anything
 from ..signals.stems import name_stems
 
 MEANT = 2

@@ -7,18 +7,19 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
 from typing import Literal
 
-from .languages import UNSPACED, language_of, listed_words, spoken
 from .locales import LATIN, plain_digits
 
 LONGEST, MOST, PAIRED, _LONGEST_CELL = 20_000, 400, 40, 60
 """Characters of a text, facts of it or cells of a table, numbers that make pairs, and characters of a cell."""
+MOST_CLAUSES = 60
 Kind = Literal["number", "time", "code", "address", "name"]
+_Cell = tuple[int, Hashable, str]
 _FACT = re.compile(
     r"(?P<address>\b(?:https?://|www\.)[^\s<>()\[\]{}\"'`|,]{3,200}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{2,64})"
     r"|(?P<time>(?<![\d:.,])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?:\s?[ap]\.?m\b)?|(?<![\d:.,])\d{1,2}\s?[ap]\.?m\b)"
@@ -35,6 +36,7 @@ _NO_FACTS = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _PARTS = re.compile(r"\s*[,;|\t:]\s+|\s*[;|\t]\s*|,")
+_CLAUSE = re.compile(r"[.;!?](?:\s|\Z)|,\s|\n|[\u3002\uff0c\uff1b\u061b\u060c\u3001]")
 _DECIMAL = re.compile(r"(?<![\d.,])\d{1,15}[.,]\d{1,15}(?![.,]?\d)")
 _FILLING = re.compile(r"[\W_]+")
 _SCALES = {
@@ -45,15 +47,15 @@ _SCALES = {
 }
 _SCALED = re.compile(r"\s?([^\W\d_]{1,9})")
 # What one figure is twice, or in another unit: times, percent, bytes, miles, pounds, inches, feet.
-_FACTORS = (7, 12, 24, 30, 31, 52, 60, 365, 3600, 100, 1000, 1e6, 1024, 1024**2)
-_UNITS = (1.609344, 2.204623, 2.54, 0.3048, 3.6)
+_FACTORS = (2, 7, 12, 24, 30, 31, 52, 60, 365, 3600, 100, 1000, 1e6, 1024, 1024**2)
+_UNITS = (0.9144, 1.609344, 2.204623, 2.54, 0.3048, 3.6)
 _CONSTANTS = sorted(
     (*_UNITS, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 1024.0, 1440.0, 3600.0)
 )
 _LEAST_GAP = 10
 """Minutes that somebody adds to a time."""
-_CLOSE, _CLOSER = 0.03, 0.02
-"""How far a figure may be that was rounded to tens or more, and one that was derived, as a share of it."""
+_CLOSER = 0.02
+"""How far a figure may be that was derived, as a share of it."""
 _MEASURED = re.compile(
     r"\s?(?:[\u00b0\u2103%\u20ac$\u00a3\u5ea6]|(?:km|mm|cm|kg|ms|gb|mb|deg|grad|usd|eur|gbp|chf"
     r"|mph|miles?|lbs?|pounds?|inch(?:es)?|feet|ft|yards?)\b)",
@@ -77,7 +79,7 @@ class Fact:
 
 
 def facts(text: str) -> Iterator[Fact]:
-    """Figures, times, codes and addresses in their order, then names and numerals.
+    """Figures, times, codes and addresses in their order, then names.
 
     The numbers of a list, and what stands in blocks of code, are none.
     """
@@ -93,15 +95,6 @@ def facts(text: str) -> Iterator[Fact]:
         measured = kind == "number" and (not said[0].isdigit() or bool(_MEASURED.match(plain, found.end())))
         yield Fact(kind, said, values, measured)
     yield from (Fact("name", name) for name in _NAME.findall(plain)[:MOST] if name.istitle())
-    yield from _numerals(plain)
-
-
-def _numerals(text: str) -> Iterator[Fact]:
-    """Numbers from two to ten in words; one is an article as well."""
-    language = language_of(text)
-    if language and language not in UNSPACED:
-        values = {word: float(value) for value, word in enumerate(listed_words(language, "numerals"), 1) if value > 1}
-        yield from (Fact("number", word, ((values[word], 0.5),)) for word in spoken(text) if word in values)
 
 
 class Known:
@@ -130,7 +123,7 @@ class Known:
             return _FILLING.sub("", fact.text).casefold() in self._letters
         if fact.kind == "time":
             return any(minutes in self._times or (minutes + 720) % 1440 in self._times for minutes, _ in fact.values)
-        if any(_near(self._base, value, _rounded(value, half)) for value, half in fact.values):
+        if any(_near(self._base, value, half) for value, half in fact.values):
             return True
         parts = [int(digits) for digits in _DIGITS.findall(fact.text)]
         is_time = len(parts) == 2 and parts[1] < 60 and parts[0] * 60 + parts[1] in self._times
@@ -201,14 +194,6 @@ def _near(values: list[float], value: float, within: float) -> bool:
     return place < len(values) and values[place] <= value + within + 1e-6
 
 
-def _rounded(value: float, half: float) -> float:
-    """How much more a whole number with zeros at its end may be off, as people round."""
-    if half != 0.5 or value < 100 or value % 10:
-        return half
-    zeros = len(str(int(value))) - len(str(int(value)).rstrip("0"))
-    return float(min(0.5 * 10**zeros, _CLOSE * value))
-
-
 def _readings(written: str, behind: str) -> Iterator[tuple[float, float]]:
     """A separator may group thousands or begin decimals: 1.482 is read both ways."""
     scaled = _SCALED.match(behind)
@@ -241,17 +226,27 @@ def _minutes(written: str) -> Iterator[float]:
 def misplaces(text: str, table: str) -> bool:
     """Whether it puts together what stands in different rows: the time of one train and the price of another."""
     cells = list(islice(_cells(table), MOST))
-    times, told, text = Counter(value for *_, value in cells), list(facts(text)), text[:LONGEST].casefold()
+    times = Counter(value for *_, value in cells)
+    unique = [cell for cell in cells if times[cell[2]] == 1]
+    clauses = _CLAUSE.split(text[:LONGEST])[:MOST_CLAUSES] if unique else ()
+    return any(_mixes_rows(clause, unique, fewest=1) for clause in clauses) or _mixes_rows(text[:LONGEST], unique)
+
+
+def _mixes_rows(text: str, cells: Sequence[_Cell], fewest: int = 2) -> bool:
+    """It tells as many values of two columns, of the same rows in another order; or one of each, of different rows."""
+    lowered, told = text.casefold(), list(facts(text))
     columns: dict[Hashable, list[tuple[int, int]]] = {}
     for row, column, value in cells:
-        if times[value] == 1 and (place := _place(value, text, told)) >= 0:
+        if (place := _place(value, lowered, told)) >= 0:
             columns.setdefault(column, []).append((place, row))
-    orders = [[row for _, row in sorted(found)] for found in columns.values()]
+    orders = [[row for _, row in sorted(found)] for found in columns.values() if len(found) >= fewest]
+    if all(len(order) == 1 for order in orders):
+        return len({row for order in orders for row in order}) > 1
     return any(one != other and sorted(one) == sorted(other) for one, other in combinations(orders[:PAIRED], 2))
 
 
-def _cells(table: str) -> Iterator[tuple[int, Hashable, str]]:
-    """Row, column and value of what is a list of objects, an object of values, or lines of as many parts each."""
+def _cells(table: str) -> Iterator[_Cell]:
+    """Row, column and value of what is a list of objects, an object of numbers, or lines of as many parts each."""
     try:
         found = json.loads(table[:LONGEST])
     except (ValueError, RecursionError):
@@ -259,21 +254,22 @@ def _cells(table: str) -> Iterator[tuple[int, Hashable, str]]:
         found = found if len({len(row) for row in found}) == 1 else []
     if isinstance(found, dict):
         lists = [value for value in found.values() if isinstance(value, list)]
-        found = lists[0] if len(lists) == 1 else [dict(enumerate(pair)) for pair in found.items()]
+        are_numbers = all(isinstance(value, int | float) for value in found.values())
+        found = lists[0] if len(lists) == 1 else [dict(enumerate(pair)) for pair in found.items() if are_numbers]
     for row, values in enumerate(found if isinstance(found, list) else ()):
         for column, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, str | int | float) and str(value).strip():
                 yield row, column, str(value).strip().casefold()
 
 
-def _place(value: str, text: str, told: list[Fact]) -> int:
+def _place(value: str, text: str, told: Sequence[Fact]) -> int:
     """Where a text tells a value, if it does so once."""
     known = next((fact for fact in facts(value[:_LONGEST_CELL]) if fact.values and fact.text == value), None)
     if known is None:
         found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", text)]
         return found[0] if len(found) == 1 else -1
     same = [fact.text for fact in told if fact.kind == known.kind and _are_same(fact, known)]
-    return text.find(same[0]) if len(same) == 1 else -1
+    return text.find(same[0].casefold()) if len(same) == 1 else -1
 
 
 def _are_same(one: Fact, other: Fact) -> bool:

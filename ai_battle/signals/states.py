@@ -1,46 +1,50 @@
-"""Words for states that exclude one another, in many languages: whether two texts tell opposite ones."""
+"""Whether two texts tell states that exclude one another, by their words in many languages or by a denying prefix."""
 
 import re
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*", re.UNICODE)
+from .languages import spoken
+
 _UNSPACED = re.compile(r"[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff]")
-_LONGEST = 20_000
-_DENIAL = "denial"
+_PREFIXES = ("un", "in", "im", "dis", "de", "dés", "non", "des")
+_LONGEST, _LEAST = 20_000, 5
+DENIAL = "denial"
 
 
-def opposed(text: str, source: str) -> bool:
+def opposes(text: str, source: str) -> bool:
     """Whether a text tells another state than its source does, and not that of the source too."""
-    said, known = _states(text), _states(source)
-    return any(known[group] and said[group] and not said[group] & known[group] for group in said if group != _DENIAL)
+    said, known = (_states(each) for each in (text, source))
+    told = (group for group in said if group != DENIAL)
+    if any(known[group] and said[group] and not said[group] & known[group] for group in told):
+        return True
+    return _negates(*(frozenset(spoken(each[:_LONGEST])) for each in (text, source)))
 
 
 def denies(text: str) -> bool:
     """Whether it says that something is not so, could not be had, or failed."""
-    return bool(_states(text)[_DENIAL])
+    return bool(_states(text)[DENIAL])
 
 
-def _states(text: str) -> Mapping[str, set[str]]:
+def _negates(said: frozenset[str], known: frozenset[str]) -> bool:
+    """One has a word of the other with a prefix that turns it round, as "unlocked" does, and not the word itself."""
+    new, old = said - known, known - said
+    both = ((prefix + word, word) for word in new | old if len(word) >= _LEAST for prefix in _PREFIXES)
+    return any((turned in new and word in old) or (turned in old and word in new) for turned, word in both)
+
+
+def _states(text: str) -> dict[str, set[str]]:
     plain = text[:_LONGEST].casefold().replace("\u2019", "'")
-    words = {f"{word}." for word in _WORD.findall(plain)}
-    words |= {f"{part}." for word in words if "'" in word for part in word[:-1].split("'")}
-    words |= {"n't."} if "n't" in plain else set()
+    words = " ".join((*(f"{word}." for word in spoken(plain)), "n't." if "n't" in plain else ""))
     return {
-        group: {state for state, marks in states.items() if _has(marks, words, plain)}
+        group: {state for state, mark in states.items() if mark.search(f" {words}\0{plain}")}
         for group, states in _groups().items()
     }
 
 
-def _has(marks: tuple[tuple[str, ...], re.Pattern[str]], words: set[str], plain: str) -> bool:
-    """One of the marks begins a word, is one with its dot, or stands anywhere where words have no spaces."""
-    unspaced, beginnings = marks
-    return any(mark in plain for mark in unspaced) or any(map(beginnings.match, words))
-
-
 @cache
-def _groups() -> Mapping[str, dict[str, tuple[tuple[str, ...], re.Pattern[str]]]]:
+def _groups() -> dict[str, dict[str, re.Pattern[str]]]:
+    """A mark begins a word, is one with its dot, or stands anywhere where words have no spaces."""
     listed: dict[str, dict[str, list[str]]] = {}
     for line in files(__package__).joinpath("states.txt").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -50,7 +54,5 @@ def _groups() -> Mapping[str, dict[str, tuple[tuple[str, ...], re.Pattern[str]]]
     return {group: {state: _compiled(marks) for state, marks in states.items()} for group, states in listed.items()}
 
 
-def _compiled(marks: list[str]) -> tuple[tuple[str, ...], re.Pattern[str]]:
-    unspaced = tuple(mark for mark in marks if _UNSPACED.search(mark))
-    spaced = [re.escape(mark) for mark in marks if mark not in unspaced]
-    return unspaced, re.compile("|".join(spaced) or r"(?!)")
+def _compiled(marks: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(mark) if _UNSPACED.search(mark) else f" {re.escape(mark)}" for mark in marks))

@@ -11,7 +11,7 @@ from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.ledger import Budget, limit_reached, request_answer
 from ..core.messages import ToolResult, assistant, user
 from ..core.tooling import FabricationSuspected, LoopStopped, ToolProposed, ToolsOffered
-from ..signals.fabrication import claimed, invented
+from ..signals.invention import invented_result, unsupported_claim
 from ._answering import Answering, only_text, prompt, told
 from ._leaks import Wishes, wishes
 from ._running import Runner
@@ -131,7 +131,7 @@ class _Turn:
         return bool(response.text.strip()) or not self._answering.results
 
     async def accept(self, response: ModelResponse) -> ModelResponse:
-        await self._suspect(claimed(response.text, self._registry.specs, self._answering.messages))
+        await self._suspect(unsupported_claim(response.text, self._registry.specs, self._answering.messages))
         if response.text:
             await self._emit(TextDelta(response.text))
         return replace(self._answering.finished(response), usage=self._budget.ledger.usage)
@@ -141,7 +141,7 @@ class _Turn:
         self.held_back = None
         await asyncio.sleep(self._limits.pause_before(self._guard.rounds + 1))
         if wished.calls:
-            await self._suspect(invented(wished.after, self._answering.messages, wished.calls))
+            await self._suspect(invented_result(wished.after, self._answering.messages, wished.calls))
             results = await self._runner.run(self._answering.called(response, wished))
             self._answering.returned(results)
         else:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.exchange import ToolSpec
 from ...core.messages import ToolCall
-from ...signals.fabrication import names_something
+from ...signals.invention import names_something
 from ...signals.quantities import quantities, rounded, stands_among
 from ...signals.stems import name_stems, share
 from ...signals.trouble import troubles

@@ -4,11 +4,10 @@ import json
 import re
 
 from ...core.messages import ToolResult, user
-from ...signals.fabrication import claimed, contradicted, hides_failure
+from ...signals.invention import Evidence
 from ...signals.languages import has_word_anywhere
 from ...signals.provenance import Known, facts
 from ...signals.residue import gives_up
-from ...signals.states import opposed
 from ...signals.stems import stems
 from ..case import Case
 
@@ -18,38 +17,19 @@ _BARE_NO = re.compile(r"^\W{0,3}[^\W\d_]{2,6}\b[,.!](?:\s|\Z)")
 
 
 def check(case: Case) -> dict[str, float]:
-    results = case.context.results
-    if not results or case.calls or not case.text:
+    """Whether it tells otherwise than the tools have returned, or what only a tool could bring, and no call did."""
+    if not case.context.tools or case.calls or not case.text:
         return {}
-    brought = "\n".join(step.result for step in case.steps if step.brought_something)
-    return {
-        "result_contradicted": float(bool(contradicted(case.text, case.once(known), results, case.prompt))),
-        "result_denied": float(bool(brought) and _declines(case)),
-        "state_contradicted": float(bool(brought) and opposed(case.text, brought)),
-        "failure_hidden": float(hides_failure(case.text, results, case.prompt)),
-    }
+    turn = case.context
+    weighed = Evidence(case.text, turn.tools, (*turn.history, user(case.prompt), *turn.steps)).weighed()
+    brought = any(step.brought_something for step in case.steps)
+    return {**{name: float(value) for name, value in weighed.items()}, "denied": float(brought and _declines(case))}
 
 
 def say_much(case: Case) -> bool:
     """Whether a tool has returned what an answer could tell: a figure, or more than a few words."""
     brought = [step.result for step in case.steps if step.brought_something]
     return any(len(text.split()) > FEW or any(not fact.is_small for fact in facts(text)) for text in brought)
-
-
-def invented(case: Case) -> float | None:
-    """It tells what only a tool could bring, or has done, and no call did."""
-    turn = case.context
-    if not turn.tools or case.calls:
-        return None
-    return float(bool(claimed(case.text, turn.tools, (*turn.history, user(case.prompt), *turn.steps))))
-
-
-def known(case: Case) -> Known:
-    """All that an answer of this turn can rest on."""
-    turn = case.context
-    earlier = (message.text for message in turn.history[-20:])
-    calls = (_written(result) for result in turn.results)
-    return Known((*(result.text for result in turn.results), *calls, case.prompt, *earlier))
 
 
 def _written(result: ToolResult) -> str:

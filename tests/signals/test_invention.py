@@ -11,7 +11,7 @@ import pytest
 
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
-from ai_battle.signals.fabrication import claimed, invented
+from ai_battle.signals.invention import invented_result, unsupported_claim
 from ai_battle.wire.dialects.reader import read
 from tests.growing import IN_PROPORTION, growth
 
@@ -36,6 +36,10 @@ TRANSCRIPTS = [
 TOLD = [json.loads(line) for line in (Path(__file__).parent / "told.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
+# Sixty turns in fourteen languages, half of them honest, written before the rule was.
+TURNS = [json.loads(line) for line in (Path(__file__).parent / "turns.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
 @pytest.mark.parametrize(
     ("after", "said"),
     [
@@ -47,17 +51,17 @@ TOLD = [json.loads(line) for line in (Path(__file__).parent / "told.jsonl").read
     ],
 )
 def test_what_only_a_result_could_tell_is_found_behind_a_call(after: str, said: str) -> None:
-    assert invented(after) == said
+    assert invented_result(after) == said
 
 
 def test_what_stands_behind_a_call_is_found_in_five_languages() -> None:
-    found = {kind: [bool(invented(row["text"])) for row in ANSWERS if row["kind"] == kind] for kind in KINDS}
+    found = {kind: [bool(invented_result(row["text"])) for row in ANSWERS if row["kind"] == kind] for kind in KINDS}
     assert sum(found["invented"]) / len(found["invented"]) >= 0.8
     assert sum(found["behind"]) / len(found["behind"]) <= 0.02
 
 
 def test_without_tools_nothing_is_told_of_them() -> None:
-    assert not any(claimed(row["text"]) for row in ANSWERS)
+    assert not any(unsupported_claim(row["text"]) for row in ANSWERS)
 
 
 def test_three_of_four_lookups_are_found_with_few_false_alarms() -> None:
@@ -74,6 +78,13 @@ def test_in_other_words_two_of_three_are_found_with_two_false_alarms_in_a_hundre
     found = {kind: [bool(_found(row)) for row in TOLD if row["invented"] is kind] for kind in (True, False)}
     assert sum(found[True]) / len(found[True]) >= 0.65
     assert sum(found[False]) / len(found[False]) <= 0.02
+
+
+def test_of_turns_written_before_the_rule_three_of_five_are_found() -> None:
+    """Most that are missed tell a state, or whom something belongs to, in another language than the result."""
+    found = {kind: [bool(_of_turn(row)) for row in TURNS if row["invented"] is kind] for kind in (True, False)}
+    assert sum(found[True]) / len(found[True]) >= 0.6
+    assert sum(found[False]) / len(found[False]) <= 0.04
 
 
 def test_in_discussions_those_are_found_that_give_figures() -> None:
@@ -111,8 +122,8 @@ WEATHER = ToolSpec("get_weather", "Current weather.", {"type": "object", "proper
 
 def test_a_call_of_this_turn_backs_what_it_has_returned_and_no_other_figure() -> None:
     past = (user("Who won?"), *_call("web_search", "Oslo won by 3 goals to 1 at 20:45."))
-    assert not claimed("I searched the web: Oslo won at 20:45.", [SEARCH, CLOCK], past)
-    assert claimed("I searched the web: Oslo won. The game ended at 21:37.", [SEARCH, CLOCK], past) == (
+    assert not unsupported_claim("I searched the web: Oslo won at 20:45.", [SEARCH, CLOCK], past)
+    assert unsupported_claim("I searched the web: Oslo won. The game ended at 21:37.", [SEARCH, CLOCK], past) == (
         "The game ended at 21:37."
     )
 
@@ -121,51 +132,61 @@ def test_what_a_table_has_in_different_rows_is_not_put_together() -> None:
     trains = '[{"departs": "08:12", "platform": 3}, {"departs": "09:40", "platform": 11}]'
     for table in (trains, "08:12, 3\n09:40, 11"):
         past = (user("Which trains are there?"), *_call("find_trains", table))
-        assert not claimed("The 09:40 goes from platform 11, the 08:12 from platform 3.", [TRAINS], past)
-        assert claimed("The 09:40 goes from platform 3, the 08:12 from platform 11.", [TRAINS], past)
+        assert not unsupported_claim("The 09:40 goes from platform 11, the 08:12 from platform 3.", [TRAINS], past)
+        assert unsupported_claim("The 09:40 goes from platform 3, the 08:12 from platform 11.", [TRAINS], past)
 
 
 def test_a_failed_call_is_not_told_as_done() -> None:
     call = ToolCall("set_light", {"room": "attic"}, "1")
     failed = Message("tool", (ToolResult(call, (Text("lamp not reachable"),), is_error=True),))
     past = (user("Turn on the light in the attic."), Message("assistant", (call,)), failed)
-    assert claimed("The light in the attic is on.", [LIGHT], past)
-    assert not claimed("I could not turn on the light in the attic.", [LIGHT], past)
-    assert not claimed("The lamp in the attic is out of reach: not reachable, it says.", [LIGHT], past)
+    assert unsupported_claim("The light in the attic is on.", [LIGHT], past)
+    assert not unsupported_claim("I could not turn on the light in the attic.", [LIGHT], past)
+    assert not unsupported_claim("The lamp in the attic is out of reach: not reachable, it says.", [LIGHT], past)
 
 
 def test_an_earlier_call_backs_what_repeats_its_result_and_nothing_new() -> None:
     tickets = (*_call("web_search", "Tickets cost 17 euros."), assistant("17 euros."))
     past = (user("Prices?"), *tickets, user("What do tickets cost today?"))
-    assert not claimed("Tickets cost 17 euros today.", [SEARCH], past)
-    assert claimed("Tickets cost 18.43 euros today.", [SEARCH], past)
+    assert not unsupported_claim("Tickets cost 17 euros today.", [SEARCH], past)
+    assert unsupported_claim("Tickets cost 18.43 euros today.", [SEARCH], past)
 
 
 def test_what_another_has_told_may_be_told_again() -> None:
     past = (user("My query returned 14 rows.", "Ann"),)
-    assert not claimed("The query returned 14 rows, so one is doubled.", [QUERY], past)
+    assert not unsupported_claim("The query returned 14 rows, so one is doubled.", [QUERY], past)
 
 
 def test_a_prompt_that_gives_tools_nothing_to_look_up_is_answered_freely() -> None:
-    assert not claimed("I checked the files. Nothing.", [CODE], (user("Write a crime story in the first person."),))
-    assert not claimed("Ben Nevis is high, and often in clouds.", [WEATHER], (user("Tell me of mountains."),))
-    assert not claimed("For which day?", [TRAINS], (user("Which trains go to York?"),))
+    assert not unsupported_claim(
+        "I checked the files. Nothing.", [CODE], (user("Write a crime story in the first person."),)
+    )
+    assert not unsupported_claim("Ben Nevis is high, and often in clouds.", [WEATHER], (user("Tell me of mountains."),))
+    assert not unsupported_claim("For which day?", [TRAINS], (user("Which trains go to York?"),))
 
 
 def test_an_answer_in_the_form_of_a_result_is_suspected() -> None:
-    assert claimed("[Tool result] 5 rows affected", [CODE], (user("Set all to shipped."),))
+    assert unsupported_claim("[Tool result] 5 rows affected", [CODE], (user("Set all to shipped."),))
 
 
 def test_what_was_known_before_a_call_may_stand_behind_it() -> None:
     past = (user("How long is the equator?"), *_call("web_search", "The radius of the earth is 6,371 km."))
-    assert not invented("\nThe radius of the earth is 6,371 km.", past)
-    assert invented("\nThe radius of the earth is 6,371 km and the equator is 40,030 km.", past)
+    assert not invented_result("\nThe radius of the earth is 6,371 km.", past)
+    assert invented_result("\nThe radius of the earth is 6,371 km and the equator is 40,030 km.", past)
 
 
 def test_of_a_very_long_answer_both_ends_are_read() -> None:
     long = "The question remains who pays. " * 10_000
-    assert claimed(f"{long}\nTool output: 5 rows affected", [SEARCH]).startswith("Tool output")
-    assert claimed(f"Tool output: 5 rows affected\n{long}", [SEARCH]).startswith("Tool output")
+    assert unsupported_claim(f"{long}\nTool output: 5 rows affected", [SEARCH]).startswith("Tool output")
+    assert unsupported_claim(f"Tool output: 5 rows affected\n{long}", [SEARCH]).startswith("Tool output")
+
+
+def _of_turn(row: dict[str, Any]) -> str:
+    past = [user(row["prompt"])]
+    for name, arguments, returned, is_error in row["steps"]:
+        past += _call(name, returned, arguments, is_error=is_error)
+    tools = [ToolSpec(name, about, _parameters(names.split())) for name, (about, names) in row["tools"].items()]
+    return unsupported_claim(row["answer"], tools, past)
 
 
 def _claim(row: dict[str, Any]) -> str:
@@ -173,7 +194,7 @@ def _claim(row: dict[str, Any]) -> str:
     for step in row["steps"]:
         past += _call(step["name"], step["result"], step["arguments"], is_error=step["is_error"])
     tools = [ToolSpec(tool["name"], tool["description"], tool["parameters"]) for tool in row["tools"]]
-    return claimed(row["answer"], tools, past)
+    return unsupported_claim(row["answer"], tools, past)
 
 
 def _found(row: dict[str, Any]) -> str:
@@ -181,7 +202,7 @@ def _found(row: dict[str, Any]) -> str:
     for who, *said in row["before"]:
         past += _call(said[0], said[2]) if who == "call" else [assistant(*said) if who == "self" else _said(who, *said)]
     tools = [ToolSpec(name, description, _schema(name)) for name, description in row["tools"].items()]
-    return claimed(row["answer"], tools, past)
+    return unsupported_claim(row["answer"], tools, past)
 
 
 def _said(who: str, text: str, name: str = "Ben") -> Message:
@@ -189,7 +210,10 @@ def _said(who: str, text: str, name: str = "Ben") -> Message:
 
 
 def _schema(tool: str) -> dict[str, Any]:
-    names = PARAMETERS.get(tool, "").split()
+    return _parameters(PARAMETERS.get(tool, "").split())
+
+
+def _parameters(names: list[str]) -> dict[str, Any]:
     return {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": names}
 
 
@@ -223,12 +247,15 @@ def _call(
     ],
 )
 def test_it_takes_linear_time(piece: str) -> None:
-    assert growth(lambda times: claimed(piece * times, [SEARCH, CLOCK], (user(piece * times),)), 200) < IN_PROPORTION
-    assert growth(lambda times: invented(piece * times), 200) < IN_PROPORTION
+    assert (
+        growth(lambda times: unsupported_claim(piece * times, [SEARCH, CLOCK], (user(piece * times),)), 200)
+        < IN_PROPORTION
+    )
+    assert growth(lambda times: invented_result(piece * times), 200) < IN_PROPORTION
 
 
 def test_a_long_line_of_marks_is_read_in_linear_time() -> None:
-    assert growth(lambda times: invented("#" * times), 1_000) < IN_PROPORTION
+    assert growth(lambda times: invented_result("#" * times), 1_000) < IN_PROPORTION
 
 
 @pytest.mark.skipif(not CORPUS.is_file(), reason="AI_BATTLE_CORPORA names no folder with toolcalls/dev.jsonl")
@@ -237,12 +264,12 @@ def test_four_of_five_invented_results_are_found_with_four_false_alarms_in_a_hun
     rows = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
     behind = {row["id"].removeprefix("bfcl/"): after for row in rows if (after := behind_calls(row))}
     calls = {row["id"].removeprefix("bfcl/"): read(row["raw_text"], row["tools"]).calls for row in rows}
-    found = {row for row, after in behind.items() if invented(after, (), calls[row])}
+    found = {row for row, after in behind.items() if invented_result(after, (), calls[row])}
     plain = [row["raw_text"] for row in rows if row["tier"] == "nocall" and row["mode"] != "trap"]
 
     assert len(found & INVENTED) / len(INVENTED) >= 0.8
     assert len(found - INVENTED) / len(behind.keys() - INVENTED) <= 0.04
-    assert sum(bool(claimed(text, [SEARCH, CODE])) for text in plain) / len(plain) <= 0.02
+    assert sum(bool(unsupported_claim(text, [SEARCH, CODE])) for text in plain) / len(plain) <= 0.02
 
 
 @pytest.mark.skipif(not PLAIN, reason="AI_BATTLE_CORPORA names no folder with cascade/*.jsonl.gz")
@@ -253,7 +280,7 @@ def test_sums_and_reasoning_are_left_alone_whatever_tools_there_are() -> None:
         ToolSpec(name, "", _schema(name)) for name in f"{names} get_exchange_rate get_stock_price list_issues".split()
     ]
     answers = [answer for path in PLAIN for answer in _answers(path)]
-    told = [bool(claimed(text, tools, (user(prompt),))) for prompt, text in answers]
+    told = [bool(unsupported_claim(text, tools, (user(prompt),))) for prompt, text in answers]
     assert sum(told) / len(answers) <= 0.02
 
 

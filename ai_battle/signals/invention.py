@@ -1,0 +1,307 @@
+"""What an answer tells that nothing backs, with tools offered: facts, states and deeds that no call has brought.
+
+Each fact of the answer is looked up in what its speaker has seen: prompts, earlier messages, calls and their results.
+After calls, what is in none of them, or is put together otherwise, contradicts the results. Where no call was made, an
+answer is suspect that gives figures from nowhere, or says the prompt back as done, where the prompt asks for what only
+a tool can know: of something by its number, of now, in a file.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import log1p
+from unicodedata import normalize
+
+from ..core.exchange import ToolSpec
+from ..core.messages import Message, ToolCall, ToolResult
+from .cleaning import cleaned
+from .languages import has_word_anywhere, language_of, spoken, words_everywhere
+from .provenance import Fact, Known, facts, is_constant, misplaces
+from .states import denies, opposes
+from .stems import name_stems, stems
+from .trouble import Step
+from .words import content_stems, sentences
+
+READ, LONGEST, MOST = 40_000, 400, 60
+"""Characters of an answer that are read and of a claim that is quoted; sentences that are looked at."""
+FEW_WORDS, LONG_ANSWER, AKIN = 2, 3.2, 4
+"""Words of an error that tell of it; the logarithm of the words of an answer that explains; letters of a stem."""
+WEIGHTS = {
+    "exact": 1.55, "key": 1.9, "asked_by_key": 0.8, "name": 0.5, "recall": 2.1, "recall_of_order": 2.3,
+    "echo_of_order": 0.5, "now": 1.2, "file": 2.0, "yes": 0.85, "range": -1.1, "rough": -1.8, "denies": -1.2,
+    "asks": -1.9, "length": -3.3, "none": -2.65,
+}  # fmt: skip
+"""What each feature of an answer adds to the logit of an invented result; `none` is there in any answer."""
+# Parameters that take anything: a tool that wants no other may be meant by any prompt.
+_ANYTHING = frozenset(
+    ("query", "q", "code", "command", "sql", "jql", "expression", "path", "url", "text", "prompt")
+).union(("content", "action", "language", "input", "script", "body"))
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_FENCED = re.compile(r"```[\s\S]*?(?:```|\Z)")
+_QUOTED = re.compile(
+    r"\"[^\"\n]{3,300}\"|[\u201c\u201e][^\u201d\u201c\n]{3,300}[\u201d\u201c]|\u00ab[^\u00bb\n]{3,300}\u00bb"
+)
+# A model that plays the other roles too, the tool's or its own behind it, or takes the form of a tool's result.
+_ROLE = re.compile(
+    r"<\|(?:im_start|start_header_id)\|>\s*(?:assistant|tool)|<\|end_header_id\|>|^assistant\b"
+    r"|<(?:tool|function)_(?:response|result|output)s?\b|^\W{0,4}\[?(?:tool |function |command |query |search )?"
+    r"(?:output|result|response|observation)s?(?:\][: ]|\W{0,4}: ?[^\s`<])|## ?response:|<!--\s*response:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MARKS = re.compile(r"<\|[^|<>]*\|>|</?[a-z_?!][^<>]*>|```\w*|<!--|-->|\bassistant\b", re.IGNORECASE)
+# What explains a call or its code states no result of it.
+_EXPLAINS = re.compile(
+    r"^\W{0,8}(?:import|print|def|#)\b|\w_\w|[\w)\]] ?==? |'\w+':|\w\(|\b(?:will|would|should|please|call|assuming)\b"
+    r"|^\W{0,4}\[\w|\w=['\"\w]",
+    re.IGNORECASE,
+)
+_KEY = re.compile(
+    r"(?<![\w.,:])(?:[A-Za-z]{1,12}[-_]?[A-Za-z\d-]{0,20}\d[A-Za-z\d-]{0,20}|\d{1,6}(?:[-/]\d{2,8}){1,3}|\d{4,15})(?![.,]?\d)"
+)
+_FILE = re.compile(r"https?://\S|(?<![\w.])[\w/-]{1,60}\.[a-z]{2,5}\b|\w/\w")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\ds?")
+_RANGE = re.compile(r"\d\s?(?:[-\u2013~\u5230\u81f3]|\b[^\W\d_]{1,3}\b|\u304b\u3089)\s?\d")
+_ASKS = re.compile(r"[?\uff1f\u061f][\s\"'*_)\]\u201d\u00bb]*\Z|\u304b\u3002?\Z")
+
+
+def unsupported_claim(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Message] = ()) -> str:
+    """Where an answer tells a fact or a deed that only a tool could bring, and no call did; empty where it doesn't."""
+    found = Evidence(text, tuple(tools), messages)
+    if not any(found.weighed().values()):
+        return ""
+    if mark := _ROLE.search(found.text):
+        return found.text[mark.start() : mark.start() + LONGEST].strip()
+    strange = found.unbacked or [fact.text for fact in found.strange]
+    quoted = (sentence for sentence in sentences(found.text) if any(map(sentence.count, strange)))
+    return next(quoted, found.text.strip() or text)[:LONGEST]
+
+
+class Evidence:
+    """An answer beside all that was there before it; `messages` end with those of its own turn."""
+
+    def __init__(self, text: str, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> None:
+        place = next((at for at in reversed(range(len(messages))) if _is_prompt(messages[at])), 0)
+        self.text = _FENCED.sub("\n", _both_ends(cleaned(text).text)) if tools else ""
+        self.tools = tools
+        self.results = _results(messages[place:])
+        self.prompt = "".join(message.text for message in messages[place : place + 1])
+        self._messages = messages
+        self._before = messages[:place]
+        # What the others of a discussion say is no order, and saying it again no deed.
+        self._is_talk = any(message.speaker for message in messages)
+
+    def weighed(self) -> Mapping[str, bool]:
+        """Whether it is otherwise than the results, by each way in which it may be."""
+        if not self.tools:
+            return {}
+        if not self.results:
+            return {"invented": bool(_ROLE.search(self.text)) or self._logit() > 0}
+        return {
+            "contradicted": self.is_contradicted,
+            "opposed": self.is_opposed,
+            "failure_hidden": self.hides_failure,
+            "deed_without_call": self.tells_deed_without_call,
+        }
+
+    @cached_property
+    def known(self) -> Known:
+        return Known(_texts(self._messages))
+
+    @cached_property
+    def told(self) -> list[Fact]:
+        """The figures, codes and names of the answer, years left out; in German every noun looks like a name."""
+        kinds = ("name",) if language_of(self.text) == "de" else ()
+        digits = (fact for fact in facts(self.text) if fact.kind == "name" or any(map(str.isdigit, fact.text)))
+        return [fact for fact in digits if fact.kind not in kinds and not _YEAR.fullmatch(fact.text)]
+
+    @cached_property
+    def strange(self) -> list[Fact]:
+        return [fact for fact in self.told if not (self.known.has(fact) or self.known.yields(fact))]
+
+    @cached_property
+    def unbacked(self) -> list[str]:
+        """The strange facts that are neither advice nor follow from others of the answer."""
+        others = (fact.text for fact in self.told if fact not in self.strange or _may_be_advice(fact))
+        further = Known((self.known.text, *others))
+        return [fact.text for fact in self.strange if not (_may_be_advice(fact) or further.yields(fact))]
+
+    @property
+    def is_contradicted(self) -> bool:
+        """By its facts, or by what it puts together.
+
+        A round figure or a count may be advice, so it says little where a figure of the results is told as well.
+        """
+        if self.unbacked or (self.strange and self._tells_nothing):
+            return True
+        return any(misplaces(self.text, result.text) for result in self.results)
+
+    @property
+    def is_opposed(self) -> bool:
+        """It tells another state than the results, or says yes where these deny something and it denies nothing."""
+        brought = "\n".join(step.result for step in self._steps if step.brought_something)
+        if not brought or opposes(self.text, brought):
+            return bool(brought)
+        says_yes = not words_everywhere("yes").isdisjoint(spoken(self.text)[:1])
+        return says_yes and not denies(self.text) and "false" in stems(brought)
+
+    @property
+    def hides_failure(self) -> bool:
+        """It tells of no failure, nor anything else of what came back, though every call has failed."""
+        if any(step.brought_something for step in self._steps) or not any(step.failed for step in self._steps):
+            return False
+        returned = stems("\n".join(step.result for step in self._steps)) - stems(self._given)
+        return not denies(self.text) and len(returned & stems(self.text)) < FEW_WORDS
+
+    @property
+    def tells_deed_without_call(self) -> bool:
+        """The prompt orders what a tool is called, which was not called, and the answer neither denies it nor asks."""
+        called = {result.call.name for result in self.results}
+        known, asked = name_stems(" ".join(called)), name_stems(self.prompt)
+        left = (name_stems(tool.name) - known for tool in self.tools if tool.name not in called)
+        ordered = any(names and names <= asked for names in left) and not (self._is_talk or _ASKS.search(self.prompt))
+        return ordered and not (denies(self.text) or _ASKS.search(self.text))
+
+    @cached_property
+    def _steps(self) -> list[Step]:
+        return [Step("", result.text, result.is_error) for result in self.results]
+
+    @cached_property
+    def _given(self) -> str:
+        return "\n".join((self.prompt, *(_written(result.call) for result in self.results)))
+
+    @property
+    def _tells_nothing(self) -> bool:
+        """There are figures in what came back, none of which is told; or where there are none, no word of it."""
+        given, back = Known((self._given,)), Known(result.text for result in self.results)
+        if all(given.has(fact) for fact in facts(back.text) if fact.values):
+            return (stems(back.text) - stems(given.text)).isdisjoint(stems(self.text))
+        held = (fact for fact in self.told if fact.values and fact not in self.strange)
+        return not any((back.has(fact) or not fact.is_small) and not given.has(fact) for fact in held)
+
+    def _logit(self) -> float:
+        """That of an invented result where no call was made; what an earlier result has told may be told again."""
+        said = " ".join(each for each in sentences(self.text)[:MOST] if not _EXPLAINS.search(each))
+        asked, words = content_stems(self.prompt), content_stems(said)
+        exact = [fact for fact in _specific(said) if not (_is_round(fact) or self.known.supports(fact))]
+        earlier = content_stems("\n".join(result.text for result in _results(self._before))) - asked
+        if not said or (words & earlier and not exact):
+            return WEIGHTS["none"]
+        features = self._features(said, len(exact))
+        return sum(WEIGHTS[name] * value for name, value in features.items())
+
+    def _features(self, said: str, exact: int) -> dict[str, float]:
+        lowered, words = said.casefold(), log1p(len(self.text.split()))
+        asked, told = _roots(self.prompt), _roots(said)
+        keys = [key.casefold() for key in _KEY.findall(self.prompt) if not _YEAR.fullmatch(key)]
+        recall = len(asked & told) / max(1, len(asked)) * (not self._is_talk)
+        asks, negates = _ASKS.search(said) is not None or "?" in self.text, has_word_anywhere(self.text, "negation")
+        is_quiet = not (asks or negates)
+        is_order = not (self._is_talk or all(map(takes_anything, self.tools)) or _ASKS.search(self.prompt))
+        of_now = has_word_anywhere(self.prompt, "now") or has_word_anywhere(said, "now")
+        return {
+            "exact": min(2, exact),
+            "key": any(key in lowered for key in keys),
+            "asked_by_key": is_quiet * bool(keys),
+            "name": min(2, sum(name[:5] in lowered for name in _names(self.prompt))),
+            "recall": recall,
+            "recall_of_order": is_quiet * is_order * recall,
+            "echo_of_order": is_quiet * is_order * len(asked & told) / max(1, len(told)),
+            "now": is_quiet * of_now,
+            "file": _FILE.search(self.prompt) is not None,
+            "yes": not words_everywhere("yes").isdisjoint(spoken(said)[:1]),
+            "range": _RANGE.search(said) is not None,
+            "rough": has_word_anywhere(said, "rough"),
+            "denies": negates,
+            "asks": asks,
+            "length": max(0.0, words - LONG_ANSWER),
+            "none": 1.0,
+        }
+
+
+def invented_result(after: str, messages: Sequence[Message] = (), calls: Iterable[ToolCall] = ()) -> str:
+    """What stands behind a call in the same text and only its result could tell; empty when there is nothing such.
+
+    A figure that one could calculate is new as well: a call is to do that.
+    """
+    after = _both_ends(after)
+    role = _ROLE.search(after)
+    if role and (said := _words(after[role.end() :])):
+        return said
+    known = Known((*_texts(messages), *(str(dict(call.arguments)) for call in calls)))
+    plain = (said for said in sentences(_MARKS.sub("\n", after)) if not (_EXPLAINS.search(said) or _is_no_claim(said)))
+    return next((said[:LONGEST] for said in plain if any(not known.has(fact) for fact in _specific(said))), "")
+
+
+def takes_anything(spec: ToolSpec) -> bool:
+    """Whether its parameters can be filled from any prompt, so that it proves nothing that one fills them."""
+    names = frozenset(spec.schema.get("required") or spec.schema.get("properties") or ())
+    return bool(names) and names <= _ANYTHING
+
+
+def names_something(prompt: str) -> bool:
+    """Whether a prompt has a figure, a name or a quotation that a tool could be called with."""
+    return bool(_names(prompt)) or _QUOTED.search(prompt) is not None or any(map(str.isdigit, prompt))
+
+
+def _names(prompt: str) -> frozenset[str]:
+    """Capitals within a sentence, where not every noun has one."""
+    inside = (word for before, word in pairwise(prompt.split()) if before[-1] not in ".!?:")
+    capitals = (word.casefold() for word in inside if word[0].isupper() and len(word) > 1)
+    return frozenset() if language_of(prompt) == "de" else frozenset(capitals)
+
+
+def _roots(text: str) -> frozenset[str]:
+    """The first letters of its words, without accents, fillers and courtesies."""
+    courtesies = words_everywhere("courtesy")
+    plain = _ACCENTS.sub("", normalize("NFKD", " ".join(word for word in spoken(text) if word not in courtesies)))
+    return frozenset(word[:AKIN] for word in content_stems(plain))
+
+
+def _results(messages: Iterable[Message]) -> tuple[ToolResult, ...]:
+    return tuple(result for message in messages for result in message.tool_results)
+
+
+def _is_prompt(message: Message) -> bool:
+    return message.role == "user" and bool(message.text.strip() or not message.tool_results)
+
+
+def _is_no_claim(said: str) -> bool:
+    return _ASKS.search(said.rstrip()) is not None or has_word_anywhere(said, "negation")
+
+
+def _texts(messages: Sequence[Message]) -> Iterator[str]:
+    for message in messages[-40:]:
+        yield message.text
+        yield from (result.text for result in message.tool_results)
+        yield from map(_written, message.tool_calls)
+
+
+def _written(call: ToolCall) -> str:
+    return json.dumps(call.arguments, ensure_ascii=False, default=str)
+
+
+def _may_be_advice(fact: Fact) -> bool:
+    return fact.is_small or _is_round(fact) or is_constant(fact)
+
+
+def _is_round(fact: Fact) -> bool:
+    """A multiple of five with two digits beside its zeros may be advice or an estimate."""
+    return fact.kind == "number" and any(v % 5 == 0 and len(f"{v:.0f}".rstrip("0")) <= 2 for v, _ in fact.values)
+
+
+def _specific(said: str) -> list[Fact]:
+    """The figures, times, codes and addresses of a text, but for years, quotations, and ways to count."""
+    found = [fact for fact in facts(_QUOTED.sub(" ", said)) if not (fact.is_small or fact.kind == "name")]
+    return [fact for fact in found if not _YEAR.fullmatch(fact.text)]
+
+
+def _both_ends(text: str) -> str:
+    half = READ // 2
+    return text if len(text) <= READ else f"{text[:half]}\n{text[-half:]}"
+
+
+def _words(text: str) -> str:
+    said = " ".join(_MARKS.sub(" ", text[: 4 * LONGEST]).split())[:LONGEST]
+    return said if len(re.findall(r"[^\W\d]{2,}", said)) > 3 else ""

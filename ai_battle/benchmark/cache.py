@@ -9,7 +9,7 @@ from ..core.events import Emit, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.ledger import book
 from ..providers._recordings import request_digest, response_from_json, response_to_json
-from ..wire._json import dumps, loads
+from ..wire.bodies import dumps, loads
 
 
 class Keeper(Protocol):

@@ -13,8 +13,8 @@ from ..core.errors import BadReply, ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..core.redaction import NO_SECRETS, Redactor
-from ..wire._errors import UNREADABLE
-from ..wire.sse import BOM
+from ..wire.errors import UNREADABLE
+from ..wire.streams import BOM
 from ._advice import models_at
 from ._deadlines import DEFAULT, Clocks, Deadlines
 from ._transport import Reply, Transport, public_url

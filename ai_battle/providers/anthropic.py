@@ -9,7 +9,7 @@ from ..core.errors import ProviderError
 from ..core.events import Event
 from ..core.exchange import ModelRequest
 from ..wire import anthropic as wire
-from ..wire.anthropic.options import sent_max_tokens
+from ..wire.anthropic import sent_max_tokens
 from ..wire.aws import Frames
 from ._advice import advice
 from ._http import HttpClient, HttpRequest, Limits

@@ -10,11 +10,11 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import Part, Text, Thinking
 from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
-from ..wire.anthropic.errors import encode_error as encode_anthropic_error
-from ..wire.anthropic.writer import StreamWriter as MessagesWriter
+from ..wire.anthropic import StreamWriter as MessagesWriter
+from ..wire.anthropic import encode_error as encode_anthropic_error
 from ..wire.failures import Failed
-from ..wire.openai.errors import encode_error as encode_openai_error
-from ..wire.openai.writer import StreamWriter as ChatWriter
+from ..wire.openai import StreamWriter as ChatWriter
+from ..wire.openai import encode_error as encode_openai_error
 from ..wire.pairing import with_pairs
 
 PASSED_ON = ("anthropic-beta", VERSION)

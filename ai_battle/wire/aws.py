@@ -11,8 +11,8 @@ from typing import Any
 from zlib import crc32
 
 from ..core.errors import BadReply
-from ._errors import UNREADABLE, malformed
-from ._json import dumps, loads
+from .bodies import dumps, loads
+from .errors import UNREADABLE, malformed
 
 MEDIA_TYPE = "application/vnd.amazon.eventstream"
 MAX_FRAME = 16 * 1024 * 1024

@@ -1,14 +1,15 @@
-"""The body of a client's request: JSON within bounds, read at its top level; what comes again is read once."""
+"""Bodies of HTTP requests and answers: JSON to and from bytes, their fields, and what comes again read once."""
 
+import json
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..core.errors import ConfigError
-from ._json import dumps, loads
 
 T = TypeVar("T")
 MEGABYTE = 1024 * 1024
@@ -16,6 +17,86 @@ LARGEST = 32 * MEGABYTE
 LONGEST = 256 * 1024
 READ_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 READ_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+SURROGATES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair, which is a character
+    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb"|\\."
+)
+NOTHING: tuple[Any, ...] = (None, "", [], (), {})
+ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
+"""The schema of an answer that is to be JSON, whatever stands in it."""
+
+
+def dumps(value: Any) -> bytes:
+    """Text that is not Unicode is mended with U+FFFD instead of failing."""
+    try:
+        return to_json(value, inf_nan_mode="null", fallback=_plain)
+    except PydanticSerializationError:  # half of a surrogate pair
+        text = json.dumps(value, ensure_ascii=False, default=_plain)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def loads(data: bytes) -> Any:
+    """The value; raises `ValueError` for what is no JSON even when its broken characters are mended."""
+    try:
+        return from_json(data)
+    except ValueError:
+        mended = data.decode("utf-8", "replace").encode()
+        return from_json(SURROGATES.sub(lambda m: b"\\ufffd" if m["lone"] else m[0], mended))
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether it is an object from its first bracket to its last one: then nothing of it is missing."""
+    try:
+        return isinstance(loads(data), dict)
+    except ValueError:
+        return False
+
+
+def read_arguments(text: str) -> tuple[Mapping[str, Any], str]:
+    """Arguments of a tool call and, when `text` is no JSON object, the text itself as malformed."""
+    if not text.strip():
+        return {}, ""
+    try:
+        arguments = from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return {}, text
+    if arguments is None:
+        return {}, ""
+    return (arguments, "") if isinstance(arguments, dict) else ({}, text)
+
+
+def own(wire: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `extra` that belong to `wire`."""
+    return dict(extra[wire]) if wire in extra else {}
+
+
+def kept(wire: str, body: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """The fields of `body` that this package has no name for, as an `extra`; empty ones say nothing."""
+    if body.keys() <= known:
+        return {}
+    unknown = {key: value for key, value in body.items() if key not in known and value not in NOTHING}
+    return {wire: unknown} if unknown else {}
+
+
+def needed(body: Mapping[str, Any], field: str, kind: type[T]) -> T:
+    return _checked(body[field], field, kind)
+
+
+def given(body: Mapping[str, Any], field: str, otherwise: T) -> T:
+    """The field, or `otherwise` where it is missing or null; both have one type."""
+    value = body.get(field)
+    return otherwise if value is None else _checked(value, field, type(otherwise))
+
+
+def count(body: Mapping[str, Any], field: str) -> int:
+    """A number of tokens; 0 where it is missing or null."""
+    return int(body.get(field) or 0)
+
+
+def present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are set."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 class TooLarge(ConfigError):
@@ -105,3 +186,13 @@ def _mended(data: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ConfigError(f"The body is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}.") from error
     return decode_piece(data)
+
+
+def _checked(value: Any, field: str, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{field} is {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else str(value)

@@ -15,7 +15,7 @@ from ai_battle.core.errors import (
     RateLimited,
     Refused,
 )
-from ai_battle.wire import _errors
+from ai_battle.wire import errors
 
 QUOTA = "You exceeded your current quota, please check your plan and billing details."
 
@@ -34,7 +34,7 @@ def gemini(code: int, status: str, message: str, **more: Any) -> dict[str, Any]:
 
 def http_error(status: int, body: Any = "", **headers: str) -> ProviderError:
     raw = body.encode() if isinstance(body, str) else to_json(body)
-    return _errors.http_error(status, raw, {name.replace("_", "-"): value for name, value in headers.items()})
+    return errors.http_error(status, raw, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 422, 301, 308])
@@ -270,15 +270,15 @@ def test_the_request_id_is_kept() -> None:
 def test_an_error_inside_of_a_stream_is_classified_like_its_status(
     body: Any, kind: type[ProviderError], again: str
 ) -> None:
-    error = _errors.in_stream(body, partial="Hel")
+    error = errors.in_stream(body, partial="Hel")
 
     assert (type(error), error.again, error.partial) == (kind, again, "Hel")
 
 
 def test_an_error_object_with_200_is_tried_once_more_at_most() -> None:
-    assert _errors.in_answer(openai("broken", "server_error")).again == "once"
-    assert _errors.in_answer({"error": {"code": 429, "message": "slow"}}).again == "once"
-    assert _errors.in_answer(openai("bad key", "authentication_error")).again == "never"
+    assert errors.in_answer(openai("broken", "server_error")).again == "once"
+    assert errors.in_answer({"error": {"code": 429, "message": "slow"}}).again == "once"
+    assert errors.in_answer(openai("bad key", "authentication_error")).again == "never"
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_an_error_object_with_200_is_tried_once_more_at_most() -> None:
     ],
 )
 def test_what_is_no_answer_at_all_is_shown(raw: bytes, message: str) -> None:
-    error = _errors.no_answer(raw)
+    error = errors.no_answer(raw)
 
     assert isinstance(error, BadReply)
     assert error.again == "once"
@@ -300,13 +300,13 @@ def test_what_is_no_answer_at_all_is_shown(raw: bytes, message: str) -> None:
 
 
 def test_an_error_object_where_an_answer_should_be_is_read() -> None:
-    error = _errors.no_answer(b'{"error": {"code": 401, "message": "No auth"}}')
+    error = errors.no_answer(b'{"error": {"code": 401, "message": "No auth"}}')
 
     assert (error.status, error.again, str(error)) == (401, "never", "HTTP 401: No auth")
 
 
 def test_a_cut_answer_says_how_far_it_came() -> None:
-    between, within = _errors.cut("four"), _errors.cut("four", b"data: {")
+    between, within = errors.cut("four"), errors.cut("four", b"data: {")
 
     assert (str(between), between.again) == ("The answer was cut after 4 characters.", "always")
     assert (str(within), within.again) == ("The answer was cut after 4 characters, within an event.", "once")
@@ -316,6 +316,6 @@ def test_a_cut_answer_says_how_far_it_came() -> None:
 def test_a_body_that_is_no_request_is_the_callers_mistake() -> None:
     with (
         pytest.raises(ConfigError, match=r"no Chat Completions request: KeyError: 'messages'"),
-        _errors.readable_request("Chat Completions"),
+        errors.readable_request("Chat Completions"),
     ):
         dict[str, str]()["messages"]

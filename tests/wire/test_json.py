@@ -6,7 +6,7 @@ from types import MappingProxyType
 import pytest
 from hypothesis import given
 
-from ai_battle.wire._json import dumps, loads, read_arguments
+from ai_battle.wire.bodies import dumps, loads, read_arguments
 
 from .values import json_values
 

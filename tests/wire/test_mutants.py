@@ -19,12 +19,10 @@ from .anthropic.test_answers import CODING_ASSISTANT
 from .anthropic.test_stream import HELLO, WITH_TOOLS
 from .gemini.test_answers import ANSWER as GEMINI_ANSWER
 from .gemini.test_answers import STREAM
-from .gemini.test_requests import FULL
 from .mutants import mutants
 from .values import messages
 
 WIRES = ["anthropic", "gemini"]
-GEMINI_REQUEST = json.loads(gemini.encode_request(FULL, "gemini-3.8-flash"))
 
 
 def is_list(body: Any) -> bool:
@@ -67,12 +65,10 @@ def test_a_stream_of_generated_content_that_is_almost_right(events: list[Any]) -
     assert_it_reads(gemini.StreamReader(), events)
 
 
-@pytest.mark.parametrize(("wire", "request_"), [(anthropic, CODING_ASSISTANT), (gemini, GEMINI_REQUEST)], ids=WIRES)
-@given(st.data())
-def test_a_request_that_is_almost_right(wire: Any, request_: Any, data: st.DataObject) -> None:
-    body = data.draw(mutants([request_]))
+@given(mutants([CODING_ASSISTANT]))
+def test_a_request_that_is_almost_right(body: Any) -> None:
     with suppress(ConfigError):
-        wire.encode_request(wire.decode_request(body), "m")
+        anthropic.encode_request(anthropic.decode_request(body), "m")
 
 
 @pytest.mark.parametrize("wire", [anthropic, gemini], ids=WIRES)

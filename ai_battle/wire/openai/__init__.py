@@ -1,21 +1,12 @@
 """OpenAI's Chat Completions, which most servers speak: bodies to values and back."""
 
-from .errors import encode_error
-from .quirks import Quirks
-from .request import decode_request, encode_request
-from .response import decode_error, decode_response, decode_usage, encode_response
-from .stream import StreamReader
-from .writer import StreamWriter
+from ..errors import http_error as decode_error
+from .answers import decode_response, decode_usage, encode_error, encode_response
+from .messages import Quirks
+from .requests import decode_request, encode_request
+from .streams import StreamReader, StreamWriter
 
 __all__ = [
-    "Quirks",
-    "StreamReader",
-    "StreamWriter",
-    "decode_error",
-    "decode_request",
-    "decode_response",
-    "decode_usage",
-    "encode_error",
-    "encode_request",
-    "encode_response",
-]
+    "Quirks", "StreamReader", "StreamWriter", "decode_error", "decode_request", "decode_response", "decode_usage",
+    "encode_error", "encode_request", "encode_response",
+]  # fmt: skip

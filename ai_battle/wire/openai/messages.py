@@ -2,18 +2,15 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from ...core.errors import ConfigError
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from .._calls import Decoded, MessageCache, call_id
-from .._json import dumps, read_arguments
-from .._shape import given
-from .._texts import told_as_failure
-from .parts import WIRE, decode_content, encode_content, kept, own, pictures, refusal
-from .quirks import Quirks
-from .shape import message_shape
+from ..bodies import dumps, given, read_arguments
+from ..checks import Fields, Misshapen, by_field, list_of, object_, text, text_or
+from ..messages import Decoded, MessageCache, as_failure, call_id
+from .parts import CONTENT, WIRE, decode_content, encode_content, kept, own, refusal
 
 NAME_LENGTH = 64
 NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
@@ -22,6 +19,52 @@ PLAIN: Mapping[Role, bytes] = {role: b'{"role":"%s","content":' % role.encode() 
 REASONING = ("reasoning_content", "reasoning")
 KNOWN = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "refusal", *REASONING))
 KNOWN_IN_CALLS = frozenset(("id", "type", "function", "index"))
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """How one server's Chat Completions differ from what most servers speak.
+
+    `max_tokens` is the field of that limit (OpenAI's own models want `max_completion_tokens`).
+    `reasoning` is the field in which earlier reasoning goes back to the model, empty where it does not
+    (`reasoning_content` for DeepSeek and Moonshot, `reasoning` for gpt-oss). `names` says that messages may carry
+    the speaker's name, `usage` that a stream may be asked for its usage.
+    """
+
+    max_tokens: str = "max_tokens"
+    reasoning: str = ""
+    names: bool = True
+    usage: bool = True
+
+
+USUAL = Quirks()
+
+
+def refuse_custom(value: object) -> None:
+    raise Misshapen("is of the type custom, which is not possible here: offer a function that takes a text")
+
+
+_FUNCTION = Fields({"name": text, "arguments": text_or(object_, "an object")}, "name")
+_CALL = by_field(
+    "type",
+    {"function": Fields({"id": text, "function": _FUNCTION}, "function"), "custom": refuse_custom},
+    otherwise="function",
+)
+_SAID = {"content": CONTENT, "name": text}
+_ASKED = Fields(_SAID, "content")
+_THOUGHT = {"reasoning_content": text, "reasoning": text, "refusal": text}
+_MESSAGE = by_field(
+    "role",
+    {
+        "system": _ASKED,
+        "developer": _ASKED,
+        "user": _ASKED,
+        "assistant": Fields({**_SAID, **_THOUGHT, "tool_calls": list_of(_CALL)}),
+        "tool": Fields({"content": CONTENT, "tool_call_id": text}, "tool_call_id"),
+        "function": Fields(_SAID),
+    },
+    known_only=True,
+)
 
 
 def encode_messages(messages: Iterable[Message], quirks: Quirks) -> bytes:
@@ -48,10 +91,6 @@ def encode_messages(messages: Iterable[Message], quirks: Quirks) -> bytes:
     return b",".join(said + waiting)
 
 
-def encode_system(text: str) -> bytes:
-    return dumps({"role": "system", "content": text})
-
-
 def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
     """What an assistant said, but its pictures: no server takes them back."""
     words = [part for part in message.parts if isinstance(part, Text)]
@@ -73,18 +112,8 @@ def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
     return messages
 
 
-def decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall] | None = None) -> Message:
-    """`calls` are the earlier calls of tools by their ids."""
-    role = body.get("role") or "assistant"
-    if role in ("tool", "function"):
-        return Message("tool", (_decode_result(body, calls or {}),))
-    if role not in ROLES:
-        raise ConfigError(f"A message has the role {role!r}; there is system, user, assistant and tool.")
-    return Message(ROLES[role], tuple(_decode_parts(body)), given(body, "name", ""), extra=kept(body, KNOWN))
-
-
 def decode_answer(body: Mapping[str, Any]) -> Message:
-    """What a model says, whatever it calls itself."""
+    """Returns what a model says, whatever it calls itself."""
     return Message("assistant", tuple(_decode_parts(body)), extra=kept(body, KNOWN))
 
 
@@ -103,10 +132,6 @@ def decode_call(body: Mapping[str, Any]) -> ToolCall:
     return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)
 
 
-def wire_name(speaker: str) -> str:
-    return NOT_IN_NAMES.sub("_", speaker.strip())[:NAME_LENGTH]
-
-
 def _plain(message: Message) -> bytes:
     """The usual message, one text and nothing else, in a third of the time; empty for any other."""
     said = message.parts[0] if len(message.parts) == 1 else None
@@ -119,14 +144,14 @@ def _encoded(message: Message, quirks: Quirks, key: str, after: str) -> dict[str
     """The bytes of a message by their key, and of what it says after the results of tools."""
     first, later = _bodies(message, quirks)
     if quirks.names and message.speaker and first[0]["role"] != "tool":
-        first[0]["name"] = wire_name(message.speaker)
+        first[0]["name"] = NOT_IN_NAMES.sub("_", message.speaker.strip())[:NAME_LENGTH]
     encoded = {key: b",".join(map(dumps, first))}
     return encoded | ({after: dumps({"role": "user", "content": encode_content(later)})} if later else {})
 
 
 def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], list[Part]]:
     if message.role == "assistant":
-        return [assistant_body(message, quirks)], pictures(message.parts)
+        return [assistant_body(message, quirks)], [part for part in message.parts if isinstance(part, Image | Document)]
     if results := message.tool_results:
         return [_result_body(result) for result in results], _beside_results(message)
     role = "user" if message.role == "tool" else message.role
@@ -150,7 +175,7 @@ def _result_body(result: ToolResult) -> dict[str, Any]:
     words = [part for part in result.parts if isinstance(part, Text)]
     content = encode_content(words)
     if isinstance(content, str):
-        content = told_as_failure(result, content)
+        content = as_failure(result, content)
     return {"role": "tool", "tool_call_id": call_id(result.call), "content": content} | own(result.extra)
 
 
@@ -182,8 +207,11 @@ def _is_result(decoded: Decoded) -> bool:
     return decoded.messages[0].role == "tool"
 
 
-def _decode_one(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Iterable[Message]:
-    return (decode_message(body, calls),)
+def _decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Iterable[Message]:
+    role = body["role"]
+    if role in ("tool", "function"):
+        return (Message("tool", (_decode_result(body, calls),)),)
+    return (Message(ROLES[role], tuple(_decode_parts(body)), given(body, "name", ""), extra=kept(body, KNOWN)),)
 
 
-MESSAGES = MessageCache(message_shape, _decode_one)
+MESSAGES = MessageCache(_MESSAGE, _decode_message)

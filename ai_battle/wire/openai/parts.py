@@ -1,4 +1,4 @@
-"""The parts of a message as Chat Completions write them, and back."""
+"""The parts of a message as Chat Completions write them, both ways, and the shape that parts must have."""
 
 import base64
 import mimetypes
@@ -8,12 +8,29 @@ from typing import Any
 
 from ...core.events import Event, ThinkingDelta
 from ...core.messages import Document, Image, Part, Text, Thinking, joined_text
-from .. import _extra
-from .._texts import flowing
+from .. import bodies
+from ..checks import Fields, address, by_field, list_of, text, text_or
+from ..checks import base64 as base64_text
+from ..messages import flowing
 
 WIRE = "openai"
-own = partial(_extra.own, WIRE)
-kept = partial(_extra.kept, WIRE)
+own = partial(bodies.own, WIRE)
+kept = partial(bodies.kept, WIRE)
+
+_URL = Fields({"url": address}, "url")
+AUDIO = Fields({"input_audio": Fields({"data": base64_text, "format": text}, "data", "format")}, "input_audio")
+_PART = by_field(
+    "type",
+    {
+        "text": Fields({"text": text}, "text"),
+        "refusal": Fields({"refusal": text}, "refusal"),
+        "image_url": Fields({"image_url": lambda url: (address if isinstance(url, str) else _URL)(url)}, "image_url"),
+        "input_audio": AUDIO,
+        "file": Fields({"file": Fields({"file_data": address, "filename": text, "file_id": text})}, "file"),
+    },
+)
+# Some clients send words as they are among the parts.
+CONTENT = text_or(list_of(lambda part: None if isinstance(part, str) else _PART(part)), "a list of parts")
 
 
 def refusal(text: str) -> Text:
@@ -81,9 +98,9 @@ def _decode_part(part: Mapping[str, Any]) -> Part:
         case {"type": "refusal", "refusal": str(text)}:
             return refusal(text)
         case {"type": "image_url", "image_url": {"url": str(url)} as image}:
-            return _image(url, kept(image, frozenset(("url",))))
+            return image_at(url, kept(image, frozenset(("url",))))
         case {"type": "image_url", "image_url": str(url)}:
-            return _image(url, {})
+            return image_at(url, {})
         case {"type": "file", "file": {"file_data": str(url)} as file}:
             return _document(url, file)
         case {"type": "input_audio", "input_audio": {"data": str(), "format": str()}}:
@@ -94,7 +111,8 @@ def _decode_part(part: Mapping[str, Any]) -> Part:
             return Text("", extra={WIRE: dict(part)})
 
 
-def _image(url: str, extra: Mapping[str, Any]) -> Image:
+def image_at(url: str, extra: Mapping[str, Any]) -> Image:
+    """The picture at an address, which may be a data URL."""
     if (read := read_data_url(url)) is not None:
         return Image(*read, extra=extra)
     return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
@@ -123,7 +141,3 @@ def read_data_url(url: str) -> tuple[str, bytes] | None:
     if not comma or not start.startswith("data:") or not start.endswith(";base64"):
         return None
     return start[5:-7].partition(";")[0], base64.b64decode(encoded)
-
-
-def pictures(parts: Iterable[Part]) -> list[Part]:
-    return [part for part in parts if isinstance(part, Image | Document)]

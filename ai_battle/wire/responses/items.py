@@ -1,20 +1,72 @@
 """The items of a conversation, as a client of the Responses API sends them, as messages."""
 
+import hashlib
 import mimetypes
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from .._extra import kept
-from .._json import read_arguments
-from ..openai.parts import audio, read_data_url
-from .tools import WIRE, flat_name
+from ..bodies import kept, read_arguments
+from ..checks import Check, Fields, Misshapen, address, by_field, list_of, one_of, text, text_or
+from ..openai.parts import AUDIO, audio, image_at, read_data_url
 
+WIRE = "responses"
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 SIGNED = "signed:"  # before a signature of ours, in the place of reasoning that OpenAI has encrypted
 
 Calls = dict[str, ToolCall]
 Item = Mapping[str, Any]
+LONGEST = 64  # of the name of a tool
+
+_TEXT = Fields({"type": text, "text": text}, "text")
+
+
+def _file(inner: Mapping[str, Check]) -> Check:
+    """A picture or a file that comes along, in one of the fields of `inner`, and is not referred to."""
+    check = Fields({**inner, "filename": text})
+
+    def checked(value: Any) -> None:
+        check(value)
+        if not any(value.get(name) for name in inner):
+            raise Misshapen(f"must bring its data, as {' or '.join(inner)}: this server keeps no files")
+
+    return checked
+
+
+_CONTENT = text_or(
+    list_of(
+        by_field(
+            "type",
+            {
+                "input_text": _TEXT,
+                "output_text": _TEXT,
+                "text": _TEXT,
+                "refusal": Fields({"refusal": text}, "refusal"),
+                "input_audio": AUDIO,
+                "input_image": _file({"image_url": address}),
+                "input_file": _file({"file_data": address, "file_url": text}),
+            },
+        )
+    ),
+    "a list of parts",
+)
+_THOUGHTS = list_of(_TEXT)
+_CALLED = {"call_id": text, "name": text, "namespace": text, "arguments": text, "input": text}
+_RETURNED = Fields({"call_id": text, "output": _CONTENT}, "call_id", "output")
+ITEM = by_field(
+    "type",
+    {
+        "message": Fields(
+            {"role": one_of("user", "assistant", "system", "developer"), "content": _CONTENT}, "role", "content"
+        ),
+        "reasoning": Fields({"summary": _THOUGHTS, "content": _THOUGHTS, "encrypted_content": text}),
+        "function_call": Fields(_CALLED, "call_id", "name", "arguments"),
+        "custom_tool_call": Fields(_CALLED, "call_id", "name", "input"),
+        "function_call_output": _RETURNED,
+        "custom_tool_call_output": _RETURNED,
+    },
+    otherwise="message",
+)
 
 
 def decode_input(given: str | Iterable[Item]) -> list[Message]:
@@ -84,18 +136,12 @@ def _decode_part(part: Item) -> Part | None:
         case "refusal":
             return Text(part["refusal"])
         case "input_image" if part.get("image_url"):
-            return _image(part["image_url"], kept("openai", part, frozenset(("type", "image_url"))))
+            return image_at(part["image_url"], kept("openai", part, frozenset(("type", "image_url"))))
         case "input_file" if part.get("file_data") or part.get("file_url"):
             return _document(part)
         case "input_audio":
             return audio(part)
     return None
-
-
-def _image(url: str, extra: Mapping[str, Any]) -> Image:
-    if (read := read_data_url(url)) is not None:
-        return Image(*read, extra=extra)
-    return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
 
 
 def _document(part: Item) -> Document:
@@ -106,6 +152,16 @@ def _document(part: Item) -> Document:
         return Document(guessed, url=part["file_url"], name=name)
     read = read_data_url(data) or read_data_url(f"data:{guessed};base64,{data}")
     return Document(*(read or (guessed, b"")), name=name)
+
+
+def flat_name(name: str, namespace: str) -> str:
+    """The same for the same two, so that earlier calls and the tools agree; never longer than upstreams allow."""
+    if not namespace:
+        return name
+    flat = f"{namespace.rstrip('_')}__{name}"
+    if len(flat) <= LONGEST:
+        return flat
+    return f"{flat[: LONGEST - 9]}_{hashlib.sha256(flat.encode()).hexdigest()[:8]}"
 
 
 _DECODERS: Mapping[str, Callable[[Item, Calls], Message]] = {

@@ -1,20 +1,32 @@
-"""Requests of the Responses API."""
+"""Requests of the Responses API, with its tools: functions, also in namespaces, and custom tools that take a text."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, TypeAlias, TypeVar
 
 from ...core.errors import ConfigError
-from ...core.exchange import ModelRequest
+from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Message
-from .._checks import check
-from .._errors import readable_request
-from .._extra import NOTHING
-from .._schema_shape import without_nulls
-from .._shape import ANY_OBJECT
-from .items import decode_input
-from .shape import REQUEST
-from .tools import WIRE, decode_choice, decode_tools
+from ..bodies import ANY_OBJECT, NOTHING, own
+from ..checks import (
+    Fields,
+    by_field,
+    check,
+    check_choice,
+    flag,
+    list_of,
+    number,
+    object_,
+    one_of,
+    positive,
+    text,
+    text_or,
+    tool_schema,
+    without_nulls,
+)
+from ..errors import readable_request
+from .items import ITEM, WIRE, decode_input, flat_name
 
 REFUSED = {
     "conversation": "this server keeps no conversations: name the answer before as previous_response_id",
@@ -28,6 +40,56 @@ T = TypeVar("T")
 Item: TypeAlias = Mapping[str, Any]
 Items: TypeAlias = tuple[Item, ...]
 Find: TypeAlias = Callable[[str], Awaitable[T | None]]
+NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
+TAKES_TEXT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+
+_NAMED = {"name": text, "description": text, "parameters": tool_schema}
+_FUNCTION = Fields(_NAMED, "name")
+_OURS = {"function": _FUNCTION, "custom": Fields({"name": text, "description": text}, "name")}
+_TOOL = by_field(
+    "type",
+    {**_OURS, "namespace": Fields({"name": text, "tools": list_of(by_field("type", _OURS))}, "name", "tools")},
+)
+_CHOICES = {
+    "function": Fields({"name": text, "namespace": text}, "name"),
+    "custom": Fields({"name": text, "namespace": text}, "name"),
+    "allowed_tools": Fields(
+        {"mode": one_of("auto", "required"), "tools": list_of(Fields({"name": text, "namespace": text}))}, "tools"
+    ),
+}
+
+
+def _choice(value: object) -> None:
+    (one_of("auto", "none", "required") if isinstance(value, str) else by_field("type", _CHOICES))(value)
+
+
+_REQUEST = Fields(
+    {
+        "model": text,
+        "input": text_or(list_of(ITEM, at_least=1), "a list of items"),
+        "instructions": text,
+        "tools": list_of(_TOOL),
+        "tool_choice": _choice,
+        "text": Fields({"format": by_field("type", {"json_schema": Fields({"schema": tool_schema}, "schema")})}),
+        "reasoning": Fields({"effort": text, "summary": text}),
+        "include": list_of(text),
+        "metadata": object_,
+        "max_output_tokens": positive,
+        "temperature": number,
+        "top_p": number,
+        "parallel_tool_calls": flag,
+        "stream": flag,
+        "store": flag,
+        "background": flag,
+        "previous_response_id": text,
+    },
+    "input",
+)
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
@@ -35,12 +97,12 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
 
     A leading message of the system or the developer belongs to the system prompt. Raises `ConfigError`.
     """
-    check(body, REQUEST)
+    check(body, _REQUEST)
     _refuse(body)
     with readable_request("Responses"):
         system, messages = _apart(decode_input(body["input"]))
-        tools = tuple(decode_tools(body.get("tools") or ()))
-        choice, names = decode_choice(body.get("tool_choice"), frozenset(tool.name for tool in tools))
+        tools = tuple(_decode_tools(body.get("tools") or ()))
+        choice, names = _decode_choice(body.get("tool_choice"), frozenset(tool.name for tool in tools))
         form = (body.get("text") or {}).get("format") or {}
         return ModelRequest(
             messages,
@@ -83,11 +145,11 @@ async def expanded(body: Mapping[str, Any], conversation: Find[Items], item: Fin
     if not isinstance(given, list):
         given = [{"role": "user", "content": given}] if before and isinstance(given, str) else given
     if isinstance(given, list):
-        given = [*before, *[await _item(each, item) for each in given]]
+        given = [*before, *[await _referred(each, item) for each in given]]
     return {**body, "input": given}
 
 
-async def _item(given: Any, find: Find[Item]) -> Any:
+async def _referred(given: Any, find: Find[Item]) -> Any:
     """An item that is only referred to; some clients leave out that it is a reference, and send its id alone."""
     if not isinstance(given, Mapping) or given.keys() - {"type", "id"} or not isinstance(given.get("id"), str):
         return given
@@ -110,3 +172,70 @@ def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
     if body.get("parallel_tool_calls") is False:
         options["parallel_tool_calls"] = False
     return options
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """How the client knows a tool that an upstream knows by its flat name."""
+
+    name: str
+    namespace: str = ""
+    is_custom: bool = False
+
+
+def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[ToolSpec]:
+    """Those that the client runs; what OpenAI runs itself (web search, code) is left out."""
+    for tool in tools:
+        if tool["type"] == "namespace":
+            yield from (_decode_tool(inner, tool["name"]) for inner in tool["tools"] if _is_ours(inner))
+        elif _is_ours(tool):
+            yield _decode_tool(tool, "")
+
+
+def _decode_choice(choice: Any, names: frozenset[str]) -> tuple[str, frozenset[str]]:
+    """What is to be called, and which tools there are to choose from. Raises `ConfigError` for one that nobody offers.
+
+    One of those that OpenAI runs itself nobody else can be told to call.
+    """
+    match choice:
+        case "none" | "required":
+            return choice, names
+        case {"type": "function" | "custom"}:
+            check_choice(_flat(choice), names, "tool_choice.name")
+            return _flat(choice), names
+        case {"type": "allowed_tools", "tools": list(tools)}:
+            return choice.get("mode") or "auto", names & frozenset(map(_flat, tools))
+    return "auto", names
+
+
+def _flat(tool: Mapping[str, Any]) -> str:
+    return flat_name(tool.get("name") or "", tool.get("namespace") or "")
+
+
+def known_to_client(request: ModelRequest | None) -> dict[str, ClientTool]:
+    """By the flat names of those that need it."""
+    extras = {tool.name: own(WIRE, tool.extra) for tool in (request.tools if request else ())}
+    return {flat: ClientTool(**extra) for flat, extra in extras.items() if extra}
+
+
+def _is_ours(tool: Mapping[str, Any]) -> bool:
+    return tool["type"] in ("function", "custom")
+
+
+def _decode_tool(tool: Mapping[str, Any], namespace: str) -> ToolSpec:
+    name, is_custom = tool["name"], tool["type"] == "custom"
+    extra: dict[str, Any] = {}
+    if namespace or is_custom:
+        extra[WIRE] = {"name": name, "namespace": namespace, "is_custom": is_custom}
+    if tool.get("strict"):
+        extra["openai"] = {"strict": True}
+    schema = TAKES_TEXT if is_custom else without_nulls(tool.get("parameters")) or NO_PARAMETERS
+    return ToolSpec(flat_name(name, namespace), _description(tool), schema, extra=extra)
+
+
+def _description(tool: Mapping[str, Any]) -> str:
+    """A grammar that its text must fit is told in words: nobody else enforces one."""
+    form = tool.get("format")
+    grammar = form.get("definition") if isinstance(form, Mapping) else None
+    words: str = tool.get("description") or ""
+    return f"{words}\n\nThe input must fit this grammar:\n{grammar}".strip() if grammar else words

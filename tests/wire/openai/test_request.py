@@ -24,7 +24,7 @@ from ai_battle.core.messages import (
     assistant,
     user,
 )
-from ai_battle.wire._shape import ANY_OBJECT
+from ai_battle.wire.bodies import ANY_OBJECT
 from ai_battle.wire.openai import Quirks, decode_request, encode_request
 
 from ..values import images, names, objects, words

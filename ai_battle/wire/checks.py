@@ -10,7 +10,7 @@ Check: TypeAlias = Callable[[Any], None]
 HEAD = 200  # of a data URL, in which its type stands
 
 
-class Misshapen(Exception):
+class Misshapen(TypeError):
     """`where` is read from the innermost place to the outermost."""
 
     def __init__(self, wanted: str) -> None:
@@ -92,16 +92,21 @@ def list_of(inner: Check, at_least: int = 0) -> Check:
     return checked
 
 
-def fields(inner: Mapping[str, Check], *needed: str) -> Check:
+class Fields:
     """An object; fields that nothing is said about may be anything, and null is as good as missing."""
 
-    def checked(value: Any) -> None:
+    def __init__(self, inner: Mapping[str, Check], *needed: str) -> None:
+        self.names = frozenset(inner)
+        self._inner = inner
+        self._needed = needed
+
+    def __call__(self, value: Any) -> None:
         if not isinstance(value, dict):
             raise Misshapen("must be an object")
-        for name in needed:
+        for name in self._needed:
             if value.get(name) is None:
                 _missing(name)
-        name = ""
+        name, inner = "", self._inner
         try:
             for name, field in value.items():
                 if field is not None and name in inner:
@@ -110,11 +115,10 @@ def fields(inner: Mapping[str, Check], *needed: str) -> Check:
             wrong.where.append(f".{name}")
             raise
 
-    return checked
 
-
-def by_field(name: str, kinds: Mapping[str, Check], otherwise: str | None = None) -> Check:
+def by_field(name: str, kinds: Mapping[str, Check], otherwise: str | None = None, *, known_only: bool = False) -> Check:
     """An object whose field says what kind it is, `otherwise` where it says nothing; unknown kinds may be anything."""
+    known = one_of(*kinds)
 
     def checked(value: Any) -> None:
         if not isinstance(value, dict):
@@ -124,9 +128,14 @@ def by_field(name: str, kinds: Mapping[str, Check], otherwise: str | None = None
             _missing(name)
         if not isinstance(kind, str):
             _wrong(name, "must be text")
+        if known_only and kind not in kinds:
+            Fields({name: known})(value)
         kinds.get(kind, anything)(value)
 
     return checked
+
+
+some = list_of(anything, at_least=1)
 
 
 def text_or(inner: Check, name: str) -> Check:
@@ -164,3 +173,63 @@ def _wrong(name: str, how: str) -> NoReturn:
     wrong = Misshapen(how)
     wrong.where.append(f".{name}")
     raise wrong
+
+
+def schema(value: Any) -> None:
+    """Of a value within another one; true and false are schemas, too."""
+    if not isinstance(value, bool):
+        _KEYWORDS(value)
+
+
+def _by_name(value: Any) -> None:
+    if not isinstance(value, dict):
+        raise Misshapen("must be an object")
+    name = ""
+    try:
+        for name, inner in value.items():  # noqa: B007 - where it went wrong
+            schema(inner)
+    except Misshapen as wrong:
+        wrong.where.append(f".{name[:80]}")
+        raise
+
+
+def _one_or_more(value: Any) -> None:
+    (_SEVERAL if isinstance(value, list) else schema)(value)
+
+
+_SEVERAL = list_of(schema)
+_TEXTS = list_of(text)
+_KEYWORDS = Fields(
+    {
+        **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions"), _by_name),
+        **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _SEVERAL),
+        **dict.fromkeys(("additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"), schema),
+        **dict.fromkeys(("description", "title", "format", "pattern", "$ref"), text),
+        "type": text_or(_TEXTS, "a list of texts"),
+        "required": _TEXTS,
+        "enum": list_,
+        "items": _one_or_more,
+        "default": anything,
+    }
+)
+
+
+MAY_BE_NULL = frozenset(("default", "const"))
+VALUES = MAY_BE_NULL | {"enum", "examples"}
+
+
+def without_nulls(schema: Any) -> Any:
+    """The same schema without fields that are null, which some clients write for those that they leave out."""
+    if isinstance(schema, list):
+        return list(map(without_nulls, schema))
+    if not isinstance(schema, Mapping):
+        return schema
+    given = {name: inner for name, inner in schema.items() if inner is not None or name in MAY_BE_NULL}
+    return {name: inner if name in VALUES else without_nulls(inner) for name, inner in given.items()}
+
+
+def tool_schema(value: Any) -> None:
+    """Of the arguments of a tool, or of a whole answer: an object, and no bare true or false."""
+    if not isinstance(value, Mapping):
+        raise Misshapen("must be an object")
+    schema(value)

@@ -1,15 +1,28 @@
 """What providers say when they do not answer, as errors of ours: who may be asked again, and when."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
-from ..core.errors import Again, BadReply, ConfigError, ContextTooLong, ProviderError, RateLimited, Refused
+from ..core.errors import (
+    Again,
+    BadReply,
+    ConfigError,
+    ContextTooLong,
+    EmptyAnswer,
+    ProviderError,
+    RateLimited,
+    Refused,
+)
+from ..core.exchange import ModelResponse
+from ..core.messages import Message, Part, Text, Thinking
 from ..core.redaction import without_keys
-from . import _waits
-from ._json import dumps, loads
+from .bodies import dumps, loads
 
 UNREADABLE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)  # of a body in another shape
 MESSAGE = 500
@@ -40,6 +53,12 @@ NO_MONEY = re.compile(
 )
 PER_DAY = re.compile(r"\b(?:per|each|a)[ -]day\b|\bdaily\b|PerDay", re.IGNORECASE)
 MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+SPAN = r"\d+(?:\.\d+)?\s*(?:ms|milli|h|m|s)[a-z]*"  # 6s, 250ms, 1m12.5s, 26 seconds
+RETRY_IN = re.compile(rf"\b(?:try again|retry)\s+(?:in|after)\s+((?:{SPAN}\s*)+)", re.IGNORECASE)
+PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|h|m|s)[a-z]*?(?=[\d\s]|$)", re.IGNORECASE)
+SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+WHOLE = frozenset({"type", "block", "part"})  # in `extra`: a part that our values have no name for
+CONTENT = frozenset({"audio", "images", "function_call"})  # in the `extra` of a message: content beside its parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +75,7 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     """The error for an HTTP status that is none of success."""
     said = read_complaint(_parsed(body))
     known = {name.lower(): value for name, value in headers.items()}
-    after = _waits.in_headers(known)
+    after = _wait_in_headers(known)
     complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
     error = _classified(complaint, "always" if _should_retry(status, known) else "never")
     if complaint.kinds & WRONG_KEY:
@@ -125,7 +144,7 @@ def read_complaint(body: Any) -> Complaint:
         return read_complaint(body[0] if body else None)
     if not isinstance(body, Mapping):
         message = _one_line(str(body or ""))
-        return Complaint(message, retry_after=_waits.in_words(message))
+        return Complaint(message, retry_after=_wait_in_words(message))
     if inner := body.get("error") or (not body.get("message") and body.get("detail")):
         return read_complaint(inner)
     return _complaint(body)
@@ -139,8 +158,8 @@ def _complaint(body: Mapping[str, Any]) -> Complaint:
     kinds = [str(body[key]) for key in ("code", "type", "status") if body.get(key)]
     message = str(body.get("message") or body.get("msg") or " ".join(kinds) or dict(body))
     kinds += _named_in(body.get("details"))
-    after = _waits.in_details(body.get("details"))
-    after = _waits.in_words(message) if after is None else after
+    after = _wait_in_details(body.get("details"))
+    after = _wait_in_words(message) if after is None else after
     return Complaint(_one_line(message), frozenset(kinds), _status(kinds), after)
 
 
@@ -224,3 +243,90 @@ def _parsed(body: bytes) -> Any:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by `retry-after-ms` or `retry-after` (lower-case names); None when that says nothing usable."""
+    if (milliseconds := _seconds(headers.get("retry-after-ms", ""))) is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "")
+    if (seconds := _seconds(value)) is not None:
+        return seconds
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    left = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - datetime.now(UTC).timestamp()
+    return left if left > 0 else None
+
+
+def _wait_in_details(details: Any) -> float | None:
+    """Google says `"details": [{"@type": ".../google.rpc.RetryInfo", "retryDelay": "36s"}]`."""
+    entries = details if isinstance(details, list) else []
+    given = (entry.get("retryDelay") for entry in entries if isinstance(entry, Mapping))
+    return next((_seconds(str(delay).removesuffix("s")) for delay in given if delay), None)
+
+
+def _wait_in_words(message: str) -> float | None:
+    """OpenAI and Groq say "Please try again in 1m12.5s", Google "Please retry in 12.3s", Azure "after 26 seconds"."""
+    said = RETRY_IN.search(message)
+    return sum(float(number) * SECONDS[unit.lower()] for number, unit in PART.findall(said[1])) if said else None
+
+
+def _seconds(value: str) -> float | None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def require_content(response: ModelResponse, reason: str = "") -> ModelResponse:
+    """The answer, when it says something; `reason` is the provider's own for a silence. Raises `ProviderError`."""
+    if says_something(response.message):
+        return response
+    error = _silence(response, reason)
+    error.response = response
+    raise error
+
+
+def says_something(message: Message) -> bool:
+    """Thinking alone is no answer."""
+    return any(map(_is_said, message.parts)) or _has(CONTENT, message.extra)
+
+
+def empty(after: str = "no text, no tool call") -> EmptyAnswer:
+    return EmptyAnswer(f"The answer is empty: {after}.", again="once")
+
+
+def _silence(response: ModelResponse, reason: str) -> ProviderError:
+    match response.stop:
+        case "refusal":
+            return Refused(reason or "The model refused to answer, without a word.")
+        case "content_filter":
+            return Refused(reason or "A content filter held the whole answer back.")
+        case "length":
+            return _used_up(response)
+    return empty("the model thought, and then said nothing") if response.message.thinking else empty()
+
+
+def _used_up(response: ModelResponse) -> EmptyAnswer:
+    """Asked again with the same limit, the model would only be cut again."""
+    tokens = response.usage.output_tokens
+    limit = f"the limit of {tokens} tokens" if tokens else "the token limit"
+    thought = response.message.thinking or response.usage.reasoning_tokens
+    cause = f"thinking used up {limit}" if thought else f"{limit} was reached before the first word"
+    return EmptyAnswer(f"The answer is empty: {cause}. Raise max_tokens or lower reasoning.")
+
+
+def _is_said(part: Part) -> bool:
+    match part:
+        case Text(text):
+            return (bool(text) and not text.isspace()) or _has(WHOLE, part.extra)
+        case Thinking():
+            return False
+    return True
+
+
+def _has(names: frozenset[str], extra: Mapping[str, Any]) -> bool:
+    return any(names & fields.keys() for fields in extra.values())

@@ -1,4 +1,4 @@
-"""An answer as Chat Completions write it, and back."""
+"""Answers and errors of Chat Completions."""
 
 import time
 from collections.abc import Mapping
@@ -8,14 +8,11 @@ from typing import Any
 
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message
-from .._calls import with_ids
-from .._errors import http_error, in_answer, no_answer, readable_answer
-from .._json import dumps
-from .._shape import count, given
-from .._silence import heard
-from .messages import assistant_body, decode_answer
+from ..bodies import count, dumps, given
+from ..errors import in_answer, no_answer, readable_answer, require_content
+from ..messages import with_ids
+from .messages import Quirks, assistant_body, decode_answer
 from .parts import is_refusal, kept, own
-from .quirks import Quirks
 
 STOPS: Mapping[Any, Stop] = {
     "length": "length", "max_tokens": "length", "model_length": "length", "content_filter": "content_filter",
@@ -26,8 +23,15 @@ KNOWN = frozenset(("object", "choices", "usage", "model", "obfuscation"))
 KNOWN_IN_CHOICES = frozenset(("index", "message", "delta", "finish_reason"))
 
 OF_ITS_OWN = frozenset(("id", "created", "choice"))  # of an answer, not to be taken from the upstream's
-
-decode_error = http_error
+ERROR_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 402: "insufficient_quota"}
+ERROR_KINDS = {
+    "context": "context_length_exceeded", "budget": "insufficient_quota", "address": "unknown_url",
+    "previous_response": "previous_response_not_found",
+}  # fmt: skip
+ERROR_TYPES = {
+    401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "not_found_error",
+    429: "rate_limit_error", 529: "overloaded_error",
+}  # fmt: skip
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
@@ -49,7 +53,8 @@ def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mappi
     """The answer that the pieces make, with ids of calls that are there and differ; raises `BadReply` for nothing."""
     if message.tool_calls:
         message = replace(message, parts=with_ids(message.parts))
-    return heard(ModelResponse(message, stop=read_stop(reason, message), usage=usage, model=model, extra=extra))
+    stop = _stop_from(reason, message)
+    return require_content(ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra))
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:
@@ -82,7 +87,7 @@ def stop_of(response: ModelResponse) -> Stop:
     return response.stop
 
 
-def read_stop(reason: Any, message: Message) -> Stop:
+def _stop_from(reason: Any, message: Message) -> Stop:
     """Calls count, whatever the reason says: several servers say `stop` with them."""
     if reason in STOPS:
         return STOPS[reason]
@@ -119,3 +124,10 @@ def encode_usage(usage: Usage) -> dict[str, Any]:
         "prompt_tokens_details": into,
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
+
+
+def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
+    """The body of an error; `kind` is that of a `Failure`. This API tells the id of a request in a header alone."""
+    what = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    code = ERROR_KINDS.get(kind) or ERROR_CODES.get(status)
+    return dumps({"error": {"message": message, "type": what, "param": None, "code": code}})

@@ -1,22 +1,33 @@
-"""A request as Chat Completions write it, and back."""
+"""Requests of Chat Completions."""
 
 from collections.abc import Mapping
 from typing import Any, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
-from ...core.messages import Message, Part, Text
-from .._checks import check, check_choice
-from .._errors import readable_request
-from .._extra import NOTHING
-from .._json import dumps
-from .._schema_shape import without_nulls
-from .._shape import ANY_OBJECT
-from .._texts import flowing
-from ..bodies import DecodeCache, decode_piece
-from .messages import decode_messages, encode_messages, encode_system
+from ...core.messages import Text
+from ..bodies import ANY_OBJECT, NOTHING, dumps
+from ..checks import (
+    Fields,
+    Misshapen,
+    by_field,
+    check,
+    check_choice,
+    flag,
+    list_of,
+    number,
+    object_,
+    one_of,
+    positive,
+    some,
+    text,
+    text_or,
+    tool_schema,
+    without_nulls,
+)
+from ..errors import readable_request
+from ..messages import ToolCache, flowing
+from .messages import USUAL, Quirks, decode_messages, encode_messages, refuse_custom
 from .parts import WIRE, kept, own
-from .quirks import USUAL, Quirks
-from .shape import REQUEST, tools_shape
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
 SAMPLING = frozenset(
@@ -26,8 +37,63 @@ SAMPLING = frozenset(
     )
 )  # fmt: skip
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
-TOOLS: DecodeCache[tuple[ToolSpec, ...]] = DecodeCache()
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
+
+_TOOL = by_field(
+    "type",
+    {
+        "function": Fields(
+            {"function": Fields({"name": text, "description": text, "parameters": tool_schema}, "name")}, "function"
+        ),
+        "custom": refuse_custom,
+    },
+    otherwise="function",
+)
+_BY_NAME = Fields({"function": Fields({"name": text}, "name")}, "function")
+_ALLOWED = Fields(
+    {"mode": one_of("auto", "required"), "tools": list_of(by_field("type", {"function": _BY_NAME}))}, "tools"
+)
+_NAMED = by_field("type", {"function": _BY_NAME, "allowed_tools": Fields({"allowed_tools": _ALLOWED}, "allowed_tools")})
+
+
+def _choice(value: object) -> None:
+    (one_of("auto", "none", "required") if isinstance(value, str) else _NAMED)(value)
+
+
+def _former(value: object) -> None:
+    if value not in ([], "auto", "none"):
+        raise Misshapen("is of a former API: offer tools, and choose with tool_choice")
+
+
+def _one(value: object) -> None:
+    if value != 1:
+        raise Misshapen("must be 1: there is one answer")
+
+
+_REQUEST = Fields(
+    {
+        "model": text,
+        "messages": some,
+        "tool_choice": _choice,
+        "max_tokens": positive,
+        "max_completion_tokens": positive,
+        "temperature": number,
+        "top_p": number,
+        "frequency_penalty": number,
+        "presence_penalty": number,
+        "n": _one,
+        "stop": text_or(list_of(text), "a list of texts"),
+        "stream": flag,
+        "stream_options": Fields({"include_usage": flag}),
+        "parallel_tool_calls": flag,
+        "reasoning_effort": text,
+        "response_format": by_field("type", {"json_schema": Fields({"json_schema": Fields({"schema": tool_schema})})}),
+        "logit_bias": object_,
+        "functions": _former,
+        "function_call": _former,
+    },
+    "messages",
+)
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, quirks: Quirks = USUAL) -> bytes:
@@ -42,7 +108,8 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, q
     head |= own(request.extra) | _encode_format(request)
     messages = encode_messages(request.messages, quirks)
     if request.system:
-        messages = b",".join((encode_system(request.system), messages)) if messages else encode_system(request.system)
+        system = dumps({"role": "system", "content": request.system})
+        messages = b",".join((system, messages)) if messages else system
     tools = (b',"tools":[', b",".join(map(_encode_tool, request.tools)), b"]") if request.tools else ()
     return b"".join((dumps(head)[:-1], *tools, b',"messages":[', messages, b"]}"))
 
@@ -53,29 +120,26 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
     are; `paired` puts them right.
     """
-    check(body, REQUEST)
-    tools = _tools_of(body.get("tools"))
-    functions = (tool.name for tool in tools if "type" not in own(tool.extra))
-    check_choice(_chosen(body.get("tool_choice")), functions, "tool_choice.function.name")
+    check(body, _REQUEST)
     with readable_request("Chat Completions"):
-        messages = decode_messages(body["messages"])
-        system = flowing(map(_words, messages.pop(0).parts)) if messages and _is_system_prompt(messages[0]) else ""
-        form = body.get("response_format")
+        tools, choice, form = TOOLS.decode(body.get("tools")), body.get("tool_choice"), body.get("response_format")
+        chosen = choice["function"]["name"] if isinstance(choice, Mapping) and choice["type"] == "function" else None
+        functions = (tool.name for tool in tools if "type" not in own(tool.extra))
+        check_choice(chosen, functions, "tool_choice.function.name")
+        messages, system = decode_messages(body["messages"]), ""
+        if messages[0].role == "system" and not messages[0].speaker:
+            system = flowing(part.text for part in messages.pop(0).parts if isinstance(part, Text))
         schema = _schema_in(form)
         known = KNOWN | {"response_format"} if schema is not None and form == _format(schema) else KNOWN
         return ModelRequest(
             tuple(messages),
             system,
-            _allowed(tools, body.get("tool_choice")),
-            _decode_choice(body.get("tool_choice")),
+            _allowed(tools, choice),
+            _decode_choice(choice),
             schema,
             _decode_options(body),
             extra=kept(body, known),
         )
-
-
-def _chosen(choice: Any) -> str | None:
-    return choice["function"]["name"] if isinstance(choice, Mapping) and choice.get("type") == "function" else None
 
 
 def _allowed(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
@@ -85,17 +149,6 @@ def _allowed(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
             names = [each["function"]["name"] for each in allowed if each["type"] == "function"]
             return tuple(tool for tool in tools if tool.name in names and "type" not in own(tool.extra))
     return tools
-
-
-def _tools_of(came: Any) -> tuple[ToolSpec, ...]:
-    raw = came if isinstance(came, bytes) else b""
-    if raw and (made := TOOLS.get(raw)):
-        return made
-    tools = decode_piece(raw) if raw else came or ()
-    check({"tools": tools or None}, tools_shape)
-    with readable_request("Chat Completions"):
-        made = tuple(map(_decode_tool, tools))
-    return TOOLS.put(raw, made) if raw else made
 
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
@@ -168,7 +221,7 @@ def _encode_format(request: ModelRequest) -> dict[str, Any]:
 def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
     if schema == ANY_OBJECT:
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": is_strict(schema)}}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": _is_strict(schema)}}
 
 
 def _schema_in(form: Any) -> Mapping[str, Any] | None:
@@ -181,13 +234,13 @@ def _schema_in(form: Any) -> Mapping[str, Any] | None:
             return None
 
 
-def is_strict(schema: Any) -> bool:
+def _is_strict(schema: Any) -> bool:
     """Whether OpenAI can enforce it: every object closed and all of its properties required."""
     if isinstance(schema, list):
-        return all(map(is_strict, schema))
+        return all(map(_is_strict, schema))
     if not isinstance(schema, Mapping):
         return True
-    return _is_closed(schema) and all(map(is_strict, schema.values()))
+    return _is_closed(schema) and all(map(_is_strict, schema.values()))
 
 
 def _is_closed(schema: Mapping[str, Any]) -> bool:
@@ -197,9 +250,4 @@ def _is_closed(schema: Mapping[str, Any]) -> bool:
     return schema.get("additionalProperties") is False and set(required) == set(properties)
 
 
-def _words(part: Part) -> str:
-    return part.text if isinstance(part, Text) else ""
-
-
-def _is_system_prompt(message: Message) -> bool:
-    return message.role == "system" and not message.speaker
+TOOLS: ToolCache[tuple[ToolSpec, ...]] = ToolCache(_TOOL, lambda tools: tuple(map(_decode_tool, tools)))

@@ -1,4 +1,4 @@
-"""Answers of the Messages API."""
+"""Answers and errors of the Messages API."""
 
 from collections.abc import Iterable, Mapping
 from secrets import token_hex
@@ -6,13 +6,11 @@ from typing import Any
 
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Thinking
-from .._calls import with_ids
-from .._errors import no_answer, readable_answer
-from .._extra import kept, own
-from .._json import dumps
-from .._shape import count, given
-from .._silence import heard
-from .blocks import WIRE, Block, Calls, decode_block, encode_part
+from ..bodies import count, dumps, given, kept, own
+from ..checks import Fields, by_field, list_of, object_, text
+from ..errors import no_answer, readable_answer, require_content
+from ..messages import with_ids
+from .blocks import BLOCKS, WIRE, Block, Calls, decode_block, encode_part
 
 STOPS: Mapping[str | None, Stop] = {
     "end_turn": "end",
@@ -32,12 +30,19 @@ STOP_REASONS: Mapping[Stop, str] = {
     "refusal": "refusal",
     "content_filter": "refusal",
 }
+ERRORS = {
+    400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
+    404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 502: "api_error",
+    503: "overloaded_error", 504: "timeout_error", 529: "overloaded_error",
+}  # fmt: skip
 # Fields of an answer that have a place of their own in our values; its id is made anew for each client.
-READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
+_READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
+_BLOCK = by_field("type", {**BLOCKS, "tool_use": Fields({"id": text, "name": text}, "name")})
+_ANSWER = Fields({"content": list_of(_BLOCK), "model": text, "stop_details": object_}, "content")
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:
-    """The answer under the name `model` that the client asked for."""
+    """Returns the answer under the name `model` that the client asked for."""
     reason, sequence = stop_of(response)
     body = {
         "id": f"msg_{token_hex(12)}",
@@ -53,9 +58,14 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
 
 
 def stop_of(response: ModelResponse) -> tuple[str, str | None]:
-    """The reason for the stop, and the stop sequence where it is known; several servers say `stop` with calls."""
+    """Returns the reason for the stop, and the stop sequence where it is known; several servers say `stop` with calls.
+
+    vLLM and SGLang say which of the sequences it was, in a field of their own.
+    """
     extra = own(WIRE, response.extra)
-    sequence = extra.get("stop_sequence") or _stop_string(response)
+    choice = own("openai", response.extra).get("choice") or {}
+    found = choice.get("stop_reason") or choice.get("matched_stop")
+    sequence = extra.get("stop_sequence") or (found if isinstance(found, str) else None)
     if "stop_reason" in extra:
         return extra["stop_reason"], sequence
     if response.stop in ("end", "stop_sequence") and response.tool_calls:
@@ -68,7 +78,8 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     if not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
         raise no_answer(dumps(body))
     with readable_answer(body):
-        return heard(_decode(body), given(given(body, "stop_details", {}), "explanation", ""))
+        _ANSWER(body)
+        return require_content(_decode(body), given(body.get("stop_details") or {}, "explanation", ""))
 
 
 def encode_usage(usage: Usage) -> dict[str, Any]:
@@ -92,6 +103,13 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
     return Usage(count(usage, "input_tokens") + read + written, count(usage, "output_tokens"), read, written, reasoning)
 
 
+def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
+    """The body of an error; `kind` is that of a `Failure`. All that a client did wrong is `invalid_request_error`."""
+    what = ERRORS.get(status, "invalid_request_error" if status < 500 else "api_error")
+    body = {"type": "error", "error": {"type": what, "message": message}}
+    return dumps(body | ({"request_id": request_id} if request_id else {}))
+
+
 def _decode(body: Mapping[str, Any]) -> ModelResponse:
     calls: Calls = {}
     parts = with_ids(tuple(decode_block(block, calls) for block in body["content"]))
@@ -101,16 +119,9 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
         Message("assistant", parts),
         stop="tool_calls" if calls and stop == "end" else stop,
         usage=decode_usage(body),
-        model=given(body, "model", ""),
-        extra=kept(WIRE, body, READ if reason == STOP_REASONS[stop] else READ - {"stop_reason"}),
+        model=body.get("model") or "",
+        extra=kept(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"}),
     )
-
-
-def _stop_string(response: ModelResponse) -> str | None:
-    """vLLM and SGLang say which of the stop sequences it was, in a field of their own."""
-    choice = own("openai", response.extra).get("choice") or {}
-    found = choice.get("stop_reason") or choice.get("matched_stop")
-    return found if isinstance(found, str) else None
 
 
 def _said(parts: Iterable[Part]) -> Iterable[Block]:

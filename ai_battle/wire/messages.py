@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from secrets import token_hex
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from ..core.messages import Message, Part, ToolCall
-from ._checks import Check, check
-from ._json import dumps
-from .bodies import DecodeCache, decode_piece
+from ..core.messages import Message, Part, ToolCall, ToolResult
+from .bodies import DecodeCache, decode_piece, dumps
+from .checks import Check, check, list_of
 
+T = TypeVar("T")
 DecodeMessage: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, ToolCall]], Iterable[Message]]
 
 
@@ -95,18 +95,57 @@ class MessageCache:
         return self._made.put(raw, decoded) if raw else decoded
 
 
-def with_results_joined(
-    bodies: Iterable[Mapping[str, Any]], decode: Callable[[Mapping[str, Any], Mapping[str, ToolCall]], Message]
-) -> list[Message]:
-    """The messages; neighbouring results of tools become one. `decode` is told of the earlier calls by their ids."""
-    messages: list[Message] = []
-    calls: dict[str, ToolCall] = {}
-    for body in bodies:
-        message = decode(body, calls)
-        for part in message.parts:
-            if isinstance(part, ToolCall):
-                calls[part.id] = part
-        if message.role == "tool" and messages and messages[-1].role == "tool":
-            message = Message("tool", messages.pop().parts + message.parts)
-        messages.append(message)
-    return messages
+class ToolCache(Generic[T]):
+    """Decodes the tools of bodies; a list that came before comes out as the same objects."""
+
+    def __init__(self, shape: Check, decode: Callable[[Iterable[Mapping[str, Any]]], T]) -> None:
+        self._shape = list_of(shape)
+        self._decode = decode
+        self._made: DecodeCache[T] = DecodeCache()
+
+    def decode(self, came: Any) -> T:
+        """Raises a `ConfigError` that names the place of what is wrong; the list may be raw JSON."""
+        raw = came if isinstance(came, bytes) else b""
+        if raw and (made := self._made.get(raw)):
+            return made
+        tools = decode_piece(raw) if raw else () if came is None else came
+        if tools != ():
+            check(tools, self._shape, "tools")
+        made = self._decode(tools)
+        return self._made.put(raw, made) if raw else made
+
+
+def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+    """The inside of a JSON list, in pieces to be joined.
+
+    `messages` are, for each, how a turn in its role opens (`{"role":"user","content":[`) and its parts, encoded and
+    joined by commas; those without parts are left out.
+    """
+    pieces: list[bytes] = []
+    current = b""
+    for opening, parts in messages:
+        if not parts:
+            continue
+        if opening == current:
+            pieces += (b",", parts)
+        else:
+            pieces += (b"]},", opening, parts) if current else (opening, parts)
+            current = opening
+    return [*pieces, b"]}"] if pieces else []
+
+
+def flowing(texts: Iterable[str]) -> str:
+    """On lines of their own where they would run into one another."""
+    joined: list[str] = []
+    for text in filter(None, texts):
+        if joined and not (joined[-1][-1].isspace() or text[0].isspace()):
+            joined.append("\n")
+        joined.append(text)
+    return "".join(joined)
+
+
+def as_failure(result: ToolResult, words: str) -> str:
+    """For the APIs that have no place for `is_error`; most failures say what they are."""
+    if not result.is_error or "error" in words.lower():
+        return words
+    return f"Error: {words}" if words else "Error"

@@ -1,0 +1,272 @@
+"""Streams of the Messages API: read from a provider, and written for a client."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import Any
+
+from ...core.errors import AIBattleError
+from ...core.events import Event, ThinkingDelta, ToolCallDelta
+from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
+from ...core.messages import Document, Image, Part
+from .. import streams
+from ..blocks import WAITING, AnswerBlock, BlockWriter
+from ..bodies import dumps, given, loads, needed, own, read_arguments
+from ..errors import in_stream
+from ..failures import Failed, failure
+from ..messages import new_id
+from .answers import decode_response, encode_error, encode_response, encode_usage, stop_of
+from .blocks import WIRE, Block, encode_part, is_whole_block, wire_id
+
+PING = b'event: ping\ndata: {"type":"ping"}\n\n'
+STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+ENDS = b"}}\n\n"
+DELTAS = {
+    "text": b'"text_delta","text":',
+    "thinking": b'"thinking_delta","thinking":',
+    "call": b'"input_json_delta","partial_json":',
+}
+LATE_FIELDS = ("container", "stop_details")  # of an answer, which its stream has beside the reason of the stop
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A block as it opened, and the fragments of its text, its thinking or the JSON of its input."""
+
+    block: Block
+    fragments: list[str] = field(default_factory=list)
+    uncited: list[Any] = field(default_factory=list)  # sources that came before the text that they belong to
+
+    @property
+    def grows(self) -> str:
+        kind: str = self.block["type"]
+        return kind if kind in ("text", "thinking") else "input"
+
+    def add(self, grows: str, fragment: str) -> None:
+        if grows != self.grows:
+            raise TypeError(f"{grows} in a block of {self.block['type']}")
+        self.fragments.append(fragment)
+
+    def whole(self) -> Block:
+        text = "".join(self.fragments)
+        if self.grows != "input":
+            return {**self.block, self.grows: text}
+        if not text:
+            return self.block
+        arguments, wrong = read_arguments(text)
+        return {**self.block, "input": wrong or arguments}
+
+
+class StreamReader(streams.StreamReader):
+    """Puts the message together from its events; whole only when `message_stop` has come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ended = False
+        self._message: dict[str, Any] = {}
+        self._blocks: list[_Growing] = []
+        self._open: dict[int, _Growing] = {}
+        self._speaking: _Growing | None = None  # the block of the last text
+        self._calls: dict[str, int] = {}
+
+    @property
+    def done(self) -> bool:
+        return self._ended
+
+    whole = done
+
+    def finish(self) -> ModelResponse:
+        if not self._ended:
+            raise self._unfinished(has_begun=bool(self._message))
+        return decode_response({**self._message, "content": [growing.whole() for growing in self._blocks]})
+
+    def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
+        event = loads(payload)
+        match event.get("type", name):
+            case "content_block_delta":
+                return self._grow(self._open[event["index"]], event["delta"], events)
+            case "content_block_start":
+                self._start(event["index"], dict(event["content_block"]), events)
+            case "content_block_stop":
+                self._stop(self._open[event["index"]], events)
+            case "message_start":
+                self.bill = self._message = dict(event["message"])
+            case "message_delta":
+                self._update(event)
+            case "message_stop":
+                self._ended = True
+            case "error":
+                raise in_stream(event, self.text)
+        return ""
+
+    def _start(self, index: int, block: Block, events: list[Event]) -> None:
+        """Opens a block; some servers put all of it in here."""
+        self._open[index] = growing = _Growing(block)
+        self._blocks.append(growing)
+        match needed(block, "type", str):
+            case "text":
+                self._speak(growing, given(block, "text", ""), events)
+            case "thinking":
+                self._think(growing, given(block, "thinking", ""), events)
+            case "tool_use":
+                if not given(block, "id", "") or block["id"] in self._calls:
+                    block["id"] = new_id()
+                number = self._calls.setdefault(block["id"], len(self._calls))
+                arguments = dumps(block["input"]).decode() if block.get("input") else ""
+                events.append(ToolCallDelta(number, block["id"], needed(block, "name", str), arguments))
+
+    def _stop(self, growing: _Growing, events: list[Event]) -> None:
+        """Blocks that only this API knows are passed on whole, so that they keep their place between the others."""
+        if growing.block["type"] not in ("text", "thinking", "tool_use"):
+            events.append(ThinkingDelta("", extra={WIRE: {"block": growing.whole()}}))
+        elif growing.uncited:
+            events.append(_cited(growing.uncited))
+
+    def _grow(self, growing: _Growing, delta: Mapping[str, Any], events: list[Event]) -> str:
+        match delta["type"]:
+            case "text_delta":
+                text = needed(delta, "text", str)
+                self._speak(growing, text, events)
+                return text
+            case "thinking_delta":
+                self._think(growing, needed(delta, "thinking", str), events)
+            case "input_json_delta":
+                self._add_arguments(growing, needed(delta, "partial_json", str), events)
+            case "signature_delta":
+                growing.block["signature"] = delta["signature"]
+                events.append(ThinkingDelta("", delta["signature"]))
+            case "citations_delta":
+                self._cite(growing, delta["citation"], events)
+        return ""
+
+    def _cite(self, growing: _Growing, citation: Any, events: list[Event]) -> None:
+        growing.block["citations"] = [*(growing.block.get("citations") or ()), citation]
+        if any(growing.fragments):
+            events.append(_cited([citation]))
+        else:
+            growing.uncited.append(citation)
+
+    def _speak(self, growing: _Growing, text: str, events: list[Event]) -> None:
+        self._speaking = growing
+        self._say(text, events)
+
+    def _say(self, text: str, events: list[Event]) -> None:
+        if self._speaking:
+            self._speaking.add("text", text)
+        super()._say(text, events)
+
+    def _think(self, growing: _Growing, thought: str, events: list[Event]) -> None:
+        growing.add("thinking", thought)
+        if thought:
+            events.append(ThinkingDelta(thought))
+
+    def _add_arguments(self, growing: _Growing, text: str, events: list[Event]) -> None:
+        """Those of a tool that the API runs itself are nobody else's concern."""
+        growing.add("input", text)
+        if text and growing.block["type"] == "tool_use":
+            events.append(ToolCallDelta(self._calls[growing.block["id"]], arguments=text))
+
+    def _update(self, event: Mapping[str, Any]) -> None:
+        """Counts are cumulative; those that an event leaves out stand as they were."""
+        self._message |= event["delta"]
+        counts = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
+        self._message["usage"] = {**(self._message.get("usage") or {}), **counts}
+
+
+def _cited(citations: list[Any]) -> Event:
+    return ThinkingDelta("", extra={WIRE: {"citations": citations}})
+
+
+class StreamWriter(BlockWriter):
+    """One per answer. `model` is the name that the client asked for, `input_tokens` an estimate until usage is known.
+
+    This API always tells the usage.
+    """
+
+    def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
+        super().__init__()
+        self._model = model
+        self._input_tokens = input_tokens
+        self._before = b""
+
+    def begin(self) -> bytes:
+        message: dict[str, Any] = {
+            "id": f"msg_{token_hex(12)}",
+            "type": "message",
+            "role": "assistant",
+            "model": self._model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": encode_usage(Usage(self._input_tokens)),
+        }
+        return _event("message_start", {"message": message})
+
+    def feed(self, event: Event) -> bytes:
+        if type(event) is ThinkingDelta and event.extra:
+            return self._cite(event.extra) or super().feed(event)
+        return super().feed(event)
+
+    def finish(self, response: ModelResponse) -> bytes:
+        rest = self.finish_blocks(response.message)
+        reason, sequence = stop_of(response)
+        extra = own(WIRE, response.extra)
+        delta = {"stop_reason": reason, "stop_sequence": sequence}
+        delta |= {name: extra[name] for name in LATE_FIELDS if name in extra}
+        usage = {"output_tokens": 0} if response.usage == UNKNOWN_USAGE else encode_usage(response.usage)
+        managed = {"context_management": extra["context_management"]} if "context_management" in extra else {}
+        return rest + _event("message_delta", {"delta": delta, "usage": usage, **managed}) + STOP
+
+    def whole(self, response: ModelResponse) -> bytes:
+        return encode_response(response, self._model)
+
+    def fail(self, error: AIBattleError | Failed) -> bytes:
+        failed = failure(error)
+        return b"event: error\ndata: " + encode_error(failed.status, failed.message, failed.kind) + b"\n\n"
+
+    def ping(self) -> bytes:
+        return PING
+
+    def is_whole(self, part: Part) -> bool:
+        return isinstance(part, Image | Document) or is_whole_block(part)
+
+    def _cite(self, extra: Mapping[str, Any]) -> bytes:
+        """Sources of the text that is being said."""
+        citations, block = own(WIRE, extra).get("citations", ()), self.last
+        if block is None or block.kind != "text" or block.index == WAITING:
+            return b""
+        deltas = ({"type": "citations_delta", "citation": citation} for citation in citations)
+        return b"".join(_event("content_block_delta", {"index": block.index, "delta": delta}) for delta in deltas)
+
+    def _open_block(self, block: AnswerBlock) -> bytes:
+        if block.kind in DELTAS:
+            head = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":'
+            self._before = head % block.index + DELTAS[block.kind]
+        return _event("content_block_start", {"index": block.index, "content_block": _opening(block)})
+
+    def _grow_block(self, block: AnswerBlock, fragment: str) -> bytes:
+        return b"".join((self._before, dumps(fragment), ENDS))
+
+    def _close_block(self, block: AnswerBlock) -> bytes:
+        end = _event("content_block_stop", {"index": block.index})
+        if not block.signature:
+            return end
+        delta = {"type": "signature_delta", "signature": block.signature}
+        return _event("content_block_delta", {"index": block.index, "delta": delta}) + end
+
+
+def _opening(block: AnswerBlock) -> dict[str, Any]:
+    """A block before its first delta, with what a part of this API has beside what deltas bring."""
+    extra = own(WIRE, block.part.extra) if block.part else {}
+    match block.kind:
+        case "text":
+            return {"type": "text", "text": "", **extra}
+        case "thinking":
+            return {"type": "thinking", "thinking": "", "signature": "", **extra}
+        case "call":
+            return {"type": "tool_use", "id": wire_id(block.id), "name": block.name, "input": {}, **extra}
+    return (encode_part(block.part) if block.part else None) or {"type": "text", "text": ""}
+
+
+def _event(name: str, fields: dict[str, Any]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), dumps({"type": name, **fields}))

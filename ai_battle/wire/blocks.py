@@ -1,0 +1,254 @@
+"""Answers as blocks that follow one another: the one state machine that numbers what servers stream."""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from ..core.errors import AIBattleError
+from ..core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ..core.exchange import ModelResponse
+from ..core.messages import Message, Part, Text, Thinking, ToolCall
+from .bodies import dumps, read_arguments
+from .failures import Failed
+from .messages import new_id
+
+WAITING = -1
+
+Words: TypeAlias = Literal["text", "thinking"]
+
+
+@dataclass(slots=True)
+class AnswerBlock:
+    """A stretch of an answer; those of the kind `whole` are a `part` that no delta can bring.
+
+    `index` is its number in the order of starts, `position` that among the calls. `part` is set where the block came
+    from the end of the answer, and not from deltas.
+    """
+
+    kind: Literal["text", "thinking", "call", "whole"]
+    id: str = ""
+    name: str = ""
+    signature: str = ""
+    has_own_id: bool = False
+    part: Part | None = None
+    index: int = WAITING
+    position: int = 0
+    fragments: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether another may follow: the arguments of a call are to be JSON first."""
+        return self.kind != "call" or (bool(self.fragments) and not read_arguments(self.text)[1])
+
+
+class BlockWriter(ABC):
+    """Writes the stream of one answer; each API says how its blocks open, grow and close.
+
+    One block is open at a time, and closed when the next one starts. A call in the middle of its arguments stays open,
+    and what else is said meanwhile waits for the end of the answer: nearly no server mixes the fragments of calls, so
+    as a rule nothing waits. An API that `interleaves` takes fragments of any call at any time.
+
+    `answer` is what later requests may refer to, when the answer has ended.
+    """
+
+    interleaves: ClassVar[bool] = False
+    answer: Mapping[str, Any] | None = None
+
+    def __init__(self) -> None:
+        self.blocks: list[AnswerBlock] = []
+        self._waiting: list[AnswerBlock] = []
+        self._open: AnswerBlock | None = None
+        self._calls: dict[int, AnswerBlock] = {}
+        self._started = self._called = 0
+
+    @abstractmethod
+    def begin(self) -> bytes:
+        """Returns what comes before the first block."""
+
+    @abstractmethod
+    def finish(self, response: ModelResponse) -> bytes:
+        """Returns what of the answer was not written yet, and its end."""
+
+    @abstractmethod
+    def whole(self, response: ModelResponse) -> bytes:
+        """Returns the answer in one piece, for a client that does not stream."""
+
+    @abstractmethod
+    def fail(self, error: AIBattleError | Failed) -> bytes:
+        """Returns the event that says that there will be no answer."""
+
+    @abstractmethod
+    def ping(self) -> bytes:
+        """Returns a sign of life, which changes nothing."""
+
+    @abstractmethod
+    def _open_block(self, block: AnswerBlock) -> bytes: ...
+    @abstractmethod
+    def _grow_block(self, block: AnswerBlock, fragment: str) -> bytes: ...
+    @abstractmethod
+    def _close_block(self, block: AnswerBlock) -> bytes: ...
+
+    def is_whole(self, part: Part) -> bool:
+        """Whether the part is a block of its own kind in this API, which comes at once."""
+        return False
+
+    @property
+    def last(self) -> AnswerBlock | None:
+        """The block that words go on in."""
+        return self._waiting[-1] if self._waiting else self._open
+
+    def feed(self, event: Event) -> bytes:
+        """Returns the bytes of an event; none for one that this API has no words for."""
+        if type(event) is TextDelta:  # nearly all of them are
+            return self.say("text", event.text) if event.text else b""
+        match event:
+            case ThinkingDelta(extra=extra) if extra is not None:
+                return self.add_whole(Thinking("", extra=extra))
+            case ThinkingDelta(text, signature):
+                return (self.say("thinking", text) if text else b"") + self._sign(signature)
+            case ToolCallDelta():
+                return self._continue_call(event)
+        return b""
+
+    def add_whole(self, part: Part) -> bytes:
+        return self.add_block(AnswerBlock("whole", part=part)) if self.is_whole(part) else b""
+
+    def say(self, kind: Words, text: str) -> bytes:
+        block = self._waiting[-1] if self._waiting else self._open
+        if block is None or block.kind != kind or block.signature:
+            return self.add_block(AnswerBlock(kind), text)
+        if block is self._open:
+            block.fragments.append(text)
+            return self._grow_block(block, text)
+        return self.grow(block, text)
+
+    def add_block(self, block: AnswerBlock, text: str = "") -> bytes:
+        """A call without a name waits for it."""
+        self.blocks.append(block)
+        may_close = self.interleaves or self._open is None or self._open.is_complete
+        if self._waiting or (block.kind == "call" and not block.name) or not may_close:
+            self._waiting.append(block)
+            return self.grow(block, text)
+        return self._close() + self._start(block) + self.grow(block, text)
+
+    def grow(self, block: AnswerBlock, fragment: str) -> bytes:
+        if not fragment:
+            return b""
+        block.fragments.append(fragment)
+        is_open = block is self._open or (self.interleaves and block.index != WAITING)
+        return self._grow_block(block, fragment) if is_open else b""
+
+    def finish_blocks(self, message: Message) -> bytes:
+        """Returns the rest of the answer, and the ends of the open block and of those that wait."""
+        written = [*_Rest(self).of(message), self._close()]
+        for block in self._waiting:
+            text = block.text
+            written += (self._start(block), self._grow_block(block, text) if text else b"", self._close())
+        self._waiting = []
+        return b"".join(written)
+
+    def _sign(self, signature: str) -> bytes:
+        """A signature ends its block; it may be alone in it."""
+        block = self.last
+        if not signature:
+            return b""
+        if block is None or block.kind != "thinking" or block.signature:
+            return self.add_block(AnswerBlock("thinking", signature=signature))
+        block.signature = signature
+        return b""
+
+    def _continue_call(self, delta: ToolCallDelta) -> bytes:
+        """The same index with another id is another call; ids and names may be repeated with each fragment."""
+        block = self._calls.get(delta.index)
+        if block is None or (delta.id and block.has_own_id and delta.id != block.id):
+            block = AnswerBlock("call", delta.id or new_id(), delta.name, has_own_id=bool(delta.id))
+            self._calls[delta.index] = block
+            return self.add_block(block, delta.arguments)
+        block.name = block.name or delta.name
+        return self.grow(block, delta.arguments)
+
+    def _start(self, block: AnswerBlock) -> bytes:
+        block.index, self._started = self._started, self._started + 1
+        if block.kind == "call":
+            block.position, self._called = self._called, self._called + 1
+        self._open = block
+        return self._open_block(block)
+
+    def _close(self) -> bytes:
+        block, self._open = self._open, None
+        return self._close_block(block) if block else b""
+
+
+class _Rest:
+    """Encodes the parts of the final message that were not streamed: as a rule all of them, or none."""
+
+    def __init__(self, writer: BlockWriter) -> None:
+        self._writer = writer
+        calls = [block for block in writer.blocks if block.kind == "call"]
+        self._by_id = {block.id: block for block in calls}
+        self._without_ids = deque(block for block in calls if not block.has_own_id)
+        self._streamed: dict[Words, str] = {"text": self._words_of("text"), "thinking": self._words_of("thinking")}
+        self._at: dict[Words, int] = {"text": 0, "thinking": 0}
+        self._wholes = sum(block.kind == "whole" for block in writer.blocks)
+        self._signatures = {block.signature for block in writer.blocks}
+
+    def of(self, message: Message) -> Iterator[bytes]:
+        for part in message.parts:
+            if self._writer.is_whole(part):
+                yield self._whole(part)
+                continue
+            match part:
+                case Text():
+                    yield self._words("text", part)
+                case Thinking():
+                    yield self._words("thinking", part) + self._signature(part)
+                case ToolCall():
+                    yield self._call(part)
+
+    def _words_of(self, kind: Words) -> str:
+        return "".join(block.text for block in self._writer.blocks if block.kind == kind)
+
+    def _whole(self, part: Part) -> bytes:
+        if self._wholes:
+            self._wholes -= 1
+            return b""
+        return self._writer.add_whole(part)
+
+    def _words(self, kind: Words, part: Text | Thinking) -> bytes:
+        """What was streamed of other answers than this (a helper's thoughts) does not count as its beginning."""
+        streamed, at = self._streamed[kind], self._at[kind]
+        found = streamed.find(part.text, at) if kind == "thinking" or streamed.startswith(part.text, at) else -1
+        if found >= 0:
+            self._at[kind] = found + len(part.text)
+            return b""
+        self._at[kind] = len(streamed)
+        if at < len(streamed) and part.text.startswith(streamed[at:]):
+            return self._writer.say(kind, part.text[len(streamed) - at :])
+        return self._writer.add_block(AnswerBlock(kind, part=part), part.text)
+
+    def _signature(self, part: Thinking) -> bytes:
+        """One whose block is closed already comes too late."""
+        block = self._writer.last
+        if not part.signature or part.signature in self._signatures:
+            return b""
+        if block and block.kind == "thinking" and not block.signature and part.text:
+            block.signature = part.signature
+        elif not part.text:
+            return self._writer.add_block(AnswerBlock("thinking", signature=part.signature, part=part))
+        return b""
+
+    def _call(self, call: ToolCall) -> bytes:
+        """Calls without arguments have some all the same: clients of most APIs parse what they get."""
+        arguments = call.malformed or dumps(call.arguments).decode()
+        block = self._by_id.get(call.id) or (self._without_ids.popleft() if self._without_ids else None)
+        if block is None:
+            new = AnswerBlock("call", call.id or new_id(), call.name, has_own_id=True, part=call)
+            return self._writer.add_block(new, arguments)
+        block.name = block.name or call.name
+        return b"" if block.fragments else self._writer.grow(block, arguments)

@@ -1,0 +1,240 @@
+"""Ollama's own API, `/api/chat`, the side of a client: requests, and answers streamed or not."""
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ..core.errors import ConfigError, ProviderError
+from ..core.events import Event, ThinkingDelta, ToolCallDelta
+from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
+from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from . import bodies, streams
+from .bodies import ANY_OBJECT, NOTHING, count, dumps, given, loads, read_arguments
+from .errors import cut, in_answer, in_stream, no_answer, readable_answer, require_content
+from .errors import http_error as decode_error
+from .messages import as_failure, call_id, flowing, new_id, with_ids
+
+__all__ = ["StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request"]
+
+WIRE = "ollama"
+own = partial(bodies.own, WIRE)
+kept = partial(bodies.kept, WIRE)
+KNOWN_IN_MESSAGES = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
+KNOWN_IN_CALLS = frozenset(("id", "type", "function"))
+KNOWN = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
+MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
+OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # of the options that Ollama takes beside `options`
+UNKNOWN = frozenset(("parallel_tool_calls",))
+LEVELS: Mapping[str, str] = {
+    "none": "low", "minimal": "low", "xhigh": "high", "max": "high", "false": "low", "true": "medium",
+}  # fmt: skip
+
+
+def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
+    """The JSON body. Messages that were sent before bring the bytes of that time."""
+    head: dict[str, Any] = {"model": model, "stream": stream, **_encode_options(request.options, model)}
+    if tools := _allowed(request):
+        head["tools"] = [_encode_tool(tool) for tool in tools]
+    if request.output_schema is not None:
+        head["format"] = "json" if request.output_schema == ANY_OBJECT else request.output_schema
+    head |= own(request.extra)
+    messages = b",".join([message.encoded.get(WIRE) or _encode_message(message) for message in request.messages])
+    if request.system:
+        system = dumps({"role": "system", "content": request.system})
+        messages = b",".join((system, messages)) if messages else system
+    return b"".join((dumps(head)[:-1], b',"messages":[', messages, b"]}"))
+
+
+def _allowed(request: ModelRequest) -> list[ToolSpec]:
+    """Ollama has no tool choice: a model can only call what it is offered."""
+    choice = request.tool_choice
+    return [tool for tool in request.tools if choice in ("auto", "required", tool.name)]
+
+
+def _encode_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
+    inside = {name: value for name, value in options.items() if value not in NOTHING and name not in UNKNOWN}
+    outside = {name: inside.pop(name) for name in OUTSIDE if name in inside}
+    if "reasoning" in inside:
+        outside["think"] = _think(inside.pop("reasoning"), model)
+    if "max_tokens" in inside:
+        inside["num_predict"] = inside.pop("max_tokens")
+    if isinstance(inside.get("stop"), str):
+        inside["stop"] = [inside["stop"]]
+    return outside | ({"options": inside} if inside else {})
+
+
+def _think(reasoning: Any, model: str) -> bool | str:
+    """Only gpt-oss knows levels, and it can't do without; all others take yes or no."""
+    return LEVELS.get(str(reasoning).lower(), reasoning) if "gpt-oss" in model else reasoning not in (False, "none")
+
+
+def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
+    described = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", "function": described | own(tool.extra)}
+
+
+def _message_bodies(message: Message) -> Iterable[dict[str, Any]]:
+    """Results of tools are messages of their own; whatever else is said follows them."""
+    for result in message.tool_results:
+        body = _said("tool", result.parts)
+        body["content"] = as_failure(result, body["content"])
+        named = {"tool_name": result.call.name, "tool_call_id": call_id(result.call)}
+        yield body | named | own(result.extra)
+    rest = [part for part in message.parts if not isinstance(part, ToolResult)]
+    if rest or not message.tool_results:
+        role = "user" if message.role == "tool" else message.role
+        yield _said(role, rest) | own(message.extra)
+
+
+def _encode_message(message: Message) -> bytes:
+    encoded = message.encoded[WIRE] = b",".join(dumps(body) for body in _message_bodies(message))
+    return encoded
+
+
+def _said(role: str, parts: Iterable[Part]) -> dict[str, Any]:
+    parts = list(parts)
+    join = "".join if role == "assistant" else flowing
+    body: dict[str, Any] = {"role": role, "content": join(map(_words, parts))}
+    if thinking := "".join(part.text for part in parts if isinstance(part, Thinking)):
+        body["thinking"] = thinking
+    if images := [_picture(part) for part in parts if isinstance(part, Image)]:
+        body["images"] = images
+    if calls := [_encode_call(part) for part in parts if isinstance(part, ToolCall)]:
+        body["tool_calls"] = calls
+    return body
+
+
+def _words(part: Part) -> str:
+    match part:
+        case Text(text):
+            return text
+        case Document(media_type, data, _, name) if media_type.startswith("text/"):
+            return f"{name or 'file'}:\n{data.decode('utf-8', 'replace')}\n\n"
+        case Document(media_type):
+            raise ConfigError(f"Ollama reads no files of type {media_type}; give it the text or pictures of the pages.")
+        case _:
+            return ""
+
+
+def _picture(image: Image) -> str:
+    if not image.data and image.url:
+        raise ConfigError(f"Ollama takes pictures as bytes, not by address: download {image.url} first.")
+    return base64.b64encode(image.data).decode()
+
+
+def _encode_call(call: ToolCall) -> dict[str, Any]:
+    arguments = {"malformed": call.malformed} if call.malformed else call.arguments
+    return {"id": call_id(call), "function": {"name": call.name, "arguments": arguments}} | own(call.extra)
+
+
+def decode_response(body: Mapping[str, Any]) -> ModelResponse:
+    """Raises `ProviderError` for an error object, `BadReply` for what is no answer, a cut or an empty one."""
+    if isinstance(body, Mapping) and body.get("error"):
+        raise in_answer(body)
+    if not isinstance(body, Mapping) or not isinstance(body.get("message"), Mapping):
+        raise no_answer(dumps(body))
+    with readable_answer(body):
+        message = _decode_message(body["message"])
+        if not body.get("done"):
+            raise cut(message.text)
+        return _answer(message, body)
+
+
+def _answer(message: Message, last: Mapping[str, Any]) -> ModelResponse:
+    """The answer that the pieces make; `last` is the body with the counts. Raises `BadReply` for nothing."""
+    message = replace(message, parts=with_ids(message.parts))
+    usage = decode_usage(last)
+    model, extra = given(last, "model", ""), kept(last, KNOWN)
+    return require_content(
+        ModelResponse(message, stop=_stop_from(last, message), usage=usage, model=model, extra=extra)
+    )
+
+
+def decode_usage(body: Mapping[str, Any]) -> Usage:
+    return Usage(count(body, "prompt_eval_count"), count(body, "eval_count"))
+
+
+def _stop_from(last: Mapping[str, Any], message: Message) -> Stop:
+    if last.get("done_reason") == "length":
+        return "length"
+    return "tool_calls" if message.tool_calls else "end"
+
+
+def _decode_message(body: Mapping[str, Any]) -> Message:
+    thought, content = given(body, "thinking", ""), given(body, "content", "")
+    said = [part for part in (Thinking(thought), Text(content)) if part.text]
+    calls = (_decode_call(call) for call in body.get("tool_calls") or ())
+    return Message("assistant", (*said, *_pictures(body), *calls), extra=kept(body, KNOWN_IN_MESSAGES))
+
+
+def _pictures(body: Mapping[str, Any]) -> Iterable[Image]:
+    for encoded in body.get("images") or ():
+        data = base64.b64decode(encoded)
+        yield Image(next((kind for magic, kind in MAGIC.items() if data.startswith(magic)), "image/png"), data)
+
+
+def _decode_call(body: Mapping[str, Any]) -> ToolCall:
+    function = body["function"]
+    said = function.get("arguments") or {}
+    arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(str(said))
+    if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
+        arguments, malformed = {}, arguments["malformed"]
+    extra = kept(body, KNOWN_IN_CALLS)
+    return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)
+
+
+class StreamReader(streams.StreamReader):
+    """One per stream. The answer is whole when a line has said `"done": true`."""
+
+    tokenizer = streams.LineTokenizer
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thinking: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._last: Mapping[str, Any] | None = None
+        self._begun = False
+
+    @property
+    def done(self) -> bool:
+        return self._last is not None
+
+    whole = done
+
+    def finish(self) -> ModelResponse:
+        if self._last is None:
+            raise self._unfinished(has_begun=self._begun)
+        said = (Thinking("".join(self._thinking)), Text(self.text))
+        parts: list[Part] = [part for part in said if part.text]
+        with readable_answer(self._last):
+            return _answer(Message("assistant", (*parts, *self._calls)), self._last)
+
+    def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
+        line = loads(payload)
+        if "error" in line:
+            raise in_stream(line, self.text)
+        message = line["message"]
+        self._begun = True
+        if thought := given(message, "thinking", ""):
+            self._thinking.append(thought)
+            events.append(ThinkingDelta(thought))
+        self._say(given(message, "content", ""), events)
+        if calls := message.get("tool_calls"):
+            events.extend(self._take_call(call) for call in calls)
+        if line.get("done"):
+            self.bill = self._last = line
+        return ""
+
+    def _take_call(self, body: Mapping[str, Any]) -> ToolCallDelta:
+        call = _decode_call(body)
+        taken = {earlier.id for earlier in self._calls}
+        call = call if call.id and call.id not in taken else replace(call, id=new_id())
+        self._calls.append(call)
+        arguments = call.malformed or dumps(call.arguments).decode()
+        return ToolCallDelta(len(self._calls) - 1, call.id, call.name, arguments)
+
+    def _unreadable(self, payload: bytes) -> ProviderError:
+        """A first line that is not of this API is a wrong server; a later one is a fault on the way."""
+        return super()._unreadable(payload) if self._begun else no_answer(self._tokens.head)

@@ -1,0 +1,254 @@
+"""Answers of the Responses API: the response, its items, and its stream as a server writes it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import Any
+
+from ...core.errors import AIBattleError
+from ...core.events import Event
+from ...core.exchange import ModelRequest, ModelResponse, Usage
+from ..blocks import AnswerBlock, BlockWriter
+from ..bodies import dumps, own, read_arguments
+from ..failures import Failed, failure
+from ..openai.answers import ERROR_KINDS, stop_of
+from ..openai.parts import is_refusal, refusal, refuses
+from .items import SIGNED, WIRE
+from .requests import ClientTool, known_to_client
+
+STATUS = {"length": "incomplete", "content_filter": "incomplete"}
+REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+PREFIXES = {"text": "msg", "thinking": "rs", "call": "fc"}
+REPEATED: Mapping[str, Any] = {
+    "instructions": None, "max_output_tokens": None, "metadata": {}, "parallel_tool_calls": True,
+    "reasoning": {"effort": None, "summary": None}, "service_tier": "default", "temperature": None,
+    "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": None, "truncation": "disabled",
+    "prompt_cache_key": None, "safety_identifier": None, "user": None, "previous_response_id": None, "store": True,
+}  # fmt: skip
+ERROR_CODES = {429: "rate_limit_exceeded", 503: "server_is_overloaded", 529: "server_is_overloaded"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Growth:
+    """The events of an item that grows: those of its only part, and those of the field that `grows`."""
+
+    events: str
+    grows: str
+    part: str = ""
+    place: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+_TEXT = _Growth("output_text", "text", "content_part", {"content_index": 0}, {"logprobs": []})
+_REFUSAL = _Growth("refusal", "refusal", "content_part", {"content_index": 0})
+_SUMMARY = _Growth("reasoning_summary_text", "text", "reasoning_summary_part", {"summary_index": 0})
+_CALL = _Growth("function_call_arguments", "arguments")
+_CUSTOM = _Growth("custom_tool_call_input", "input")
+_NEVER = _Growth("", "")
+
+
+class StreamWriter(BlockWriter):
+    """One per answer. `model` is the name that the client asked for, `request` what is answered.
+
+    This API always tells the usage. `answer` is the whole response when it has ended well. Blocks are items here. A
+    custom tool's text stands inside of arguments: it is written when they are whole.
+    """
+
+    def __init__(
+        self, model: str, *, usage: bool = True, input_tokens: int = 0, request: ModelRequest | None = None
+    ) -> None:
+        super().__init__()
+        self._response = new_response(model, request)
+        self._tools = known_to_client(request)
+        self._output: list[dict[str, Any]] = []
+        self._status = "completed"
+        self._number = 0
+        self._growth = _NEVER
+        self._place: dict[str, Any] = {}
+        self._before = b""
+
+    def begin(self) -> bytes:
+        return self._state("response.created", {}) + self._state("response.in_progress", {})
+
+    def feed(self, event: Event) -> bytes:
+        if refuses(event):
+            return self.add_block(AnswerBlock("text", part=refusal("")))
+        return super().feed(event)
+
+    def finish(self, response: ModelResponse) -> bytes:
+        self._status = _status_of(response)
+        rest = self.finish_blocks(response.message)
+        reason = REASONS.get(stop_of(response))
+        end = {
+            "status": self._status,
+            "incomplete_details": {"reason": reason} if reason else None,
+            "output": self._output,
+            "usage": encode_usage(response.usage),
+        }
+        self.answer = self._response | end
+        return rest + self._state(f"response.{self._status}", end)
+
+    def whole(self, response: ModelResponse) -> bytes:
+        self.finish(response)
+        return dumps(self.answer)
+
+    def fail(self, error: AIBattleError | Failed) -> bytes:
+        """What had not come to its end is no part of the response: clients act on items that are done."""
+        failed = failure(error)
+        usual = "invalid_prompt" if failed.status < 500 else "server_error"
+        code = ERROR_KINDS.get(failed.kind) or ERROR_CODES.get(failed.status, usual)
+        fields = {"status": "failed", "error": {"code": code, "message": failed.message}, "output": self._output}
+        return self._state("response.failed", fields)
+
+    def ping(self) -> bytes:
+        """This API has no event for it: that the answer is in progress may be said again."""
+        return self._state("response.in_progress", {})
+
+    def _state(self, name: str, fields: dict[str, Any]) -> bytes:
+        return self._event(name, {"response": self._response | fields})
+
+    def _event(self, name: str, fields: Mapping[str, Any]) -> bytes:
+        body = {"type": name, **fields, "sequence_number": self._next_number()}
+        return b"event: %s\ndata: %s\n\n" % (name.encode(), dumps(body))
+
+    def _next_number(self) -> int:
+        number = self._number
+        self._number = number + 1
+        return number
+
+    def _open_block(self, block: AnswerBlock) -> bytes:
+        item = self._item(block)
+        growth = self._growth = self._growth_of(block)
+        self._place = {"item_id": item["id"], "output_index": block.index, **growth.place}
+        self._before = _delta(growth, {**self._place, **growth.more})
+        fields = {"output_index": block.index, "item": _without_content(item)}
+        added = self._event("response.output_item.added", fields)
+        return added + (self._part("added", {**_part_of(item), growth.grows: ""}) if growth.part else b"")
+
+    def _grow_block(self, block: AnswerBlock, fragment: str) -> bytes:
+        if self._growth is _CUSTOM:
+            return b""
+        return b"".join((self._before, dumps(fragment), b',"sequence_number":%d}\n\n' % self._next_number()))
+
+    def _close_block(self, block: AnswerBlock) -> bytes:
+        item = self._item(block)
+        self._output.append(item)
+        said = self._end_content(item) if self._growth is not _NEVER else b""
+        return said + self._event("response.output_item.done", {"output_index": block.index, "item": item})
+
+    def _end_content(self, item: dict[str, Any]) -> bytes:
+        """The ends of the only part of an item, or of its arguments."""
+        growth, part = self._growth, _part_of(item)
+        name, text = f"response.{growth.events}", part[growth.grows]
+        whole = self._event(f"{name}.delta", {**self._place, "delta": text}) if growth is _CUSTOM else b""
+        done = self._event(f"{name}.done", {**self._place, growth.grows: text, **growth.more})
+        return whole + done + (self._part("done", part) if growth.part else b"")
+
+    def _part(self, what: str, part: Mapping[str, Any]) -> bytes:
+        return self._event(f"response.{self._growth.part}.{what}", {**self._place, "part": part})
+
+    def _growth_of(self, block: AnswerBlock) -> _Growth:
+        if block.kind == "call":
+            tool = self._tools.get(block.name)
+            return _CUSTOM if tool and tool.is_custom else _CALL
+        if block.kind == "thinking":
+            return _NEVER if block.signature and not block.fragments else _SUMMARY
+        return _REFUSAL if _says_no(block) else _TEXT
+
+    def _item(self, block: AnswerBlock) -> dict[str, Any]:
+        id_ = f"{PREFIXES[block.kind]}_{self._response['id'].partition('_')[2]}{block.index:x}"
+        return _item_of(block, id_, self._status, self._tools.get(block.name))
+
+
+def _part_of(item: dict[str, Any]) -> dict[str, Any]:
+    """Where it grows: its only part, or the item itself."""
+    parts = item.get("content") or item.get("summary")
+    part: dict[str, Any] = parts[0] if parts else item
+    return part
+
+
+def _delta(growth: _Growth, place: Mapping[str, Any]) -> bytes:
+    """A delta up to its text."""
+    name = f"response.{growth.events}.delta"
+    return b'event: %s\ndata: %s,"delta":' % (name.encode(), dumps({"type": name, **place})[:-1])
+
+
+def new_response(model: str, request: ModelRequest | None) -> dict[str, Any]:
+    """A response in which nothing has been said; it repeats what the client has asked for."""
+    asked = own(WIRE, request.extra) if request else {}
+    repeated = {name: usual if asked.get(name) is None else asked[name] for name, usual in REPEATED.items()}
+    return {
+        "id": f"resp_{token_hex(16)}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": "in_progress",
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "model": model,
+        "output": [],
+        "usage": None,
+        **repeated,
+    }
+
+
+def _status_of(response: ModelResponse) -> str:
+    return STATUS.get(stop_of(response), "completed")
+
+
+def _item_of(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None) -> dict[str, Any]:
+    """The item that a block is when it ends."""
+    match block.kind:
+        case "call":
+            return _call(block, id_, status, tool)
+        case "thinking":
+            is_silent = block.signature and not block.fragments
+            summary = [] if is_silent else [{"type": "summary_text", "text": block.text}]
+            signed = {"encrypted_content": SIGNED + block.signature} if block.signature else {}
+            return {"id": id_, "type": "reasoning", "summary": summary, **signed}
+    return {"id": id_, "type": "message", "status": status, "role": "assistant", "content": [_content(block)]}
+
+
+def _without_content(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The same item before anything is said in it."""
+    nothing = {"summary": [], "content": [], "arguments": "", "input": ""}
+    new = {name: nothing.get(name, value) for name, value in item.items() if name != "encrypted_content"}
+    return new | ({"status": "in_progress"} if "status" in item else {})
+
+
+def _says_no(block: AnswerBlock) -> bool:
+    return block.part is not None and is_refusal(block.part)
+
+
+def _content(block: AnswerBlock) -> dict[str, Any]:
+    if _says_no(block):
+        return {"type": "refusal", "refusal": block.text}
+    return {"type": "output_text", "text": block.text, "annotations": [], "logprobs": []}
+
+
+def _text_for_custom(block: AnswerBlock) -> str:
+    """The text that a custom tool takes, out of the arguments of the function that stands for it."""
+    arguments, malformed = read_arguments(block.text)
+    given = arguments.get("input")
+    return given if isinstance(given, str) else malformed or block.text
+
+
+def encode_usage(usage: Usage) -> dict[str, Any]:
+    into = {"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens}
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": into,
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.total_tokens,
+    }
+
+
+def _call(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None) -> dict[str, Any]:
+    known = tool or ClientTool(block.name)
+    space = {"namespace": known.namespace} if known.namespace else {}
+    head = {"id": id_, "status": status, "call_id": block.id, "name": known.name, **space}
+    if known.is_custom:
+        return {"type": "custom_tool_call", **head, "input": _text_for_custom(block)}
+    return {"type": "function_call", **head, "arguments": block.text}

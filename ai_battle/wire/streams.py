@@ -1,0 +1,239 @@
+"""Streams: the bytes of an HTTP body cut into events or lines, whatever its chunks are, and answers read from them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, ClassVar
+
+from pydantic_core import from_json
+
+from ..core.errors import BadReply, ProviderError
+from ..core.events import Event, TextDelta
+from ..core.exchange import ModelResponse
+from .bodies import dumps, is_whole
+from .errors import UNREADABLE, cut, head, malformed, no_answer
+
+MAX_EVENT = 16 * 1024 * 1024
+HEAD = 500
+FIELDS = (b"data:", b"event:", b"error:", b"id:", b"retry:", b":")
+CR = b"\r"[0]  # a number: five times as fast to look for as a byte
+BOM = b"\xef\xbb\xbf"
+DONE = b"[DONE]"
+
+
+class LineTokenizer:
+    """Cuts a body into its lines, without empty ones; one per stream.
+
+    A line that its newline does not end is not a line, but for the last one. `head` is how the body began.
+    """
+
+    separator: ClassVar[bytes] = b"\n"
+    name: ClassVar[str] = "A line"
+
+    def __init__(self) -> None:
+        self.head = b""
+        self._unread = bytearray()
+
+    @property
+    def unread(self) -> bytes:
+        return bytes(self._unread)
+
+    @property
+    def is_event_stream(self) -> bool:
+        """Whether the body began as one, and not as a web page or a JSON document."""
+        return self.head.removeprefix(BOM).lstrip().startswith(FIELDS)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Returns the pieces that `data` completes. Raises `BadReply` when one of them outgrows `MAX_EVENT`."""
+        if len(self.head) < HEAD:
+            self.head += data[: HEAD - len(self.head)]
+        unread, separator = self._unread, self.separator
+        scanned = len(unread)
+        unread += data
+        end = unread.rfind(separator, max(scanned - len(separator) + 1, 0))
+        if end < 0:
+            if len(unread) > MAX_EVENT:
+                size = f"{MAX_EVENT >> 20} MiB"
+                raise BadReply(f"{self.name} of the stream is larger than {size}.", raw=head(self.head))
+            return []
+        complete = bytes(unread[:end])
+        del unread[: end + len(separator)]
+        return [piece for piece in complete.split(separator) if piece and not piece.isspace()]
+
+    def close(self) -> list[bytes]:
+        """Returns the last piece, where only its end is missing; to be called when the body has ended."""
+        piece = bytes(self._unread).rstrip(b"\n")
+        _, data = self.event(piece)
+        if not (data == DONE or is_whole(data)):
+            return []
+        self._unread.clear()
+        return [piece]
+
+    def event(self, piece: bytes) -> tuple[str, bytes]:
+        """Returns the name of the event (empty when it has none) and its data."""
+        return "", piece
+
+
+class EventTokenizer(LineTokenizer):
+    """Cuts a body into server-sent events. Works on bytes alone, so U+2028 and U+0085 inside of JSON split nothing."""
+
+    separator = b"\n\n"
+    name = "An event"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._after_cr = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        if self._after_cr or CR in data:
+            data = self._with_plain_newlines(data)
+        return super().feed(data)
+
+    def event(self, piece: bytes) -> tuple[str, bytes]:
+        if piece.startswith(b"data: ") and b"\n" not in piece:
+            return "", piece[6:]
+        name = ""
+        data: list[bytes] = []
+        for line in piece.removeprefix(BOM).split(b"\n"):
+            field, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if field == b"event":
+                name = value.decode("utf-8", "replace")
+            if field in (b"data", b"error"):
+                data.append(value)
+            if field == b"error":  # llama.cpp says `error: {...}`
+                name = "error"
+        return name, b"\n".join(data)
+
+    def _with_plain_newlines(self, data: bytes) -> bytes:
+        if self._after_cr and data.startswith(b"\n"):
+            data = data[1:]
+        elif not data:
+            return data
+        self._after_cr = data.endswith(b"\r")
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+class TextEvents:
+    """Reads a run of events that differ in their text alone in one pass.
+
+    How they begin and end is learnt from one that was read with all its fields.
+    """
+
+    def __init__(self) -> None:
+        self._ends = (b"", b"")
+
+    def learn(self, piece: bytes, text: str) -> None:
+        """Remembers an event that brings `text` and nothing else; another kind of event, without text, ends a run."""
+        before, quoted, after = piece.partition(dumps(text)) if text else (b"", b"", b"")
+        is_clear = quoted and quoted not in after and before.rstrip().endswith(b'":')
+        self._ends = (before + b'"', b'"' + after) if is_clear else (b"", b"")
+
+    def texts(self, pieces: Sequence[bytes], start: int) -> list[str]:
+        """Returns the texts of as many `pieces` as the run has from `start` on.
+
+        What stands between the two ends is JSON's spelling of one text, or the whole list comes out as something else.
+        """
+        before, after = self._ends
+        spelled: list[bytes] = []
+        for piece in islice(pieces, start, None) if before else ():
+            text = piece[len(before) : -len(after)]
+            if not (piece.startswith(before) and piece.endswith(after)) or text.endswith(b"\\"):
+                break
+            spelled.append(text)
+        with suppress(ValueError):
+            texts = from_json(b'["%b"]' % b'","'.join(spelled)) if spelled else []
+            if len(texts) == len(spelled) and all(type(text) is str for text in texts):
+                return list(texts)
+        return []
+
+
+class StreamReader(ABC):
+    """Puts an answer together from the bytes of its stream; one per answer.
+
+    `bill` is the part of the body in which the usage stands, as far as it has come.
+    """
+
+    tokenizer: ClassVar[type[LineTokenizer]] = EventTokenizer
+
+    def __init__(self) -> None:
+        self.bill: Mapping[str, Any] = {}
+        self._tokens = self.tokenizer()
+        self._said: list[str] = []
+        self._run = TextEvents()
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Nothing more is awaited: the rest of the stream may be left unread."""
+
+    @property
+    @abstractmethod
+    def whole(self) -> bool:
+        """The answer is complete: only its usage may still come, or nothing at all."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._said)
+
+    def feed(self, data: bytes) -> list[Event]:
+        """Returns the events that `data` brings; texts that follow one another in it may come as one.
+
+        Raises `ProviderError`; what came before the fault in the same bytes is its `heard`.
+        """
+        return self._collect_events(self._tokens.feed(data))
+
+    def close(self) -> list[Event]:
+        """The same for what is left when the body has ended."""
+        return self._collect_events(self._tokens.close())
+
+    @abstractmethod
+    def finish(self) -> ModelResponse:
+        """Returns the answer. Raises `ProviderError` when it is not whole or says nothing."""
+
+    @abstractmethod
+    def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
+        """Reads one event; returns its text where it brings a text and nothing else."""
+
+    def _say(self, text: str, events: list[Event]) -> None:
+        if text:
+            self._said.append(text)
+            events.append(TextDelta(text))
+
+    def _collect_events(self, pieces: list[bytes]) -> list[Event]:
+        """Those behind a fault are read as well, as the usage may stand in them."""
+        events: list[Event] = []
+        place = 0
+        try:
+            while place < len(pieces):
+                if texts := self._run.texts(pieces, place):
+                    self._say("".join(texts), events)
+                    place += len(texts)
+                    continue
+                place += 1
+                self._take(pieces[place - 1], events)
+        except ProviderError as error:
+            error.heard = tuple(events)
+            for piece in pieces[place:]:
+                with suppress(ProviderError):
+                    self._take(piece, [])
+            raise
+        return events
+
+    def _take(self, piece: bytes, events: list[Event]) -> None:
+        name, payload = self._tokens.event(piece)
+        if not payload or self.done:
+            return
+        try:
+            self._run.learn(piece, self._read(name, payload, events))
+        except UNREADABLE as error:
+            raise self._unreadable(payload) from error
+
+    def _unreadable(self, payload: bytes) -> ProviderError:
+        return malformed(payload, self.text)
+
+    def _unfinished(self, *, has_begun: bool) -> ProviderError:
+        """The error for a stream that ended before its answer did."""
+        tokens = self._tokens
+        return cut(self.text, tokens.unread) if has_begun else no_answer(tokens.unread or tokens.head)

@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     from .core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage
     from .core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
     from .judging.detector import StuckDetector
-    from .tools.base import Tool
+    from .tools.base import Tool, ToolRegistry
     from .tools.client import ToolCapableClient
     from .tools.decorator import tool
     from .tools.formats.text import ToolUseProtocol
     from .tools.manager import ToolManager
-    from .tools.registry import ToolRegistry
     from .wire.dialects.reader import parse_tool_calls
 
 _HOME = {
@@ -54,12 +53,11 @@ _HOME = {
     ),
     "core.exchange": ("ModelRequest", "ModelResponse", "ToolSpec", "Usage"),
     "core.messages": ("Document", "Image", "Message", "Text", "Thinking", "ToolCall", "ToolResult"),
-    "tools.base": ("Tool",),
+    "tools.base": ("Tool", "ToolRegistry"),
     "tools.client": ("ToolCapableClient",),
     "tools.decorator": ("tool",),
     "tools.formats.text": ("ToolUseProtocol",),
     "tools.manager": ("ToolManager",),
-    "tools.registry": ("ToolRegistry",),
     "wire.dialects.reader": ("parse_tool_calls",),
 }
 

@@ -9,7 +9,7 @@ from ..config import Loaded
 from ..core.events import Emit
 from ..providers._recordings import Recorder
 from . import pairs
-from .equipping import outfit_of, with_tools
+from .equipping import tool_set_of, with_tools
 from .models import NO_RECORDING, BuildContext, Model, RecordingFiles, find_unreachable, participant, require_local
 from .pairing import Workshop
 from .sections import require_known_options
@@ -26,7 +26,7 @@ class Assembled:
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
     recorder: Recorder | None = None
-    outfit: "tools.Outfit | None" = None
+    tool_set: "tools.ToolSet | None" = None
     help_use: "Mapping[str, collaboration.HelpUse]" = field(default_factory=dict)
     standings: "Mapping[str, Sequence[collaboration.LadderState]]" = field(default_factory=dict)
     recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
@@ -43,8 +43,8 @@ class Assembled:
 
     async def equip(self, run_dir: Path, emit: Emit) -> None:
         """Gives the models their tools, once it is known where the run is kept; raises `ConfigError`."""
-        if self.outfit:
-            await self.outfit.equip(run_dir, emit)
+        if self.tool_set:
+            await self.tool_set.equip(run_dir, emit)
 
     async def aclose(self) -> None:
         for model in self.models.values():
@@ -52,8 +52,8 @@ class Assembled:
         for recipes in self.recipes.values():
             for recipe in recipes:
                 await recipe.aclose_looks()
-        if self.outfit:
-            await self.outfit.aclose()
+        if self.tool_set:
+            await self.tool_set.aclose()
         if self.recorder:
             self.recorder.close()
 
@@ -75,10 +75,10 @@ def build(
     require_known_options(loaded, around)
     said = loaded.file.discussion.models
     models = {name: participant(name, spec, around) for name, spec in said.items() if spec.role != "user"}
-    outfit = outfit_of(loaded, allow_unsandboxed=allow_unsandboxed, approve=approve)
-    if outfit:
-        models = {name: with_tools(name, model, outfit, said[name]) for name, model in models.items()}
-    workshop = Workshop(loaded.file.discussion, around, outfit)
+    tool_set = tool_set_of(loaded, allow_unsandboxed=allow_unsandboxed, approve=approve)
+    if tool_set:
+        models = {name: with_tools(name, model, tool_set, said[name]) for name, model in models.items()}
+    workshop = Workshop(loaded.file.discussion, around, tool_set)
     placed = pairs.placed(loaded.file.discussion, around)
     models = {name: workshop.pair_up(name, model, pairs.of(name, placed)) for name, model in models.items()}
     if loaded.file.discussion.local_only:
@@ -87,4 +87,6 @@ def build(
     beyond = pairs.beyond_the_prompt(placed) if loaded.file.discussion.mode == "no-meta" else ()
     notes = (*(model.name.note for model in models.values()), *workshop.notes, *beyond)
     warnings = tuple(dict.fromkeys(filter(None, notes)))
-    return Assembled(models, warnings, around.recorder, outfit, workshop.help_use, workshop.standings, workshop.recipes)
+    return Assembled(
+        models, warnings, around.recorder, tool_set, workshop.help_use, workshop.standings, workshop.recipes
+    )

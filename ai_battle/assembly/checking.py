@@ -82,7 +82,7 @@ def _of_participants(said: Discussion, around: BuildContext, unsure: set[object]
 def _of_tools(loaded: Loaded) -> Iterator[Problem]:
     tools = loaded.file.discussion.tools
     if tools and tools.enabled:
-        for path, words in toolbox.problems(tools, loaded.base):
+        for path, words in toolbox.settings_problems(tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
 
 

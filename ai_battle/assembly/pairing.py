@@ -22,7 +22,7 @@ class Workshop:
 
     said: Discussion
     around: BuildContext
-    outfit: "tools.Outfit | None" = None
+    tool_set: "tools.ToolSet | None" = None
     help_use: "dict[str, collaboration.HelpUse]" = field(default_factory=dict)
     standings: "dict[str, list[collaboration.LadderState]]" = field(default_factory=dict)
     recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Workshop:
             self.recipes.setdefault(name, []).append(recipe)
             client = recipe.client(self.help_use.setdefault(name, collaboration.HelpUse()), self._standing(name))
             model = replace(model, client=client, helper=recipe.large)
-        return model if model.client is alone else replace(model, client=tools.Offering(model.client, alone))
+        return model if model.client is alone else replace(model, client=tools.WithTools(model.client, alone))
 
     def _standing(self, name: str) -> "collaboration.LadderState":
         """Of one more pair of a participant: only ladders are several, and only they use it."""
@@ -45,18 +45,18 @@ class Workshop:
         return those[-1]
 
     def _recipe(self, name: str, model: Model, placed: Placed) -> "assembly.Recipe":
-        """Without an outfit, which belongs to a run, nothing checks the answers."""
-        said, outfit = placed.pair, self.outfit
+        """Without a tool set, which belongs to a run, nothing checks the answers."""
+        said, tool_set = placed.pair, self.tool_set
         check = None
-        if said.check and outfit:
+        if said.check and tool_set:
             spec = self.said.models[name]
-            check = outfit.check(said.check, tools.User(name, approval=spec.approval))
+            check = tool_set.check(said.check, tools.ToolUser(name, approval=spec.approval))
         elif said.check:
             said = said.model_copy(update={"check": None})
         if tools.is_code_denied(self.said, self.said.models[name]):
             said = said.model_copy(update={"verify": False})
         recipe = assembly.Recipe.of(f"{name}/{placed.path[-1]}", model, said, self._model, self.around.base)
-        return replace(recipe, check=check, sandbox=tools.settled(self.said).sandbox)
+        return replace(recipe, check=check, sandbox=tools.tool_settings(self.said).sandbox)
 
     def _model(self, voice: str, settings: HelperSettings) -> Model:
         settings = pairs.settings(settings, self.said)
@@ -64,7 +64,7 @@ class Workshop:
         self.notes.append(model.name.note)
         if self.said.local_only:
             require_local(settings.type, model)
-        if not self.outfit:
+        if not self.tool_set:
             return model
         spec = self.said.models[voice.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
-        return with_tools(voice, model, self.outfit, spec)
+        return with_tools(voice, model, self.tool_set, spec)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ai_battle.config import Loaded
     from ai_battle.core.exchange import ToolSpec
     from ai_battle.core.messages import ToolCall
+    from ai_battle.tools.base import ToolRegistry
     from ai_battle.tools.loading import Place
-    from ai_battle.tools.registry import ToolRegistry
 
 LACKS_A_FENCE = 3
 drop_ins = click.option(
@@ -101,8 +101,8 @@ def accept(config: str, trust: bool) -> None:
 
 
 async def _accepted(loaded: "Loaded") -> "tuple[ToolSpec, ...]":
+    from ai_battle.tools.base import ToolRegistry
     from ai_battle.tools.mcp import McpServers
-    from ai_battle.tools.registry import ToolRegistry
 
     said = loaded.file.discussion.tools
     async with McpServers(said.mcp.servers if said else {}, ToolRegistry(), loaded.base) as servers:

@@ -124,7 +124,7 @@ class Brought(Casting):
         if not (pair := self._pair_of(participant)):
             return participant
         helper, _ = self.client(pair.secondary)
-        return replace(participant, client=toolbox.Offering(pair.made(participant.client, helper), participant.client))
+        return replace(participant, client=toolbox.WithTools(pair.made(participant.client, helper), participant.client))
 
     def _redacted(self, participant: Participant) -> Participant:
         """It is still known by what it was brought as."""

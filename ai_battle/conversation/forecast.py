@@ -98,9 +98,9 @@ def _of(participant: Participant, model: Model, cast: Cast, answer: float) -> Ex
 def _first_request(participant: Participant, cast: Cast) -> ModelRequest:
     messages = _first_messages(cast.plan, participant.name)
     request = ModelRequest(messages, system_prompt(cast.plan, participant), options=participant.parameters)
-    outfit = cast.assembled.outfit
-    offered = outfit.offered(participant.name) if outfit else ()
-    return tools.asked_first(request, offered) if offered else request
+    tool_set = cast.assembled.tool_set
+    offered = tool_set.offered(participant.name) if tool_set else ()
+    return tools.first_request(request, offered) if offered else request
 
 
 def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:

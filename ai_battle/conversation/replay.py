@@ -201,7 +201,7 @@ def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
             offered = event.tools
         state.apply(event)
     request = request_for(plan, state, step_of(plan, state, turn))
-    return tools.asked_first(request, offered) if offered else request
+    return tools.first_request(request, offered) if offered else request
 
 
 def _round_start(plan: Plan, state: State) -> int:

@@ -9,23 +9,19 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from .approval import Ask, Consent, Person, is_code_denied
-    from .base import Tool
-    from .client import ToolCapableClient, asked_first
+    from .base import Tool, ToolRegistry
+    from .client import ToolCapableClient, WithTools, first_request
     from .formats.auto import Auto, Forgetful
     from .loading import named_code
-    from .offering import Offering
-    from .outfit import Knows, Outfit, User, problems, settled
-    from .registry import ToolRegistry
+    from .toolset import ToolSet, ToolSupport, ToolUser, settings_problems, tool_settings
 
 _HOME = {
     "approval": ("Ask", "Consent", "Person", "is_code_denied"),
-    "base": ("Tool",),
-    "client": ("ToolCapableClient", "asked_first"),
+    "base": ("Tool", "ToolRegistry"),
+    "client": ("ToolCapableClient", "WithTools", "first_request"),
     "formats.auto": ("Auto", "Forgetful"),
     "loading": ("named_code",),
-    "offering": ("Offering",),
-    "outfit": ("Knows", "Outfit", "User", "problems", "settled"),
-    "registry": ("ToolRegistry",),
+    "toolset": ("ToolSet", "ToolSupport", "ToolUser", "settings_problems", "tool_settings"),
 }
 
 __all__ = [
@@ -33,19 +29,19 @@ __all__ = [
     "Auto",
     "Consent",
     "Forgetful",
-    "Knows",
-    "Offering",
-    "Outfit",
     "Person",
     "Tool",
     "ToolCapableClient",
     "ToolRegistry",
-    "User",
-    "asked_first",
+    "ToolSet",
+    "ToolSupport",
+    "ToolUser",
+    "WithTools",
+    "first_request",
     "is_code_denied",
     "named_code",
-    "problems",
-    "settled",
+    "settings_problems",
+    "tool_settings",
 ]
 
 __getattr__ = names_of(__name__, _HOME)

@@ -114,7 +114,7 @@ def is_code_denied(said: Discussion, participant: ParticipantSettings) -> bool:
     return any(verdict(CODE, each) == "deny" for each in approvals)
 
 
-def refused(tool: str, decision: Decision) -> str:
+def refusal_words(tool: str, decision: Decision) -> str:
     """What the model is told of a call that may not run."""
     match decision.by:
         case "policy":

@@ -9,10 +9,8 @@ from ..core.events import Emit
 from ..core.helping import AnswerChecked
 from ..core.messages import ToolCall, ToolResult
 from ..signals.code_blocks import code_blocks
-from ._running import Runner
 from .approval import Consent
-from .guard import Guard
-from .limits import RunnerLimits
+from .calls import CallRunner, RunnerLimits
 from .manager import ToolManager
 
 RUNNABLE = ("python", "javascript", "bash")
@@ -43,8 +41,7 @@ class ToolCheck:
         if "code" in wanted and "code" not in given:
             return None
         call = ToolCall(self.name, {name: given[name] for name in GIVEN if name in wanted and name in given}, "check")
-        runner = Runner(self._manager, Guard(self._limits), 1, emit, self._consent)
-        (result,) = await runner.run((call,))
+        (result,) = await CallRunner(self._manager, self._limits, emit, self._consent).run((call,))
         return _judged(self.name, _fields(result))
 
     def _wanted(self) -> Mapping[str, Any]:

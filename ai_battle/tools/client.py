@@ -1,27 +1,28 @@
 """A model that uses tools: they are offered, what it asks for is run, and that is repeated within limits."""
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 
 from ..core.client import ModelClient
 from ..core.errors import BudgetExceeded
 from ..core.events import Emit, TextDelta, drafting, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.ledger import Budget, limit_reached, request_answer
-from ..core.messages import ToolResult, assistant, user
+from ..core.messages import Message, Part, Text, ToolCall, ToolResult, assistant, user
 from ..core.tooling import FabricationSuspected, LoopStopped, ToolProposed, ToolsOffered
 from ..signals.invention import invented_result, unsupported_claim
-from ._answering import Answering, only_text, prompt, told
-from ._leaks import Wishes, wishes
-from ._running import Runner
+from ..wire.dialects.calls import Offered
+from ..wire.dialects.reader import read
+from ..wire.dialects.reading import Proposal, without_cut_call
 from .approval import Consent
-from .base import Tool
+from .base import Tool, ToolRegistry
+from .calls import DEFAULT, CallRunner, RunnerLimits
+from .formats.answers import BEHIND, PROPOSED, UNREAD, behind, is_quoted, problems_in, results_in
 from .formats.text import ToolUseProtocol
-from .guard import Guard
-from .limits import DEFAULT, RunnerLimits
 from .manager import ToolManager
-from .registry import ToolRegistry
 
 
 class ToolCapableClient(ModelClient):
@@ -39,7 +40,7 @@ class ToolCapableClient(ModelClient):
         self.limits = limits
         self.consent = consent
         self.manager = tools if isinstance(tools, ToolManager) else ToolManager(_registry(tools))
-        self._told: tuple[ToolSpec, ...] | None = None
+        self._last_offer: tuple[ToolSpec, ...] | None = None
 
     @property
     def offered(self) -> tuple[ToolSpec, ...]:
@@ -52,111 +53,150 @@ class ToolCapableClient(ModelClient):
         self.manager = protocol.tool_manager
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        await self._tell(emit)
+        await self._emit_offer(emit)
         if not len(self.manager.registry) or request.tool_choice == "none":
             return await self.client.complete(request, emit)
-        turn = _Turn(self, request, emit)
-        while turn.may_call:
-            try:
-                response = await turn.ask()
-            except BudgetExceeded:
-                break
-            wished = await turn.wishes(response)
-            if wished.calls or wished.problems:
-                await turn.fulfil(response, wished)
-            elif wished.proposals and turn.may_ask_back:
-                turn.ask_back(response)
-            else:
-                answer = turn.held_back or response
-                return await turn.accept(answer) if turn.is_answer(answer) else await turn.sum_up()
-        return await turn.sum_up()
+        return await _ToolTurn(self, request, emit).answer()
 
     async def aclose(self) -> None:
         await self.client.aclose()
 
-    async def _tell(self, emit: Emit) -> None:
+    async def _emit_offer(self, emit: Emit) -> None:
         """Which tools are offered, when these are others than the last time; and why there are none any more."""
-        if self.offered == self._told or not (self._told or self.offered):
+        if self.offered == self._last_offer or not (self._last_offer or self.offered):
             return
-        self._told = self.offered
-        await emit(ToolsOffered(self._told))
+        self._last_offer = self.offered
+        await emit(ToolsOffered(self._last_offer))
         if limit := limit_reached():
             await emit(LoopStopped(limit))
 
 
-class _Turn:
-    """One `complete`, step by step. A model that calls what it is not offered is told why that is not run.
+class WithTools(ModelClient):
+    """`client`, with the tools that `inner` offers in each request: strategies tell other models of them."""
+
+    def __init__(self, client: ModelClient, inner: ModelClient) -> None:
+        self.client = client
+        self.inner = inner
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        return self.inner.offered
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        if request.tool_choice == "none" or request.tools:
+            return await self.client.complete(request, emit)
+        return await self.client.complete(replace(request, tools=self.offered), emit)
+
+    async def aclose(self) -> None:
+        await self.client.aclose()
+
+
+class _ToolTurn:
+    """One answer of a model with tools, step by step. A model that calls what it is not offered is told why.
 
     Tools that servers add or take away between two rounds are there, or not there, in the next one.
     """
 
     def __init__(self, client: ToolCapableClient, request: ModelRequest, emit: Emit) -> None:
-        self.may_call = True
-        self.held_back: ModelResponse | None = None
-        self._asked_back = False
-        self._client = client.client
-        self._limits = client.limits
-        self._consent = client.consent
+        self._client = client
+        self._request = request
+        self._emit = emit
         self._specs = client.offered
         self._registry = client.manager.registry
-        self._emit = emit
-        self._answering = Answering(request)
         self._budget = Budget()
-        self._guard = Guard(client.limits)
-        self._runner = Runner(client.manager, self._guard, client.limits.parallel, emit, client.consent)
+        self._runner = CallRunner(client.manager, client.limits, emit, client.consent)
+        self._guard = self._runner.guard
+        self._steps: list[Message] = []
+        self._results: list[ToolResult] = []
+        self._transient: tuple[Message, ...] = ()  # messages that go with the next request alone
+        self._held_back: ModelResponse | None = None
+        self._ids = {call.id for message in request.messages for call in message.tool_calls}
 
-    async def ask(self) -> ModelResponse:
-        """What the model says while it has tools: a draft, until it turns out to be the answer."""
-        return await self._request_answer(self._answering.offering(self._specs))
+    async def answer(self) -> ModelResponse:
+        """Ask, run what is asked for, and ask again, until there is an answer or a limit is reached."""
+        may_call, asked_back = True, False
+        while may_call:
+            try:
+                response = await self._request_answer(self._next_request())
+            except BudgetExceeded:
+                break
+            requested = await self._requested(response)
+            if requested.calls or requested.problems:
+                may_call = await self._run_calls(response, requested)
+            elif requested.proposals and not (asked_back or self._guard.ended):
+                # Asks once whether these calls were meant; where they were not, the answer stands.
+                asked_back, self._held_back = True, response
+                self._transient = (assistant(response.text), user(prompt("proposed")))
+            else:
+                answer = self._held_back or response
+                # To have tools run and then say nothing is no answer.
+                if answer.text.strip() or not self._results:
+                    return await self._accept(answer)
+                break
+        return await self._sum_up()
 
-    async def wishes(self, response: ModelResponse) -> Wishes:
-        wished = wishes(response, self._registry.specs, self._answering.quotable)
-        if self.held_back is None:
-            for proposal in wished.proposals:
-                await self._emit(ToolProposed(proposal.call, proposal.kind))
-        return wished
+    def _next_request(self) -> ModelRequest:
+        """With tools; which one has to be called is settled by the first answer."""
+        transient, self._transient = self._transient, ()
+        is_settled = self._steps or transient or not self._specs
+        return replace(
+            self._request,
+            messages=(*self._messages, *transient),
+            system=_joined(self._request.system, prompt("data") if self._specs or self._steps else ""),
+            tools=self._specs,
+            tool_choice="auto" if is_settled else self._request.tool_choice,
+        )
 
     @property
-    def may_ask_back(self) -> bool:
-        return not (self._asked_back or self._guard.ended)
+    def _messages(self) -> tuple[Message, ...]:
+        """What was said before, and the calls and results since."""
+        return (*self._request.messages, *self._steps)
 
-    def ask_back(self, response: ModelResponse) -> None:
-        """Asks once whether the calls that the answer proposes were meant; where they were not, the answer stands."""
-        self._asked_back = True
-        self.held_back = response
-        self._answering.asides = (assistant(response.text), user(prompt("proposed")))
+    async def _requested(self, response: ModelResponse) -> "RequestedCalls":
+        returned = (*results_in(self._request.messages), *self._results)
+        requested = RequestedCalls.of(response, self._registry.specs, returned)
+        if self._held_back is None:
+            for proposal in requested.proposals:
+                await self._emit(ToolProposed(proposal.call, proposal.kind))
+        return requested
 
-    def is_answer(self, response: ModelResponse) -> bool:
-        """Whether it says something; to have tools run and then say nothing is none."""
-        return bool(response.text.strip()) or not self._answering.results
-
-    async def accept(self, response: ModelResponse) -> ModelResponse:
-        await self._suspect(unsupported_claim(response.text, self._registry.specs, self._answering.messages))
-        if response.text:
-            await self._emit(TextDelta(response.text))
-        return replace(self._answering.finished(response), usage=self._budget.ledger.usage)
-
-    async def fulfil(self, response: ModelResponse, wished: Wishes) -> None:
-        """Runs the calls; what could not be read as a call is told to the model instead."""
-        self.held_back = None
-        await asyncio.sleep(self._limits.pause_before(self._guard.rounds + 1))
-        if wished.calls:
-            await self._suspect(invented_result(wished.after, self._answering.messages, wished.calls))
-            results = await self._runner.run(self._answering.called(response, wished))
-            self._answering.returned(results)
+    async def _run_calls(self, response: ModelResponse, requested: "RequestedCalls") -> bool:
+        """Runs them; what could not be read is told to the model instead. Returns whether it may call again."""
+        self._held_back = None
+        limits, guard = self._client.limits, self._guard
+        await asyncio.sleep(limits.pause_before(guard.rounds + 1))
+        results: tuple[ToolResult, ...] = ()
+        if requested.calls:
+            await self._suspect(invented_result(requested.after, self._messages, requested.calls))
+            calls = tuple(map(self._with_id, requested.calls))
+            self._steps += (*response.steps, _calling(response, requested.prose, calls))
+            results = await self._runner.run(calls)
+            self._results += results
+            self._steps.append(Message("tool", results))
         else:
-            results = ()
-            self._guard.refused("", response.text, unknown=True)
-            self._answering.asides = (assistant(response.text), user("\n".join(wished.problems)))
-        if self._guard.end_round(self._runner.seconds):
-            self._answering.asides = (user(prompt("nudge")),)
+            guard.count_unreadable(response.text)
+            self._transient = (assistant(response.text), user("\n".join(requested.problems)))
+        if guard.end_round():
+            self._transient = (user(prompt("nudge")),)
         self._specs = tuple(spec for spec in self._registry.specs if self._may_offer(spec.name))
-        self.may_call = bool(self._specs) and not self._guard.ended and not self._are_long(results)
+        is_long = sum(len(result.text) for result in results) > limits.summarize_threshold
+        return bool(self._specs) and not guard.ended and not is_long
 
     def _may_offer(self, name: str) -> bool:
-        return name not in self._guard.excluded and not (self._consent and self._consent.denies(name))
+        consent = self._client.consent
+        return name not in self._guard.excluded and not (consent and consent.denies(name))
 
-    async def sum_up(self) -> ModelResponse:
+    def _with_id(self, call: ToolCall) -> ToolCall:
+        """The call under an id of its own."""
+        if not call.id or call.id in self._ids:
+            number = len(self._ids) + 1
+            while (made := f"call_{number}") in self._ids:
+                number += 1
+            call = replace(call, id=made)
+        self._ids.add(call.id)
+        return call
+
+    async def _sum_up(self) -> ModelResponse:
         """One last answer, without tools. What the tools returned speaks for a model that calls all the same.
 
         So it does where no money is left for another answer.
@@ -164,30 +204,125 @@ class _Turn:
         if self._guard.ended:
             await self._emit(LoopStopped(self._guard.ended, self._guard.in_circles))
         try:
-            response = await self._request_answer(self._answering.summing_up())
+            response = await self._request_answer(self._last_request())
         except BudgetExceeded as error:
-            if not self._answering.results:
+            if not self._results:
                 raise
             await self._emit(LoopStopped(str(error)))
             response = ModelResponse(assistant(""))
-        said = await self.wishes(response)
-        text = (said.prose.strip() and said.prose) or told(self._answering.results)
-        return await self.accept(response if text == response.text else only_text(response, text))
+        requested = await self._requested(response)
+        text = (requested.prose.strip() and requested.prose) or _results_in_words(self._results)
+        return await self._accept(response if text == response.text else _with_text(response, text))
+
+    def _last_request(self) -> ModelRequest:
+        """No tools are in sight, and none is asked for. Where none returned anything, it says so."""
+        is_found = any(not result.is_error for result in self._results)
+        return replace(
+            self._request,
+            messages=(*self._messages, user(prompt("continue" if is_found else "nothing"))),
+            system=_joined(self._request.system, prompt("summarise") if is_found else ""),
+            tools=(),
+            tool_choice="auto",
+        )
+
+    async def _accept(self, response: ModelResponse) -> ModelResponse:
+        await self._suspect(unsupported_claim(response.text, self._registry.specs, self._messages))
+        if response.text:
+            await self._emit(TextDelta(response.text))
+        return replace(response, steps=(*self._steps, *response.steps), usage=self._budget.ledger.usage)
 
     async def _request_answer(self, request: ModelRequest) -> ModelResponse:
-        return await request_answer(self._client, request, drafting(self._emit), self._budget)
+        """A draft, until it turns out to be the answer."""
+        return await request_answer(self._client.client, request, drafting(self._emit), self._budget)
 
     async def _suspect(self, claim: str) -> None:
         if claim:
             await self._emit(FabricationSuspected(claim))
 
-    def _are_long(self, results: tuple[ToolResult, ...]) -> bool:
-        return sum(len(result.text) for result in results) > self._limits.summarize_threshold
+
+@dataclass(frozen=True, slots=True)
+class RequestedCalls:
+    """The calls that a model asks for: its own, or those that leaked into its text.
+
+    `calls` are to be run; `problems` are what the model has to know. `prose` is the text around calls that stood in
+    it, `after` what stands behind the first of them; `proposals` are calls in the prose that are not to be run.
+    """
+
+    calls: tuple[ToolCall, ...] = ()
+    prose: str = ""
+    problems: tuple[str, ...] = ()
+    after: str = ""
+    proposals: tuple[Proposal, ...] = ()
+
+    @classmethod
+    def of(
+        cls, response: ModelResponse, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult] = ()
+    ) -> "RequestedCalls":
+        """What `response` asks for. A call that only repeats what a tool returned is a quotation."""
+        proposed = response.extra.get(PROPOSED, ())
+        if calls := response.tool_calls:
+            return cls(_by_tool_name(calls, specs), response.text, (), response.extra.get(BEHIND, ""), proposed)
+        if problems := response.extra.get(UNREAD):
+            return cls(prose=response.text, problems=problems, proposals=proposed)
+        reading = read(response.text, specs)
+        if response.stop == "length":
+            reading = without_cut_call(reading, response.text)
+        if not reading.spans or is_quoted(reading, response.text, specs, results):
+            return cls(prose=response.text, proposals=() if reading.spans else reading.proposals)
+        after = behind(reading, response.text)
+        return cls(reading.calls, reading.prose.strip(), problems_in(reading), after, reading.proposals)
 
 
-def asked_first(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+def first_request(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
     """What a model with these tools is asked first."""
-    return Answering(request).offering(tools)
+    return replace(request, system=_joined(request.system, prompt("data") if tools else ""), tools=tools)
+
+
+@cache
+def prompt(name: str) -> str:
+    """The packaged prompt `prompts/<name>.md`."""
+    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def _by_tool_name(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> tuple[ToolCall, ...]:
+    """Under the names of the tools, where a model spells them its own way."""
+    offered = Offered(specs)
+    names = ((call, offered.resolve(call.name) or call.name) for call in calls)
+    return tuple(call if name == call.name else replace(call, name=name) for call, name in names)
+
+
+def _calling(response: ModelResponse, prose: str, calls: Iterable[ToolCall]) -> Message:
+    """The model's message with these calls in place of its own; those that stood in its text come last."""
+    parts: tuple[Part, ...] = response.message.parts
+    if not response.tool_calls:
+        parts = (*_without_text(response), Text(prose))
+    waiting = list(calls)
+    kept = [
+        waiting.pop(0) if isinstance(part, ToolCall) else part
+        for part in parts
+        if not isinstance(part, Text) or part.text
+    ]
+    return replace(response.message, parts=(*kept, *waiting))
+
+
+def _without_text(response: ModelResponse) -> Iterator[Part]:
+    return (part for part in response.message.parts if not isinstance(part, Text | ToolCall))
+
+
+def _with_text(response: ModelResponse, text: str) -> ModelResponse:
+    """The response with `text` as all that it says; what was thought stays."""
+    parts = (*_without_text(response), *((Text(text),) if text else ()))
+    return replace(response, message=replace(response.message, parts=parts), stop="end")
+
+
+def _results_in_words(results: Iterable[ToolResult]) -> str:
+    """What tools returned, where the model found no words; nothing where they only failed."""
+    found = (f"{result.call.name} returned: {result.text}" for result in results if not result.is_error)
+    return "\n\n".join(dict.fromkeys(found))
+
+
+def _joined(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)
 
 
 def _registry(tools: Iterable[Tool]) -> ToolRegistry:

@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict, get_type_hints
 
 from ..core.errors import ConfigError, ToolError
-from ._threads import in_thread
+from ._tasks import in_thread
 from .base import Parameters, Tool
 
 Function = Callable[..., Any]

@@ -15,9 +15,8 @@ from ..config.tools import Tools
 from ..core import plugins
 from ..core.borders import foreign_code
 from ..core.errors import ConfigError
-from .base import Tool
+from .base import Tool, ToolRegistry
 from .base import spec as described
-from .registry import ToolRegistry
 
 BUILTIN = "ai_battle.tools.builtin"
 GROUP = "ai_battle.tools"

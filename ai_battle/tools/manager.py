@@ -14,11 +14,9 @@ from ..core.messages import Text, ToolCall, ToolResult
 from ..core.plugins import near
 from ..wire.dialects.arguments import fit, misfit
 from ..wire.dialects.schemas import with_defaults
-from ._printed import collected
-from ._results import Output, bounded
-from ._threads import in_thread
-from .base import Tool
-from .registry import ToolRegistry
+from ._tasks import in_thread
+from .base import Tool, ToolRegistry
+from .results import Output, bounded, collected
 
 MAX_OUTPUT = 32_000
 MAX_PRINTED = 4_000
@@ -43,7 +41,7 @@ class ToolManager:
         `prepared` saves preparing it, for callers who have that done.
         """
         try:
-            output = await self._output(prepared or self.prepared(call))
+            output = await self._output(prepared or self.prepare(call))
         except ToolError as error:
             output = Output.failed(str(error))
         return ToolResult(call, (Text(output.text), *output.images), is_error=output.is_error)
@@ -59,14 +57,14 @@ class ToolManager:
         if not isinstance(parameters, Mapping):
             return {"error": f"The parameters of {name} must be an object, not {parameters!r:.80}"}
         try:
-            return (await self._output(self.prepared(ToolCall(name, parameters)))).fields
+            return (await self._output(self.prepare(ToolCall(name, parameters)))).fields
         except ToolError as error:
             return {"error": str(error)}
 
     def get_tool_descriptions(self) -> dict[str, dict[str, Any]]:
         return self.registry.list_tools()
 
-    def prepared(self, call: ToolCall) -> ToolCall:
+    def prepare(self, call: ToolCall) -> ToolCall:
         """The call as it will be run: arguments mended, defaults filled in; raises `ToolError` when it can't be run."""
         if call.name not in self.registry:
             raise ToolError(f"Tool not found: {call.name}{near(call.name, self.registry.names)}")

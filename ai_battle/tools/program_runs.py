@@ -12,7 +12,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from ..core.errors import ToolError
-from ._threads import in_thread
+from ._tasks import in_thread
 from .sandbox import Level, NoFence, Outcome, Program, Sandbox, SandboxLimits, choose
 
 SECONDS = 5.0

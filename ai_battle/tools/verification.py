@@ -23,7 +23,7 @@ from ..signals.examples import Example, examples, program_for
 from ..signals.final_answers import final_answer
 from ..signals.outcomes import ProgramOutcome, confirms, literal
 from ..signals.quantities import is_shown, shown
-from ._waiting import together
+from ._tasks import together
 from .program_runs import SECONDS, ProgramRunner, PythonRun, shared_places
 from .sandbox import Level, NoFence, Program
 

@@ -14,8 +14,8 @@ from ai_battle.core.helping import BoostStep
 from ai_battle.core.messages import ToolCall, user
 from ai_battle.testing import FakeProvider, FakeProviders
 from ai_battle.tools.base import Tool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
-from ai_battle.tools.limits import RunnerLimits
 
 from .acting import Heard
 

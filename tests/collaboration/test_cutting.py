@@ -16,8 +16,8 @@ from ai_battle.core.messages import assistant
 from ai_battle.judging.detector import StuckDetector
 from ai_battle.testing import FakeProviders, reply
 from ai_battle.testing.replies import call
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
-from ai_battle.tools.limits import RunnerLimits
 
 from .acting import ADVICE, GOOD, STRATEGIES, Heard, Judge, asked, large, model, same
 from .test_takeover import Counter

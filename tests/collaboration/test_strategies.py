@@ -14,8 +14,8 @@ from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.testing.replies import call
 from ai_battle.tools.base import Tool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
-from ai_battle.tools.limits import RunnerLimits
 
 from .acting import ADVICE, GOOD, POOR, STRATEGIES, Heard, Judge, asked, large, model, same
 

@@ -9,8 +9,8 @@ from ai_battle.core.helping import StuckFound
 from ai_battle.core.messages import Message, ToolCall, ToolResult, assistant, user
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.tools.builtin.calculator import CalculatorTool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
-from ai_battle.tools.limits import RunnerLimits
 
 CODE = ToolSpec("code_execution", "Runs code", {"type": "object", "properties": {"code": {"type": "string"}}})
 SEARCH = ToolSpec("web_search", "Searches the web", {"type": "object", "properties": {"query": {"type": "string"}}})

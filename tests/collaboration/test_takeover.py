@@ -9,8 +9,8 @@ from ai_battle.core.helping import DraftDropped
 from ai_battle.core.messages import assistant, user
 from ai_battle.testing.replies import call
 from ai_battle.tools.base import Tool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
-from ai_battle.tools.limits import RunnerLimits
 
 from .acting import GOOD, POOR, STRATEGIES, Heard, Judge, asked, large, model, said
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from ai_battle.core.messages import ToolCall
-from ai_battle.tools.base import Tool
+from ai_battle.tools.base import Tool, ToolRegistry
 from ai_battle.tools.manager import ToolManager
-from ai_battle.tools.registry import ToolRegistry
 
 Call = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 

@@ -13,9 +13,9 @@ from ai_battle.core.tooling import LoopStopped, ToolCalled, ToolDecided, ToolsOf
 from ai_battle.testing import ScriptedClient, call
 from ai_battle.tools.approval import Answer, Consent, Decision, Person, verdict
 from ai_battle.tools.base import Tool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.formats.text import TextTools
-from ai_battle.tools.limits import RunnerLimits
 from tests.tools.test_client import Recording
 
 ASKING = Approval(default="ask")

@@ -11,8 +11,8 @@ from ai_battle.core.ledger import Budget, Ledger, SpendingLimits, charged_to
 from ai_battle.core.messages import user
 from ai_battle.core.tooling import LoopStopped, ToolCalled
 from ai_battle.testing import ScriptedClient, call
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
-from ai_battle.tools.limits import RunnerLimits
 from tests.tools.test_client import Recording
 
 QUICK = RunnerLimits(max_rounds=9, backoff_seconds=0)

@@ -10,8 +10,8 @@ from ai_battle.core.events import EventLog
 from ai_battle.core.ledger import Budget, SpendingLimits, charged_to
 from ai_battle.core.tooling import ToolCalled, ToolReturned
 from ai_battle.tools.base import Tool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.checking import ToolCheck
-from ai_battle.tools.limits import RunnerLimits
 
 from .conftest import manager_of
 

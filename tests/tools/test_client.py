@@ -21,9 +21,9 @@ from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.testing.replies import call
 from ai_battle.tools.base import Tool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.formats.text import TextTools
-from ai_battle.tools.limits import RunnerLimits
 
 QUICK = RunnerLimits(max_rounds=20, backoff_seconds=0)
 

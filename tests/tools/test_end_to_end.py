@@ -16,10 +16,10 @@ from ai_battle.core.tooling import FabricationSuspected
 from ai_battle.providers._refusals import RefusalMemory
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 from ai_battle.tools.base import Tool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.decorator import tool
 from ai_battle.tools.formats.auto import Auto, Calling
-from ai_battle.tools.limits import RunnerLimits
 
 TYPES = {
     "openai": "openai/gpt-4o",

@@ -13,10 +13,10 @@ from ai_battle.core.events import EventLog, TextDelta
 from ai_battle.core.tooling import ToolProposed
 from ai_battle.reporting import export
 from ai_battle.testing import FakeProviders, ScriptedClient
+from ai_battle.tools.base import ToolRegistry
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.formats.text import TextTools
 from ai_battle.tools.manager import ToolManager
-from ai_battle.tools.registry import ToolRegistry
 
 from .test_client import QUICK, Recording, asked
 

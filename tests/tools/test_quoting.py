@@ -10,10 +10,10 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import user
 from ai_battle.testing import FakeProvider, FakeProviders, call
 from ai_battle.tools.base import Tool
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.decorator import tool
 from ai_battle.tools.formats.auto import Auto, Calling
-from ai_battle.tools.limits import RunnerLimits
 
 TYPES = {
     "openai": "openai/gpt-4o",

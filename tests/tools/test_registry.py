@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.tools.base import Tool
-from ai_battle.tools.registry import ToolRegistry
+from ai_battle.tools.base import Tool, ToolRegistry
 
 
 class Echo(Tool):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core import plugins
 from ...core.errors import ToolError
-from .._threads import in_thread
+from .._tasks import in_thread
 
 PROGRAM = Path(__file__).with_name("pdf_text.py")
 

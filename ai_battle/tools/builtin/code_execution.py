@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from ...core.errors import ConfigError
 from ...core.private import make_private
-from .._threads import in_thread
+from .._tasks import in_thread
 from ..base import Tool, telling_errors
 from ..sandbox import AddressFilter, Level, Outcome, Program, Sandbox, SandboxLimits, choose, discard
 

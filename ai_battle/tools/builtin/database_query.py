@@ -7,7 +7,7 @@ from ...core.errors import ConfigError
 from .._database.rows import Limits
 from .._database.sqlalchemy import Server
 from .._database.sqlite import Sqlite
-from .._threads import in_thread
+from .._tasks import in_thread
 from ..base import Tool, telling_errors
 
 SQLITE = "sqlite:///"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.errors import ToolError
 from .._rooted import Entry, Rooted
-from .._threads import in_thread
+from .._tasks import in_thread
 from ..base import Parameters, Tool, telling_errors
 
 LISTED, FOUND, SCANNED = 300, 100, 20_000

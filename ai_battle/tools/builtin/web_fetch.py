@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
 from .. import _web
-from .._threads import in_thread
+from .._tasks import in_thread
 from .._web.pages import Bounds, Page
 from .._web.pdf import pdf_text
 from .._web.readable import readable

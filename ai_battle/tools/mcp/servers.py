@@ -12,10 +12,9 @@ from ...config.tools import McpServer
 from ...core.errors import AIBattleError, ConfigError, ToolError
 from ...core.events import Emit, Warned, ignore
 from ...core.plugins import optional
-from .._lengths import cut
-from .._threads import in_thread
-from .._waiting import together
+from .._tasks import in_thread, together
 from ..base import Parameters, Tool
+from ..results import cut
 from ._links import link
 from ._pins import CHANGED, Pins, identity
 from ._results import fields

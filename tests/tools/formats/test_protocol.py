@@ -2,10 +2,10 @@
 
 from ai_battle import ToolUseProtocol
 from ai_battle.testing import ScriptedClient, call
+from ai_battle.tools.base import ToolRegistry
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.decorator import tool
 from ai_battle.tools.manager import ToolManager
-from ai_battle.tools.registry import ToolRegistry
 
 
 @tool

@@ -7,10 +7,10 @@ import pytest
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 from ai_battle.providers import gguf
+from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.decorator import tool
 from ai_battle.tools.formats.auto import Auto
-from ai_battle.tools.limits import RunnerLimits
 
 engine = pytest.importorskip("tests.engine")
 

@@ -15,9 +15,9 @@ import pytest
 from ai_battle.config.tools import McpServer
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.messages import ToolCall, ToolResult
+from ai_battle.tools.base import ToolRegistry
 from ai_battle.tools.manager import ToolManager
 from ai_battle.tools.mcp import McpServers
-from ai_battle.tools.registry import ToolRegistry
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -77,7 +77,7 @@ sys.modules["mcp"] = None
 from ai_battle.config.tools import McpServer
 from ai_battle.core.errors import ConfigError
 from ai_battle.tools.mcp import McpServers
-from ai_battle.tools.registry import ToolRegistry
+from ai_battle.tools.base import ToolRegistry
 
 async def main():
     async with McpServers({"time": McpServer(command="mcp-server-time")}, ToolRegistry()):

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from ai_battle.config.tools import McpServer
+from ai_battle.tools.base import ToolRegistry
 from ai_battle.tools.mcp import McpServers
-from ai_battle.tools.registry import ToolRegistry
 
 
 async def main() -> None:

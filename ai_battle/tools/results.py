@@ -1,19 +1,22 @@
-"""What tools return, as JSON of bounded size."""
+"""What tools return and print, as JSON of bounded size."""
 
 import json
 import math
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
+from threading import Lock
 from typing import Any
 from uuid import UUID
 
 from ..core.errors import ToolError
 from ..core.messages import Image
-from ._lengths import cut
 
 DEPTH, ITEMS, BITS = 50, 50_000, 10_000
 SHORTER, LONGEST_ERROR = 8, 4_000
@@ -151,3 +154,108 @@ CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (timedelta, lambda value: value.total_seconds()),
     ((Decimal, PurePath, UUID), str),
 )
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, or its head and tail when it is longer than `limit`."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}{_mark(len(text) - 2 * half)}{text[len(text) - half :]}"
+
+
+class HeadAndTail:
+    """A text file in which only the first and the last characters are kept, however much is written."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._head = ""
+        self._tail: deque[str] = deque()
+        self._tail_length = 0
+        self._written = 0
+
+    def write(self, text: str) -> int:
+        self._written += len(text)
+        room = self._half - len(self._head)
+        self._head += text[:room]
+        if rest := text[room:][-self._half :]:
+            self._tail.append(rest)
+            self._tail_length += len(rest)
+        while self._tail and self._tail_length - len(self._tail[0]) >= self._half:
+            self._tail_length -= len(self._tail.popleft())
+        return len(text)
+
+    def text(self) -> str:
+        if not self._written:
+            return ""
+        tail = "".join(self._tail)[-self._half :]
+        missing = self._written - len(self._head) - len(tail)
+        return f"{self._head}{_mark(missing) if missing else ''}{tail}"
+
+
+def _mark(missing: int) -> str:
+    return f"\n[... {missing:,} characters cut ...]\n"
+
+
+_sink: ContextVar[HeadAndTail | None] = ContextVar("printed", default=None)
+_lock = Lock()
+_users = 0
+
+
+class _Routed:
+    """A standard stream: text of a running tool goes to that tool's sink, all else where it always went."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> Any:
+        return (_sink.get() or self.stream).write(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def close(self) -> None:
+        """A tool that closes them would leave the program without."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+class collected:  # noqa: N801 - used like contextlib.redirect_stdout
+    """What is printed in here, and in the tasks and threads that are started here; at most `limit` characters."""
+
+    __slots__ = ("_before", "_kept")
+
+    def __init__(self, limit: int) -> None:
+        self._kept = HeadAndTail(limit)
+
+    def __enter__(self) -> HeadAndTail:
+        _route()
+        self._before = _sink.set(self._kept)
+        return self._kept
+
+    def __exit__(self, *raised: object) -> None:
+        _sink.reset(self._before)
+        _restore()
+
+
+def _route() -> None:
+    global _users
+    with _lock:
+        _users += 1
+        if not isinstance(sys.stdout, _Routed):
+            sys.stdout = _Routed(sys.stdout)
+        if not isinstance(sys.stderr, _Routed):
+            sys.stderr = _Routed(sys.stderr)
+
+
+def _restore() -> None:
+    """The last one puts the streams back, unless somebody else has put others there meanwhile."""
+    global _users
+    with _lock:
+        _users -= 1
+        if not _users and isinstance(sys.stdout, _Routed):
+            sys.stdout = sys.stdout.stream
+        if not _users and isinstance(sys.stderr, _Routed):
+            sys.stderr = sys.stderr.stream

@@ -1,10 +1,10 @@
-"""Threads for what blocks: one that never returns keeps neither the program nor the next call waiting."""
+"""Tasks of which nothing stays behind, and threads for what blocks: one that never returns keeps nobody waiting."""
 
 import asyncio
 import contextvars
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -14,8 +14,6 @@ from typing import Any, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
-
-
 # A future can't carry the first, and a person or a loop never sends a thread the others.
 NOT_OF_THREADS = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
@@ -82,3 +80,17 @@ def _work(jobs: Jobs) -> None:
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
             loop.call_soon_threadsafe(outcome.settle, future)
         del work, loop, future, outcome
+
+
+async def together(work: Sequence[Awaitable[Made]]) -> list[Made]:
+    """All of it at once; when one fails, or the whole is cancelled, nothing is left running."""
+    if len(work) == 1:
+        return [await work[0]]
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        if left := [task for task in tasks if not task.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)

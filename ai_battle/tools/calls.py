@@ -1,0 +1,281 @@
+"""Runs the calls that a model asks for: within limits, none twice, those that only read at the same time."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+from ..core.borders import foreign_code
+from ..core.errors import ConfigError, ToolError
+from ..core.events import Emit
+from ..core.ledger import book_tool_call, limit_reached
+from ..core.messages import Text, ToolCall, ToolResult
+from ..core.tooling import ToolCalled, ToolDecided, ToolReturned
+from ..wire.dialects.schemas import call_key
+from ._tasks import together
+from .approval import Consent, refusal_words
+from .manager import ToolManager
+from .results import LONGEST_ERROR, cut
+
+CALLS = 50
+LONGEST_PAUSE = 5.0
+FAILURES = 3
+CIRCLE = "the model goes in a circle"
+GIVEN_ALREADY = "the model asks again for what it was given"
+NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerLimits:
+    """Limits of one answer; None: no limit.
+
+    Results of more than `summarize_threshold` characters are summed up at once, without tools. With `allow_chaining`
+    a model may call again after it has seen results. The pause before the second round is `backoff_seconds`, and
+    doubles with each one after it.
+    """
+
+    max_rounds: int = 3
+    allow_chaining: bool = True
+    summarize_threshold: int = 4000
+    backoff_seconds: float = 0.1
+    calls: int | None = CALLS
+    seconds: float | None = None
+    parallel: int = 8
+
+    def __post_init__(self) -> None:
+        if self.max_rounds < 1 or self.parallel < 1:
+            raise ConfigError("max_rounds and parallel must be at least 1; leave the tools away to have none called.")
+
+    @property
+    def rounds(self) -> int:
+        return self.max_rounds if self.allow_chaining else 1
+
+    def pause_before(self, round_: int) -> float:
+        """The seconds to wait before the calls of this round, which counts from 1, are run."""
+        return 0.0 if round_ < 2 else min(LONGEST_PAUSE, self.backoff_seconds * 2.0 ** min(round_ - 2, 60))
+
+
+DEFAULT = RunnerLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call as the model wrote it, and `prepared` as it would be run; or the `problem` that keeps it from being run.
+
+    Equal calls have the same `key`. One that `writes` may change what others see.
+    """
+
+    call: ToolCall
+    key: str
+    prepared: ToolCall | None = None
+    writes: bool = False
+    problem: str = ""
+    is_unknown: bool = False
+
+    @property
+    def tool(self) -> str:
+        return self.call.name
+
+
+@dataclass(slots=True)
+class _Round:
+    """Counts what came of the calls of one round so far."""
+
+    keys: list[str] = field(default_factory=list)
+    replayed: int = 0
+    unknown: int = 0
+    stale: int = 0
+
+    def is_all(self, count: int) -> bool:
+        return bool(self.keys) and count == len(self.keys)
+
+
+class CallGuard:
+    """Remembers the calls of one answer: what is not run again, what is refused, and when the model goes in circles.
+
+    `ended` says why no more calls are run, `excluded` are the tools that keep failing.
+    """
+
+    def __init__(self, limits: RunnerLimits) -> None:
+        self.ended = ""
+        self.excluded: set[str] = set()
+        self._limits = limits
+        self._started = monotonic()
+        self._known: dict[str, ToolResult] = {}
+        self._outcomes: dict[tuple[str, str], str] = {}
+        self._failures: Counter[str] = Counter()
+        self._calls = 0
+        self._circled = False
+        self._now = _Round()
+        self._past: list[_Round] = []
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds are over."""
+        return len(self._past)
+
+    @property
+    def in_circles(self) -> bool:
+        """Whether it ended because the calls got nowhere, not at a limit."""
+        return self.ended in (CIRCLE, GIVEN_ALREADY, NO_SUCH_TOOLS)
+
+    def result_without_running(self, planned: PlannedCall) -> ToolResult | None:
+        """Return the result of an equal call, where nothing was written since, or a refusal; None: it is to be run."""
+        self._now.keys.append(planned.key)
+        if planned.problem:
+            self._now.unknown += planned.is_unknown
+            if not planned.is_unknown:
+                self._count_failure(planned.tool)
+            return refusal(planned.call, planned.problem)
+        if known := self._known.get(planned.key):
+            self._now.replayed += 1
+            return replace(known, call=planned.call)
+        if planned.tool in self.excluded:
+            words = f"{planned.tool} failed {FAILURES} times running and can't be used any more in this answer"
+            return refusal(planned.call, words)
+        if limit := self._limit():
+            self.ended = limit
+            return refusal(planned.call, f"It was not run: {limit}")
+        self._calls += 1
+        book_tool_call()
+        return None
+
+    def count_unreadable(self, text: str) -> None:
+        """Count an answer in which calls stand that can't be read."""
+        self._now.keys.append(text)
+        self._now.unknown += 1
+
+    def keep_denied(self, planned: PlannedCall, result: ToolResult) -> None:
+        """A call that was to be run may not be: it counts neither as made nor as failed, and nobody is asked again."""
+        self._calls -= 1
+        book_tool_call(-1)
+        self._known[planned.key] = result
+
+    def learn(self, planned: PlannedCall, result: ToolResult) -> None:
+        """A call was run. What is written may change any other result, and failures are worth another try."""
+        if planned.writes:
+            self._known.clear()
+        if result.is_error:
+            self._count_failure(planned.tool)
+            return
+        self._failures[planned.tool] = 0
+        self._known[planned.key] = result
+        first = self._outcomes.setdefault((planned.tool, result.text), planned.key)
+        self._now.stale += not planned.writes and first != planned.key
+
+    def end_round(self) -> bool:
+        """Take stock, and return whether the model has to be told that it goes in a circle: the next one is the end."""
+        done, self._now = self._now, _Round()
+        self._past.append(done)
+        self.ended = self.ended or self._reason(done) or self._limit()
+        circle = done.is_all(done.replayed + done.stale) or self._is_cycle()
+        if self.ended or not circle:
+            return False
+        if self._circled:
+            self.ended = CIRCLE
+        self._circled = True
+        return not self.ended
+
+    def _reason(self, done: _Round) -> str:
+        if done.is_all(done.replayed):
+            return GIVEN_ALREADY
+        if len(self._past) > 1 and all(past.is_all(past.unknown) for past in self._past[-2:]):
+            return NO_SUCH_TOOLS
+        if len(self._past) >= self._limits.rounds:
+            return f"{len(self._past)} of {self._limits.rounds} rounds are used up"
+        return ""
+
+    def _is_cycle(self) -> bool:
+        """A-B-A-B, where each has written something in between."""
+        keys: Sequence[list[str]] = [past.keys for past in self._past[-4:]]
+        return len(keys) == 4 and keys[0] == keys[2] and keys[1] == keys[3]
+
+    def _count_failure(self, tool: str) -> None:
+        self._failures[tool] += 1
+        if self._failures[tool] >= FAILURES:
+            self.excluded.add(tool)
+
+    def _limit(self) -> str:
+        """Which limit is reached; empty while none is."""
+        if self._limits.calls is not None and self._calls >= self._limits.calls:
+            return f"{self._calls} calls were made, which is the limit of one answer"
+        if self._limits.seconds is not None and monotonic() - self._started >= self._limits.seconds:
+            return f"the {self._limits.seconds:g} s for the tools of one answer are used up"
+        return limit_reached()
+
+
+class CallRunner:
+    """Runs the calls of one answer with the tools of `manager`; where there is a `consent`, those that it allows."""
+
+    def __init__(self, manager: ToolManager, limits: RunnerLimits, emit: Emit, consent: Consent | None = None) -> None:
+        self.guard = CallGuard(limits)
+        self._manager = manager
+        self._places = asyncio.Semaphore(limits.parallel)
+        self._emit = emit
+        self._consent = consent
+
+    async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
+        """A result for each call, in their order."""
+        results: list[ToolResult] = []
+        for group in _groups(map(self._planned, calls)):
+            results += await together([self._result(planned) for planned in group])
+        return tuple(results)
+
+    def _planned(self, call: ToolCall) -> PlannedCall:
+        registry = self._manager.registry
+        if (tool := registry.get_tool(call.name)) is None:
+            problem = f"Tool not found: {call.name}; the tools are: {', '.join(registry.names)}"
+            return PlannedCall(call, call_key(call), problem=problem, is_unknown=True)
+        try:
+            prepared = self._manager.prepare(call)
+            with foreign_code(f"{call.name} does not say whether it writes", ToolError):
+                writes = bool(tool.changes(prepared.arguments))
+        except ToolError as error:
+            return PlannedCall(call, call_key(call), problem=str(error))
+        return PlannedCall(call, call_key(prepared), prepared, writes)
+
+    async def _result(self, planned: PlannedCall) -> ToolResult:
+        result = self.guard.result_without_running(planned)
+        if result is not None:
+            return result
+        if objection := await self._objection(planned):
+            self.guard.keep_denied(planned, result := refusal(planned.call, objection))
+            return result
+        async with self._places:
+            await self._emit(ToolCalled(planned.call))
+            started = monotonic()
+            result = await self._manager.run(planned.call, planned.prepared)
+            await self._emit(ToolReturned(result, monotonic() - started))
+        self.guard.learn(planned, result)
+        return result
+
+    async def _objection(self, planned: PlannedCall) -> str:
+        """Why it may not run; what is decided on is what would run."""
+        tool = self._manager.registry.get_tool(planned.tool)
+        if self._consent is None or tool is None:
+            return ""
+        call = planned.prepared or planned.call
+        decision = await self._consent.decide(call, writes=planned.writes and not tool.is_fenced, doubt=tool.doubt)
+        await self._emit(ToolDecided(call, decision.word, decision.by, decision.reason))
+        return "" if decision.allowed else refusal_words(call.name, decision)
+
+
+def refusal(call: ToolCall, problem: str) -> ToolResult:
+    """What a model is told of a call that was not run."""
+    words = json.dumps({"error": cut(problem, LONGEST_ERROR)}, ensure_ascii=False)
+    return ToolResult(call, (Text(words),), is_error=True)
+
+
+def _groups(calls: Iterable[PlannedCall]) -> Iterator[list[PlannedCall]]:
+    """Neighbours that can run at the same time: they read, and no two of them ask for the same."""
+    group: list[PlannedCall] = []
+    for planned in calls:
+        is_equal = any(planned.key == other.key for other in group)
+        if group and (is_equal or planned.writes or group[-1].writes):
+            yield group
+            group = []
+        group.append(planned)
+    if group:
+        yield group

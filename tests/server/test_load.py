@@ -27,7 +27,7 @@ async def fakes() -> object:
 async def test_clients_that_leave_and_upstreams_that_fail_leave_nothing_behind(fakes: FakeProviders) -> None:
     troubled(fakes.openai)
     async with serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address):
-        outcomes = await load(address, range(300), 50)
+        outcomes = await load(address, range(300), 20)
         await until(lambda: not served.admission.running and not fakes.openai.open_requests)
         assert served.current.running == 0
     assert await others() <= {"RequestHandler.start"}  # connections of the fake providers

@@ -59,7 +59,7 @@ class Cached(ModelClient):
         try:
             begun = asyncio.get_running_loop().time()
             response = await self._client.complete(request, emit)
-            written = _written(response, asyncio.get_running_loop().time() - begun)
+            written = _as_text(response, asyncio.get_running_loop().time() - begun)
             return response
         finally:
             self._cache.done(key, written)
@@ -86,5 +86,5 @@ def key_of(identity: str, request: ModelRequest) -> bytes:
     return hashlib.sha256(dumps([identity, request_digest(request)])).digest()
 
 
-def _written(response: ModelResponse, seconds: float) -> str:
+def _as_text(response: ModelResponse, seconds: float) -> str:
     return dumps({**response_to_json(response), "seconds": seconds}).decode()

@@ -11,8 +11,8 @@ from functools import lru_cache
 from statistics import fmean
 
 from ..judging.measures import apgr, auroc, cpt, curve, interval
-from .played import by_task
 from .sample import Sample
+from .setting_results import by_task
 from .statistics import Interval, rate_interval, wilson
 
 Numbers = Sequence[float]
@@ -27,7 +27,7 @@ TOO_FEW = f"fewer than {FEWEST} tasks have an answer of both models"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class HelpOrder:
     """`curve` are help rates and the quality at each; measures are None where `note` says why they mean nothing."""
 
     count: int
@@ -43,24 +43,24 @@ class Order:
     note: str = ""
 
 
-def order(doubts: Numbers, small: Numbers, large: Numbers) -> Order:
+def order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
     """By doubts (larger: helped first) and the scores of both models' answers."""
     return _order(tuple(doubts), tuple(small), tuple(large))
 
 
 @lru_cache(maxsize=32)
-def _order(doubts: Numbers, small: Numbers, large: Numbers) -> Order:
+def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
     """Settings that differ in their thresholds only have the same one."""
     if len(doubts) < FEWEST:
-        return Order(len(doubts), _mean(small), _mean(large), note=TOO_FEW)
+        return HelpOrder(len(doubts), _mean(small), _mean(large), note=TOO_FEW)
     wrong = [each <= 0.5 for each in small]
     found = known(auroc(doubts, wrong))
     if fmean(large) <= fmean(small) + 1e-12:
-        return Order(
+        return HelpOrder(
             len(doubts), fmean(small), fmean(large), found, curve=_points(doubts, small, large), note=NO_ADVANTAGE
         )
     low, high = map(known, interval(apgr, doubts, small, large))
-    return Order(
+    return HelpOrder(
         len(doubts),
         fmean(small),
         fmean(large),
@@ -86,7 +86,7 @@ def _points(doubts: Numbers, small: Numbers, large: Numbers) -> tuple[tuple[floa
 
 
 @dataclass(frozen=True, slots=True)
-class Helped:
+class HelpEffect:
     """What help came to in the samples of a setting.
 
     `rescued` are first answers of the small model that were wrong, or that nobody could read, and ended right; `spoilt`
@@ -102,27 +102,27 @@ class Helped:
     wasted_usd: float | None
 
 
-def helped(samples: Sequence[Sample]) -> Helped | None:
+def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
     """None where nothing was played."""
     if not samples:
         return None
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
     pairs = list(_before_and_after(samples, _unread(samples)))
-    return Helped(
+    return HelpEffect(
         fmean(rates),
         rate_interval(rates),
-        _rescued(pairs) if pairs else None,
-        _rescued((after, before) for before, after in pairs) if pairs else None,
+        _gain(pairs) if pairs else None,
+        _gain((after, before) for before, after in pairs) if pairs else None,
         sum(bool(sample.wasted.total_tokens) for sample in samples),
-        _wasted(samples),
+        _wasted_dollars(samples),
     )
 
 
-def _rescued(pairs: Iterable[tuple[float, float]]) -> float:
+def _gain(pairs: Iterable[tuple[float, float]]) -> float:
     return sum(max(0.0, after - before) for before, after in pairs)
 
 
-def _wasted(samples: Iterable[Sample]) -> float | None:
+def _wasted_dollars(samples: Iterable[Sample]) -> float | None:
     """Dollars; None where any is not known."""
     costs = [sample.wasted.cost_usd for sample in samples]
     known_costs = [cost for cost in costs if cost is not None]
@@ -172,8 +172,8 @@ def _of_signal(name: str, judged: Sequence[Sample], unread: float | None) -> ByS
         high,
         fmean(silent) if silent else None,
         sum(sample.helped for sample in spoke),
-        _rescued(_before_and_after(spoke, unread)),
-        _wasted(spoke),
+        _gain(_before_and_after(spoke, unread)),
+        _wasted_dollars(spoke),
     )
 
 

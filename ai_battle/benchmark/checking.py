@@ -12,13 +12,12 @@ from ..config.collaboration import HelperSettings
 from ..config.problems import Path
 from ..core import plugins
 from ..core.errors import ConfigError
+from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import AT
-from .drawing import OF, is_code, name_of
 from .executors import EXECUTORS
-from .making import NO_TASK, Shelf, made
-from .scoring import Means, judges, lacking
+from .scoring import ScorerFactory, judges, lacking
 from .settings import RECORDED, Setting
-from .suite import Suite
+from .suite import OF, Suite, is_code, name_of
 
 FEW = 3
 
@@ -29,7 +28,7 @@ def problems(suite: Suite, *, allow_unsandboxed: bool = False) -> Iterator[Probl
     yield from dict.fromkeys(wrong)
     if not wrong:
         yield from _without_price(suite)
-    yield from _of_scorers(suite, Means(suite.around, suite.said.sandbox, allow_unsandboxed))
+    yield from _of_scorers(suite, ScorerFactory(suite.around, suite.said.sandbox, allow_unsandboxed))
     yield from _of_executor(suite)
 
 
@@ -127,7 +126,7 @@ def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
     if _names_code(setting):
         return
     try:
-        made(setting, NO_TASK, Shelf(suite.around))
+        build_setting(setting, NO_TASK, ClientPool(suite.around))
     except ConfigError as error:
         place = strategies.place_of(setting.help, error.about) if setting.help else ("model",)
         yield Problem((*setting.place, *place), str(error))
@@ -142,13 +141,13 @@ def _without_price(suite: Suite) -> Iterator[Problem]:
     """A limit of dollars can't be kept where nobody knows what a model costs."""
     if suite.said.limits.cost_usd is None or suite.said.limits.unpriced == "allow":
         return
-    for name in sorted({str(model.name) for model in priced(suite) if model.price is None}):
+    for name in sorted({str(model.name) for model in priced_models(suite) if model.price is None}):
         words = f"can't be kept: the price of {name} is not known; add it: prices: {{{name}: {{input: 1, output: 2}}}}"
         words += ", or say 'unpriced: allow' beside it"
         yield Problem(("benchmark", "limits", "cost_usd"), words)
 
 
-def priced(suite: Suite) -> Iterator[Model]:
+def priced_models(suite: Suite) -> Iterator[Model]:
     """Every model that a run calls and that may cost something; recorded ones are not called."""
     for setting in suite.settings:
         for settings in setting.models:
@@ -167,7 +166,7 @@ def _speaking(talk: Loaded) -> Iterator[Model]:
             yield participant(name, spec, around)
 
 
-def _of_scorers(suite: Suite, means: Means) -> Iterator[Problem]:
+def _of_scorers(suite: Suite, means: ScorerFactory) -> Iterator[Problem]:
     for index, written in enumerate(suite.said.datasets):
         name = name_of(written)
         path = ("benchmark", "datasets", index, "scorers") if written.scorers else ("benchmark", "scorers")
@@ -177,7 +176,7 @@ def _of_scorers(suite: Suite, means: Means) -> Iterator[Problem]:
         yield from _of_dataset(suite, name, path, means)
 
 
-def _of_dataset(suite: Suite, name: str, path: Path, means: Means) -> Iterator[Problem]:
+def _of_dataset(suite: Suite, name: str, path: Path, means: ScorerFactory) -> Iterator[Problem]:
     scorers = {}
     for number, scorer in enumerate(suite.scorers[name]):
         if "." in scorer.name:

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..core.errors import ConfigError
 from ..core.plugins import near
-from .played import Played, played
-from .statistics import Compared, Interval, Verdict, compared, mean_interval
+from .setting_results import SettingResult, setting_results
+from .statistics import ComparedPair, Interval, Verdict, compare_pairs, mean_interval
 from .store import Store
 
 BEFORE, AFTER = "before", "after"
@@ -23,7 +23,7 @@ class Change:
     setting: str
     before: float
     after: float
-    found: Compared
+    found: ComparedPair
     cost: float | None = None
     cost_interval: Interval | None = None
     seconds: float | None = None
@@ -34,7 +34,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BenchmarkComparison:
     """`changes` have the regressions first. `only` are settings that one benchmark has alone, by which one."""
 
     changes: tuple[Change, ...]
@@ -52,17 +52,17 @@ class Comparison:
         }
 
 
-def compare(before: Path, after: Path) -> Comparison:
+def compare(before: Path, after: Path) -> BenchmarkComparison:
     """Raises `ConfigError` where nothing can be compared, `JournalError` for what are no results."""
     first, second = _read(before), _read(after)
     shared, only = [name for name in first if name in second], _only(first, second)
     if not shared:
         raise ConfigError(f"{before} and {after} have no setting in common: {', '.join(name for _, name in only)}.")
-    pairs = compared([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
+    pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
     if not any(pair.found.count for pair in pairs):
         raise ConfigError(f"{before} and {after} have no scored task in common.")
     changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
-    return Comparison(tuple(sorted(changes, key=_urgency)), only)
+    return BenchmarkComparison(tuple(sorted(changes, key=_urgency)), only)
 
 
 def _urgency(change: Change) -> tuple[int, float]:
@@ -74,27 +74,27 @@ def _only(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, s
     return (*((BEFORE, name) for name in gone), *((AFTER, name) for name in new))
 
 
-def compare_settings(folder: Path, before: str, after: str) -> Comparison:
+def compare_settings(folder: Path, before: str, after: str) -> BenchmarkComparison:
     """Two settings of one benchmark; raises `ConfigError` for one that is not there."""
     found = _read(folder)
     for name in (before, after):
         if name not in found:
             raise ConfigError(f"{folder} has no setting {name!r}{near(name, list(found))}")
-    [pair] = compared([((before, after), found[before].values, found[after].values)])
+    [pair] = compare_pairs([((before, after), found[before].values, found[after].values)])
     if not pair.found.count:
         raise ConfigError(f"{before} and {after} have no scored task in common.")
-    return Comparison((replace(_change(found[before], found[after], pair), setting=after),))
+    return BenchmarkComparison((replace(_change(found[before], found[after], pair), setting=after),))
 
 
-def _read(folder: Path) -> dict[str, Played]:
+def _read(folder: Path) -> dict[str, SettingResult]:
     store = Store.open(folder)
     try:
-        return {each.name: each for each in played(store)}
+        return {each.name: each for each in setting_results(store)}
     finally:
         store.close()
 
 
-def _change(before: Played, after: Played, found: Compared) -> Change:
+def _change(before: SettingResult, after: SettingResult, found: ComparedPair) -> Change:
     shared = [task for task in before.values if task in after.values]
     first, second = (_mean([each.values[task] for task in shared]) for each in (before, after))
     change = Change(before.name, first or 0.0, second or 0.0, found, seconds=_slower(before, after))
@@ -107,12 +107,12 @@ def _mean(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
 
 
-def _slower(before: Played, after: Played) -> float | None:
+def _slower(before: SettingResult, after: SettingResult) -> float | None:
     first, second = (_mean([sample.seconds for sample in each.answered]) for each in (before, after))
     return None if first is None or second is None else second - first
 
 
-def _dearer(before: Played, after: Played) -> list[float]:
+def _dearer(before: SettingResult, after: SettingResult) -> list[float]:
     """The change by task; empty where a cost is not known."""
     if before.costs is None or after.costs is None:
         return []

@@ -7,7 +7,7 @@ from ..assembly.models import Model
 from ..config.collaboration import HelperSettings
 from ..core.exchange import Usage
 from ..core.tokens import estimate_text
-from .making import Shelf
+from .clients import ClientPool
 from .scoring import judges
 from .settings import RECORDED, Setting
 from .suite import Suite
@@ -24,7 +24,7 @@ AROUND = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedCost:
     """One sample of a setting in dollars: with usual answers and no help; with long answers that all need help.
 
     None where a price is not known.
@@ -40,7 +40,7 @@ class Forecast:
     """`settings` are costs of single samples; `low` and `high` of all that are to be played. `unknown`: no price."""
 
     samples: int
-    settings: tuple[Expected, ...]
+    settings: tuple[ExpectedCost, ...]
     low: float
     high: float
     unknown: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ def forecast(suite: Suite, left: int | None = None) -> Forecast:
     """`left` is how many samples are to be played, all by default. What the cache will save is not known yet."""
     samples = suite.samples if left is None else left
     reads = _mean_prompt(suite.tasks)
-    expected = tuple(_expected(setting, suite, reads) for setting in suite.settings)
+    expected = tuple(_expected_cost(setting, suite, reads) for setting in suite.settings)
     unknown = tuple(each.setting for each in expected if each.low is None)
     judging, of_each = _judging(suite, reads) * samples, samples / max(1, len(expected))
     low = sum(each.low or 0.0 for each in expected) * of_each
@@ -71,24 +71,24 @@ def _mean_prompt(tasks: Sequence[Task]) -> float:
     return AROUND + sum(sizes) / max(1, len(sizes))
 
 
-def _expected(setting: Setting, suite: Suite, reads: float) -> Expected:
+def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost:
     """Helpers read the attempt as well; for recorded models nothing is paid."""
     if setting.model is None:
-        return Expected(setting.name, None, None)
+        return ExpectedCost(setting.name, None, None)
     own = (setting.help.max_retries + 1) if setting.help else 1
     low = _cost(setting.model, suite, reads)
     dear = [_cost(setting.model, suite, reads, long=True)]
     dear += [_cost(each, suite, reads + LONG_ANSWER, long=True) for each in setting.models[1:]]
     known = [cost for cost in dear if cost is not None]
     if low is None or len(known) < len(dear):
-        return Expected(setting.name, None, None)
-    return Expected(setting.name, low, known[0] * own + sum(known[1:]))
+        return ExpectedCost(setting.name, None, None)
+    return ExpectedCost(setting.name, low, known[0] * own + sum(known[1:]))
 
 
 def _cost(settings: HelperSettings, suite: Suite, reads: float, *, long: bool = False) -> float | None:
     if settings.type.startswith(RECORDED):
         return 0.0
-    return _call(Shelf(suite.around).model(settings), reads, long=long)
+    return _call(ClientPool(suite.around).model(settings), reads, long=long)
 
 
 def _call(model: Model, reads: float, *, long: bool = False) -> float | None:

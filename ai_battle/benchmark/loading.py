@@ -1,6 +1,8 @@
 """Loads a suite, checked before any money is spent."""
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,10 +17,8 @@ from ..config.packaged import packaged_suite, packaged_suites
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from . import checking
-from ._collecting import seldom_collected
-from .drawing import BY, OF, dataset, is_code, name_of, tasks_of
-from .settings import Setting, Wrong, multiplied
-from .suite import Suite, SuiteFile
+from .settings import Setting, SettingError, expand_settings
+from .suite import BY, OF, Suite, SuiteFile, dataset, is_code, name_of, tasks_of
 from .tasks import Task
 
 
@@ -30,7 +30,7 @@ SUITE = Kind("benchmark", BenchmarkFile, _rewritten)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class LoadOptions:
     """How a suite is loaded: keys that are changed, the most tasks of each dataset, tasks that are known already.
 
     With `trust` a dataset may be read by code that the suite names.
@@ -43,12 +43,12 @@ class Wishes:
     trust: bool = False
 
 
-NO_WISHES = Wishes()
+DEFAULT_OPTIONS = LoadOptions()
 
 
 def load(
     source: Source,
-    wishes: Wishes = NO_WISHES,
+    wishes: LoadOptions = DEFAULT_OPTIONS,
     environment: Mapping[str, str] | None = None,
     base: Path | None = None,
 ) -> Suite:
@@ -59,16 +59,16 @@ def load(
     found: list[Suite] = []
 
     def look(document: SuiteFile) -> Iterable[Problem]:
-        drawing = _Drawing(document, wishes)
+        drawing = _SuiteBuilder(document, wishes)
         found.append(drawing.suite())
         return drawing.problems or checking.problems(found[0], allow_unsandboxed=wishes.allow_unsandboxed)
 
     with seldom_collected():
-        Reading(SUITE, SuiteFile, look).read(_located(source), environment, wishes.changes, base)
+        Reading(SUITE, SuiteFile, look).read(_resolved_source(source), environment, wishes.changes, base)
     return found[0]
 
 
-def _located(source: Source) -> Source:
+def _resolved_source(source: Source) -> Source:
     """The name of a suite that comes with the package stands for its file; raises `ConfigError` for a name of none."""
     if isinstance(source, Mapping) or Path(source).exists():
         return source
@@ -81,10 +81,10 @@ def _located(source: Source) -> Source:
     )
 
 
-class _Drawing:
+class _SuiteBuilder:
     """Tasks and settings of a file, and what is wrong with them."""
 
-    def __init__(self, document: SuiteFile, wishes: Wishes) -> None:
+    def __init__(self, document: SuiteFile, wishes: LoadOptions) -> None:
         self._document = document
         self._said = document.file.benchmark
         self._wishes = wishes
@@ -101,8 +101,8 @@ class _Drawing:
 
     def _multiplied(self) -> tuple[Setting, ...]:
         try:
-            return tuple(map(self._with_file, multiplied(self._said.settings)))
-        except Wrong as wrong:
+            return tuple(map(self._with_file, expand_settings(self._said.settings)))
+        except SettingError as wrong:
             self.problems.append(wrong.problem)
             return ()
 
@@ -138,3 +138,28 @@ class _Drawing:
     def _scorers_of(self, written: DatasetSettings, usual: str) -> tuple[ScorerSettings, ...]:
         stated = written.scorers or self._said.scorers
         return stated or ((ScorerSettings(name=usual),) if usual else ())
+
+
+SELDOM = 20
+"""How many times more objects may be made between two looks."""
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    often, *others = gc.get_threshold()
+    gc.set_threshold(often * SELDOM, *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(often, *others)
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """What was made before lives longer than what is made now: the collector need not look at it again and again."""
+    gc.freeze()
+    try:
+        with seldom_collected():
+            yield
+    finally:
+        gc.unfreeze()

@@ -15,36 +15,121 @@ from ..config.collaboration import HelperSettings
 from ..core.borders import foreign_code
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError
-from ..core.events import Emit
-from ..core.exchange import ModelRequest, ModelResponse
-from ..core.ledger import charged_to
+from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
+from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, StuckFound
+from ..core.ledger import Budget, Ledger, charged_to
 from ..core.messages import user
 from .cache import Cache, Cached, Keeper
-from .drawing import OF
-from .hearing import Heard, Part
-from .lanes import InLane, Lane
-from .making import ALONE, WITH_MEMORY, Made, Shelf, made
-from .sample import Key, Sample, Score
-from .scorers import Answer, Scorer
-from .scoring import Means, scored
+from .clients import ALONE, WITH_MEMORY, BuiltSetting, ClientPool, Wrapper, build_setting
+from .concurrency import ConcurrencyLimit, LimitedClient
+from .sample import AnswerScore, Sample, SampleKey
+from .scorers import ScoredAnswer, Scorer
+from .scoring import ScorerFactory, score_answer
 from .settings import Setting
+from .suite import OF
 from .tasks import Task
 
 
+class SampleListener:
+    """Listens to one sample. `small` is the first answer of the model that is helped, `large` the helper's last.
+
+    What the answer takes is charged to `budget`, and what of it, and of scoring it, is really paid to `paid`.
+    """
+
+    def __init__(self) -> None:
+        self.small: ModelResponse | None = None
+        self.large: ModelResponse | None = None
+        self.quality: float | None = None
+        self.signals: Mapping[str, float] = {}
+        self.seconds = 0.0
+        self.budget = Budget()
+        self.paid = Budget(ledger=Ledger(paid_only=True))
+        self.limited: list[LimitedClient] = []
+        self.cached: list[Cached] = []
+        self._checks: dict[str, Mapping[str, float]] = {}
+        self._wasted = NOTHING_USED
+        self._is_helped = False
+        self._reason = ""
+
+    async def __call__(self, event: Event) -> None:
+        match event:
+            case TextDelta():  # by far the most of them
+                return
+            case ModelReplied(failed=True) | DraftDropped():
+                self._wasted += event.usage
+            case AnswerChecked():
+                self._checks.setdefault(event.by, event.signals)
+            case StuckFound() if self.quality is None:
+                self.quality, self.signals, self._reason = event.quality, event.signals, event.reason
+            case AttemptFailed():
+                for client in self.limited:
+                    client.note_failure(event)
+            case HelpAsked() if event.is_help:
+                self._is_helped = True
+                self._reason = self._reason or event.reason
+
+    def sample(self, key: SampleKey, seconds: float, **rest: Any) -> Sample:
+        """Seconds are those of the models: not those in a queue, but those of answers out of the cache."""
+        waited = sum(client.waited for client in self.limited)
+        saved = sum(client.saved_seconds for client in self.cached)
+        signals = dict(self.signals)
+        for check in self._checks.values():
+            signals |= check
+        return Sample(
+            *key,
+            usage=self.budget.ledger.usage,
+            wasted=self._wasted,
+            seconds=max(0.0, seconds - waited) + saved,
+            helped=self._is_helped,
+            quality=self.quality,
+            signals=signals,
+            reason=self._reason,
+            small_answer=self.small.text if self.small else "",
+            large_answer=self.large.text if self.large else "",
+            spent_usd=self.paid.ledger.known_cost,
+            **rest,
+        )
+
+
+class RoleRecorder(ModelClient):
+    """A model of a setting: what it says is noted as that of the small or the large one."""
+
+    def __init__(self, client: ModelClient, listener: SampleListener, part: str) -> None:
+        self._client = client
+        self._listener = listener
+        self._part = part
+
+    @property
+    def offered(self) -> Any:
+        return self._client.offered
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        response = await self._client.complete(request, emit)
+        if self._part == "small" and self._listener.small is None:
+            self._listener.small = response
+        elif self._part == "large":
+            self._listener.large = response
+        return response
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
 @dataclass(frozen=True, slots=True)
-class Talk:
+class DiscussionAnswer:
     """What a whole discussion came to; `error` says why it came to nothing."""
 
     text: str
     error: str = ""
 
 
-Discuss = Callable[[str, Task, Emit], Awaitable[Talk]]
+Discuss = Callable[[str, Task, Emit], Awaitable[DiscussionAnswer]]
 """Runs the discussion of a file with a task as its goal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
+class SampleContext:
     """All that is needed to play samples, wherever: values and names, nothing that lives.
 
     `scorers` are those of each dataset. `discuss` is what runs whole discussions.
@@ -53,7 +138,7 @@ class Kit:
     settings: Mapping[str, Setting]
     scorers: Mapping[str, tuple[ScorerSettings, ...]]
     around: BuildContext = field(repr=False)
-    means: Means = field(repr=False)
+    means: ScorerFactory = field(repr=False)
     at_once: int = 16
     discuss: Discuss | None = None
     base: str = ""
@@ -62,118 +147,122 @@ class Kit:
 class Player:
     """Holds what samples share: scorers, the cache, and how many calls each provider gets at once."""
 
-    def __init__(self, kit: Kit, keeper: Keeper | None = None) -> None:
-        self._kit = kit
+    def __init__(self, context: SampleContext, keeper: Keeper | None = None) -> None:
+        self._context = context
         self._cache = Cache(keeper) if keeper else None
-        self._lanes: dict[str, Lane] = {}
-        self._shelf = Shelf(kit.around)
+        self._limits: dict[str, ConcurrencyLimit] = {}
+        self._clients = ClientPool(context.around)
 
     async def aclose(self) -> None:
-        await self._shelf.aclose()
+        await self._clients.aclose()
 
-    async def play(self, key: Key, task: Task) -> Sample:
+    async def play(self, key: SampleKey, task: Task) -> Sample:
         """The sample, also where the call failed.
 
         Raises `BudgetExceeded` where a limit of the whole run kept a call from being made: that is no sample.
         """
-        heard = Heard()
-        with charged_to(heard.paid):
-            sample = await self._played(key, task, heard)
-        if heard.paid.refused:
-            raise heard.paid.refused
+        listener = SampleListener()
+        with charged_to(listener.paid):
+            sample = await self._play(key, task, listener)
+        if listener.paid.refused:
+            raise listener.paid.refused
         return sample
 
-    async def _played(self, key: Key, task: Task, heard: Heard) -> Sample:
+    async def _play(self, key: SampleKey, task: Task, listener: SampleListener) -> Sample:
         begun = perf_counter()
         try:
             with foreign_code(f"{key.setting}, task {key.task}", AIBattleError):
-                with charged_to(heard.budget):
-                    answer = await self._answer(self._kit.settings[key.setting], task, heard)
-                heard.seconds = perf_counter() - begun
-                return await self._scored(key, task, answer, heard)
+                with charged_to(listener.budget):
+                    answer = await self._answer(self._context.settings[key.setting], task, listener)
+                listener.seconds = perf_counter() - begun
+                return await self._score(key, task, answer, listener)
         except AIBattleError as error:
-            seconds = heard.seconds or perf_counter() - begun
-            return heard.sample(key, seconds, error=str(error) or type(error).__name__)
+            seconds = listener.seconds or perf_counter() - begun
+            return listener.sample(key, seconds, error=str(error) or type(error).__name__)
 
-    async def _answer(self, setting: Setting, task: Task, heard: Heard) -> Answer:
+    async def _answer(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:
         if setting.discussion:
-            return await self._discussed(setting, task, heard)
-        made_ = made(setting, task, self._shelf, self._around(heard))
+            return await self._discuss(setting, task, listener)
+        built = build_setting(setting, task, self._clients, self._wrapper(listener))
         try:
-            response = await made_.client.complete(_request(setting, task, made_), heard)
+            response = await built.client.complete(_request(setting, task, built), listener)
         finally:
-            await made_.aclose()
+            await built.aclose()
         if setting.help:
-            self._judge(setting, task, heard)
-        return _of(response)
+            self._judge(setting, task, listener)
+        return _answer_of(response)
 
-    async def _discussed(self, setting: Setting, task: Task, heard: Heard) -> Answer:
-        if self._kit.discuss is None:
+    async def _discuss(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:
+        if self._context.discuss is None:
             raise AIBattleError(f"{setting.name!r} is a discussion, and here is nothing that runs one.")
-        talk = await self._kit.discuss(f"{self._kit.base}/{setting.discussion}", task, heard)
+        talk = await self._context.discuss(f"{self._context.base}/{setting.discussion}", task, listener)
         if talk.error:
             raise AIBattleError(talk.error)
-        return Answer(talk.text)
+        return ScoredAnswer(talk.text)
 
-    def _around(self, heard: Heard) -> Callable[[ModelClient, Model, HelperSettings, str], ModelClient]:
-        def around(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
+    def _wrapper(self, listener: SampleListener) -> Wrapper:
+        def wrap(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
             provider = model.name.provider
             if provider not in WITH_MEMORY:
-                client = heard.lane(InLane(client, self._lane(model.endpoint or provider), str(model.name)))
+                client = LimitedClient(client, self._limit_of(model.endpoint or provider), str(model.name))
+                listener.limited.append(client)
                 if self._cache:
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"
-                    client = heard.cached(Cached(client, self._cache, identity))
-            return client if part == ALONE else Part(client, heard, part)
+                    client = Cached(client, self._cache, identity)
+                    listener.cached.append(client)
+            return client if part == ALONE else RoleRecorder(client, listener, part)
 
-        return around
+        return wrap
 
-    def _lane(self, name: str) -> Lane:
-        if name not in self._lanes:
-            self._lanes[name] = Lane(self._kit.at_once)
-        return self._lanes[name]
+    def _limit_of(self, name: str) -> ConcurrencyLimit:
+        if name not in self._limits:
+            self._limits[name] = ConcurrencyLimit(self._context.at_once)
+        return self._limits[name]
 
-    def _judge(self, setting: Setting, task: Task, heard: Heard) -> None:
+    def _judge(self, setting: Setting, task: Task, listener: SampleListener) -> None:
         """What the detector thinks of the small model's answer, where nobody has said so because it was not stuck."""
-        if heard.quality is None and heard.small and _uses_detector(setting):
+        if listener.quality is None and listener.small and _uses_detector(setting):
             found = collaboration.StuckDetector().assess(
-                heard.small.text, task.prompt, ModelRequest((), tools=task.tools)
+                listener.small.text, task.prompt, ModelRequest((), tools=task.tools)
             )
-            heard.quality, heard.signals = found.quality, found.signals
+            listener.quality, listener.signals = found.quality, found.signals
 
-    async def _scored(self, key: Key, task: Task, answer: Answer, heard: Heard) -> Sample:
-        score = await scored(self._scorers[task.extra[OF]], task, answer)
+    async def _score(self, key: SampleKey, task: Task, answer: ScoredAnswer, listener: SampleListener) -> Sample:
+        score = await score_answer(self._scorers[task.extra[OF]], task, answer)
         scores = {
-            f"{part}_score": (await self._part_score(task, said, answer, score)).value
-            for part, said in (("small", heard.small), ("large", heard.large))
-            if said
+            f"{part}_score": (await self._part_score(task, response, answer, score)).value
+            for part, response in (("small", listener.small), ("large", listener.large))
+            if response
         }
-        return heard.sample(key, heard.seconds, answer=_shown(answer), score=score, **scores)
+        return listener.sample(key, listener.seconds, answer=_answer_text(answer), score=score, **scores)
 
-    async def _part_score(self, task: Task, part: ModelResponse, answer: Answer, score: Score) -> Score:
+    async def _part_score(
+        self, task: Task, part: ModelResponse, answer: ScoredAnswer, score: AnswerScore
+    ) -> AnswerScore:
         """Answers that were not the last word are not worth the money of a judge."""
-        if (own := _of(part)) == answer:
+        if (own := _answer_of(part)) == answer:
             return score
         free = [each for each in self._scorers[task.extra[OF]] if not getattr(each, "costs", False)]
-        return await scored(free, task, own) if free else Score(None)
+        return await score_answer(free, task, own) if free else AnswerScore(None)
 
     @cached_property
     def _scorers(self) -> Mapping[str, tuple[Scorer, ...]]:
-        means = self._kit.means
-        return {name: tuple(map(means.scorer, written)) for name, written in self._kit.scorers.items()}
+        means = self._context.means
+        return {name: tuple(map(means.scorer, written)) for name, written in self._context.scorers.items()}
 
 
-def _request(setting: Setting, task: Task, made_: Made) -> ModelRequest:
+def _request(setting: Setting, task: Task, built: BuiltSetting) -> ModelRequest:
     system = "\n\n".join(filter(None, (setting.system, task.system)))
-    return ModelRequest((user(task.prompt),), system, task.tools, options=made_.options)
+    return ModelRequest((user(task.prompt),), system, task.tools, options=built.options)
 
 
-def _of(response: ModelResponse) -> Answer:
-    return Answer(
-        response.text, tuple(call for said in (*response.steps, response.message) for call in said.tool_calls)
+def _answer_of(response: ModelResponse) -> ScoredAnswer:
+    return ScoredAnswer(
+        response.text, tuple(call for each in (*response.steps, response.message) for call in each.tool_calls)
     )
 
 
-def _shown(answer: Answer) -> str:
+def _answer_text(answer: ScoredAnswer) -> str:
     """Calls are part of what was said."""
     if not answer.calls:
         return answer.text

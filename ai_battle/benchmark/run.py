@@ -11,13 +11,12 @@ from ..core import plugins
 from ..core.errors import ConfigError, NoSuchRecord
 from ..core.private import write_private
 from ..core.texts import each_text
-from ._collecting import frozen
 from .executors import EXECUTORS
 from .forecast import forecast
-from .loading import Wishes, load
-from .playing import Discuss, Kit
-from .runner import Ended, Progress, Runner
-from .scoring import Means
+from .loading import LoadOptions, frozen, load
+from .playing import Discuss, SampleContext
+from .runner import BenchmarkProgress, BenchmarkRunner, RunOutcome
+from .scoring import ScorerFactory
 from .settings import Setting
 from .store import Store
 from .suite import Suite
@@ -26,22 +25,22 @@ SUITE_FILE = "suite.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RunOptions:
     """How a suite is run: who hears of its progress, what runs discussions, and whether failures are repeated."""
 
-    hear: Callable[[Progress], None] = lambda progress: None
+    hear: Callable[[BenchmarkProgress], None] = lambda progress: None
     discuss: Discuss | None = None
     again: bool = False
     allow_unsandboxed: bool = False
 
 
-NO_TERMS = Terms()
+DEFAULT_RUN = RunOptions()
 
 
 def begin(suite: Suite, folder: Path) -> Store:
     """New results, with all that is needed to go on with them, the suite last; raises `JournalError`."""
     hide = suite.document.expansion.hide
-    settings = {setting.name: each_text(described(setting), hide) for setting in suite.settings}
+    settings = {setting.name: each_text(setting_document(setting), hide) for setting in suite.settings}
     with ExitStack() as undoing:
         store = undoing.enter_context(closing(Store.create(folder)))
         store.begin(suite.tasks, settings)
@@ -54,7 +53,7 @@ def begin(suite: Suite, folder: Path) -> Store:
     return store
 
 
-def reopened(folder: Path, wishes: Wishes) -> tuple[Suite, Store]:
+def reopen(folder: Path, wishes: LoadOptions) -> tuple[Suite, Store]:
     """The suite of results as it was begun, and the results to go on with; raises `ConfigError`, `JournalError`."""
     with ExitStack() as undoing:
         store = undoing.enter_context(closing(Store.open(folder, to_write=True)))
@@ -67,30 +66,30 @@ def reopened(folder: Path, wishes: Wishes) -> tuple[Suite, Store]:
     return suite, store
 
 
-def run(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
+def run(suite: Suite, store: Store, terms: RunOptions = DEFAULT_RUN) -> RunOutcome:
     """Plays what is lacking; the store stays open."""
     with frozen():
         return asyncio.run(play(suite, store, terms))
 
 
-async def play(suite: Suite, store: Store, terms: Terms = NO_TERMS) -> Ended:
-    kit = _kit(suite, terms)
+async def play(suite: Suite, store: Store, terms: RunOptions = DEFAULT_RUN) -> RunOutcome:
+    kit = _sample_context(suite, terms)
     keeper = store if suite.said.cache and suite.said.repeats == 1 and _asked_twice(suite) else None
     executor = plugins.create(EXECUTORS, suite.said.executor, kit, keeper)
-    runner = Runner(suite, store, executor, _expected(suite), terms.hear)
+    runner = BenchmarkRunner(suite, store, executor, _expected_costs(suite), terms.hear)
     try:
         return await runner.run(again=terms.again)
     finally:
         await executor.aclose()
 
 
-def _expected(suite: Suite) -> Mapping[str, float]:
+def _expected_costs(suite: Suite) -> Mapping[str, float]:
     """What a sample of each setting may cost, by forecast, where that is limited."""
     expected = forecast(suite).settings if suite.said.limits.cost_usd is not None else ()
     return {each.setting: each.high or 0.0 for each in expected}
 
 
-def described(setting: Setting) -> Mapping[str, Any]:
+def setting_document(setting: Setting) -> Mapping[str, Any]:
     """What a setting is made of, as the suite says it after multiplying out; models by their types."""
     return {key: _by_type(value) for key, value in (setting.written or {}).items()}
 
@@ -101,12 +100,12 @@ def _by_type(value: Any) -> Any:
     return value["type"] if isinstance(value, dict) and "type" in value else value
 
 
-def _kit(suite: Suite, terms: Terms) -> Kit:
-    return Kit(
+def _sample_context(suite: Suite, terms: RunOptions) -> SampleContext:
+    return SampleContext(
         {setting.name: setting for setting in suite.settings},
         suite.scorers,
         suite.around,
-        Means(suite.around, suite.said.sandbox, terms.allow_unsandboxed),
+        ScorerFactory(suite.around, suite.said.sandbox, terms.allow_unsandboxed),
         suite.said.concurrency,
         terms.discuss,
         str(suite.document.base),

@@ -12,7 +12,7 @@ from typing import Literal
 from ..core.errors import BudgetExceeded
 from ..core.ledger import Budget, Ledger, SpendingLimits, charged_to
 from .executors import Executor
-from .sample import Key, Sample
+from .sample import Sample, SampleKey
 from .store import Store
 from .suite import Suite
 from .tasks import Task
@@ -30,7 +30,7 @@ Status = Literal["done", "limit"]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BenchmarkProgress:
     """How far a run is. `left` is seconds, None while nobody can know; `failed` are samples without an answer.
 
     `spent` is dollars of this and earlier runs, `to_come` what the rest will cost if it goes on like that.
@@ -46,15 +46,15 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunOutcome:
     """`reason` says which limit was reached; empty when all samples were played."""
 
     status: Status
     reason: str
-    progress: Progress
+    progress: BenchmarkProgress
 
 
-class Runner:
+class BenchmarkRunner:
     """Plays what the results lack. `hear` is told how far it is, after each write; with `again`, failures are repeated.
 
     Only what has been written counts as finished, so what is told is never lost.
@@ -66,7 +66,7 @@ class Runner:
         store: Store,
         executor: Executor,
         expected: Mapping[str, float],
-        hear: Callable[[Progress], None] = lambda progress: None,
+        hear: Callable[[BenchmarkProgress], None] = lambda progress: None,
     ) -> None:
         self._suite = suite
         self._store = store
@@ -88,7 +88,7 @@ class Runner:
         self._ends = inf
         self._paid_before = 0.0
 
-    async def run(self, *, again: bool = False) -> Ended:
+    async def run(self, *, again: bool = False) -> RunOutcome:
         """Raises `JournalError` when results can't be written; what runs then is given up."""
         finished = self._store.finished(with_failed=not again)
         self._before, self._begun = len(finished), monotonic()
@@ -99,9 +99,9 @@ class Runner:
                 await self._all(self._jobs(finished))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
-        return Ended("limit" if self._reason else "done", self._reason, self._progress())
+        return RunOutcome("limit" if self._reason else "done", self._reason, self._progress())
 
-    async def _all(self, jobs: Iterator[tuple[Key, Task]]) -> None:
+    async def _all(self, jobs: Iterator[tuple[SampleKey, Task]]) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(self._write())
@@ -111,14 +111,14 @@ class Runner:
             self._write_down()
             self._store.set_spent(self._spent)
 
-    def _jobs(self, finished: set[Key]) -> Iterator[tuple[Key, Task]]:
+    def _jobs(self, finished: set[SampleKey]) -> Iterator[tuple[SampleKey, Task]]:
         """All settings answer a task before the next one comes, so that they can be compared whenever a run ends."""
         suite = self._suite
         for repeat, task, setting in product(range(suite.said.repeats), suite.tasks, suite.settings):
-            if (key := Key(setting.name, task.id, repeat)) not in finished:
+            if (key := SampleKey(setting.name, task.id, repeat)) not in finished:
                 yield key, task
 
-    async def _play(self, jobs: Iterator[tuple[Key, Task]]) -> None:
+    async def _play(self, jobs: Iterator[tuple[SampleKey, Task]]) -> None:
         while not self._reason and (job := next(jobs, None)):
             key, task = job
             if self._out_of_time() or not await self._is_affordable(key.setting):
@@ -192,14 +192,14 @@ class Runner:
         self._done.clear()
         self._hear(self._progress())
 
-    def _progress(self) -> Progress:
+    def _progress(self) -> BenchmarkProgress:
         seconds, total = monotonic() - self._begun, self._suite.samples
         finished = self._before + self._played
         rest = total - finished
         each = seconds / self._played if self._played else None
         cost = (self._spent - self._paid_before) / self._played if self._played else 0.0
         left = each * rest if each is not None else None
-        return Progress(finished, total, self._failed, seconds, left, self._spent, cost * rest)
+        return BenchmarkProgress(finished, total, self._failed, seconds, left, self._spent, cost * rest)
 
 
 def _budget(suite: Suite) -> Budget:

@@ -8,7 +8,7 @@ from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED, Usage
 
 
-class Key(NamedTuple):
+class SampleKey(NamedTuple):
     """Which sample it is; `repeat` counts from 0."""
 
     setting: str
@@ -17,7 +17,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class AnswerScore:
     """From 0 to 1; `value` is None where no scorer could read the answer.
 
     `cost_usd` is what scoring itself cost, where a model judged. `scorer_failed` says that the lack of a value is no
@@ -30,7 +30,7 @@ class Score:
     scorer_failed: bool = False
 
 
-UNSCORED = Score(None)
+UNSCORED = AnswerScore(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Sample:
     task: str
     repeat: int = 0
     answer: str = ""
-    score: Score = UNSCORED
+    score: AnswerScore = UNSCORED
     usage: Usage = NOTHING_USED
     seconds: float = 0.0
     helped: bool = False
@@ -63,8 +63,8 @@ class Sample:
     spent_usd: float = 0.0
 
     @property
-    def key(self) -> Key:
-        return Key(self.setting, self.task, self.repeat)
+    def key(self) -> SampleKey:
+        return SampleKey(self.setting, self.task, self.repeat)
 
     @property
     def has_failed(self) -> bool:

@@ -14,13 +14,13 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.ledger import Budget, charged_to
 from ..tools.sandbox import Level, Sandbox, choose
-from .sample import Score
-from .scorers import SCORERS, Answer, Scorer
+from .sample import AnswerScore
+from .scorers import SCORERS, ScoredAnswer, Scorer
 from .tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ScorerFactory:
     """What scorers are made with: models, and the fence around code."""
 
     surroundings: BuildContext
@@ -64,22 +64,22 @@ def judges(written: Sequence[ScorerSettings], surroundings: BuildContext) -> lis
     return [participant(each.name, judge_of(each), surroundings) for each in calling]
 
 
-async def scored(scorers: Sequence[Scorer], task: Task, answer: Answer) -> Score:
+async def score_answer(scorers: Sequence[Scorer], task: Task, answer: ScoredAnswer) -> AnswerScore:
     """By the first that can read the answer; the reasons of all where none can, and what all cost."""
     with charged_to(budget := Budget()):
         score = await _first_score(scorers, task, answer)
     return replace(score, cost_usd=budget.ledger.known_cost)
 
 
-async def _first_score(scorers: Sequence[Scorer], task: Task, answer: Answer) -> Score:
-    unread: list[Score] = []
+async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnswer) -> AnswerScore:
+    unread: list[AnswerScore] = []
     for scorer in scorers:
         score = await scorer.score(task, answer)
         if score.value is not None:
             return score
         unread.append(score)
     why, failed = "; ".join(each.why for each in unread), all(each.scorer_failed for each in unread)
-    return Score(None, why, scorer_failed=failed)
+    return AnswerScore(None, why, scorer_failed=failed)
 
 
 def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:

@@ -49,7 +49,7 @@ class Setting:
         return bool(self.model and self.model.type.startswith(RECORDED))
 
 
-class Wrong(ConfigError):
+class SettingError(ConfigError):
     """A setting that can't be; `problem` says where."""
 
     def __init__(self, problem: Problem) -> None:
@@ -57,19 +57,19 @@ class Wrong(ConfigError):
         self.problem = problem
 
 
-def multiplied(written: Sequence[SettingSettings]) -> Iterator[Setting]:
+def expand_settings(written: Sequence[SettingSettings]) -> Iterator[Setting]:
     """All settings, those of a grid in the order of its keys; raises `Wrong`."""
     seen: dict[str, Path] = {}
     for index, settings in enumerate(written):
         for setting in islice(_of(settings, (*PLACE, index)), MOST + 1):
             if setting.name in seen:
-                raise Wrong(
+                raise SettingError(
                     Problem((*PLACE, index, "name"), f"{setting.name!r} is the name of another setting already")
                 )
             seen[setting.name] = setting.place
             yield setting
             if len(seen) > MOST:
-                raise Wrong(Problem((*PLACE, index, "grid"), f"makes more than {MOST:,} settings"))
+                raise SettingError(Problem((*PLACE, index, "grid"), f"makes more than {MOST:,} settings"))
 
 
 def _of(written: SettingSettings, place: Path) -> Iterator[Setting]:
@@ -81,16 +81,16 @@ def _of(written: SettingSettings, place: Path) -> Iterator[Setting]:
     values = [value if isinstance(value, list) else [value] for value in written.grid.values()]
     for combination in product(*values):
         chosen = dict(zip(written.grid, combination, strict=True))
-        yield _setting(_changed(written, chosen, place), _named(written.name, chosen), place)
+        yield _setting(_settings_with(written, chosen, place), _name(written.name, chosen), place)
 
 
 def _check_key(key: str, path: Path) -> None:
     known = [name for name in SettingSettings.model_fields if name not in _FIXED]
     if key not in known:
-        raise Wrong(Problem(path, f"there is no such key of a setting{near(key, known)}", key=True))
+        raise SettingError(Problem(path, f"there is no such key of a setting{near(key, known)}", key=True))
 
 
-def _named(name: str, chosen: Mapping[str, Any]) -> str:
+def _name(name: str, chosen: Mapping[str, Any]) -> str:
     return " ".join((name, *(f"{key}={_short(value)}" for key, value in chosen.items())))
 
 
@@ -100,14 +100,14 @@ def _short(value: Any) -> str:
     return "+".join(map(_short, value)) if isinstance(value, list) else str(value)
 
 
-def _changed(written: SettingSettings, chosen: Mapping[str, Any], place: Path) -> SettingSettings:
+def _settings_with(written: SettingSettings, chosen: Mapping[str, Any], place: Path) -> SettingSettings:
     kept = {key: getattr(written, key) for key in written.model_fields_set if key != "grid"}
     try:
         return SettingSettings.model_validate({**kept, **chosen})
     except ValidationError as error:
         wrong = error.errors()[0]
         key = str(wrong["loc"][0]) if wrong["loc"] else ""
-        raise Wrong(Problem((*place, "grid", key), f"{chosen.get(key)!r}: {wrong['msg']}")) from None
+        raise SettingError(Problem((*place, "grid", key), f"{chosen.get(key)!r}: {wrong['msg']}")) from None
 
 
 def _setting(written: SettingSettings, name: str, place: Path) -> Setting:

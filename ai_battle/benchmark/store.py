@@ -1,19 +1,22 @@
 """The results of a benchmark: `results.sqlite`, where each sample is durable before it is called finished."""
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from ..config.benchmark import Unscored
 from ..core.errors import JournalError, NoSuchRecord
+from ..core.exchange import NOTHING_USED, ToolSpec, Usage
 from ..core.locking import RunLock
 from ..core.private import make_private, private
-from . import _rows
-from .sample import Key, Sample
-from .tasks import Task
+from .sample import AnswerScore, Sample, SampleKey
+from .tasks import Recording, Task
 
 NAME = "results.sqlite"
 FORMAT = 1
@@ -54,7 +57,7 @@ class Store:
         if (folder / NAME).exists():
             lock.release()
             raise JournalError(f"{folder} holds results already; go on with them (bench resume), or name another.")
-        store = cls(folder, _connected(folder / NAME), lock)
+        store = cls(folder, _connect(folder / NAME), lock)
         with store._writing():
             store._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
         return store
@@ -65,7 +68,7 @@ class Store:
         if not (folder / NAME).is_file():
             raise NoSuchRecord(f"{folder} holds no results: there is no {NAME} in it.")
         lock = RunLock(folder) if to_write else None
-        store = cls(folder, _connected(folder / NAME), lock)
+        store = cls(folder, _connect(folder / NAME), lock)
         try:
             store._check()
         except JournalError:
@@ -84,32 +87,32 @@ class Store:
             self._connection.execute("BEGIN")
             self._connection.executemany(
                 "INSERT INTO settings (name, described) VALUES (?, ?)",
-                ((name, _rows.dumped(described)) for name, described in settings.items()),
+                ((name, json_text(described)) for name, described in settings.items()),
             )
             self._connection.executemany(
-                "INSERT INTO tasks (id, task) VALUES (?, ?)", ((task.id, _rows.of_task(task)) for task in tasks)
+                "INSERT INTO tasks (id, task) VALUES (?, ?)", ((task.id, of_task(task)) for task in tasks)
             )
             self._connection.execute("COMMIT")
 
     def add(self, samples: Sequence[Sample]) -> None:
         """All or none; when it returns, they are there even if the process is killed."""
-        places = ", ".join("?" * _rows.WIDTH)
+        places = ", ".join("?" * WIDTH)
         with self._writing():
             self._connection.execute("BEGIN")
             self._connection.executemany(
                 f"INSERT OR REPLACE INTO samples VALUES ({places})",  # noqa: S608 - question marks
-                map(_rows.of_sample, samples),
+                map(of_sample, samples),
             )
             self._connection.execute("COMMIT")
 
     def set_fact(self, name: str, value: Any) -> None:
         """A fact of the whole run: its name, its forecast, its spending."""
         with self._writing():
-            self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, _rows.dumped(value)))
+            self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json_text(value)))
 
     def fact(self, name: str, default: Any = None) -> Any:
         found = next(self._read("SELECT value FROM facts WHERE name = ?", name), None)
-        return _rows.loaded(found[0]) if found else default
+        return loaded(found[0]) if found else default
 
     @property
     def unscored(self) -> Unscored:
@@ -120,21 +123,21 @@ class Store:
     def settings(self) -> dict[str, Mapping[str, Any]]:
         """The settings by name, in their order: `{model, secondary, strategy, ...}` as they were multiplied out."""
         rows = self._read("SELECT name, described FROM settings ORDER BY place")
-        return {name: _rows.loaded(described) for name, described in rows}
+        return {name: loaded(described) for name, described in rows}
 
     def tasks(self) -> Iterator[Task]:
         for (task,) in self._read("SELECT task FROM tasks ORDER BY place"):
-            yield _rows.to_task(task)
+            yield to_task(task)
 
     def samples(self, setting: str = "") -> Iterator[Sample]:
         """Those of one setting or of all, by setting, task and repeat."""
         where, values = ("WHERE setting = ?", (setting,)) if setting else ("", ())
         query = f"SELECT * FROM samples {where} ORDER BY setting, task, repeat"  # noqa: S608
-        return map(_rows.to_sample, self._read(query, *values))
+        return map(to_sample, self._read(query, *values))
 
-    def finished(self, *, with_failed: bool = True) -> set[Key]:
+    def finished(self, *, with_failed: bool = True) -> set[SampleKey]:
         where = "" if with_failed else "WHERE error = ''"
-        return {Key(*row) for row in self._read(f"SELECT setting, task, repeat FROM samples {where}")}  # noqa: S608
+        return {SampleKey(*row) for row in self._read(f"SELECT setting, task, repeat FROM samples {where}")}  # noqa: S608
 
     def spent(self) -> float:
         """Dollars that were really paid, also for what came to no sample."""
@@ -184,7 +187,7 @@ class Store:
             ) from error
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     """A write-ahead log: what is committed outlives the process, and readers never wait."""
     try:
         if not path.exists():
@@ -195,3 +198,106 @@ def _connected(path: Path) -> sqlite3.Connection:
     except (OSError, sqlite3.Error) as error:
         raise JournalError(f"{path} can't be opened: {error}.") from error
     return connection
+
+
+WIDTH = 20
+NOTHING_MORE = "{}"
+_OF_A_TASK = tuple(each.name for each in fields(Task))
+_values = attrgetter(*_OF_A_TASK)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def json_text(value: Any) -> str:
+    return _ENCODER.encode(value)
+
+
+def loaded(text: str) -> Any:
+    return json.loads(text)
+
+
+def of_task(task: Task) -> str:
+    """Without what it has not."""
+    said = {name: value for name, value in zip(_OF_A_TASK, _values(task), strict=True) if value}
+    if task.tools:
+        said["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
+    if task.recorded:
+        said["recorded"] = {role: asdict(answer) for role, answer in task.recorded.items()}
+    return json_text(said)
+
+
+def to_task(text: str) -> Task:
+    said = loaded(text)
+    said["tools"] = tuple(ToolSpec(**tool) for tool in said.get("tools", ()))
+    said["options"] = tuple(said.get("options", ()))
+    said["recorded"] = {role: Recording(**answer) for role, answer in said.get("recorded", {}).items()}
+    return Task(**{"prompt": "", **said})
+
+
+def of_sample(sample: Sample) -> tuple[Any, ...]:
+    usage = sample.usage
+    return (
+        *sample.key,
+        sample.answer,
+        sample.score.value,
+        sample.score.why,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cost_usd,
+        sample.seconds,
+        sample.helped,
+        sample.quality,
+        sample.reason,
+        sample.small_answer,
+        sample.large_answer,
+        sample.small_score,
+        sample.large_score,
+        sample.error,
+        sample.spent_usd,
+        json_text(more) if (more := _more(sample)) else NOTHING_MORE,
+    )
+
+
+def to_sample(row: tuple[Any, ...]) -> Sample:
+    (setting, task, repeat, answer, score, why, read, written, cost, seconds, helped, quality, reason, small, large,
+     small_score, large_score, error, spent, more) = row  # fmt: skip
+    said = {} if more == NOTHING_MORE else loaded(more)
+    cached, stored, thought = said.get("tokens", (0, 0, 0))
+    return Sample(
+        setting,
+        task,
+        repeat,
+        answer,
+        AnswerScore(score, why, scorer_failed="scorer_failed" in said),
+        Usage(read, written, cached, stored, thought, cost, "estimated" in said),
+        seconds,
+        bool(helped),
+        Usage(*said["wasted"]) if "wasted" in said else NOTHING_USED,
+        quality,
+        said.get("signals", {}),
+        reason,
+        small,
+        large,
+        error,
+        small_score,
+        large_score,
+        spent,
+    )
+
+
+def _more(sample: Sample) -> Mapping[str, Any]:
+    """What is mostly empty."""
+    more: dict[str, Any] = {}
+    usage = sample.usage
+    if usage.cache_read_tokens or usage.cache_write_tokens or usage.reasoning_tokens:
+        more["tokens"] = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
+    if usage.estimated:
+        more["estimated"] = True
+    if sample.wasted is not NOTHING_USED and sample.wasted != NOTHING_USED:
+        more["wasted"] = [getattr(sample.wasted, each.name) for each in fields(Usage)]
+    if sample.score.scorer_failed:
+        more["scorer_failed"] = True
+    if sample.signals:
+        more["signals"] = dict(sample.signals)
+    return more

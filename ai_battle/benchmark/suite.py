@@ -1,11 +1,17 @@
 """A suite: the tasks, settings and scorers of a benchmark."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ..assembly.models import BuildContext
-from ..config.benchmark import Benchmark, BenchmarkFile, ScorerSettings
+from ..config.benchmark import Benchmark, BenchmarkFile, DatasetSettings, ScorerSettings
 from ..config.documents import Document
+from ..core import plugins
+from ..core.errors import ConfigError
+from .datasets import AT, DATASETS, Dataset
+from .datasets._reading import first_object
 from .settings import Setting
 from .tasks import Task
 
@@ -36,3 +42,80 @@ class Suite:
     @property
     def samples(self) -> int:
         return len(self.tasks) * len(self.settings) * self.said.repeats
+
+
+IN_ORDER = ("recorded", "humaneval", "bfcl", "gsm8k", "jsonl")
+BY_SUFFIX = {".csv": "csv", ".tsv": "csv"}
+OF, BY = "dataset", "scorer"
+"""Where a task keeps the name of its dataset, and the scorer that fits the format."""
+
+
+def dataset(written: DatasetSettings, base: Path) -> Dataset:
+    """By the format that is named, else by the file; raises `ConfigError`."""
+    name = written.format if written.format != "auto" else format_of(path_of(written, base))
+    options = {"fields": written.fields} if written.fields else {}
+    made: Dataset = plugins.create(DATASETS, name, **options)
+    return made
+
+
+def is_code(name: str) -> bool:
+    """Whether it is the dotted name of a module or a Python file, which is trusted before it is imported."""
+    return name.endswith(".py") or ("." in name and all(map(str.isidentifier, name.split("."))))
+
+
+def format_of(path: Path) -> str:
+    """The format of a file, by its first row; raises `ConfigError`."""
+    _require(path)
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if found := BY_SUFFIX.get(suffix):
+        return found
+    row = first_object(path)
+    if row is None:
+        return "jsonl"
+    return next(name for name in IN_ORDER if plugins.create(DATASETS, name).fits(row))
+
+
+def tasks_of(written: DatasetSettings, base: Path, found: Dataset) -> list[Task]:
+    """Those that are drawn, in the order of the file; raises `ConfigError` for what is wrong with any."""
+    path = path_of(written, base)
+    _require(path)
+    tasks = list(_placed_tasks(written, found, path))
+    if not tasks:
+        raise ConfigError(f"{path.name} holds no tasks")
+    return _subset(tasks, written)
+
+
+def name_of(written: DatasetSettings) -> str:
+    return written.name or Path(written.path).name.partition(".")[0]
+
+
+def path_of(written: DatasetSettings, base: Path) -> Path:
+    return base / Path(written.path).expanduser()
+
+
+def _placed_tasks(written: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
+    """Each with its dataset; raises `ConfigError` for an id that comes twice."""
+    seen: dict[str, str] = {}
+    about = {OF: name_of(written), BY: found.scorer}
+    for number, task in enumerate(found.read(path), 1):
+        place = task.extra.get(AT, f"{path.name}, task {number}")
+        if task.id in seen:
+            raise ConfigError(f"{place}: the id {task.id!r} is that of {seen[task.id]} already")
+        seen[task.id] = place
+        yield replace(task, extra={**task.extra, **about, AT: place})
+
+
+def _subset(tasks: list[Task], written: DatasetSettings) -> list[Task]:
+    """The first, or with a seed some at random: more of them hold those of a smaller limit."""
+    if written.limit is None or written.limit >= len(tasks):
+        return tasks
+    if written.seed is None:
+        return tasks[: written.limit]
+    places = [*range(len(tasks))]
+    random.Random(written.seed).shuffle(places)  # noqa: S311 - a sample, not a secret
+    return [tasks[place] for place in sorted(places[: written.limit])]
+
+
+def _require(path: Path) -> None:
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}")

@@ -3,19 +3,19 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from ..config.benchmark import Unscored
-from .cascade import BySignal, Order
-from .statistics import Compared
+from .cascade import BySignal, HelpOrder
+from .setting_results import Axis
+from .statistics import ComparedPair
 from .sweep import Swept
 
-Axis = Literal["dollars", "tokens", "seconds"]
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SettingRow:
     """A setting. What has `_low` and `_high` beside it has a 95 % interval; None is what is not known.
 
     All figures are over the `n` tasks that the compared settings share; `is_apart` says that this setting has too few
@@ -62,7 +62,7 @@ class Row:
     apgr_high: float | None = None
     cpt50: float | None = None
     cpt80: float | None = None
-    order: Order | None = None
+    order: HelpOrder | None = None
     dominated: str = ""
     is_apart: bool = False
     errors: Mapping[str, int] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class BenchmarkSummary:
     """`smallest` is the smallest difference that this many tasks show in 4 of 5 benchmarks, at the median pair.
 
     `compared` counts the tasks that all compared settings have a score for, `unscored` says what an answer counts that
@@ -113,8 +113,8 @@ class Summary:
     unscored: Unscored
     repeats: int
     axis: Axis
-    settings: tuple[Row, ...]
-    pairs: tuple[Compared, ...] = ()
+    settings: tuple[SettingRow, ...]
+    pairs: tuple[ComparedPair, ...] = ()
     smallest: float | None = None
     calibration: tuple[Bin, ...] = ()
     calibration_error: float | None = None
@@ -128,13 +128,13 @@ class Summary:
     notes: tuple[str, ...] = ()
 
     @property
-    def front(self) -> tuple[Row, ...]:
+    def front(self) -> tuple[SettingRow, ...]:
         """Settings that no other beats, the cheapest first."""
         kept = [row for row in self.settings if not row.dominated and not row.is_apart and row.quality is not None]
         return tuple(sorted(kept, key=lambda row: row.effort or 0.0))
 
     @property
-    def apart(self) -> tuple[Row, ...]:
+    def apart(self) -> tuple[SettingRow, ...]:
         """Settings that have too few scores to be compared."""
         return tuple(row for row in self.settings if row.is_apart)
 
@@ -150,7 +150,7 @@ class Summary:
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _pair(each: Compared) -> dict[str, Any]:
+def _pair(each: ComparedPair) -> dict[str, Any]:
     found = each.found
     return {
         "a": each.a,

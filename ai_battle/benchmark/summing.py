@@ -10,31 +10,29 @@ from statistics import fmean, median
 from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED
 from ..judging.measures import calibration_error
-from .cascade import Helped, Order, by_signal, doubts_of, helped, order, per_rescued
-from .drawing import OF
-from .played import Played, alone, by_task, played
-from .replaying import replayed_of
-from .rivals import Rivals, rivals
+from .cascade import HelpEffect, HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
+from .setting_results import ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
 from .settings import RECORDED
 from .statistics import mean_interval, quantile_interval, rate_interval, wilson
 from .statistics.intervals import quantile
 from .store import Store
-from .summary import Bin, Item, Latency, Row, Summary
-from .sweep import grid, rates, sweep
+from .suite import OF
+from .summary import BenchmarkSummary, Bin, Item, Latency, SettingRow
+from .sweep import grid, rates, replayed_of, sweep
 from .tasks import Task
 
 BINS, LATENCY_BINS = 10, 30
 MOST_ERRORS, LONGEST_ERROR = 3, 200
 
 
-def summarised(store: Store) -> Summary:
+def summary_of(store: Store) -> BenchmarkSummary:
     """All that the results say; the same each time."""
-    everything, tasks = played(store), list(store.tasks())
-    field = rivals(everything)
+    everything, tasks = setting_results(store), list(store.tasks())
+    field = compared_settings(everything)
     rows = [_row(each, whole, field, tasks) for each, whole in zip(field.settings, everything, strict=True)]
     answers = _first_answers(field.settings)
     items, of = replayed_of(store, everything)
-    return Summary(
+    return BenchmarkSummary(
         store.fact("name", store.folder.name),
         len(tasks),
         len(field.tasks),
@@ -57,24 +55,26 @@ def summarised(store: Store) -> Summary:
     )
 
 
-def _row(of: Played, whole: Played, field: Rivals, tasks: Sequence[Task]) -> Row:
+def _row(of: SettingResult, whole: SettingResult, field: ComparedSettings, tasks: Sequence[Task]) -> SettingRow:
     """`whole` has all samples of the setting, `of` those of the tasks that are compared."""
     values, efforts = list(of.values.values()), field.efforts(of)
     failed = len(whole.samples) - len(whole.answered)
-    row = Row(of.name, of.model, of.strategy, of.helpers, len(whole.samples), len(values), whole.unreadable, failed)
+    row = SettingRow(
+        of.name, of.model, of.strategy, of.helpers, len(whole.samples), len(values), whole.unreadable, failed
+    )
     row = replace(row, errors=_errors(whole), effort=fmean(efforts.values()) if efforts else None)
     row = replace(row, dominated=field.beaten.get(of.name, ""), is_apart=of.name not in field.names)
     if values:
         low, high = rate_interval(values)
         row = replace(row, quality=fmean(values), low=low, high=high)
     row = _with_costs(_with_seconds(row, of), of)
-    found = helped(of.answered) if of.is_helped else None
+    found = help_effect(of.answered) if of.is_helped else None
     if found is None:
         return row
     return _with_order(_with_help(row, of, found, field.settings), _order(of, field.settings, tasks))
 
 
-def _with_costs(row: Row, of: Played) -> Row:
+def _with_costs(row: SettingRow, of: SettingResult) -> SettingRow:
     if not of.costs:
         return row
     each = list(of.costs.values())
@@ -85,7 +85,7 @@ def _with_costs(row: Row, of: Played) -> Row:
     return replace(row, cost_per_task=mean, cost_low=low, cost_high=high, quality_per_dollar=worth)
 
 
-def _with_seconds(row: Row, of: Played) -> Row:
+def _with_seconds(row: SettingRow, of: SettingResult) -> SettingRow:
     seconds = sorted(sample.seconds for sample in of.answered)
     if not seconds:
         return row
@@ -94,7 +94,7 @@ def _with_seconds(row: Row, of: Played) -> Row:
     return replace(row, seconds_p95=quantile(seconds, 0.95), seconds_p95_low=most[0], seconds_p95_high=most[1])
 
 
-def _with_help(row: Row, of: Played, found: Helped, settings: Sequence[Played]) -> Row:
+def _with_help(row: SettingRow, of: SettingResult, found: HelpEffect, settings: Sequence[SettingResult]) -> SettingRow:
     return replace(
         row,
         help_rate=found.rate,
@@ -108,14 +108,14 @@ def _with_help(row: Row, of: Played, found: Helped, settings: Sequence[Played]) 
     )
 
 
-def _with_order(row: Row, found: Order | None) -> Row:
+def _with_order(row: SettingRow, found: HelpOrder | None) -> SettingRow:
     if found is None:
         return row
     sure = replace(row, order=found, apgr=found.apgr, apgr_low=found.apgr_low, apgr_high=found.apgr_high)
     return replace(sure, cpt50=found.cpt50, cpt80=found.cpt80)
 
 
-def _extra(of: Played, settings: Sequence[Played]) -> float | None:
+def _extra(of: SettingResult, settings: Sequence[SettingResult]) -> float | None:
     """Dollars beyond what the small model alone takes for as many samples of the same tasks."""
     small = alone(settings, of.model)
     if small is None or small.costs is None or of.costs is None:
@@ -124,7 +124,7 @@ def _extra(of: Played, settings: Sequence[Played]) -> float | None:
     return sum((sample.usage.cost_usd or 0.0) - small.costs[sample.task] for sample in shared) if shared else None
 
 
-def _order(of: Played, settings: Sequence[Played], tasks: Sequence[Task]) -> Order | None:
+def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> HelpOrder | None:
     """None where the helper's own answers, or the detector's doubts, are not known."""
     doubts = doubts_of(of.answered)
     small = by_task(of.answered, lambda sample: sample.small_score)
@@ -135,7 +135,7 @@ def _order(of: Played, settings: Sequence[Played], tasks: Sequence[Task]) -> Ord
     return order([doubts[t] for t in shared], [small[t] for t in shared], [large[t] for t in shared])
 
 
-def _own(model: str, settings: Sequence[Played], tasks: Sequence[Task]) -> Mapping[str, float]:
+def _own(model: str, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> Mapping[str, float]:
     """What a model scores by itself: as a setting, or as it was recorded."""
     if found := alone(settings, model):
         return found.values
@@ -144,12 +144,12 @@ def _own(model: str, settings: Sequence[Played], tasks: Sequence[Task]) -> Mappi
     return {task: correct for task, correct in answers.items() if correct is not None}
 
 
-def _errors(of: Played) -> Mapping[str, int]:
+def _errors(of: SettingResult) -> Mapping[str, int]:
     found = Counter((sample.error or sample.score.why)[:LONGEST_ERROR] for sample in of.samples if sample.has_failed)
     return dict(found.most_common(MOST_ERRORS))
 
 
-def _first_answers(settings: Sequence[Played]) -> list[tuple[float, float]]:
+def _first_answers(settings: Sequence[SettingResult]) -> list[tuple[float, float]]:
     """What the detector said of each first answer, and whether it was right; an answer of several settings is one."""
     found = {
         (each.model, sample.task, sample.repeat, sample.quality): sample.small_score
@@ -176,7 +176,7 @@ def _calibration_error(answers: Sequence[tuple[float, float]]) -> float | None:
     return calibration_error([said for said, _ in answers], [right for _, right in answers]) if answers else None
 
 
-def _latency(settings: Sequence[Played]) -> Latency:
+def _latency(settings: Sequence[SettingResult]) -> Latency:
     """Over bins whose width grows with the time."""
     seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answered] for each in settings}
     every = [*chain.from_iterable(seconds.values())]
@@ -193,7 +193,7 @@ def _hill(seconds: Sequence[float], low: float, step: float) -> tuple[int, ...]:
     return tuple(found[n] for n in range(LATENCY_BINS))
 
 
-def _items(settings: Sequence[Played], tasks: Sequence[Task]) -> list[Item]:
+def _items(settings: Sequence[SettingResult], tasks: Sequence[Task]) -> list[Item]:
     helps = {each.name: by_task(each.answered, lambda s: float(s.helped)) for each in settings if each.is_helped}
     return [
         Item(
@@ -206,7 +206,7 @@ def _items(settings: Sequence[Played], tasks: Sequence[Task]) -> list[Item]:
     ]
 
 
-def _notes(rows: Sequence[Row], store: Store) -> list[str]:
+def _notes(rows: Sequence[SettingRow], store: Store) -> list[str]:
     """What a reader has to know before believing the figures."""
     notes = [*_not_scored(rows, store.unscored), *_failures(rows)]
     notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
@@ -218,7 +218,7 @@ def _notes(rows: Sequence[Row], store: Store) -> list[str]:
     return notes
 
 
-def _not_scored(rows: Sequence[Row], unscored: Unscored) -> Iterator[str]:
+def _not_scored(rows: Sequence[SettingRow], unscored: Unscored) -> Iterator[str]:
     unread = "count as wrong" if unscored == "wrong" else "are left out (`unscored: exclude`)"
     for counts, what in (
         ([row.failed for row in rows], "failed, for no fault of the answer, and are left out"),
@@ -229,7 +229,7 @@ def _not_scored(rows: Sequence[Row], unscored: Unscored) -> Iterator[str]:
             yield f"{sum(counts):,} of {sum(row.samples for row in rows):,} samples {what}: {', '.join(named)}"
 
 
-def _left_out(rows: Sequence[Row], field: Rivals, tasks: int) -> Iterator[str]:
+def _left_out(rows: Sequence[SettingRow], field: ComparedSettings, tasks: int) -> Iterator[str]:
     """Tasks and settings that the comparison is not about."""
     if field.tasks and len(field.tasks) < tasks:
         yield f"the figures are over the {len(field.tasks):,} of {tasks:,} tasks that all compared settings have"
@@ -238,7 +238,7 @@ def _left_out(rows: Sequence[Row], field: Rivals, tasks: int) -> Iterator[str]:
             yield f"{row.name} has scores for {row.n:,} of {tasks:,} tasks and is compared with no other setting"
 
 
-def _failures(rows: Sequence[Row]) -> Iterator[str]:
+def _failures(rows: Sequence[SettingRow]) -> Iterator[str]:
     found: Counter[str] = Counter()
     for row in rows:
         found.update(row.errors)

@@ -12,7 +12,11 @@ from typing import Literal, NamedTuple
 from .. import collaboration
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
+from .sample import Sample
+from .setting_results import SettingResult, alone
+from .settings import RECORDED
 from .statistics import Interval, wilson
+from .store import Store
 from .tasks import Task
 
 Strategy = Literal["takeover", "cascade", "rescue"]
@@ -28,7 +32,7 @@ BOUNDED = "needs new answers of the small model"
 UNKNOWN = "not recorded"
 
 
-class Given(NamedTuple):
+class RecordedScore(NamedTuple):
     """An answer that was recorded: its score, and what it took; None where that is not known."""
 
     text: str
@@ -41,7 +45,7 @@ class Given(NamedTuple):
 class Judged:
     """A recorded answer, and what the detector makes of it."""
 
-    given: Given
+    given: RecordedScore
     quality: float
     gain: float
     at_once: bool
@@ -96,22 +100,24 @@ class Swept:
     status: Mapping[str, str] = field(default_factory=dict)
 
 
-def recorded(tasks: Iterable[Task]) -> list[Replayed]:
+def recorded_pairs(tasks: Iterable[Task]) -> list[Replayed]:
     """Tasks of a dataset that has a small and a large model's answer, with who was right."""
     found = []
     for task in tasks:
         small, large = task.recorded.get("small"), task.recorded.get("large")
         if small and large and small.correct is not None and large.correct is not None:
-            found.append(replayed(task, Given(small.text, small.correct), Given(large.text, large.correct)))
+            found.append(
+                replay_pair(task, RecordedScore(small.text, small.correct), RecordedScore(large.text, large.correct))
+            )
     return found
 
 
-def replayed(task: Task, small: Given, large: Given) -> Replayed:
+def replay_pair(task: Task, small: RecordedScore, large: RecordedScore) -> Replayed:
     """One assessment of each answer."""
-    return Replayed(_judged(task, small), _judged(task, large))
+    return Replayed(_judge(task, small), _judge(task, large))
 
 
-def _judged(task: Task, given: Given) -> Judged:
+def _judge(task: Task, given: RecordedScore) -> Judged:
     request = ModelRequest((user(task.prompt),), tools=task.tools)
     found = collaboration.StuckDetector().assess_response(request, ModelResponse(assistant(given.text)))
     return Judged(given, found.quality, found.gain, found.at_once)
@@ -151,7 +157,7 @@ def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
     )
 
 
-def _figures(outcomes: Sequence["Outcome"]) -> dict[str, float | None]:
+def _figures(outcomes: Sequence["PolicyOutcome"]) -> dict[str, float | None]:
     """By the names of `SERVED`."""
     columns = zip(*outcomes, strict=True)
     return {name: _mean(column) for name, column in zip(SERVED, columns, strict=True)}
@@ -163,7 +169,7 @@ def _status(value: float | None, *, exact: bool) -> str:
     return UNKNOWN if exact else BOUNDED
 
 
-class Outcome(NamedTuple):
+class PolicyOutcome(NamedTuple):
     """What would have been served, and what it would have taken."""
 
     score: float
@@ -171,16 +177,16 @@ class Outcome(NamedTuple):
     seconds: float | None
 
 
-def _outcome(item: Replayed, policy: Policy, *, stuck: bool) -> Outcome | None:
+def _outcome(item: Replayed, policy: Policy, *, stuck: bool) -> PolicyOutcome | None:
     """None where an answer is needed that was never given."""
     small, large = item.small, item.large
     if not stuck:
-        return Outcome(*small.given[1:])
+        return PolicyOutcome(*small.given[1:])
     if policy.strategy == "rescue" or (_tries_again(policy) and not small.at_once):
         return None
     keeps = policy.strategy == "cascade" and large.at_once and small.rank > large.rank
     served = small if keeps else large
-    return Outcome(
+    return PolicyOutcome(
         served.given.score,
         _both(small.given.cost_usd, large.given.cost_usd),
         _both(small.given.seconds, large.given.seconds),
@@ -215,3 +221,43 @@ def _mean(values: Sequence[float | None]) -> float | None:
     """None where any is not known."""
     given = [value for value in values if value is not None]
     return sum(given) / len(given) if len(given) == len(values) else None
+
+
+MOST = 1_000
+"""Tasks that are assessed; more would add nothing that is seen."""
+
+
+def replayed_of(store: Store, settings: Sequence[SettingResult]) -> tuple[list[Replayed], str]:
+    """The answers and whose they are; nothing where no pair of models was recorded."""
+    pair = next(filter(None, (_pair(each, settings) for each in settings)), None)
+    if pair:
+        return _of_settings(store, *pair), f"{pair[0].name} and {pair[1].name}"
+    if any(RECORDED in model for each in settings for model in (each.model, *each.helpers)):
+        return recorded_pairs(task for _, task in zip(range(MOST), store.tasks(), strict=False)), "the recorded answers"
+    return [], ""
+
+
+def _pair(helped: SettingResult, settings: Sequence[SettingResult]) -> tuple[SettingResult, SettingResult] | None:
+    if len(helped.helpers) != 1:
+        return None
+    small, large = alone(settings, helped.model), alone(settings, helped.helpers[0])
+    return (small, large) if small and large else None
+
+
+def _of_settings(store: Store, small: SettingResult, large: SettingResult) -> list[Replayed]:
+    """By the first answer of each to a task, where both were scored."""
+    answers = [_first(store, each.name) for each in (small, large)]
+    return [
+        replay_pair(task, _given(answers[0][task.id]), _given(answers[1][task.id]))
+        for _, task in zip(range(MOST), store.tasks(), strict=False)
+        if all(task.id in of for of in answers)
+    ]
+
+
+def _first(store: Store, setting: str) -> Mapping[str, Sample]:
+    first = (sample.scored_by(store.unscored) for sample in store.samples(setting) if not sample.repeat)
+    return {sample.task: sample for sample in first if not sample.has_failed and sample.score.value is not None}
+
+
+def _given(sample: Sample) -> RecordedScore:
+    return RecordedScore(sample.answer, sample.score.value or 0.0, sample.usage.cost_usd, sample.seconds)

@@ -4,7 +4,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from ai_battle.benchmark.playing import Talk
+from ai_battle.benchmark.playing import DiscussionAnswer
 from ai_battle.benchmark.tasks import Task
 from ai_battle.config import load
 from ai_battle.conversation import ConversationManager
@@ -12,7 +12,7 @@ from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
 
 
-async def discuss(file: str, task: Task, emit: Emit) -> Talk:
+async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
     """The synthesis of the discussion where its file asks for an `outcome`, else the last thing that was said."""
     concluded: list[str] = []
 
@@ -29,7 +29,7 @@ async def discuss(file: str, task: Task, emit: Emit) -> Talk:
         result = await manager.run_discussion(heard, WHOLE_ANSWER)
         last = next((message.text for message in reversed(result.messages)), "")
     failed = result.status == "failed"
-    return Talk(concluded[-1] if concluded else last, result.stop_reason if failed else "")
+    return DiscussionAnswer(concluded[-1] if concluded else last, result.stop_reason if failed else "")
 
 
 def _yaml(value: object) -> str:

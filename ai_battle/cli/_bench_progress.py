@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TextIO
 
 from ai_battle.benchmark.forecast import Forecast
-from ai_battle.benchmark.runner import Progress
+from ai_battle.benchmark.runner import BenchmarkProgress
 
 from ._money import dollars, duration
 
@@ -24,7 +24,7 @@ class Shown:
         self._live = self._out.isatty()
         self._next = 0.0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: BenchmarkProgress) -> None:
         if self._quiet or (monotonic() < self._next and progress.finished < progress.total):
             return
         self._next = monotonic() + (OFTEN if self._live else SELDOM)
@@ -41,7 +41,7 @@ class Shown:
             self._out.write("\n")
 
 
-def said(progress: Progress, limit: float | None) -> str:
+def said(progress: BenchmarkProgress, limit: float | None) -> str:
     """`120/600 samples (20 %), 2 failed, 0:40, 2:40 left, $0.31 of $5.00 spent, $1.24 to come`."""
     share = 100 * progress.finished // max(1, progress.total)
     parts = [f"{progress.finished}/{progress.total} samples ({share} %)"]

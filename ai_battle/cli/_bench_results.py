@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from ai_battle.benchmark.compare import Change, Comparison
+from ai_battle.benchmark.compare import BenchmarkComparison, Change
 from ai_battle.benchmark.statistics import conclusions
 from ai_battle.benchmark.store import Store
-from ai_battle.benchmark.summary import Row, Summary
+from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
 from ai_battle.core.texts import about
 from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
 from ai_battle.reporting.benchmark_tables import beaten, over_tasks
@@ -23,7 +23,7 @@ MOST_SAID = 5
 COLOURS = {"worse": "red", "better": "green", "not enough data": "yellow"}
 
 
-def show(store: Store, *, as_json: bool) -> Summary:
+def show(store: Store, *, as_json: bool) -> BenchmarkSummary:
     """The settings and which differ; writes the reports beside the results, and prints where they are last."""
     summary = write_benchmark_reports(store)
     if as_json:
@@ -36,7 +36,7 @@ def show(store: Store, *, as_json: bool) -> Summary:
     return summary
 
 
-def show_comparison(found: Comparison, *, as_json: bool) -> None:
+def show_comparison(found: BenchmarkComparison, *, as_json: bool) -> None:
     """Regressions first."""
     if as_json:
         print_json(found.as_json())
@@ -56,13 +56,13 @@ def _say(line: str) -> None:
     click.echo(click.wrap_text(line, columns, subsequent_indent="  ") if sys.stdout.isatty() else line)
 
 
-def _show_settings(rows: Sequence[Row]) -> None:
+def _show_settings(rows: Sequence[SettingRow]) -> None:
     heads = ("setting", "quality", "95 %", "tasks", f"$ / {PER:,} tasks", "median", "p95", "help", "APGR", "missing")
     names, *columns = zip(heads, *map(_cells, rows), strict=True)
     show_columns(names, columns, {place for place, row in enumerate(rows) if row.dominated})
 
 
-def _cells(row: Row) -> Iterator[str]:
+def _cells(row: SettingRow) -> Iterator[str]:
     yield row.name
     yield percent(row.quality)
     yield NONE if row.low is None else f"{percent(row.low)} to {percent(row.high)}"
@@ -76,7 +76,7 @@ def _cells(row: Row) -> Iterator[str]:
     yield ", ".join(f"{n} {what}" for n, what in ((row.failed, "failed"), (row.unscored, "unscored")) if n) or NONE
 
 
-def _conclusions(summary: Summary) -> Iterator[str]:
+def _conclusions(summary: BenchmarkSummary) -> Iterator[str]:
     if len(summary.settings) > 1 and summary.front:
         shown = ", ".join(f"{row.name} ({percent(row.quality)})" for row in summary.front)
         yield f"not beaten, the cheapest first{over_tasks(summary)}: {shown}"

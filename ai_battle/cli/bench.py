@@ -13,7 +13,7 @@ from ._plain import print_json
 
 if TYPE_CHECKING:
     from ai_battle.benchmark.forecast import Forecast
-    from ai_battle.benchmark.loading import Wishes
+    from ai_battle.benchmark.loading import LoadOptions
     from ai_battle.benchmark.store import Store
     from ai_battle.benchmark.suite import Suite
 
@@ -38,10 +38,10 @@ def command() -> None:
 @as_json
 def run(suite: str, out: Path | None, **how: object) -> int:
     """Run the benchmark of SUITE: a YAML file, or the name of a packaged one such as recorded-gsm8k."""
+    from ai_battle.benchmark.availability import require_models
     from ai_battle.benchmark.checking import named_code
     from ai_battle.benchmark.forecast import forecast
     from ai_battle.benchmark.loading import load
-    from ai_battle.benchmark.presence import require_models
     from ai_battle.benchmark.run import begin
 
     from ._bench_progress import forecast_said
@@ -69,11 +69,11 @@ def run(suite: str, out: Path | None, **how: object) -> int:
 def resume(results: Path, **how: object) -> int:
     """Go on with the RESULTS of a benchmark that did not end; nothing that is finished is done again."""
     from ai_battle.benchmark.checking import named_code
-    from ai_battle.benchmark.run import reopened
+    from ai_battle.benchmark.run import reopen
 
     from ._trust import require_trust_in
 
-    loaded, store = reopened(results, _wishes(how))
+    loaded, store = reopen(results, _wishes(how))
     require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
     return _played(loaded, store, how)
 
@@ -118,15 +118,15 @@ def compare(what: tuple[str, ...], *, fail_on_regression: bool, as_json: bool) -
     return STOPPED if fail_on_regression and found.regressions else DONE
 
 
-def _wishes(how: dict[str, object]) -> "Wishes":
-    from ai_battle.benchmark.loading import Wishes
+def _wishes(how: dict[str, object]) -> "LoadOptions":
+    from ai_battle.benchmark.loading import LoadOptions
 
     changes = [str(change) for change in how.get("changes") or ()]  # type: ignore[attr-defined]
     if how["max_cost"] is not None:
         changes.append(f"benchmark.limits.cost_usd={how['max_cost']}")
     limit = how.get("limit")
     unfenced = bool(how["allow_unsandboxed"])
-    return Wishes(tuple(changes), limit if isinstance(limit, int) else None, None, unfenced, bool(how["trust"]))
+    return LoadOptions(tuple(changes), limit if isinstance(limit, int) else None, None, unfenced, bool(how["trust"]))
 
 
 def _forecast(expected: "Forecast", *, as_json: bool) -> int:
@@ -144,7 +144,7 @@ def _forecast(expected: "Forecast", *, as_json: bool) -> int:
 
 def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
-    from ai_battle.benchmark.run import Terms
+    from ai_battle.benchmark.run import RunOptions
     from ai_battle.benchmark.run import run as play
 
     from ._bench_discussing import discuss
@@ -152,7 +152,7 @@ def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
     from ._bench_results import show
 
     shown = Shown(suite.said.limits.cost_usd, quiet=bool(how["quiet"]))
-    terms = Terms(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
+    terms = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
     try:
         ended = play(suite, store, terms)
         shown.close()

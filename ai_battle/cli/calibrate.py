@@ -101,7 +101,7 @@ def _write(path: "Path", text: str) -> None:
 def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from ai_battle.reporting.calibration import likely, recommended
+    from ai_battle.reporting.calibration import likely, recommendation
 
     point = likely(found)
     return {
@@ -110,7 +110,7 @@ def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]
         "refit": found.refit,
         "recommended": found.helps,
         "note": found.note,
-        "said": [*recommended(found, target)],
+        "said": [*recommendation(found, target)],
         "likely": asdict(point) if point else None,
         "calibration": found.calibration.as_json(),
         "curve": [asdict(point) for point in found.curve],
@@ -120,14 +120,14 @@ def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]
 def _show(found: "Report", target: "Target", answers: int, out: str | None) -> None:
     from textwrap import fill, indent
 
-    from ai_battle.reporting.calibration import COLUMNS, data, fragment, recommended
+    from ai_battle.reporting.calibration import COLUMNS, data, fragment, recommendation
     from ai_battle.reporting.calibration_curve import rows
 
     click.echo(data(found, answers))
     for row in ("", *rows(found)) if found.curve else ():
         click.echo(row)
     click.echo()
-    for sentence in recommended(found, target):
+    for sentence in recommendation(found, target):
         click.echo(fill(sentence, COLUMNS, subsequent_indent="  "))
     if found.helps:
         click.echo(f"\nIn a pair of discussion.collaboration.pairs:\n\n{indent(fragment(found, out), '  ')}")

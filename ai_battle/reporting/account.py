@@ -71,7 +71,7 @@ class TurnSizes:
 
 
 @dataclass(slots=True)
-class Account:
+class RunAccount:
     """The sums over the entries of a run. `overhead` are those of no turn: speakers chosen, notes, the outcome."""
 
     name: str
@@ -141,9 +141,9 @@ class Account:
         self.participant(event.speaker).failed_turns += 1
 
 
-def account(run_dir: Path) -> Account:
+def account(run_dir: Path) -> RunAccount:
     """Reads the journal once; memory does not grow with the number of turns."""
-    found = Account(run_dir.name)
+    found = RunAccount(run_dir.name)
     for record, event in read(run_dir):
         found.begun = found.begun or str(record["time"])
         found.ended = str(record["time"])

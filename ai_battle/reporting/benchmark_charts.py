@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
-from ..benchmark.summary import Axis, Bin, Item, Latency, Row, Summary
+from ..benchmark.setting_results import Axis
+from ..benchmark.summary import BenchmarkSummary, Bin, Item, Latency, SettingRow
 from .charts import colour
 from .figures import PER, percent, seconds, whole
 from .svg import Box, Scale, figure, fitting, joined, placed, short, tag
@@ -32,7 +33,7 @@ def effort(value: float, axis: Axis) -> str:
     return seconds(value) if axis == "seconds" else f"{value:,.0f}"
 
 
-def front(summary: Summary) -> Markup:
+def front(summary: BenchmarkSummary) -> Markup:
     """Cost and quality of each setting; what another setting beats in both is grey."""
     rows = [row for row in summary.settings if row.quality is not None and row.effort is not None]
     if not rows:
@@ -49,22 +50,22 @@ def front(summary: Summary) -> Markup:
     return figure("Cost and quality", legend, WIDTH, HEIGHT, *drawn)
 
 
-def _numbers(summary: Summary) -> Mapping[str, int]:
+def _numbers(summary: BenchmarkSummary) -> Mapping[str, int]:
     """The place of each setting, which gives it its colour."""
     return {row.name: n for n, row in enumerate(summary.settings)}
 
 
-def _at(row: Row, across: Scale, up: Scale) -> tuple[float, float]:
+def _at(row: SettingRow, across: Scale, up: Scale) -> tuple[float, float]:
     return across(row.effort or 0.0), up(row.quality or 0.0)
 
 
-def _scales(rows: Sequence[Row]) -> tuple[Scale, Scale]:
+def _scales(rows: Sequence[SettingRow]) -> tuple[Scale, Scale]:
     across = fitting([row.effort or 0.0 for row in rows], LEFT, WIDTH - RIGHT, logs=True)
     up = fitting([end for row in rows for end in (row.low, row.high) if end is not None], HEIGHT - BOTTOM, TOP)
     return across, Scale(up.low, min(1.0, up.high), up.start, up.end)
 
 
-def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Markup:
+def _point(row: SettingRow, n: int, across: Scale, up: Scale, axis: Axis) -> Markup:
     x, y = _at(row, across, up)
     kind = "grey" if row.dominated else colour(n)
     interval = f"{percent(row.low)} to {percent(row.high)}"
@@ -77,7 +78,7 @@ def _point(row: Row, n: int, across: Scale, up: Scale, axis: Axis) -> Markup:
     )
 
 
-def _labels(rows: Sequence[Row], across: Scale, up: Scale) -> Iterator[Markup]:
+def _labels(rows: Sequence[SettingRow], across: Scale, up: Scale) -> Iterator[Markup]:
     """Of all, or of the front where there are many; a label that finds no room is left to the table."""
     named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
     wanted = [(*_at(row, across, up), LETTER * len(short(row.name))) for row in named]
@@ -91,7 +92,7 @@ def _inside(box: Box) -> bool:
     return box[0] > LEFT and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT - BOTTOM
 
 
-def latency(summary: Summary) -> Markup:
+def latency(summary: BenchmarkSummary) -> Markup:
     """How long answers took, by setting: a hill of counts, with the median and the 95th percentile."""
     found, timed = summary.latency, [row for row in summary.settings if row.seconds_p50 is not None]
     if not found.edges or not timed:
@@ -107,7 +108,7 @@ def latency(summary: Summary) -> Markup:
     return figure("How long answers take", legend, WIDTH, bottom + 24, *ticks, *hills)
 
 
-def _worth(rows: Sequence[Row]) -> list[Row]:
+def _worth(rows: Sequence[SettingRow]) -> list[SettingRow]:
     return [row for row in rows if not row.dominated][:MOST_HILLS]
 
 
@@ -120,7 +121,7 @@ def _apart(scale: Scale) -> list[float]:
     return kept
 
 
-def _hill(row: Row, n: int, base: float, found: Latency, across: Scale) -> Markup:
+def _hill(row: SettingRow, n: int, base: float, found: Latency, across: Scale) -> Markup:
     counts = found.counts.get(row.name, ())
     most = max(counts, default=0) or 1
     tops = [
@@ -139,7 +140,7 @@ def _hill(row: Row, n: int, base: float, found: Latency, across: Scale) -> Marku
     return tag("g", tag("title", said), label, tag("polygon", points=path), *marks, class_=f"hill {colour(n)}")
 
 
-def help_curve(row: Row) -> Markup:
+def help_curve(row: SettingRow) -> Markup:
     """Quality against help rate in the order of the detector's doubts, against help at random."""
     if not row.order or not row.order.curve:
         return Markup("")
@@ -169,13 +170,13 @@ def calibration(bins: Sequence[Bin], error: float | None = None) -> Markup:
     drawn = (
         _frame(across, up, whole, "quality that the detector says", "share that is right"),
         _line([(across(0), up(0)), (across(1), up(1))], "chance"),
-        *(_calibrated(each, across, up, most) for each in bins),
+        *(_calibration_point(each, across, up, most) for each in bins),
     )
     off = "" if error is None else f"; it is {100 * error:.0f} points off on average"
     return figure("What the detector's word is worth", f"on the dashed line it is right{off}", SIDE, SIDE, *drawn)
 
 
-def _calibrated(each: Bin, across: Scale, up: Scale, most: int) -> Markup:
+def _calibration_point(each: Bin, across: Scale, up: Scale, most: int) -> Markup:
     x, y = across(each.said), up(each.right)
     said = f"{each.n} answers: says {percent(each.said)}, right are {percent(each.right)}"
     whisker = tag("line", x1=x, x2=x, y1=up(each.right_low), y2=up(each.right_high), class_="whisker")
@@ -183,20 +184,20 @@ def _calibrated(each: Bin, across: Scale, up: Scale, most: int) -> Markup:
     return tag("g", tag("title", said), whisker, tag("circle", cx=x, cy=y, r=size), class_="point c0")
 
 
-def help_map(items: Sequence[Item], settings: Sequence[Row]) -> Markup:
+def help_map(items: Sequence[Item], settings: Sequence[SettingRow]) -> Markup:
     """Who got help with which task, and what became of it: a column is a task, those with most help first."""
     rows = [row for row in settings if row.help_rate is not None][:MOST_ROWS]
     if not rows or not items:
         return Markup("")
     order = sorted(items, key=lambda item: -sum(item.helped.values()))[:MOST_MAPPED]
     step = (WIDTH - MAP_LABEL) / len(order)
-    drawn = [_mapped(row, n, order, step) for n, row in enumerate(rows)]
+    drawn = [_help_map_row(row, n, order, step) for n, row in enumerate(rows)]
     left_out = f"; the first {len(order):,} of {len(items):,}" if len(order) < len(items) else ""
     legend = f"a column is a task{left_out}; full colour: got help; orange: still wrong"
     return figure("Help by task", legend, WIDTH, MAP_ROW * len(rows) + 4, *drawn)
 
 
-def _mapped(row: Row, n: int, items: Sequence[Item], step: float) -> Markup:
+def _help_map_row(row: SettingRow, n: int, items: Sequence[Item], step: float) -> Markup:
     label = tag("text", short(row.name), x=MAP_LABEL - 8, y=n * MAP_ROW + 13, text_anchor="end")
     cells = [
         _cell(row, item, round(MAP_LABEL + place * step, 2), n * MAP_ROW + 2, step)
@@ -206,7 +207,7 @@ def _mapped(row: Row, n: int, items: Sequence[Item], step: float) -> Markup:
     return tag("g", label, *cells)
 
 
-def _cell(row: Row, item: Item, x: float, y: float, step: float) -> Markup:
+def _cell(row: SettingRow, item: Item, x: float, y: float, step: float) -> Markup:
     share, score = item.helped[row.name], item.scores.get(row.name)
     kind = "unscored" if score is None else "right" if score > 0.5 else "wrong"
     said = f"{item.task}: helped {whole(share)}, {'not scored' if score is None else f'score {score:.2f}'}"

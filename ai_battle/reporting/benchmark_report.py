@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ..benchmark.sample import Sample
 from ..benchmark.statistics import conclusions
 from ..benchmark.store import Store
-from ..benchmark.summary import Item, Row, Summary
-from ..benchmark.summing import summarised
+from ..benchmark.summary import BenchmarkSummary, Item, SettingRow
+from ..benchmark.summing import summary_of
 from ..benchmark.tasks import Task
 from . import benchmark_charts as charts
 from .benchmark_tables import (
@@ -37,9 +37,9 @@ MOST_ITEMS, MOST_ANSWERS = 200, 2_000
 """Tasks that are shown, and answers of all settings to them."""
 
 
-def write_benchmark_reports(store: Store) -> Summary:
+def write_benchmark_reports(store: Store) -> BenchmarkSummary:
     """Each file whole or not at all; raises `JournalError` where one can't be written."""
-    summary = summarised(store)
+    summary = summary_of(store)
     kept = f"The results themselves are kept; when that is mended, write it with: ai-battle bench report {store.folder}"
     write_whole(store.folder / SUMMARY, [summary.text()], kept)
     write_whole(store.folder / TABLE, table(store), kept)
@@ -63,7 +63,7 @@ def _values(sample: Sample) -> tuple[object, ...]:
     )
 
 
-def render(summary: Summary, store: Store) -> Iterator[str]:
+def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
     """The page in pieces."""
     helped = [row for row in summary.settings if row.help_rate is not None]
     shown = _most_telling(summary)
@@ -91,7 +91,7 @@ def render(summary: Summary, store: Store) -> Iterator[str]:
     )
 
 
-def _facts(summary: Summary) -> Iterator[str]:
+def _facts(summary: BenchmarkSummary) -> Iterator[str]:
     yield counted(summary.tasks, "task")
     yield counted(len(summary.settings), "setting")
     yield counted(sum(row.samples for row in summary.settings), "sample")
@@ -102,7 +102,7 @@ def _facts(summary: Summary) -> Iterator[str]:
     yield f"spent {dollars(summary.spent_usd)}{expected}"
 
 
-def _different(rows: Sequence[Row]) -> list[Row]:
+def _different(rows: Sequence[SettingRow]) -> list[SettingRow]:
     """One setting for each order of the answers: thresholds do not change it."""
     return list({row.order.curve: row for row in rows if row.order}.values())
 
@@ -154,7 +154,7 @@ class ShownItem:
         return [name for name, holds in holding.items() if holds]
 
 
-def _most_telling(summary: Summary) -> list[Item]:
+def _most_telling(summary: BenchmarkSummary) -> list[Item]:
     """Those first that the settings answer differently, then those with help."""
     most = min(MOST_ITEMS, max(1, MOST_ANSWERS // max(1, len(summary.settings))))
     return sorted(summary.items, key=_place)[:most]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import sqrt
 
 from ..benchmark.cascade import BySignal
-from ..benchmark.statistics import Compared, Verdict
-from ..benchmark.summary import Row, Summary
+from ..benchmark.statistics import ComparedPair, Verdict
+from ..benchmark.summary import BenchmarkSummary, SettingRow
 from ..benchmark.sweep import Swept
 from ..core.texts import about
 from .charts import colour
@@ -46,12 +46,12 @@ class Table:
     rows: Sequence[tuple[str, Sequence[Cell]]]
 
 
-def over_tasks(summary: Summary) -> str:
+def over_tasks(summary: BenchmarkSummary) -> str:
     """Over how many tasks the figures are, where that is not all of them."""
     return f" (over {summary.compared:,} of {summary.tasks:,} tasks)" if summary.compared < summary.tasks else ""
 
 
-def beaten(summary: Summary) -> Iterator[str]:
+def beaten(summary: BenchmarkSummary) -> Iterator[str]:
     """A sentence for each setting that beats others."""
     names_by: dict[str, list[str]] = {}
     for row in summary.settings:
@@ -71,43 +71,43 @@ def _interval(low: float | None, high: float | None, shown: Callable[[float], st
     return f"{shown(low)} to {shown(high)}" if low is not None else f"to {shown(high)}"
 
 
-def _known(value: float | None, shown: Callable[[float], str], interval: str = "") -> Cell:
+def _cell(value: float | None, shown: Callable[[float], str], interval: str = "") -> Cell:
     return Cell(NONE if value is None else shown(value), value, interval)
 
 
 def _share(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
-    return _known(value, percent, _interval(low, high, percent))
+    return _cell(value, percent, _interval(low, high, percent))
 
 
-def _price(row: Row) -> Cell:
+def _price(row: SettingRow) -> Cell:
     if row.cost_per_task is None:
         return Cell(UNKNOWN)
     text = about(estimated=row.estimated) + price(row.cost_per_task)
     return Cell(text, row.cost_per_task, _interval(row.cost_low, row.cost_high, price))
 
 
-def _missing(row: Row) -> Cell:
+def _missing(row: SettingRow) -> Cell:
     kinds = ((row.failed, "failed"), (row.unscored, "unscored"))
     return Cell(", ".join(f"{amount} {what}" for amount, what in kinds if amount) or NONE)
 
 
-_SETTINGS: Mapping[str, Callable[[Row], Cell]] = {
+_SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     "quality": lambda row: _share(row.quality, row.low, row.high),
-    "tasks": lambda row: _known(row.n, "{:,}".format),
+    "tasks": lambda row: _cell(row.n, "{:,}".format),
     DEAR: _price,
-    TOKENS: lambda row: _known(row.effort, lambda value: count(round(value * PER))),
-    "right / $": lambda row: _known(row.quality_per_dollar, "{:,.0f}".format),
-    "median": lambda row: _known(
+    TOKENS: lambda row: _cell(row.effort, lambda value: count(round(value * PER))),
+    "right / $": lambda row: _cell(row.quality_per_dollar, "{:,.0f}".format),
+    "median": lambda row: _cell(
         row.seconds_p50, seconds, _interval(row.seconds_p50_low, row.seconds_p50_high, seconds)
     ),
-    "p95": lambda row: _known(row.seconds_p95, seconds, _interval(row.seconds_p95_low, row.seconds_p95_high, seconds)),
+    "p95": lambda row: _cell(row.seconds_p95, seconds, _interval(row.seconds_p95_low, row.seconds_p95_high, seconds)),
     "help": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
     "missing": _missing,
     "beaten by": lambda row: Cell(short(row.dominated) or NONE),
 }
 
 
-def settings_table(summary: Summary) -> Table:
+def settings_table(summary: BenchmarkSummary) -> Table:
     """Columns that say nothing are left out."""
     columns = {head: [cell(row) for row in summary.settings] for head, cell in _SETTINGS.items()}
     heads = [
@@ -122,7 +122,7 @@ def settings_table(summary: Summary) -> Table:
     return Table(["setting", *heads], rows)
 
 
-def _name(row: Row, n: int) -> Cell:
+def _name(row: SettingRow, n: int) -> Cell:
     help_ = f"{row.strategy} by {', '.join(row.helpers) or 'itself'}" if row.strategy else ""
     models = " ".join(filter(None, (row.model, help_)))
     kind = "grey" if row.dominated else colour(n)
@@ -130,7 +130,7 @@ def _name(row: Row, n: int) -> Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MatrixCell:
     """One setting against another, as the matrix shows it."""
 
     text: str = ""
@@ -138,7 +138,7 @@ class Difference:
     kind: str = ""
 
 
-def matrix(summary: Summary) -> tuple[Sequence[str], Sequence[tuple[str, Sequence[Difference]]]]:
+def matrix(summary: BenchmarkSummary) -> tuple[Sequence[str], Sequence[tuple[str, Sequence[MatrixCell]]]]:
     """The names, and every setting against every other; the best ones where there are many."""
     best = sorted(summary.settings, key=lambda row: -(row.quality or 0.0))[:MOST_MATRIX]
     kept = {row.name for row in best}
@@ -148,51 +148,51 @@ def matrix(summary: Summary) -> tuple[Sequence[str], Sequence[tuple[str, Sequenc
     return names, rows
 
 
-def _difference(row: str, column: str, pairs: Mapping[tuple[str, str], Compared]) -> Difference:
+def _difference(row: str, column: str, pairs: Mapping[tuple[str, str], ComparedPair]) -> MatrixCell:
     pair, sign = pairs.get((column, row)), 1
     if pair is None:
         pair, sign = pairs.get((row, column)), -1
     if pair is None or row == column:
-        return Difference()
+        return MatrixCell()
     points = sign * 100 * pair.found.mean
     verdict = _OPPOSITE.get(pair.verdict, pair.verdict) if sign < 0 else pair.verdict
     low, high = sorted(sign * 100 * end for end in pair.found.interval)
     title = f"{row} against {column}: {points:+.1f} points, 95 % {low:+.1f} to {high:+.1f}, p {pair.p_holm:.3g}"
     text = f"{points:+.1f}" if abs(points) >= LEAST_SHOWN else "0.0"
     mark = " ?" if verdict == "not enough data" else ""
-    return Difference(f"{text}{mark}", f"{title}: {verdict}", KINDS[verdict])
+    return MatrixCell(f"{text}{mark}", f"{title}: {verdict}", KINDS[verdict])
 
 
-def _wasted(row: Row) -> Cell:
+def _wasted_drafts(row: SettingRow) -> Cell:
     price_ = f", {dollars(row.wasted_usd)}" if row.wasted_usd else ""
     return Cell(f"{count(row.drafts_wasted)}{price_}", row.drafts_wasted)
 
 
-_ORDER: Mapping[str, Callable[[Row], Cell]] = {
+_ORDER: Mapping[str, Callable[[SettingRow], Cell]] = {
     "setting": lambda row: Cell(row.name),
     "help rate": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
-    "rescued": lambda row: _known(row.rescued, "{:g}".format),
-    "spoilt": lambda row: _known(row.spoilt, "{:g}".format),
-    "$ / rescued": lambda row: _known(row.usd_per_rescued, dollars),
-    "drafts wasted": _wasted,
-    "APGR": lambda row: _known(row.apgr, "{:.3f}".format, _interval(row.apgr_low, row.apgr_high, "{:.2f}".format)),
+    "rescued": lambda row: _cell(row.rescued, "{:g}".format),
+    "spoilt": lambda row: _cell(row.spoilt, "{:g}".format),
+    "$ / rescued": lambda row: _cell(row.usd_per_rescued, dollars),
+    "drafts wasted": _wasted_drafts,
+    "APGR": lambda row: _cell(row.apgr, "{:.3f}".format, _interval(row.apgr_low, row.apgr_high, "{:.2f}".format)),
     "CPT 50 %": lambda row: _share(row.cpt50),
     "CPT 80 %": lambda row: _share(row.cpt80),
 }
 
 
-def order_table(rows: Sequence[Row]) -> Table:
+def order_table(rows: Sequence[SettingRow]) -> Table:
     return Table([*_ORDER], [("", [cell(row) for cell in _ORDER.values()]) for row in rows])
 
 
 _SIGNALS: Mapping[str, Callable[[BySignal], Cell]] = {
     "signal of the detector": lambda each: Cell(each.signal),
-    "answers": lambda each: _known(each.spoke, "{:,}".format),
+    "answers": lambda each: _cell(each.spoke, "{:,}".format),
     "wrong": lambda each: _share(each.wrong),
     "95 %": lambda each: Cell(_interval(each.wrong_low, each.wrong_high, percent) or NONE),
     "wrong without it": lambda each: _share(each.wrong_else),
-    "helped": lambda each: _known(each.helped, "{:,}".format),
-    "rescued": lambda each: _known(each.rescued, "{:g}".format),
+    "helped": lambda each: _cell(each.helped, "{:,}".format),
+    "rescued": lambda each: _cell(each.rescued, "{:g}".format),
     "$ wasted": lambda each: Cell(dollars(each.wasted_usd), each.wasted_usd),
 }
 
@@ -220,8 +220,8 @@ _SWEEP: Mapping[str, Callable[[Swept], Cell]] = {
     "help rate": lambda each: _share(each.help_rate),
     "quality": lambda each: _share(each.quality),
     "95 %, or bounds": _bounds,
-    DEAR: lambda each: _known(each.cost_per_task, price),
-    "needs new answers": lambda each: _known(each.unknown, "{:,}".format),
+    DEAR: lambda each: _cell(each.cost_per_task, price),
+    "needs new answers": lambda each: _cell(each.unknown, "{:,}".format),
 }
 
 

@@ -24,7 +24,7 @@ def data(report: Report, answers: int) -> str:
     return f"{answers} answers, {report.labels} with labels, {fitted}."
 
 
-def recommended(report: Report, target: Target) -> Iterator[str]:
+def recommendation(report: Report, target: Target) -> Iterator[str]:
     """How much help, what it is likely to bring, and what to know before relying on it."""
     if not report.helps:
         yield report.note
@@ -33,7 +33,7 @@ def recommended(report: Report, target: Target) -> Iterator[str]:
     yield f"For {aim(target)}: {share.help_rate:.1%} of the answers get help (± {share.error:.1%})."
     if point := likely(report):
         small, large = mean(report.small), mean(report.large)
-        low, high = _recovered(report)
+        low, high = _advantage_interval(report)
         yield (
             f"The quality is then about {point.quality:.3f} (95 % interval {point.low:.3f} … {point.high:.3f}), "
             f"with {(point.quality - small) / (large - small):.0%} of the helper's advantage ({low:.0%} … {high:.0%})."
@@ -62,7 +62,7 @@ def likely(report: Report) -> Point | None:
     before = next((point for point in reversed(report.curve) if point.help_rate <= share), after)
     part = (share - before.help_rate) / (after.help_rate - before.help_rate or 1)
     low, high = (a + part * (b - a) for a, b in ((before.low, after.low), (before.high, after.high)))
-    quality = _reached(report)[round(share * len(report.small))]
+    quality = _quality_curve(report)[round(share * len(report.small))]
     return Point(share, quality, min(low, quality), max(high, quality))
 
 
@@ -119,12 +119,12 @@ def _best(report: Report, target: Target) -> float | None:
     if target.kind not in ("quality", "pgr") or not report.curve:
         return None
     small, large = mean(report.small), mean(report.large)
-    most = max(_reached(report))
+    most = max(_quality_curve(report))
     reached = most if target.kind == "quality" else (most - small) / (large - small)
     return reached if reached < target.value - 1e-9 else None
 
 
-def _recovered(report: Report) -> tuple[float, float]:
+def _advantage_interval(report: Report) -> tuple[float, float]:
     """The 95 % interval of the part of the helper's advantage that the recommended share brings."""
     share = report.calibration.help_rate
 
@@ -136,7 +136,7 @@ def _recovered(report: Report) -> tuple[float, float]:
     return interval(part, report.scores, report.small, report.large)
 
 
-def _reached(report: Report) -> list[float]:
+def _quality_curve(report: Report) -> list[float]:
     return curve(report.scores, report.small, report.large)
 
 

@@ -20,28 +20,28 @@ RIVALS = ("random", "length", "oracle")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CurveLine:
     """The mean quality at 0, 5, 10 ... 100 % of help."""
 
     name: str
     quality: tuple[float, ...]
 
 
-def lines(report: Report) -> tuple[Line, ...]:
+def lines(report: Report) -> tuple[CurveLine, ...]:
     """The detector, and what it is measured against; nothing without labels."""
     small, large = report.small, report.large
     if not small:
         return ()
     better = [b - a for a, b in zip(small, large, strict=True)]
     rivals = {"detector": report.scores, "length": report.lengths, "oracle": better}
-    ranked = [Line(name, tuple(_samples(curve(list(scores), small, large)))) for name, scores in rivals.items()]
+    ranked = [CurveLine(name, tuple(_samples(curve(list(scores), small, large)))) for name, scores in rivals.items()]
     low, high = mean(small), mean(large)
     random = tuple(low + (high - low) * share / SHARES for share in range(SHARES + 1))
-    return (*ranked, Line("random", random), _level("never", low), _level("always", high))
+    return (*ranked, CurveLine("random", random), _level("never", low), _level("always", high))
 
 
-def _level(name: str, quality: float) -> Line:
-    return Line(name, (quality,) * (SHARES + 1))
+def _level(name: str, quality: float) -> CurveLine:
+    return CurveLine(name, (quality,) * (SHARES + 1))
 
 
 def _samples(quality: Sequence[float]) -> Iterator[float]:
@@ -75,7 +75,7 @@ def page(report: Report, target: Target, answers: int, path: str | None = None) 
         "calibration.html",
         title="Calibration",
         styles=("calibration.css",),
-        sentences=(words.data(report, answers), *words.recommended(report, target)),
+        sentences=(words.data(report, answers), *words.recommendation(report, target)),
         fragment=words.fragment(report, path) if report.helps else "",
         curve=report.curve,
         chart=chart(report) if report.curve else "",
@@ -100,7 +100,7 @@ def chart(report: Report) -> Markup:
     )
 
 
-def _steps(line: Line) -> list[tuple[float, float]]:
+def _steps(line: CurveLine) -> list[tuple[float, float]]:
     return [(n / SHARES, value) for n, value in enumerate(line.quality)]
 
 
@@ -108,7 +108,7 @@ def _points(places: Sequence[tuple[float, float]], across: Scale, up: Scale) -> 
     return " ".join(f"{across(x)},{up(y)}" for x, y in places)
 
 
-def _names(curves: Sequence[Line], up: Scale) -> Iterator[tuple[str, float]]:
+def _names(curves: Sequence[CurveLine], up: Scale) -> Iterator[tuple[str, float]]:
     """Where the name of each line stands, near its end and below the one above it."""
     free = 0.0
     for line in sorted(curves, key=lambda line: line.quality[-3], reverse=True):

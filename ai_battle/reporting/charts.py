@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from ..core.texts import about
-from .account import Account, ParticipantStats, TurnSizes
+from .account import ParticipantStats, RunAccount, TurnSizes
 from .figures import count, dollars
 from .svg import figure, tag
 
@@ -22,7 +22,7 @@ def colour(position: int) -> str:
     return f"c{position % 8}"
 
 
-def tokens(run: Account) -> Markup:
+def tokens(run: RunAccount) -> Markup:
     """What each participant's model read and wrote."""
     participants = list(run.participants.values())
     most = max((each.usage.total_tokens for each in participants), default=0) or 1
@@ -30,7 +30,7 @@ def tokens(run: Account) -> Markup:
     return figure("Tokens", "read (pale) and written (full)", WIDTH, len(participants) * ROW, *rows)
 
 
-def cost(run: Account) -> Markup:
+def cost(run: RunAccount) -> Markup:
     """Only where there is something to compare: a known cost above nothing."""
     participants = list(run.participants.values())
     most = max((each.usage.cost_usd or 0.0 for each in participants), default=0.0)
@@ -52,7 +52,7 @@ def growth(sizes: TurnSizes) -> Markup:
 
 
 def _tokens_row(n: int, each: ParticipantStats, most: int) -> Markup:
-    read, written = (_scaled(t, most) for t in (each.usage.input_tokens, each.usage.output_tokens))
+    read, written = (_width(t, most) for t in (each.usage.input_tokens, each.usage.output_tokens))
     mark = about(estimated=each.usage.estimated)
     figure = f"{mark}{count(each.usage.input_tokens)} + {count(each.usage.output_tokens)}"
     return _row(n, each.name, figure, (_bar(n, 0, read, "pale"), _bar(n, read, written, "full")))
@@ -60,11 +60,11 @@ def _tokens_row(n: int, each: ParticipantStats, most: int) -> Markup:
 
 def _cost_row(n: int, each: ParticipantStats, most: float) -> Markup:
     return _row(
-        n, each.name, dollars(each.usage.cost_usd), (_bar(n, 0, _scaled(each.usage.cost_usd or 0, most), "full"),)
+        n, each.name, dollars(each.usage.cost_usd), (_bar(n, 0, _width(each.usage.cost_usd or 0, most), "full"),)
     )
 
 
-def _scaled(amount: float, most: float) -> float:
+def _width(amount: float, most: float) -> float:
     return round((WIDTH - LABEL - FIGURE) * amount / most, 1)
 
 

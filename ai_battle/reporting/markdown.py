@@ -9,7 +9,7 @@ from ..core.helping import HelpSummed
 from ..core.markdown import cell, code_block, contained
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ..core.texts import about
-from .account import Account, ParticipantStats, account, timeline
+from .account import ParticipantStats, RunAccount, account, timeline
 from .figures import count, counted, dollars, duration, moment
 from .sentences import HELP_HEADS, arguments, attachment, badges, call_title, help_rows, sentence
 
@@ -28,7 +28,7 @@ def render(run_dir: Path) -> Iterator[str]:
         yield _help(found.help)
 
 
-def _head(found: Account) -> str:
+def _head(found: RunAccount) -> str:
     ending = f" ({cell(found.stop_reason)})" if found.stop_reason else ""
     facts = (moment(found.begun), counted(found.turns, "turn"), duration(found.seconds), found.status + ending)
     return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
@@ -64,20 +64,20 @@ def _part(part: Part, decisions: Mapping[str, str]) -> str:
         case Text(text):
             return contained(text)
         case Thinking(text):
-            return _folded("thinking", contained(text)) if text else ""
+            return _details("thinking", contained(text)) if text else ""
         case ToolCall():
-            return _folded(cell(call_title(part, decisions)), code_block(arguments(part)))
+            return _details(cell(call_title(part, decisions)), code_block(arguments(part)))
         case ToolResult(call):
-            return _folded(f"{cell(call.name)} {'failed' if part.is_error else 'returned'}", code_block(part.text))
+            return _details(f"{cell(call.name)} {'failed' if part.is_error else 'returned'}", code_block(part.text))
         case Image() | Document():
             return f"*[{cell(attachment(part))}]*"
 
 
-def _folded(title: str, body: str) -> str:
+def _details(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
 
 
-def _table(found: Account) -> str:
+def _table(found: RunAccount) -> str:
     rows = [_row(each) for each in found.participants.values()]
     if found.overhead.total_tokens:
         rows.append(_cells("*selecting and summarising*", "", "", "", found.overhead))

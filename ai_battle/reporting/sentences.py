@@ -56,30 +56,30 @@ def _turn_failed(event: TurnFailed) -> str:
     return f"Turn {event.turn}: {event.speaker} gave no answer ({then}): {event.error}"
 
 
-def _selected(event: SpeakerSelected) -> str:
+def _speaker_selected(event: SpeakerSelected) -> str:
     return f"The selector named nobody, so {event.speaker} speaks next." if event.how == "fallback" else ""
 
 
-def _summarised(event: Summarised) -> str:
+def _turns_summarised(event: Summarised) -> str:
     if event.text:
         return f"From here on a summary stands for the turns up to {event.through}: {event.text}"
     return f"The turns up to {event.through} were left out from here on; they no longer fit."
 
 
-def _concluded(event: Concluded) -> str:
+def _outcome(event: Concluded) -> str:
     return f"{event.speaker} gave the outcome: {file_name(event.text)}" if event.text else ""
 
 
-def _proposed(event: ToolProposed) -> str:
+def _tool_proposed(event: ToolProposed) -> str:
     written = json.dumps(dict(event.call.arguments), ensure_ascii=False, default=str)
     return f"{event.speaker} proposes {event.call.name} {written}; it was not run: {proposal_reason(event)}"
 
 
-def _fabricated(event: FabricationSuspected) -> str:
+def _fabrication(event: FabricationSuspected) -> str:
     return f"The next answer seems to tell of a result that no tool returned: {event.claim}"
 
 
-def _finished(event: RunFinished) -> str:
+def _run_finished(event: RunFinished) -> str:
     return f"The run ended: {event.status}{f' ({event.stop_reason})' if event.stop_reason else ''}."
 
 
@@ -132,14 +132,14 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
     Warned: lambda event: event.message,
     AttemptFailed: _attempt_failed,
     TurnFailed: _turn_failed,
-    SpeakerSelected: _selected,
-    Summarised: _summarised,
-    Concluded: _concluded,
-    ToolProposed: _proposed,
-    FabricationSuspected: _fabricated,
+    SpeakerSelected: _speaker_selected,
+    Summarised: _turns_summarised,
+    Concluded: _outcome,
+    ToolProposed: _tool_proposed,
+    FabricationSuspected: _fabrication,
     BudgetReached: lambda event: f"{event.limit}: {event.used:g} of {event.allowed:g} used",
     RunResumed: lambda event: f"The run was resumed at turn {event.turn}.",
-    RunFinished: _finished,
+    RunFinished: _run_finished,
     **HELP_SENTENCES,
 }
 

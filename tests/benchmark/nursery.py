@@ -7,16 +7,16 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from ai_battle.benchmark.loading import Wishes, load
-from ai_battle.benchmark.run import Terms, begin, reopened, run
-from ai_battle.benchmark.runner import Progress
+from ai_battle.benchmark.loading import LoadOptions, load
+from ai_battle.benchmark.run import RunOptions, begin, reopen, run
+from ai_battle.benchmark.runner import BenchmarkProgress
 from tests.nursery import note, serve
 
 TOLD = "told"
 
 
-def noting(folder: Path) -> Callable[[Progress], None]:
-    def hear(progress: Progress) -> None:
+def noting(folder: Path) -> Callable[[BenchmarkProgress], None]:
+    def hear(progress: BenchmarkProgress) -> None:
         note(folder.with_name(f"{folder.name}.{TOLD}"), str(progress.finished))
 
     return hear
@@ -27,8 +27,8 @@ def play(action: str, folder: Path, suite: str) -> None:
         loaded = load(suite)
         store = begin(loaded, folder)
     else:
-        loaded, store = reopened(folder, Wishes())
-    run(loaded, store, Terms(noting(folder)))
+        loaded, store = reopen(folder, LoadOptions())
+    run(loaded, store, RunOptions(noting(folder)))
     store.close()
 
 

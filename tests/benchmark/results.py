@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ai_battle.benchmark.sample import Sample, Score
+from ai_battle.benchmark.sample import AnswerScore, Sample
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.tasks import Task
 from ai_battle.core.exchange import Usage
@@ -32,7 +32,7 @@ def scored(setting: str, values: Iterable[float | None], cost: float | None = 0.
     """A sample for each value, to the tasks t0, t1 ..."""
     usage = Usage(100, 50, cost_usd=cost)
     return [
-        Sample(setting, f"t{n}", 0, f"Answer {n}.", Score(value), usage, 0.5 + n / 100, **more)
+        Sample(setting, f"t{n}", 0, f"Answer {n}.", AnswerScore(value), usage, 0.5 + n / 100, **more)
         for n, value in enumerate(values)
     ]
 
@@ -45,7 +45,7 @@ def helped(right_first: str, right_after: str, got_help: str, quality: float = 0
             f"t{n}",
             0,
             "In the end.",
-            Score(float(after == "x")),
+            AnswerScore(float(after == "x")),
             Usage(200, 100, cost_usd=0.011 if got == "x" else 0.001),
             1.0,
             got == "x",

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ai_battle.benchmark.loading import NO_WISHES, Wishes, load
-from ai_battle.benchmark.run import NO_TERMS, Terms, begin, run
-from ai_battle.benchmark.runner import Ended
-from ai_battle.benchmark.sample import Key, Sample
+from ai_battle.benchmark.loading import DEFAULT_OPTIONS, LoadOptions, load
+from ai_battle.benchmark.run import DEFAULT_RUN, RunOptions, begin, run
+from ai_battle.benchmark.runner import RunOutcome
+from ai_battle.benchmark.sample import Sample, SampleKey
 from ai_battle.benchmark.store import Store
 
 SUMS = [{"id": f"s{n}", "prompt": f"What is {n} + {n}?", "reference": str(2 * n)} for n in range(1, 5)]
@@ -31,8 +31,8 @@ def suite(folder: Path, *settings: Mapping[str, Any], **more: Any) -> dict[str, 
 
 
 def played(
-    folder: Path, written: Mapping[str, Any], terms: Terms = NO_TERMS, wishes: Wishes = NO_WISHES
-) -> tuple[Ended, dict[Key, Sample]]:
+    folder: Path, written: Mapping[str, Any], terms: RunOptions = DEFAULT_RUN, wishes: LoadOptions = DEFAULT_OPTIONS
+) -> tuple[RunOutcome, dict[SampleKey, Sample]]:
     """How a suite ended, and its samples."""
     loaded = load(written, wishes, base=folder)
     store = begin(loaded, folder / "out")
@@ -43,7 +43,7 @@ def played(
         store.close()
 
 
-def samples(folder: Path) -> dict[Key, Sample]:
+def samples(folder: Path) -> dict[SampleKey, Sample]:
     store = Store.open(folder)
     try:
         return {sample.key: sample for sample in store.samples()}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.benchmark.cascade import NO_ADVANTAGE, TOO_FEW, by_signal, helped, order, per_rescued
-from ai_battle.benchmark.summing import summarised
+from ai_battle.benchmark.cascade import NO_ADVANTAGE, TOO_FEW, by_signal, help_effect, order, per_rescued
+from ai_battle.benchmark.summing import summary_of
 
 from . import results as made
 
@@ -42,7 +42,7 @@ def test_a_few_tasks_are_not_measured() -> None:
 
 
 def test_help_is_counted_by_what_it_did_to_the_answers() -> None:
-    found = helped(made.helped(*TEN))
+    found = help_effect(made.helped(*TEN))
     assert found is not None
     assert (found.rate, found.rescued, found.spoilt, found.wasted) == (0.4, 2, 1, 4)
     assert found.wasted_usd == pytest.approx(0.004)
@@ -51,7 +51,7 @@ def test_help_is_counted_by_what_it_did_to_the_answers() -> None:
 
 def test_help_is_a_rate_of_tasks_where_there_are_repeats() -> None:
     twice = [replace(sample, repeat=n) for n in range(2) for sample in made.helped(*TEN)]
-    found = helped(twice)
+    found = help_effect(twice)
     assert found is not None
     assert found.rate == 0.4
     assert found.rate_interval == pytest.approx((0.168, 0.687), abs=0.001), "as ten tasks, not as twenty"
@@ -68,7 +68,7 @@ def test_a_first_answer_that_nobody_could_read_can_be_rescued() -> None:
     """Unless nobody has tried to read any: then nothing is known of what help brought."""
     samples = made.helped("x...", "xx.x", ".xxx")
     one, none = (
-        helped([replace(each, small_score=None) if n in hidden else each for n, each in enumerate(samples)])
+        help_effect([replace(each, small_score=None) if n in hidden else each for n, each in enumerate(samples)])
         for hidden in ({1}, {0, 1, 2, 3})
     )
 
@@ -91,7 +91,7 @@ def test_dollars_per_rescued_answer_are_those_beyond_the_small_model_alone(tmp_p
         {"small": made.SMALL, "helped": made.HELPED, "large": made.LARGE},
         [*samples, *made.helped(*TEN)],
     )
-    [row] = [row for row in summarised(store).settings if row.name == "helped"]
+    [row] = [row for row in summary_of(store).settings if row.name == "helped"]
     assert row.usd_per_rescued == pytest.approx(4 * 0.01 / 2)
     assert row.order is not None
     assert (row.order.small, row.order.large) == (0.5, 1.0)

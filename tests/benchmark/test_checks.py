@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from ai_battle.benchmark.checking import named_code
-from ai_battle.benchmark.loading import Wishes, load
+from ai_battle.benchmark.loading import LoadOptions, load
 from ai_battle.core.errors import ConfigError
 
 from .suites import ALWAYS_4, KNOWS, SUMS, rows, suite
@@ -248,4 +248,4 @@ def test_a_discussion_that_can_not_run_is_found(tmp_path: Path) -> None:
 
 
 def test_fewer_tasks_can_be_wished_for(tmp_path: Path) -> None:
-    assert len(load(suite(tmp_path, FOUR), Wishes(limit=2), base=tmp_path).tasks) == 2
+    assert len(load(suite(tmp_path, FOUR), LoadOptions(limit=2), base=tmp_path).tasks) == 2

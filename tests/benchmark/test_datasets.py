@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.benchmark.drawing import dataset, recognised, tasks_of
+from ai_battle.benchmark.suite import dataset, format_of, tasks_of
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.config.benchmark import DatasetSettings
 from ai_battle.core.errors import ConfigError
@@ -53,7 +53,7 @@ def test_a_format_is_recognised(tmp_path: Path, row: dict[str, Any], name: str, 
         path = tmp_path / "tasks.jsonl.gz"
         path.write_bytes(gzip.compress((tmp_path / "tasks.jsonl").read_bytes()))
 
-    assert recognised(path) == name
+    assert format_of(path) == name
 
 
 def test_plain_rows(tmp_path: Path) -> None:
@@ -141,5 +141,5 @@ def test_all_recorded_pairs_of_the_corpus_are_read() -> None:
 
     assert len(found) >= 10
     for path in found:
-        assert recognised(path) == "recorded"
+        assert format_of(path) == "recorded"
         assert len(read(path)) > 20

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ai_battle.benchmark.sample import Key
+from ai_battle.benchmark.sample import SampleKey
 from ai_battle.benchmark.store import Store
 from ai_battle.core.errors import JournalError
 from ai_battle.testing import FakeProviders, reply
@@ -53,7 +53,7 @@ def told(folder: Path) -> int:
     return int(path.read_text().split()[-1]) if path.exists() else 0
 
 
-def finished(folder: Path) -> set[Key]:
+def finished(folder: Path) -> set[SampleKey]:
     try:
         store = Store.open(folder)
     except JournalError:
@@ -64,7 +64,7 @@ def finished(folder: Path) -> set[Key]:
         store.close()
 
 
-def table(folder: Path) -> Mapping[Key, Any]:
+def table(folder: Path) -> Mapping[SampleKey, Any]:
     return {key: (sample.answer, sample.score) for key, sample in samples(folder).items()}
 
 

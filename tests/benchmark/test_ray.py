@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.benchmark.run import Terms
-from ai_battle.benchmark.runner import Progress
+from ai_battle.benchmark.run import RunOptions
+from ai_battle.benchmark.runner import BenchmarkProgress
 from ai_battle.core.errors import ConfigError
 
 from .suites import ALWAYS_4, KNOWS, played, suite
@@ -37,13 +37,13 @@ def test_a_lost_worker_costs_only_what_it_was_playing(tmp_path: Path) -> None:
     slow = {"type": "scripted/slow", "when": [{"match": "What", "say": "It is 4.", "delay": 0.3}]}
     killed: list[int] = []
 
-    def kill(progress: Progress) -> None:
+    def kill(progress: BenchmarkProgress) -> None:
         if not killed:
             killed.extend(workers()[:1])
             os.kill(killed[0], signal.SIGKILL)
 
     ended, samples = played(
-        tmp_path, suite(tmp_path, {"name": "slow", "model": slow}, executor="ray", concurrency=2), Terms(kill)
+        tmp_path, suite(tmp_path, {"name": "slow", "model": slow}, executor="ray", concurrency=2), RunOptions(kill)
     )
     assert killed
     assert (ended.status, ended.progress.failed, len(samples)) == ("done", 0, 4)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ai_battle.benchmark.loading import Wishes, load
-from ai_battle.benchmark.run import Terms, begin, play, reopened, run
-from ai_battle.benchmark.runner import Progress
-from ai_battle.benchmark.sample import Key
+from ai_battle.benchmark.loading import LoadOptions, load
+from ai_battle.benchmark.run import RunOptions, begin, play, reopen, run
+from ai_battle.benchmark.runner import BenchmarkProgress
+from ai_battle.benchmark.sample import SampleKey
 from ai_battle.benchmark.store import Store
 from ai_battle.cli._bench_discussing import discuss
 from ai_battle.testing import FakeProviders, fault, reply
@@ -34,7 +34,7 @@ def test_every_setting_answers_every_task_as_often_as_is_said(tmp_path: Path) ->
     ended, samples = played(tmp_path, suite(tmp_path, *settings, repeats=3))
 
     assert (ended.status, ended.progress.finished, ended.progress.total) == ("done", 24, 24)
-    assert samples.keys() == {Key(s, t["id"], n) for s in ("knows", "four") for t in SUMS for n in range(3)}
+    assert samples.keys() == {SampleKey(s, t["id"], n) for s in ("knows", "four") for t in SUMS for n in range(3)}
     assert all(sample.score.value == 1.0 for key, sample in samples.items() if key.setting == "knows")
     assert {key.task for key, sample in samples.items() if key.setting == "four" and sample.score.value} == {"s2"}
 
@@ -56,9 +56,9 @@ def test_a_failed_call_is_no_wrong_answer_and_can_be_played_again(tmp_path: Path
         assert ended.progress.failed == 2
         assert [sample.score.value for sample in samples.values() if sample.error] == [None, None]
 
-        loaded, store = reopened(tmp_path / "out", Wishes())
+        loaded, store = reopen(tmp_path / "out", LoadOptions())
         assert run(loaded, store).progress.finished == 4, "what failed is finished too"
-        assert run(loaded, store, Terms(again=True)).progress.failed == 0
+        assert run(loaded, store, RunOptions(again=True)).progress.failed == 0
         assert all(not sample.error for sample in store.samples())
         store.close()
     assert fakes.openai.count == 6
@@ -69,7 +69,7 @@ def test_an_answer_that_nobody_can_read_is_unscored(tmp_path: Path) -> None:
     _, samples = played(tmp_path, suite(tmp_path, {"name": "lost", "model": lost}))
 
     assert {(sample.score.value, sample.error) for sample in samples.values()} == {(None, "")}
-    assert samples[Key("lost", "s1", 0)].score.why == "no number in the answer"
+    assert samples[SampleKey("lost", "s1", 0)].score.why == "no number in the answer"
 
 
 def test_help_is_noted_with_both_answers_and_their_scores(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_help_is_noted_with_both_answers_and_their_scores(tmp_path: Path) -> Non
     written = suite(tmp_path, {**setting, "strategy": "takeover", "threshold": 1.0, "max_retries": 1})
     _, samples = played(tmp_path, written)
 
-    sample = samples[Key("helped", "s3", 0)]
+    sample = samples[SampleKey("helped", "s3", 0)]
     assert (sample.helped, sample.answer, sample.score.value) == (True, "It is 6.", 1.0)
     assert (sample.small_answer, sample.small_score) == ("1 + 1 = 5, so the answer is", 0.0)
     assert (sample.large_answer, sample.large_score) == ("It is 6.", 1.0)
@@ -125,7 +125,7 @@ def test_a_limit_of_dollars_holds(tmp_path: Path) -> None:
         assert "the limit of $5" in ended.reason
         spent = sum(sample.spent_usd for sample in samples.values())
         assert 2 < spent <= 5
-        loaded, store = reopened(tmp_path / "out", Wishes(("benchmark.limits.cost_usd=100",)))
+        loaded, store = reopen(tmp_path / "out", LoadOptions(("benchmark.limits.cost_usd=100",)))
         assert run(loaded, store).status == "done"
         assert fakes.openai.count == 40, "what was finished was not asked again"
         store.close()
@@ -160,12 +160,12 @@ def test_a_provider_that_is_asked_too_often_gets_fewer_calls_at_once(tmp_path: P
 def test_progress_counts_what_is_on_the_disk(tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
 
-    def hear(progress: Progress) -> None:
+    def hear(progress: BenchmarkProgress) -> None:
         store = Store.open(tmp_path / "out")
         heard.append((progress.finished, len(store.finished())))
         store.close()
 
-    played(tmp_path, suite(tmp_path, {"name": "knows", "model": KNOWS}, repeats=5), Terms(hear))
+    played(tmp_path, suite(tmp_path, {"name": "knows", "model": KNOWS}, repeats=5), RunOptions(hear))
 
     assert heard[-1] == (20, 20)
     assert all(told <= there for told, there in heard)
@@ -191,7 +191,7 @@ async def test_what_was_finished_when_a_run_is_interrupted_is_kept(tmp_path: Pat
             playing = asyncio.create_task(play(loaded, store))
             with pytest.raises(asyncio.CancelledError):
                 await playing
-            assert store.finished() == {Key("gpt", "s1", 0)}
+            assert store.finished() == {SampleKey("gpt", "s1", 0)}
 
 
 def test_a_whole_discussion_answers_a_task(tmp_path: Path) -> None:
@@ -203,9 +203,9 @@ def test_a_whole_discussion_answers_a_task(tmp_path: Path) -> None:
     )
     rows(tmp_path / "sums.jsonl", [{"id": "a", "prompt": "What is ${HOME}: 2 + 2?", "reference": "4"}])
     written = suite(tmp_path, {"name": "talk", "discussion": "talk.yaml"})
-    _, samples = played(tmp_path, written, Terms(discuss=discuss))
+    _, samples = played(tmp_path, written, RunOptions(discuss=discuss))
 
-    sample = samples[Key("talk", "a", 0)]
+    sample = samples[SampleKey("talk", "a", 0)]
     assert (sample.error, sample.answer, sample.score.value) == ("", "It is 4.", 1.0)
     assert sample.usage.output_tokens > 0
 
@@ -266,7 +266,9 @@ def test_recorded_answers_run_through_the_same_runner(tmp_path: Path) -> None:
     assert quality == {"small": 5, "large": 10, "takeover": 10}
     helped = {key.task for key, sample in samples.items() if sample.helped}
     assert helped == {str(n) for n in range(0, 10, 2)}
-    assert (samples[Key("large", "1", 0)].usage.cost_usd or 0) > (samples[Key("small", "1", 0)].usage.cost_usd or 0)
+    assert (samples[SampleKey("large", "1", 0)].usage.cost_usd or 0) > (
+        samples[SampleKey("small", "1", 0)].usage.cost_usd or 0
+    )
 
 
 @pytest.mark.parametrize("concurrency", [1, 7])
@@ -275,7 +277,7 @@ def test_the_same_suite_gives_the_same_samples_however_many_run_at_once(tmp_path
     _, samples = played(tmp_path, suite(tmp_path, *settings, concurrency=concurrency))
 
     assert [(key, sample.answer, sample.score.value) for key, sample in samples.items()] == [
-        (Key(name, f"s{n}", 0), answer(n), float(name == "knows" or n == 2))
+        (SampleKey(name, f"s{n}", 0), answer(n), float(name == "knows" or n == 2))
         for name, answer in ANSWERS.items()
         for n in range(1, 5)
     ]

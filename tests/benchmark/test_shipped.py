@@ -13,10 +13,10 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from ai_battle.benchmark.datasets import jsonl
-from ai_battle.benchmark.loading import Wishes, load
+from ai_battle.benchmark.loading import LoadOptions, load
 from ai_battle.benchmark.run import begin, run
 from ai_battle.benchmark.sample import Sample
-from ai_battle.benchmark.scorers import Answer, numeric, python_tests, regex, tool_calls
+from ai_battle.benchmark.scorers import ScoredAnswer, numeric, python_tests, regex, tool_calls
 from ai_battle.benchmark.tasks import Task
 from ai_battle.cli import _exit_code
 from ai_battle.config import json_schema
@@ -62,7 +62,7 @@ async def test_the_references_of_the_sums_are_what_their_expressions_come_to() -
     for task in tasks("arithmetic"):
         right = computed(ast.parse(task.extra["expression"], mode="eval").body)
         assert Fraction(task.reference) == right, task.id
-        assert (await numeric.create().score(task, Answer(f"So it is {float(right):g}."))).value == 1, task.id
+        assert (await numeric.create().score(task, ScoredAnswer(f"So it is {float(right):g}."))).value == 1, task.id
 
 
 async def test_the_solutions_pass_their_tests_and_an_empty_function_does_not() -> None:
@@ -74,12 +74,12 @@ async def test_the_solutions_pass_their_tests_and_an_empty_function_does_not() -
     scorer, found = python_tests.create(sandbox), tasks("code")
     together = Task("all", "", tests="\n".join(task.tests for task in found))
     whole = "\n".join(task.extra["solution"] for task in found)
-    assert await scorer.score(together, Answer(f"```python\n{whole}\n```")) == await scorer.score(
-        found[0], Answer(found[0].extra["solution"])
+    assert await scorer.score(together, ScoredAnswer(f"```python\n{whole}\n```")) == await scorer.score(
+        found[0], ScoredAnswer(found[0].extra["solution"])
     )
     for task in found[:3]:
         head = task.extra["solution"].partition("\n")[0]
-        assert (await scorer.score(task, Answer(f"```python\n{head}\n    return None\n```"))).value == 0
+        assert (await scorer.score(task, ScoredAnswer(f"```python\n{head}\n    return None\n```"))).value == 0
 
 
 def test_no_test_of_the_functions_is_met_by_doing_nothing() -> None:
@@ -100,16 +100,16 @@ async def test_the_calls_that_are_right_fit_their_tools_and_score() -> None:
             assert fit(arguments, schema).problems == (), task.id
             assert not fit(arguments, schema).repairs, task.id
             calls.append(ToolCall(name, arguments))
-        assert (await tool_calls.create().score(task, Answer("", tuple(calls)))).value == 1, task.id
+        assert (await tool_calls.create().score(task, ScoredAnswer("", tuple(calls)))).value == 1, task.id
         wrong = (*calls[1:], ToolCall("get_time")) if calls else (ToolCall(task.tools[0].name),)
-        assert (await tool_calls.create().score(task, Answer("", wrong))).value == 0, task.id
+        assert (await tool_calls.create().score(task, ScoredAnswer("", wrong))).value == 0, task.id
 
 
 async def test_each_instruction_is_followed_by_one_answer_and_not_by_another() -> None:
     for task in tasks("instructions"):
         assert regex.create().lacks(task) == ""
         for key, value in (("follows", 1.0), ("fails", 0.0)):
-            assert (await regex.create().score(task, Answer(task.extra[key]))).value == value, (task.id, key)
+            assert (await regex.create().score(task, ScoredAnswer(task.extra[key]))).value == value, (task.id, key)
 
 
 @pytest.mark.parametrize("name", packaged_suites())
@@ -150,7 +150,7 @@ def test_the_first_steps_need_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def by_setting(suite: str, folder: Path, limit: int) -> dict[str, list[Sample]]:
-    loaded = load(suite, Wishes(limit=limit))
+    loaded = load(suite, LoadOptions(limit=limit))
     store = begin(loaded, folder / "out")
     try:
         assert run(loaded, store).status == "done"

@@ -9,7 +9,7 @@ import pytest
 
 from ai_battle.benchmark.statistics import (
     bca,
-    compared,
+    compare_pairs,
     conclusions,
     difference,
     drawn_means,
@@ -23,9 +23,8 @@ from ai_battle.benchmark.statistics import (
     smallest_seen,
     wilson,
 )
-from ai_battle.benchmark.statistics._student import student
-from ai_battle.benchmark.statistics.intervals import widened
-from ai_battle.benchmark.statistics.paired import _counted, _enumerated, _whole
+from ai_battle.benchmark.statistics.intervals import student, wider_level
+from ai_battle.benchmark.statistics.paired import _share_of_all_flips, _share_of_counted_flips, _whole
 
 EXACT = 1e-6
 
@@ -122,7 +121,7 @@ def test_sign_flips_of_right_and_wrong_are_mcnemar() -> None:
 @pytest.mark.parametrize("grid", [1, 2, 3, 10])
 def test_flips_that_are_counted_are_those_that_are_tried_one_by_one(grid: int) -> None:
     off = [each for each in (b - a for a, b in zip(drawn(1, 12, grid), drawn(2, 12, grid), strict=True)) if each]
-    assert _counted(_whole(off)) == pytest.approx(_enumerated(off), abs=EXACT)
+    assert _share_of_counted_flips(_whole(off)) == pytest.approx(_share_of_all_flips(off), abs=EXACT)
 
 
 def test_differences_on_no_grid_are_rounded_and_the_test_is_hardly_changed(scipy: Any) -> None:
@@ -153,8 +152,8 @@ def test_an_interval_of_a_rate_is_never_a_point_and_never_beyond_0_and_1() -> No
 def test_few_values_have_a_wider_interval_than_the_bootstrap_alone_gives() -> None:
     values = drawn(7, 10)
     assert mean_interval(values).width > bca(values, sorted(drawn_means(tuple(values)))).width
-    assert widened(0.95, 10) == pytest.approx(0.9829, abs=1e-3)
-    assert widened(0.95, 1000) == pytest.approx(0.95, abs=1e-3)
+    assert wider_level(0.95, 10) == pytest.approx(0.9829, abs=1e-3)
+    assert wider_level(0.95, 1000) == pytest.approx(0.95, abs=1e-3)
 
 
 def test_many_values_have_the_interval_of_the_normal_distribution() -> None:
@@ -191,7 +190,7 @@ def test_only_tasks_of_both_are_compared() -> None:
 def test_a_comparison_ends_in_a_plain_verdict(gained: int, lost: int, same: int, verdict: str, words: str) -> None:
     a = [0.0] * gained + [1.0] * (lost + same)
     b = [1.0] * gained + [0.0] * lost + [1.0] * same
-    [found] = compared([(("a", "b"), _by_task(a), _by_task(b))])
+    [found] = compare_pairs([(("a", "b"), _by_task(a), _by_task(b))])
     assert found.verdict == verdict
     assert words in found.said
 
@@ -203,14 +202,14 @@ def test_many_comparisons_are_summed_up() -> None:
     unsure = (("a", "d"), _by_task([0.0, 1.0]), _by_task([1.0, 1.0]))
     other = (("a", "e"), _by_task([0.0, 1.0, 1.0]), _by_task([1.0, 1.0, 1.0]))
 
-    assert list(conclusions(compared([clear, clearer, unsure, other]), 1)) == [
+    assert list(conclusions(compare_pairs([clear, clearer, unsure, other]), 1)) == [
         "c is better than a by 100.0 points",
         "further differences that are shown: 1",
         "not enough data in 2 comparisons; with 2 to 3 tasks only differences above 100 points can be seen; "
         "10 points need about 262 to 393 tasks",
     ]
-    assert list(conclusions(compared([unsure]), 1)) == [compared([unsure])[0].said]
-    assert compared([unsure])[0].said.startswith("not enough data on a and d; with 2 tasks")
+    assert list(conclusions(compare_pairs([unsure]), 1)) == [compare_pairs([unsure])[0].said]
+    assert compare_pairs([unsure])[0].said.startswith("not enough data on a and d; with 2 tasks")
 
 
 def _by_task(values: list[float]) -> dict[str, float]:
@@ -267,7 +266,7 @@ def _differences(suites: int, count: int, repeats: int) -> tuple[float, float]:
         hard = dice.uniform(0.8, 3)
         chances = [dice.betavariate(hard, 1.5) for _ in range(count)]
         a, b = (_answered(dice, chances, repeats) for _ in range(2))
-        [found] = compared([(("a", "b"), a, b)])
+        [found] = compare_pairs([(("a", "b"), a, b)])
         held += found.found.interval.low <= 0 <= found.found.interval.high
         alarms += found.verdict in ("better", "worse")
     return held / suites, alarms / suites

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.benchmark.sample import Key, Sample, Score
+from ai_battle.benchmark.sample import AnswerScore, Sample, SampleKey
 from ai_battle.benchmark.store import FORMAT, NAME, Store
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.core.errors import JournalError
@@ -30,7 +30,7 @@ SAMPLE = Sample(
     "t1",
     2,
     "42 \u20ac",
-    Score(0.5, "half"),
+    AnswerScore(0.5, "half"),
     Usage(10, 5, 3, 2, 1, 0.25),
     1.5,
     True,
@@ -58,8 +58,8 @@ def test_a_task_and_a_sample_come_out_as_they_went_in(tmp_path: Path) -> None:
     assert list(store.samples()) == [SAMPLE, Sample("rescue", "t2", error="unreachable", usage=Usage())]
     assert list(store.samples("other")) == []
     assert store.settings() == {"rescue": {"model": "phi4", "threshold": 0.7}}
-    assert store.finished() == {Key("rescue", "t1", 2), Key("rescue", "t2", 0)}
-    assert store.finished(with_failed=False) == {Key("rescue", "t1", 2)}
+    assert store.finished() == {SampleKey("rescue", "t1", 2), SampleKey("rescue", "t2", 0)}
+    assert store.finished(with_failed=False) == {SampleKey("rescue", "t1", 2)}
     assert store.spent() == pytest.approx(0.2)
     store.close()
 
@@ -144,5 +144,5 @@ def test_a_full_disk_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     assert "What is finished is kept" in shown[-1]
     assert f"bench resume {tmp_path}" in shown[-1]
     store = Store.open(tmp_path, to_write=True)
-    assert store.finished() >= {Key("s", "first", 0), *(Key("s", f"t{number}", 0) for number in shown[:-1])}
+    assert store.finished() >= {SampleKey("s", "first", 0), *(SampleKey("s", f"t{number}", 0) for number in shown[:-1])}
     store.close()

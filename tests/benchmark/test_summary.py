@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ai_battle.benchmark.sample import Sample, Score
+from ai_battle.benchmark.sample import AnswerScore, Sample
 from ai_battle.benchmark.statistics import mean_interval, wilson
-from ai_battle.benchmark.summary import Row, Summary
-from ai_battle.benchmark.summing import summarised
+from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
+from ai_battle.benchmark.summing import summary_of
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.cli import main
 from ai_battle.reporting.benchmark_report import write_benchmark_reports
@@ -21,15 +21,15 @@ from .results import HELPED, LARGE, SMALL, helped, results, scored
 GOOD, POOR = [1.0] * 30 + [0.0] * 10, [1.0] * 20 + [0.0] * 20
 
 
-def summary(folder: Path, settings: dict[str, Any], samples: list[Sample]) -> Summary:
+def summary(folder: Path, settings: dict[str, Any], samples: list[Sample]) -> BenchmarkSummary:
     store = results(folder / "results", settings, samples)
     try:
-        return summarised(store)
+        return summary_of(store)
     finally:
         store.close()
 
 
-def row(found: Summary, name: str) -> Row:
+def row(found: BenchmarkSummary, name: str) -> SettingRow:
     return next(each for each in found.settings if each.name == name)
 
 
@@ -50,7 +50,7 @@ def test_repeats_of_a_task_are_one_value(tmp_path: Path) -> None:
 def test_what_no_scorer_could_read_is_wrong_and_what_failed_is_left_out(tmp_path: Path) -> None:
     samples = scored("small", [1.0, 0.0, None, 1.0])
     samples.append(Sample("small", "t4", error="RateLimited: later"))
-    samples.append(Sample("small", "t5", score=Score(None, "the judge gave no grade", scorer_failed=True)))
+    samples.append(Sample("small", "t5", score=AnswerScore(None, "the judge gave no grade", scorer_failed=True)))
     found = summary(tmp_path, {"small": SMALL}, samples)
     only = row(found, "small")
     assert (only.n, only.unscored, only.failed) == (4, 1, 2)
@@ -68,7 +68,7 @@ def test_what_no_scorer_could_read_is_wrong_and_what_failed_is_left_out(tmp_path
 def test_a_suite_may_leave_out_what_no_scorer_could_read(tmp_path: Path) -> None:
     store = results(tmp_path / "results", {"small": SMALL}, scored("small", [1.0, 0.0, None, 1.0]))
     store.set_fact("unscored", "exclude")
-    found = summarised(store)
+    found = summary_of(store)
     store.close()
     only = row(found, "small")
     assert only.n == 3
@@ -84,7 +84,7 @@ def test_a_model_that_gives_up_on_what_it_does_not_know_wins_nothing(tmp_path: P
     for unscored in ("wrong", "exclude"):
         store = results(tmp_path / unscored, {"mute": SMALL, "good": LARGE}, samples)
         store.set_fact("unscored", unscored)
-        found = summarised(store)
+        found = summary_of(store)
         store.close()
         assert row(found, "good").dominated == ""
         assert "good" in [each.name for each in found.front]
@@ -202,7 +202,7 @@ def test_a_helper_that_was_only_recorded_is_known_from_its_recording(tmp_path: P
     described = {"recorded": "small", "secondary": ["recorded/large"], "strategy": "takeover"}
     samples = helped("xxxxx.....", "xxxx.xx...", "....xxxx..")
     store = results(tmp_path / "results", {"helped": described}, samples, tasks)
-    found = row(summarised(store), "helped")
+    found = row(summary_of(store), "helped")
     assert found.order is not None
     assert (found.order.large, found.model) == (1.0, "recorded/small")
     store.close()
@@ -216,7 +216,7 @@ def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
 
 def test_the_files_hold_what_the_summary_says(tmp_path: Path) -> None:
     samples = [*scored("small", POOR), *scored("large", [None, *GOOD[1:]], error="")]
-    samples[0] = replace(samples[0], score=Score(1.0, "=HYPERLINK(1)"), answer="long " * 1000)
+    samples[0] = replace(samples[0], score=AnswerScore(1.0, "=HYPERLINK(1)"), answer="long " * 1000)
     store = results(tmp_path / "results", {"small": SMALL, "large": LARGE}, samples)
     found = write_benchmark_reports(store)
     store.close()

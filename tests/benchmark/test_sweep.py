@@ -16,12 +16,12 @@ from ai_battle.benchmark.sweep import (
     BOUNDED,
     EXACT,
     UNKNOWN,
-    Given,
     Judged,
     Policy,
+    RecordedScore,
     Replayed,
     grid,
-    recorded,
+    recorded_pairs,
     sweep,
 )
 
@@ -34,8 +34,8 @@ PRICES = {"recorded/small": {"input": 1, "output": 1}, "recorded/large": {"input
 
 def item(small: float, large: float, quality: float, *, at_once: bool = False) -> Replayed:
     gain = 1 - quality
-    mine = Judged(Given("small", small, 0.001, 1.0), quality, gain, at_once)
-    return Replayed(mine, Judged(Given("large", large, 0.01, 3.0), 0.9, 0.1, at_once=False))
+    mine = Judged(RecordedScore("small", small, 0.001, 1.0), quality, gain, at_once)
+    return Replayed(mine, Judged(RecordedScore("large", large, 0.01, 3.0), 0.9, 0.1, at_once=False))
 
 
 FOUR = [
@@ -102,14 +102,14 @@ def test_a_help_rate_takes_those_with_the_most_to_gain() -> None:
 
 
 def test_a_cascade_keeps_a_poor_answer_when_the_large_one_is_broken() -> None:
-    poor = Judged(Given("small", 1.0), 0.5, 0.5, at_once=False)
-    broken = Judged(Given("", 0.0), 0.0, 0.5, at_once=True)
+    poor = Judged(RecordedScore("small", 1.0), 0.5, 0.5, at_once=False)
+    broken = Judged(RecordedScore("", 0.0), 0.0, 0.5, at_once=True)
     took, kept = sweep([Replayed(poor, broken)], [Policy("takeover", 0.7), Policy("cascade", 0.7)])
     assert (took.quality, kept.quality) == (0.0, 1.0)
 
 
 def test_costs_that_were_not_recorded_are_not_invented() -> None:
-    bare = Judged(Given("small", 1.0), 0.9, 0.1, at_once=False)
+    bare = Judged(RecordedScore("small", 1.0), 0.9, 0.1, at_once=False)
     [found] = sweep([Replayed(bare, bare)], [Policy()])
     assert (found.quality, found.cost_per_task, found.status["cost_per_task"]) == (1.0, None, UNKNOWN)
 
@@ -134,7 +134,7 @@ def test_what_is_swept_is_what_a_run_comes_to(tmp_path: Path, strategy: Any, thr
     _, samples = played(tmp_path, written)
 
     ran = [sample for key, sample in samples.items() if key.setting == "pair"]
-    [found] = sweep(recorded(create().read(tmp_path / "few.jsonl")), [Policy(strategy, threshold)])
+    [found] = sweep(recorded_pairs(create().read(tmp_path / "few.jsonl")), [Policy(strategy, threshold)])
     assert found.help_rate == sum(sample.helped for sample in ran) / 40
     assert found.quality == pytest.approx(sum(sample.score.value or 0 for sample in ran) / 40)
     assert found.help_rate > 0
@@ -142,7 +142,7 @@ def test_what_is_swept_is_what_a_run_comes_to(tmp_path: Path, strategy: Any, thr
 
 def test_random_and_the_oracle_are_the_baselines_on_a_small_sample() -> None:
     tasks = [task for _, task in zip(range(100), create().read(SHIPPED), strict=False)]
-    found = baselines(recorded(tasks))
+    found = baselines(recorded_pairs(tasks))
     assert found["random"]["apgr"] == pytest.approx(0.5)
     assert [found["random"][name] for name in ("cpt50", "cpt80")] == pytest.approx([0.5, 0.8])
     assert found["oracle"]["auroc"] == 1.0
@@ -162,7 +162,7 @@ def test_baselines_of_recorded_pairs_are_those_of_the_definitions(pair: str) -> 
     assert spec.loader
     metrics = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(metrics)
-    items = recorded(create().read(CORPUS / f"{pair}.jsonl.gz"))
+    items = recorded_pairs(create().read(CORPUS / f"{pair}.jsonl.gz"))
     small, large = ([getattr(each, of).given.score for each in items] for of in ("small", "large"))
     scores = {
         "random": [0.0] * len(items),
@@ -186,7 +186,7 @@ def test_baselines_of_recorded_pairs_are_those_of_the_definitions(pair: str) -> 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 def test_baselines_are_near_those_that_were_measured_on_other_questions_of_the_same_pair() -> None:
     """Mixtral-8x7B and GPT-4 on GSM8K: the figures that came with the answers, of questions that were kept back."""
-    found = baselines(recorded(create().read(CORPUS / "gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz")))
+    found = baselines(recorded_pairs(create().read(CORPUS / "gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz")))
     measured = {
         "random": {"auroc": 0.50, "apgr": 0.50, "cpt50": 0.50, "cpt80": 0.80},
         "length": {"auroc": 0.57, "apgr": 0.53, "cpt50": 0.42, "cpt80": 0.83},

@@ -10,8 +10,8 @@ from typing import Any
 
 from ai_battle.assembly import create_client
 from ai_battle.benchmark.loading import load
-from ai_battle.benchmark.run import Terms, begin, run
-from ai_battle.benchmark.runner import Progress
+from ai_battle.benchmark.run import RunOptions, begin, run
+from ai_battle.benchmark.runner import BenchmarkProgress
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
 
@@ -43,7 +43,7 @@ def suite(url: str, samples: int, sizes: dict[int, float] | None = None) -> None
         loaded = load(_written(url, samples, Path(folder)), base=Path(folder))
         store = begin(loaded, Path(folder) / "out")
         try:
-            ended = run(loaded, store, Terms(hear=_weigh(sizes) if sizes is not None else lambda progress: None))
+            ended = run(loaded, store, RunOptions(hear=_weigh(sizes) if sizes is not None else lambda progress: None))
             assert (ended.progress.finished, ended.progress.failed) == (samples, 0)
         finally:
             store.close()
@@ -60,7 +60,7 @@ def held(url: str, samples: int) -> dict[int, float]:
 
 
 def _weigh(sizes: dict[int, float]) -> Any:
-    def hear(progress: Progress) -> None:
+    def hear(progress: BenchmarkProgress) -> None:
         tenth = progress.finished * 10 // progress.total
         if tenth * progress.total // 10 not in sizes and tenth:
             sizes[tenth * progress.total // 10] = tracemalloc.get_traced_memory()[0] / 2**20

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from ai_battle.benchmark.datasets.recorded import create
-from ai_battle.benchmark.sweep import Replayed, grid, recorded, sweep
+from ai_battle.benchmark.sweep import Replayed, grid, recorded_pairs, sweep
 
 ANSWERS = Path(__file__).parents[2] / "configs/benchmarks/data/gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz"
 ITEMS = 200
@@ -16,7 +16,7 @@ ITEMS = 200
 def works(folder: Path) -> tuple[Callable[[], None], Callable[[], None]]:
     """The sweep of answers that were assessed before, and reading them."""
     path = _few(folder)
-    items = recorded(create().read(path))
+    items = recorded_pairs(create().read(path))
     return lambda: _swept(items), lambda: _read(path)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle.benchmark.store import Store
-from ai_battle.benchmark.summary import Summary
+from ai_battle.benchmark.summary import BenchmarkSummary
 from ai_battle.benchmark.tasks import Task
 from ai_battle.reporting.benchmark_report import render, write_benchmark_reports
 from ai_battle.reporting.svg import Scale, fitting, placed
@@ -44,12 +44,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def summary(store: Store) -> Summary:
+def summary(store: Store) -> BenchmarkSummary:
     return write_benchmark_reports(store)
 
 
 @pytest.fixture
-def page(summary: Summary, store: Store) -> str:
+def page(summary: BenchmarkSummary, store: Store) -> str:
     return "".join(render(summary, store))
 
 
@@ -146,7 +146,7 @@ def test_labels_never_lie_on_one_another() -> None:
 
 @in_browser
 def test_in_a_browser_the_script_runs_and_what_models_wrote_does_not(
-    summary: Summary, store: Store, tmp_path: Path
+    summary: BenchmarkSummary, store: Store, tmp_path: Path
 ) -> None:
     shown = browser(tmp_path, store.folder / "report.html", "--dump-dom")
     assert "owned</title>" not in shown
@@ -166,7 +166,7 @@ def test_in_a_browser_it_reads_without_its_script(page: str, tmp_path: Path) -> 
 
 
 @in_browser
-def test_in_a_browser_it_can_be_looked_at(summary: Summary, store: Store, tmp_path: Path) -> None:
+def test_in_a_browser_it_can_be_looked_at(summary: BenchmarkSummary, store: Store, tmp_path: Path) -> None:
     picture = tmp_path / "report.png"
     browser(tmp_path, store.folder / "report.html", f"--screenshot={picture}", "--window-size=1100,2400")
     assert picture.stat().st_size > 100_000, "a page without its charts makes a smaller picture"

@@ -8,7 +8,7 @@ import yaml
 
 from ai_battle.judging.calibrating import Answer, Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
-from ai_battle.reporting.calibration import COLUMNS, fragment, likely, recommended
+from ai_battle.reporting.calibration import COLUMNS, fragment, likely, recommendation
 from ai_battle.reporting.calibration_curve import page
 
 RIGHT, WRONG = "7 * 24 = 168. The answer is 168.", "7 * 24 = 158. The answer is 158."
@@ -21,7 +21,7 @@ def answers(number: int = 60, helper: float = 1.0) -> list[Answer]:
 
 
 def said(target: Target, made: list[Answer]) -> str:
-    return " ".join(recommended(calibrate(made, target), target))
+    return " ".join(recommendation(calibrate(made, target), target))
 
 
 def test_each_line_has_a_name_and_no_two_names_lie_upon_each_other() -> None:
@@ -100,7 +100,7 @@ def test_what_to_know_before_relying_on_it_is_told(target: Target, made: list[An
 
 
 def test_nothing_is_doubted_without_a_reason() -> None:
-    assert [*recommended(calibrate(answers(), Target("help_rate", 1 / 3)), Target("help_rate", 1 / 3))][2:] == []
+    assert [*recommendation(calibrate(answers(), Target("help_rate", 1 / 3)), Target("help_rate", 1 / 3))][2:] == []
 
 
 def test_what_a_pair_is_given_is_yaml_in_lines_that_fit_a_terminal() -> None:

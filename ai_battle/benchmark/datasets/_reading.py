@@ -4,20 +4,23 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from ...core.errors import ConfigError
+from ...core.exchange import ToolSpec
 from ...core.plugins import near
+from ..tasks import Task
+from . import AT
 
 LONGEST_LINE = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DatasetRow:
     """`place` is `file:line`."""
 
     values: Mapping[str, Any]
@@ -43,9 +46,9 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def json_rows(path: Path) -> Iterator[Row]:
+def json_rows(path: Path) -> Iterator[DatasetRow]:
     """One object a line, packed with gzip or not; raises `ConfigError`."""
-    with _opened(path) as file:
+    with _open(path) as file:
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
@@ -53,12 +56,12 @@ def json_rows(path: Path) -> Iterator[Row]:
             if len(line) > LONGEST_LINE:
                 raise ConfigError(f"{place}: the line is longer than {LONGEST_LINE >> 20} MiB")
             if line.strip():
-                yield Row(_object(line, place), place, number)
+                yield DatasetRow(_object(line, place), place, number)
 
 
-def csv_rows(path: Path) -> Iterator[Row]:
+def csv_rows(path: Path) -> Iterator[DatasetRow]:
     """One row a record, with the names of the columns in the first; raises `ConfigError`."""
-    with _opened(path) as file:
+    with _open(path) as file:
         reader = csv.DictReader(file, dialect=_dialect(file))
         try:
             yield from (_record(values, reader, path) for values in reader)
@@ -66,11 +69,11 @@ def csv_rows(path: Path) -> Iterator[Row]:
             raise ConfigError(f"{path.name}:{reader.line_num}: {error}") from error
 
 
-def _record(values: dict[str | Any, Any], reader: "csv.DictReader[str]", path: Path) -> Row:
+def _record(values: dict[str | Any, Any], reader: "csv.DictReader[str]", path: Path) -> DatasetRow:
     place = f"{path.name}:{reader.line_num}"
     if None in values:
         raise ConfigError(f"{place}: more fields than the {len(reader.fieldnames or ())} of the first line")
-    return Row(values, place, reader.line_num)
+    return DatasetRow(values, place, reader.line_num)
 
 
 def first_object(path: Path) -> Mapping[str, Any] | None:
@@ -100,7 +103,7 @@ def _dialect(file: IO[str]) -> type[csv.Dialect]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[str]]:
+def _open(path: Path) -> Iterator[IO[str]]:
     try:
         with open(path, "rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -112,3 +115,105 @@ def _opened(path: Path) -> Iterator[IO[str]]:
         raise ConfigError(f"{path.name} is not text in UTF-8: {error.reason} at byte {error.start}") from error
     except (OSError, EOFError) as error:
         raise ConfigError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+USUAL: Mapping[str, Sequence[str]] = {
+    "id": ("id", "task_id", "name"),
+    "prompt": ("prompt", "question", "input", "instruction", "goal"),
+    "reference": ("reference", "answer", "target", "expected", "output"),
+    "tests": ("tests", "test"),
+    "options": ("options", "choices"),
+    "system": ("system",),
+    "tools": ("tools",),
+}
+LETTERS = "ABCDEFGHIJKLMNOP"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """`stated` are the fields that the suite names; the others go by their usual names."""
+
+    stated: Mapping[str, str] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in self.stated:
+            if name not in USUAL:
+                raise ConfigError(f"there is no field {name!r} of a task{near(name, list(USUAL))}")
+
+    def columns(self, row: DatasetRow) -> Mapping[str, str]:
+        """Which column of this row holds what: the usual name where none does."""
+        names = tuple(row.values)
+        if names not in self._known:
+            found = {name: next((each for each in usual if each in names), usual[0]) for name, usual in USUAL.items()}
+            self._known[names] = {**found, **self.stated}
+        return self._known[names]
+
+    def task(self, row: DatasetRow) -> Task:
+        """Raises `ConfigError` with the line."""
+        columns = self.columns(row)
+        options = _options(row, columns["options"])
+        taken = columns.values()
+        return Task(
+            row.optional(columns["id"]) or str(row.line),
+            with_options(row.text(columns["prompt"]), options),
+            self._asked_for("reference", columns, row),
+            tools_of(row.values.get(columns["tools"]), row.place),
+            self._asked_for("tests", columns, row),
+            options,
+            row.optional(columns["system"]),
+            _goal(row),
+            extra={**{key: value for key, value in row.values.items() if key not in taken}, AT: row.place},
+        )
+
+    def _asked_for(self, name: str, columns: Mapping[str, str], row: DatasetRow) -> str:
+        """What the suite names must be there; what it leaves open may be missing."""
+        return row.text(columns[name]) if name in self.stated else row.optional(columns[name])
+
+
+def with_options(prompt: str, options: Sequence[str]) -> str:
+    """The prompt with its lettered options, where it does not show them itself."""
+    if not options or all(option in prompt for option in options):
+        return prompt
+    listed = (f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False))
+    return "\n".join((prompt, *listed))
+
+
+def tools_of(said: Any, place: str) -> tuple[ToolSpec, ...]:
+    """Tools as OpenAI writes them, bare or under `function`."""
+    if not said:
+        return ()
+    if not isinstance(said, list):
+        raise ConfigError(f"{place}: tools must be a list of {{name, description, parameters}}")
+    return tuple(_tool(each, place) for each in said)
+
+
+def _tool(said: Any, place: str) -> ToolSpec:
+    inside = said.get("function", said) if isinstance(said, dict) else None
+    if not isinstance(inside, dict) or not isinstance(inside.get("name"), str):
+        raise ConfigError(f"{place}: a tool must have a name")
+    schema = inside.get("parameters") or inside.get("input_schema") or {"type": "object", "properties": {}}
+    return ToolSpec(inside["name"], str(inside.get("description", "")), _plain_schema(schema))
+
+
+def _plain_schema(schema: Any) -> Any:
+    """JSON Schema out of Python's names for types."""
+    if isinstance(schema, list):
+        return [_plain_schema(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    names = {"dict": "object", "float": "number", "tuple": "array", "any": "string"}
+    found = {key: _plain_schema(value) for key, value in schema.items()}
+    return found | {"type": names.get(found["type"], found["type"])} if isinstance(found.get("type"), str) else found
+
+
+def _options(row: DatasetRow, key: str) -> tuple[str, ...]:
+    said = row.values.get(key) or ()
+    if not isinstance(said, list | tuple):
+        raise ConfigError(f"{row.place}: {key} must be a list")
+    return tuple(map(str, said))
+
+
+def _goal(row: DatasetRow) -> Mapping[str, Any] | None:
+    said = row.values.get("discussion")
+    return said if isinstance(said, dict) else None

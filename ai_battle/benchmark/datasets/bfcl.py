@@ -9,8 +9,7 @@ from typing import Any
 from ...core.errors import ConfigError
 from ..tasks import Task
 from . import AT
-from ._mapping import tools_of
-from ._reading import Row, json_rows
+from ._reading import DatasetRow, json_rows, tools_of
 
 POSSIBLE = "possible_answer"
 
@@ -38,8 +37,8 @@ def _answers(path: Path) -> Iterator[tuple[str, str]]:
         yield row.text("id"), row.text("ground_truth")
 
 
-def _task(row: Row) -> Task:
-    system, prompt = _asked(row)
+def _task(row: DatasetRow) -> Task:
+    system, prompt = _question(row)
     functions = row.values.get("function")
     tools = tools_of(functions if isinstance(functions, list) else [functions], row.place)
     truth = row.values.get("ground_truth")
@@ -47,7 +46,7 @@ def _task(row: Row) -> Task:
     return Task(row.text("id"), prompt, reference, tools, system=system, extra={AT: row.place})
 
 
-def _asked(row: Row) -> tuple[str, str]:
+def _question(row: DatasetRow) -> tuple[str, str]:
     """Instructions and prompt."""
     said = _first_turn(row.values.get("question"))
     if isinstance(said, str) and said:

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tasks import Task
-from ._mapping import Fields
-from ._reading import csv_rows
+from ._reading import Fields, csv_rows
 
 
 class Csv:

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.errors import ConfigError
 from ..tasks import Task
 from . import AT
-from ._reading import Row, json_rows
+from ._reading import DatasetRow, json_rows
 
 MARK = "####"
 
@@ -22,7 +22,7 @@ class Gsm8k:
         return map(_task, json_rows(path))
 
 
-def _task(row: Row) -> Task:
+def _task(row: DatasetRow) -> Task:
     worked, mark, reference = row.text("answer").rpartition(MARK)
     if not mark or not reference.strip():
         raise ConfigError(f"{row.place}: the answer does not end in '{MARK} NUMBER'")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tasks import Task
 from . import AT
-from ._reading import Row, json_rows
+from ._reading import DatasetRow, json_rows
 
 ASK = "Complete this Python function. Answer with the whole program, in one code block.\n\n```python\n{}\n```"
 
@@ -21,7 +21,7 @@ class HumanEval:
         return map(_task, json_rows(path))
 
 
-def _task(row: Row) -> Task:
+def _task(row: DatasetRow) -> Task:
     begun, entry = row.text("prompt"), row.text("entry_point")
     return Task(
         row.text("task_id"),

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..tasks import Task
-from ._mapping import Fields
-from ._reading import json_rows
+from ._reading import Fields, json_rows
 
 
 class Jsonl:

@@ -7,14 +7,13 @@ from typing import Any
 from ...core.errors import ConfigError
 from ..tasks import Recording, Task
 from . import AT
-from ._mapping import tools_of, with_options
-from ._reading import Row, as_text, json_rows
+from ._reading import DatasetRow, as_text, json_rows, tools_of, with_options
 
 ROLES = ("small", "large")
 _TAKEN = ("id", "prompt", "reference", "tools", "options")
 
 
-class Recorded:
+class RecordedAnswers:
     scorer = "recorded"
 
     def fits(self, row: Mapping[str, Any]) -> bool:
@@ -24,7 +23,7 @@ class Recorded:
         return map(_task, json_rows(path))
 
 
-def _task(row: Row) -> Task:
+def _task(row: DatasetRow) -> Task:
     options = tuple(map(str, row.values.get("options") or ()))
     mine = {*_TAKEN, *(key for key in row.values if key.startswith(("small_", "large_")))}
     return Task(
@@ -38,7 +37,7 @@ def _task(row: Row) -> Task:
     )
 
 
-def _answer(row: Row, role: str) -> Recording:
+def _answer(row: DatasetRow, role: str) -> Recording:
     key = f"{role}_response"
     if key not in row.values:
         raise ConfigError(f"{row.place}: the field {key!r} is missing")
@@ -49,5 +48,5 @@ def _answer(row: Row, role: str) -> Recording:
     return Recording(as_text(row.values[key]), worth, row.optional(f"{role}_model"))
 
 
-def create() -> Recorded:
-    return Recorded()
+def create() -> RecordedAnswers:
+    return RecordedAnswers()

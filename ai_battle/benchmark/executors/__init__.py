@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from ..sample import Key, Sample
+from ..sample import Sample, SampleKey
 from ..tasks import Task
 
 EXECUTORS = __name__
@@ -11,7 +11,7 @@ EXECUTORS = __name__
 class Executor(Protocol):
     """Made by `create(kit, keeper)` of its file: `keeper` keeps answers for all samples, where it can be reached."""
 
-    async def play(self, key: Key, task: Task) -> Sample:
+    async def play(self, key: SampleKey, task: Task) -> Sample:
         """The sample, also where it failed."""
 
     async def aclose(self) -> None:

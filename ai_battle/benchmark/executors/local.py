@@ -1,8 +1,8 @@
 """`local`: samples run in this process, at once on its event loop."""
 
 from ..cache import Keeper
-from ..playing import Kit, Player
+from ..playing import Player, SampleContext
 
 
-def create(kit: Kit, keeper: Keeper | None = None) -> Player:
+def create(kit: SampleContext, keeper: Keeper | None = None) -> Player:
     return Player(kit, keeper)

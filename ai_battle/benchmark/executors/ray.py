@@ -14,8 +14,8 @@ from ...core.events import ModelReplied
 from ...core.exchange import Usage
 from ...core.ledger import book
 from ..cache import Keeper
-from ..playing import Kit, Player
-from ..sample import Key, Sample
+from ..playing import Player, SampleContext
+from ..sample import Sample, SampleKey
 from ..tasks import Task
 
 LOST = 3
@@ -25,13 +25,13 @@ LOST = 3
 class OnRay:
     """`library` is the imported module `ray`."""
 
-    def __init__(self, library: Any, kit: Kit) -> None:
+    def __init__(self, library: Any, kit: SampleContext) -> None:
         self._ray = library
         library.init(ignore_reinit_error=True, log_to_driver=False)
         self._kit = library.put(kit)
         self._play = library.remote(_played).options(max_retries=LOST)
 
-    async def play(self, key: Key, task: Task) -> Sample:
+    async def play(self, key: SampleKey, task: Task) -> Sample:
         """Ray itself plays a sample again whose worker is lost."""
         try:
             sample: Sample = await self._play.remote(self._kit, key, task)
@@ -45,7 +45,7 @@ class OnRay:
         self._ray.shutdown()
 
 
-async def _ask(kit: Kit, key: Key, task: Task) -> Sample:
+async def _ask(kit: SampleContext, key: SampleKey, task: Task) -> Sample:
     player = Player(kit)
     try:
         return await player.play(key, task)
@@ -53,7 +53,7 @@ async def _ask(kit: Kit, key: Key, task: Task) -> Sample:
         await player.aclose()
 
 
-def _played(kit: Kit, key: Key, task: Task) -> Sample:
+def _played(kit: SampleContext, key: SampleKey, task: Task) -> Sample:
     return _runner().run(_ask(kit, key, task))
 
 
@@ -63,7 +63,7 @@ def _runner() -> asyncio.Runner:
     return asyncio.Runner()
 
 
-def create(kit: Kit, keeper: Keeper | None = None) -> OnRay:
+def create(kit: SampleContext, keeper: Keeper | None = None) -> OnRay:
     """Raises `ConfigError` where Ray is not installed."""
     around = replace(kit.around, environment=dict(kit.around.environment or {}))
     return OnRay(plugins.optional("ray", "ray"), replace(kit, around=around))

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ...core.messages import ToolCall
-from ..sample import Score
+from ..sample import AnswerScore
 from ..tasks import Task
 
 SCORERS = __name__
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScoredAnswer:
     """What a setting answered; `calls` are the tool calls of the answer and on the way to it."""
 
     text: str
@@ -24,5 +24,5 @@ class Scorer(Protocol):
     def lacks(self, task: Task) -> str:
         """What a task has not and this scorer needs, in words; empty where it can be scored."""
 
-    async def score(self, task: Task, answer: Answer) -> Score:
+    async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         """Never raises for what an answer says."""

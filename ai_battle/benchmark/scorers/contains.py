@@ -1,8 +1,8 @@
 """`contains`: the reference stands somewhere in the answer, without regard to case and space."""
 
-from ..sample import Score
+from ..sample import AnswerScore
 from ..tasks import Task
-from . import Answer
+from . import ScoredAnswer
 from .exact import EMPTY
 
 
@@ -13,16 +13,16 @@ class Contains:
         self._separator = separator
 
     def lacks(self, task: Task) -> str:
-        return "" if self._wanted(task) else "a reference"
+        return "" if self._accepted_texts(task) else "a reference"
 
-    async def score(self, task: Task, answer: Answer) -> Score:
+    async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
         said = _plain(answer.text)
-        missing = [text for text in self._wanted(task) if _plain(text) not in said]
-        return Score(0.0, f"{missing[0]!r} is not in it") if missing else Score(1.0)
+        missing = [text for text in self._accepted_texts(task) if _plain(text) not in said]
+        return AnswerScore(0.0, f"{missing[0]!r} is not in it") if missing else AnswerScore(1.0)
 
-    def _wanted(self, task: Task) -> list[str]:
+    def _accepted_texts(self, task: Task) -> list[str]:
         parts = task.reference.split(self._separator) if self._separator else [task.reference]
         return [part for part in parts if part.strip()]
 

@@ -2,37 +2,37 @@
 
 from ...signals.final_answers import FinalAnswer, final_answer, same, words_key
 from ...signals.options import options
-from ..sample import Score
+from ..sample import AnswerScore
 from ..tasks import Task
-from . import Answer
+from . import ScoredAnswer
 
-EMPTY = Score(None, "the answer is empty")
+EMPTY = AnswerScore(None, "the answer is empty")
 
 
 class Exact:
     def lacks(self, task: Task) -> str:
         return "" if task.reference.strip() else "a reference"
 
-    async def score(self, task: Task, answer: Answer) -> Score:
+    async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
         return _picked(task, answer) if options(task.prompt) else _said(task, answer)
 
 
-def _picked(task: Task, answer: Answer) -> Score:
+def _picked(task: Task, answer: ScoredAnswer) -> AnswerScore:
     right = final_answer(task.reference, task.prompt, "option")
     found = final_answer(answer.text, task.prompt, "option")
     if found is None or right is None:
-        return Score(None, "the answer picks no option")
-    return Score(float(same(found, right)), f"picks {found.key}, right is {right.key}")
+        return AnswerScore(None, "the answer picks no option")
+    return AnswerScore(float(same(found, right)), f"picks {found.key}, right is {right.key}")
 
 
-def _said(task: Task, answer: Answer) -> Score:
+def _said(task: Task, answer: ScoredAnswer) -> AnswerScore:
     right = words_key(task.reference)
     if words_key(answer.text) == right:
-        return Score(1.0)
+        return AnswerScore(1.0)
     found = final_answer(answer.text, task.prompt, "text")
-    return Score(float(found is not None and found.key == right), f"says {_shown(found)}")
+    return AnswerScore(float(found is not None and found.key == right), f"says {_shown(found)}")
 
 
 def _shown(found: FinalAnswer | None) -> str:

@@ -8,9 +8,9 @@ from ...core.client import ModelClient
 from ...core.errors import ProviderError
 from ...core.exchange import ModelRequest
 from ...core.messages import user
-from ..sample import Score
+from ..sample import AnswerScore
 from ..tasks import Task
-from . import Answer
+from . import ScoredAnswer
 from .exact import EMPTY
 
 MOST = 10
@@ -19,7 +19,7 @@ PROMPT = Path(__file__).parent / "prompts" / "judge.md"
 _GRADE = re.compile(r"GRADE\W{1,8}(\d{1,2})(?:\.0)?(?:\s*/\s*10)?(?![\d.])")
 
 
-class Judge:
+class ModelJudge:
     costs = True
 
     def __init__(self, model: ModelClient, prompt: str) -> None:
@@ -29,19 +29,19 @@ class Judge:
     def lacks(self, task: Task) -> str:
         return ""
 
-    async def score(self, task: Task, answer: Answer) -> Score:
+    async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
         try:
-            response = await self._model.complete(ModelRequest((user(self._asked(task, answer)),)))
+            response = await self._model.complete(ModelRequest((user(self._request(task, answer)),)))
         except ProviderError as error:
-            return Score(None, f"the judge did not answer: {error}", scorer_failed=True)
+            return AnswerScore(None, f"the judge did not answer: {error}", scorer_failed=True)
         grades = _GRADE.findall(response.text)
         if not grades or int(grades[-1]) > MOST:
-            return Score(None, "the judge gave no grade", scorer_failed=True)
-        return Score(int(grades[-1]) / MOST, response.text.strip()[:500])
+            return AnswerScore(None, "the judge gave no grade", scorer_failed=True)
+        return AnswerScore(int(grades[-1]) / MOST, response.text.strip()[:500])
 
-    def _asked(self, task: Task, answer: Answer) -> str:
+    def _request(self, task: Task, answer: ScoredAnswer) -> str:
         reference = f"<reference>\n{task.reference}\n</reference>" if task.reference else ""
         said = {"question": task.prompt, "reference": reference, "answer": _harmless(answer.text[:LONGEST])}
         return self._prompt.safe_substitute(said)
@@ -52,6 +52,6 @@ def _harmless(answer: str) -> str:
     return re.sub(r"</?(answer|question|reference)>", r"[\1]", answer)
 
 
-def create(model: ModelClient, prompt: str = "") -> Judge:
+def create(model: ModelClient, prompt: str = "") -> ModelJudge:
     """`prompt` is a template with the places $question, $reference and $answer, ending in the line `GRADE: 7`."""
-    return Judge(model, prompt or PROMPT.read_text(encoding="utf-8"))
+    return ModelJudge(model, prompt or PROMPT.read_text(encoding="utf-8"))

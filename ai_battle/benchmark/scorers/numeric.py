@@ -5,9 +5,9 @@ from fractions import Fraction
 from ...core.errors import ConfigError
 from ...signals.final_answers import FinalAnswer, final_answer, same
 from ...signals.numbers import numbers
-from ..sample import Score
+from ..sample import AnswerScore
 from ..tasks import Task
-from . import Answer
+from . import ScoredAnswer
 
 
 class Numeric:
@@ -21,11 +21,11 @@ class Numeric:
             return "a reference"
         return "" if _right(task) else f"a number as its reference, which is {task.reference[:40]!r}"
 
-    async def score(self, task: Task, answer: Answer) -> Score:
+    async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         found, right = final_answer(answer.text, kind="number"), _right(task)
         if found is None or right is None:
-            return Score(None, "no number in the answer")
-        return Score(float(same(found, right) or self._near(found, right)), f"finds {found.text[:80]}")
+            return AnswerScore(None, "no number in the answer")
+        return AnswerScore(float(same(found, right) or self._near(found, right)), f"finds {found.text[:80]}")
 
     def _near(self, found: FinalAnswer, right: FinalAnswer) -> bool:
         said, wanted = _value(found), _value(right)

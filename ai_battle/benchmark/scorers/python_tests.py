@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ...core.errors import ConfigError
 from ...tools.sandbox import Program, Sandbox
-from ..sample import Score
+from ..sample import AnswerScore
 from ..tasks import Task
-from . import Answer
+from . import ScoredAnswer
 from ._reading import code_of
 
 LONGEST = 600.0
@@ -29,25 +29,25 @@ class PythonTests:
     def lacks(self, task: Task) -> str:
         return "" if task.tests.strip() else "tests"
 
-    async def score(self, task: Task, answer: Answer) -> Score:
+    async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         name = str(task.extra.get("entry_point", ""))
         code = code_of(answer.text, name)
         if not code.strip():
-            return Score(None, "no program in the answer")
+            return AnswerScore(None, "no program in the answer")
         if name and f"def {name}" not in code:
             code = f"{task.extra.get('begun', '')}{code}"
         async with self._free:
-            return await self._tried(code, task.tests)
+            return await self._run_tests(code, task.tests)
 
-    async def _tried(self, code: str, tests: str) -> Score:
+    async def _run_tests(self, code: str, tests: str) -> AnswerScore:
         """Only a program that comes to its end has passed: one that leaves before its tests has not."""
         token = secrets.token_hex(16)
         program = Program("python", f"{code}\n\n{tests}\n\nprint({token!r})\n", self._timeout)
         with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as workspace:
             outcome = await self._sandbox.run(program, Path(workspace))
         if outcome.exit_code == 0 and token in outcome.stdout[-_LAST:]:
-            return Score(1.0)
-        return Score(0.0, _why(outcome.killed_because, outcome.stderr))
+            return AnswerScore(1.0)
+        return AnswerScore(0.0, _why(outcome.killed_because, outcome.stderr))
 
 
 def _why(killed_because: str, stderr: str) -> str:

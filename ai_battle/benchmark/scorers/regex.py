@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from ...core.errors import ConfigError
-from ..sample import Score
+from ..sample import AnswerScore
 from ..tasks import Task
-from . import Answer
+from . import ScoredAnswer
 from .exact import EMPTY
 
 LONGEST = 20_000
@@ -21,7 +21,7 @@ class Regex:
     """
 
     def __init__(self, pattern: str) -> None:
-        self._pattern = _compiled(pattern, "pattern") if pattern else None
+        self._pattern = _compile(pattern, "pattern") if pattern else None
 
     def lacks(self, task: Task) -> str:
         if self._pattern:
@@ -29,42 +29,44 @@ class Regex:
         wanted = [(key, text) for key in (PATTERN, FORBIDDEN) for text in _texts(task, key)]
         return _unreadable(wanted) if wanted else f"a field {PATTERN!r}, and the scorer has no pattern of its own"
 
-    async def score(self, task: Task, answer: Answer) -> Score:
+    async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         text = answer.text[-LONGEST:]
         if not text.strip():
             return EMPTY
-        return _compared(self._pattern, text, task) if self._pattern else _followed(text, task)
+        return _score_of_match(self._pattern, text, task) if self._pattern else _score_of_patterns(text, task)
 
 
 def _unreadable(wanted: Iterable[tuple[str, str]]) -> str:
     try:
         for key, text in wanted:
-            _compiled(text, key)
+            _compile(text, key)
     except ConfigError as error:
         return f"a readable one: {error}"
     return ""
 
 
-def _compared(pattern: re.Pattern[str], text: str, task: Task) -> Score:
+def _score_of_match(pattern: re.Pattern[str], text: str, task: Task) -> AnswerScore:
     """The last that is found counts: answers come at the end."""
     found = next(iter(deque(pattern.finditer(text), maxlen=1)), None)
     if not pattern.groups:
-        return Score(float(found is not None))
+        return AnswerScore(float(found is not None))
     said = next((group for group in found.groups() if group is not None), None) if found else None
     if said is None:
-        return Score(None, "the pattern finds nothing")
-    return Score(float(said.strip().casefold() == task.reference.strip().casefold()), f"finds {said.strip()[:80]!r}")
+        return AnswerScore(None, "the pattern finds nothing")
+    return AnswerScore(
+        float(said.strip().casefold() == task.reference.strip().casefold()), f"finds {said.strip()[:80]!r}"
+    )
 
 
-def _followed(text: str, task: Task) -> Score:
+def _score_of_patterns(text: str, task: Task) -> AnswerScore:
     text = text.strip()
     for wanted in _texts(task, PATTERN):
         if not re.search(wanted, text):
-            return Score(0.0, f"/{wanted}/ is not found")
+            return AnswerScore(0.0, f"/{wanted}/ is not found")
     for forbidden in _texts(task, FORBIDDEN):
         if re.search(forbidden, text):
-            return Score(0.0, f"/{forbidden}/ is found")
-    return Score(1.0)
+            return AnswerScore(0.0, f"/{forbidden}/ is found")
+    return AnswerScore(1.0)
 
 
 def _texts(task: Task, key: str) -> Sequence[str]:
@@ -72,7 +74,7 @@ def _texts(task: Task, key: str) -> Sequence[str]:
     return [said] if isinstance(said, str) else list(map(str, said))
 
 
-def _compiled(pattern: str, what: str) -> re.Pattern[str]:
+def _compile(pattern: str, what: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:

@@ -12,9 +12,9 @@ from ...core.messages import ToolCall
 from ...wire.dialects.arguments import fit
 from ...wire.dialects.reader import parse_tool_calls
 from ...wire.dialects.schemas import canonical
-from ..sample import Score
+from ..sample import AnswerScore
 from ..tasks import Task
-from . import Answer
+from . import ScoredAnswer
 
 LEFT_OUT = ""
 Wanted = tuple[str, Callable[[Mapping[str, Any]], bool]]
@@ -24,17 +24,17 @@ class ToolCalls:
     def lacks(self, task: Task) -> str:
         if not task.reference:
             return "a reference: the calls that are right"
-        if _wanted(task) is None:
+        if _wanted_calls(task) is None:
             return "a reference that is a list of calls: [{name, arguments}]"
         return "" if task.tools else "tools"
 
-    async def score(self, task: Task, answer: Answer) -> Score:
+    async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         calls = answer.calls or parse_tool_calls(answer.text, task.tools)
-        wanted = _wanted(task) or []
+        wanted = _wanted_calls(task) or []
         if len(calls) != len(wanted):
-            return Score(0.0, f"{len(calls)} calls, right are {len(wanted)}")
+            return AnswerScore(0.0, f"{len(calls)} calls, right are {len(wanted)}")
         missing = _without_match(calls, wanted, task)
-        return Score(0.0, f"no call fits {missing}") if missing else Score(1.0)
+        return AnswerScore(0.0, f"no call fits {missing}") if missing else AnswerScore(1.0)
 
 
 def _without_match(calls: Sequence[ToolCall], wanted: Sequence[Wanted], task: Task) -> str:
@@ -55,7 +55,7 @@ def _fits(call: ToolCall, name: str, accepts: Callable[[Mapping[str, Any]], bool
     return accepts(fit(call.arguments, tool.schema).arguments if tool else call.arguments)
 
 
-def _wanted(task: Task) -> list[Wanted] | None:
+def _wanted_calls(task: Task) -> list[Wanted] | None:
     """None where the reference can't be read."""
     try:
         said = json.loads(task.reference)

@@ -5,17 +5,27 @@ independently. So an interval, a test and a bootstrap over tasks are clustered b
 """
 
 from .intervals import Interval, bca, drawn_means, mean_interval, quantile_interval, rate_interval, wilson
-from .paired import Difference, difference, mcnemar, sign_flips
-from .power import seen_with, smallest_seen
-from .verdicts import Compared, Verdict, compared, conclusions, holm
+from .paired import (
+    ComparedPair,
+    PairedDifference,
+    Verdict,
+    compare_pairs,
+    conclusions,
+    difference,
+    holm,
+    mcnemar,
+    seen_with,
+    sign_flips,
+    smallest_seen,
+)
 
 __all__ = [
-    "Compared",
-    "Difference",
+    "ComparedPair",
     "Interval",
+    "PairedDifference",
     "Verdict",
     "bca",
-    "compared",
+    "compare_pairs",
     "conclusions",
     "difference",
     "drawn_means",

@@ -3,13 +3,11 @@
 import random
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from math import comb, isclose, sqrt
+from functools import cache, lru_cache
+from math import comb, cos, isclose, pi, sin, sqrt, tan
 from operator import itemgetter
 from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
-
-from ._student import MANY, student
 
 Numbers = Sequence[float]
 LEVEL = 0.95
@@ -57,10 +55,10 @@ def mean_interval(values: Numbers, level: float = LEVEL) -> Interval:
     if count > MANY:
         half = NORMAL.inv_cdf((1 + level) / 2) * stdev(values) / sqrt(count)
         return Interval(mean - half, mean + half)
-    return bca(values, sorted(drawn_means(tuple(values))), widened(level, count))
+    return bca(values, sorted(drawn_means(tuple(values))), wider_level(level, count))
 
 
-def widened(level: float, count: int) -> float:
+def wider_level(level: float, count: int) -> float:
     return min(1 - 1e-9, 2 * NORMAL.cdf(student(level, count - 1) * sqrt(count / (count - 1))) - 1)
 
 
@@ -125,3 +123,31 @@ def _ranks(count: int, share: float, rest: float) -> tuple[int, int]:
 
 def all_same(values: Numbers) -> bool:
     return all(isclose(value, values[0], abs_tol=1e-12) for value in values)
+
+
+NORMAL = NormalDist()
+MANY = 1_000
+"""Degrees of freedom from which on the normal distribution is taken."""
+
+
+@cache
+def student(level: float, freedom: int) -> float:
+    """The distance from 0 within which the share `level` lies."""
+    if freedom > MANY:
+        return NORMAL.inv_cdf((1 + level) / 2)
+    low, high = 0.0, pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < level else (low, middle)
+    return tan(low) * sqrt(freedom)
+
+
+def _within(angle: float, freedom: int) -> float:
+    """The share within t from 0, where tan(angle) is t / sqrt(freedom): Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    odd, square = freedom % 2, cos(angle) ** 2
+    term = cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for n in range(2 + odd, freedom - 1, 2):
+        term *= square * (n - 1) / n
+        total += term
+    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total

@@ -1,23 +1,13 @@
 """Two settings on the same tasks: how large the difference is, and how likely it would be if there were none."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import ceil, comb, sqrt
 from statistics import fmean
+from typing import Literal
 
-from ._student import MANY
-from .intervals import (
-    LEVEL,
-    NORMAL,
-    Interval,
-    Numbers,
-    all_same,
-    bca,
-    drawn_means,
-    mean_interval,
-    widened,
-)
+from .intervals import LEVEL, MANY, NORMAL, Interval, Numbers, all_same, bca, drawn_means, mean_interval, wider_level
 
 FEW_DIFFER, MANY_DIFFER = 12, 300
 FINEST, ROUNDED = 100, 200
@@ -28,7 +18,7 @@ TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """The mean of `b - a` over `count` tasks, `gained` and `lost` are the tasks where b is better and worse."""
 
     count: int
@@ -40,17 +30,17 @@ class Difference:
     spread: float
 
 
-def difference(a: Mapping[str, float], b: Mapping[str, float]) -> Difference:
+def difference(a: Mapping[str, float], b: Mapping[str, float]) -> PairedDifference:
     """By task; those that only one of them has say nothing."""
     first, second = (tuple(of[task] for task in a if task in b) for of in (a, b))
     off = [y - x for x, y in zip(first, second, strict=True)]
     if not off:
-        return Difference(0, 0.0, Interval(-1.0, 1.0), 1.0, 0, 0, 1.0)
+        return PairedDifference(0, 0.0, Interval(-1.0, 1.0), 1.0, 0, 0, 1.0)
     signs = Counter(map(_sign, off))
     decided = all(each in (-1, 0, 1) for each in off)
     p = mcnemar(signs[1], signs[-1]) if decided else sign_flips(off)
     interval, spread = _interval(first, second, off), _squares(off)
-    return Difference(len(off), fmean(off), interval, p, signs[1], signs[-1], spread)
+    return PairedDifference(len(off), fmean(off), interval, p, signs[1], signs[-1], spread)
 
 
 def _sign(number: float) -> int:
@@ -70,13 +60,13 @@ def sign_flips(differences: Numbers) -> float:
     """
     off = [each for each in differences if abs(each) > TINY]
     if len(off) <= FEW_DIFFER:
-        return _enumerated(off)
+        return _share_of_all_flips(off)
     if len(off) > MANY_DIFFER:
         return 2 * NORMAL.cdf(-abs(sum(off)) / sqrt(_squares(off)))
-    return _counted(_whole(off))
+    return _share_of_counted_flips(_whole(off))
 
 
-def _enumerated(off: Numbers) -> float:
+def _share_of_all_flips(off: Numbers) -> float:
     observed, sums = abs(sum(off)), [0.0]
     for each in off:
         sums = [total + side * each for total in sums for side in (1, -1)]
@@ -92,7 +82,7 @@ def _whole(off: Numbers) -> list[int]:
     return [round(each / unit) for each in off]
 
 
-def _counted(off: Sequence[int]) -> float:
+def _share_of_counted_flips(off: Sequence[int]) -> float:
     """How many choices of signs give each sum, as the digits of one long number; then the digits of the tail."""
     sizes = [abs(each) for each in off if each]
     digit = len(sizes) + 2
@@ -114,9 +104,127 @@ def _interval(first: Numbers, second: Numbers, off: Numbers) -> Interval:
         low, high = mean_interval(off)
     else:
         drawn = zip(drawn_means(tuple(first)), drawn_means(tuple(second)), strict=True)
-        low, high = bca(off, sorted(y - x for x, y in drawn), widened(LEVEL, len(off)))
+        low, high = bca(off, sorted(y - x for x, y in drawn), wider_level(LEVEL, len(off)))
     return Interval(max(-1.0, low), min(1.0, high))
 
 
 def _squares(values: Numbers) -> float:
     return sum(each**2 for each in values)
+
+
+POWER, ALPHA = 0.8, 0.05
+SIGMAS = NORMAL.inv_cdf(1 - ALPHA / 2) + NORMAL.inv_cdf(POWER)
+
+
+def smallest_seen(count: int, spread: float) -> float:
+    """The smallest true difference that `count` paired tasks show with probability `POWER`.
+
+    `spread` is the sum of the squared differences that were found: for answers that are right or wrong, the number of
+    tasks that only one setting solves. One more is counted, as the tasks seen are not all there are.
+    """
+    return min(1.0, SIGMAS * sqrt((spread + 1) / (count + 2) / count)) if count else 1.0
+
+
+def seen_with(difference: float, share: float) -> int:
+    """How many paired tasks show a difference when the settings differ on `share` of them."""
+    return ceil((SIGMAS / difference) ** 2 * share)
+
+
+Verdict = Literal["better", "worse", "no difference shown", "not enough data"]
+Names = tuple[str, str]
+
+MATTERS = 0.1
+"""A difference that users care about: data that can't show it can't say that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """Setting `b` against setting `a`; `p_holm` holds for all comparisons together.
+
+    `smallest` is the smallest difference that these tasks show in 4 of 5 benchmarks.
+    """
+
+    a: str
+    b: str
+    found: PairedDifference
+    p_holm: float
+    smallest: float
+    verdict: Verdict
+
+    @property
+    def said(self) -> str:
+        """The verdict as a sentence."""
+        if self.is_decided:
+            return f"{self.b} is {self.verdict} than {self.a} by {100 * abs(self.found.mean):.1f} points"
+        if self.verdict == "not enough data":
+            return f"not enough data on {self.a} and {self.b}; {_seen_words([self])}; {_needed_words([self])}"
+        return f"no difference between {self.a} and {self.b} is shown; {_seen_words([self])}"
+
+    @property
+    def is_decided(self) -> bool:
+        return self.verdict in ("better", "worse")
+
+    @property
+    def needed(self) -> int:
+        """How many tasks show a difference that matters."""
+        return seen_with(MATTERS, max(self.found.spread, 1.0) / max(self.found.count, 1))
+
+
+def compare_pairs(pairs: Sequence[tuple[Names, Mapping[str, float], Mapping[str, float]]]) -> list[ComparedPair]:
+    """Names and the values by task of both; all comparisons that are looked at belong into one call."""
+    found = [difference(a, b) for _, a, b in pairs]
+    adjusted = holm([each.p for each in found])
+    return [_compared_pair(names, each, p) for (names, _, _), each, p in zip(pairs, found, adjusted, strict=True)]
+
+
+def conclusions(pairs: Sequence[ComparedPair], most: int) -> Iterator[str]:
+    """What all come to, in sentences: the `most` differences that are the surest, and how many are not shown."""
+    decided = sorted((pair for pair in pairs if pair.is_decided), key=lambda pair: (pair.p_holm, -abs(pair.found.mean)))
+    yield from (pair.said for pair in decided[:most])
+    if len(decided) > most:
+        yield f"further differences that are shown: {len(decided) - most:,}"
+    unshown = ([pair for pair in pairs if pair.verdict == each] for each in ("no difference shown", "not enough data"))
+    yield from (_together(alike) for alike in unshown if alike)
+
+
+def _together(alike: Sequence[ComparedPair]) -> str:
+    """Of comparisons with the same verdict."""
+    first = alike[0]
+    if len(alike) == 1:
+        return first.said
+    more = f"; {_needed_words(alike)}" if first.verdict == "not enough data" else ""
+    return f"{first.verdict} in {len(alike):,} comparisons; {_seen_words(alike)}{more}"
+
+
+def _seen_words(pairs: Sequence[ComparedPair]) -> str:
+    tasks, points = _range([pair.found.count for pair in pairs]), _range([100 * pair.smallest for pair in pairs])
+    return f"with {tasks} tasks only differences above {points} points can be seen"
+
+
+def _needed_words(pairs: Sequence[ComparedPair]) -> str:
+    return f"{MATTERS * 100:.0f} points need about {_range([pair.needed for pair in pairs])} tasks"
+
+
+def _range(numbers: Sequence[float]) -> str:
+    least, greatest = (f"{end:,.0f}" for end in (min(numbers), max(numbers)))
+    return least if least == greatest else f"{least} to {greatest}"
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Adjusted so that all together raise a false alarm at most as often as one alone (Holm 1979)."""
+    adjusted, highest = [0.0] * len(chances), 0.0
+    for rank, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        highest = max(highest, min(1.0, (len(chances) - rank) * chances[place]))
+        adjusted[place] = highest
+    return adjusted
+
+
+def _compared_pair(names: Names, found: PairedDifference, p_holm: float) -> ComparedPair:
+    smallest = smallest_seen(found.count, found.spread)
+    return ComparedPair(*names, found, p_holm, smallest, _verdict(found, p_holm, smallest))
+
+
+def _verdict(found: PairedDifference, p_holm: float, smallest: float) -> Verdict:
+    if p_holm < ALPHA:
+        return "better" if found.mean > 0 else "worse"
+    return "not enough data" if smallest > MATTERS else "no difference shown"

@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from ai_battle.benchmark.lanes import Lane
+from ai_battle.benchmark.concurrency import ConcurrencyLimit
 
 
-async def entered(lane: Lane, number: int) -> list[int]:
+async def entered(lane: ConcurrencyLimit, number: int) -> list[int]:
     """The numbers of that many calls that are under way."""
     return [await lane.enter() for _ in range(number)]
 
 
 async def test_no_more_run_than_the_lane_is_wide() -> None:
-    lane, most, running = Lane(3), 0, 0
+    lane, most, running = ConcurrencyLimit(3), 0, 0
 
     async def call() -> None:
         nonlocal most, running
@@ -29,7 +29,7 @@ async def test_no_more_run_than_the_lane_is_wide() -> None:
 
 
 async def test_a_lane_is_halved_once_for_calls_that_were_under_way_together() -> None:
-    lane = Lane(16)
+    lane = ConcurrencyLimit(16)
     for number in await entered(lane, 10):
         lane.slow_down(number)
     assert lane.width == 8
@@ -42,19 +42,19 @@ async def test_a_lane_is_halved_once_for_calls_that_were_under_way_together() ->
 
 
 async def test_a_lane_never_closes_and_widens_by_one_with_each_round_of_answers() -> None:
-    lane = Lane(4)
+    lane = ConcurrencyLimit(4)
     for _ in range(8):
         lane.slow_down(await lane.enter())
         lane.leave()
     assert lane.width == 1
 
     for _ in range(40):
-        lane.answered()
+        lane.widen()
     assert lane.width == 4
 
 
 async def test_a_call_that_is_given_up_while_it_waits_leaves_its_place_to_the_next() -> None:
-    lane = Lane(1)
+    lane = ConcurrencyLimit(1)
     await lane.enter()
     given_up, patient = (asyncio.create_task(lane.enter()) for _ in range(2))
     await asyncio.sleep(0)

@@ -11,10 +11,9 @@ from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
 from ..providers._names import ModelName, nearest_tag, parse
 from .checking import models_of, provider_of
-from .drawing import is_code
 from .scoring import judge_of
 from .settings import RECORDED
-from .suite import Suite
+from .suite import Suite, is_code
 
 COMPLETE = ("ollama", "openai", "anthropic", "gemini")
 """Those who list all that they have; what stands behind an address of the suite's own may have more."""
@@ -26,20 +25,20 @@ Called = tuple[Path, ModelName]
 async def require_models(suite: Suite) -> None:
     """Raises `ConfigError` with all that are not there. A provider that has no list is believed."""
     called: dict[str, list[Called]] = {}
-    for path, name in _called(suite):
+    for path, name in _called_models(suite):
         called.setdefault(name.provider, []).append((path, name))
     found = await asyncio.gather(*(_missing(provider, models, suite) for provider, models in called.items()))
     if problems := [problem for each in found for problem in each]:
         raise ConfigError("\n".join(map(suite.document.located, dict.fromkeys(problems))))
 
 
-def _called(suite: Suite) -> Iterator[Called]:
-    for path, settings in _written(suite):
+def _called_models(suite: Suite) -> Iterator[Called]:
+    for path, settings in _written_models(suite):
         if not settings.type.startswith(RECORDED) and not is_code(provider_of(settings)):
             yield path, parse(settings.type, suite.around.providers)
 
 
-def _written(suite: Suite) -> Iterator[tuple[Path, HelperSettings]]:
+def _written_models(suite: Suite) -> Iterator[tuple[Path, HelperSettings]]:
     for setting in suite.settings:
         yield from (((*setting.place, *steps), settings) for steps, settings in models_of(setting))
     for scorers in suite.scorers.values():
@@ -48,14 +47,14 @@ def _written(suite: Suite) -> Iterator[tuple[Path, HelperSettings]]:
 
 async def _missing(provider: str, called: Sequence[Called], suite: Suite) -> list[Problem]:
     try:
-        names = await _listed(provider, suite)
+        names = await _model_names(provider, suite)
     except ProviderError as error:
         return [Problem(called[0][0], str(error))]
     absent = [(path, name.model) for path, name in called if names and not _is_there(name, names)]
     return [Problem(path, f"{provider} has no model {model!r}{near(model, names)}") for path, model in absent]
 
 
-async def _listed(provider: str, suite: Suite) -> list[str]:
+async def _model_names(provider: str, suite: Suite) -> list[str]:
     """Nothing where a list may not be whole; raises `ProviderError` for what calls will fail of, too."""
     settings = dict(suite.around.providers.get(provider, {}))
     try:

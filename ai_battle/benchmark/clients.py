@@ -9,16 +9,19 @@ from .. import assembly
 from ..assembly.models import BuildContext, Model, participant
 from ..config.collaboration import HelperSettings
 from ..core.client import ModelClient
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, Unscripted
+from ..core.events import Emit, TextDelta, ignore
+from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.messages import assistant
+from ..core.tokens import estimate_message, estimate_request
 from ..providers._filters import NamedClient
 from ..providers._metered import CallTerms, MeteredClient
 from ..providers._names import ModelName
 from ..providers._prices import price
-from .recorded import RecordedClient
 from .settings import RECORDED, Setting
 from .tasks import Task
 
-Around = Callable[[ModelClient, Model, HelperSettings, str], ModelClient]
+Wrapper = Callable[[ModelClient, Model, HelperSettings, str], ModelClient]
 """What is put around a client: it, its model, how that was written, and its part: alone, small, large or other."""
 
 NO_TASK = Task("", "")
@@ -27,7 +30,7 @@ WITH_MEMORY = ("scripted", "recorded", "replay")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BuiltSetting:
     """A client for one sample; `options` go with its requests."""
 
     client: ModelClient
@@ -38,12 +41,12 @@ class Made:
         await (self.recipe.aclose() if self.recipe else self.client.aclose())
 
 
-def bare(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
+def unwrapped(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
     """Nothing is put around it."""
     return client
 
 
-class Shelf:
+class ClientPool:
     """Models for samples: what has a memory is made anew for each, clients of providers have none and are kept."""
 
     def __init__(self, surroundings: BuildContext) -> None:
@@ -78,20 +81,43 @@ class Shelf:
         return Model(name, client, {}, lambda: cost, local=True)
 
 
-def made(setting: Setting, task: Task, shelf: Shelf, around: Around = bare) -> Made:
+def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapper = unwrapped) -> BuiltSetting:
     """Raises `ConfigError`."""
     if setting.model is None:
         raise ConfigError(f"{setting.name!r} has no model.")
-    model = shelf.model(setting.model, task)
-    client = around(model.client, model, setting.model, "small" if setting.help else ALONE)
+    model = clients.model(setting.model, task)
+    client = wrap(model.client, model, setting.model, "small" if setting.help else ALONE)
     if setting.help is None:
-        return Made(client, model.options)
+        return BuiltSetting(client, model.options)
 
     def make(voice: str, settings: HelperSettings) -> Model:
-        found = shelf.model(settings, task)
+        found = clients.model(settings, task)
         part = "large" if voice.removeprefix(f"{setting.name}.").startswith("secondary") else "other"
-        client = around(found.client, found, settings, part)
+        client = wrap(found.client, found, settings, part)
         return replace(found, client=NamedClient(client, voice, found.options))
 
-    recipe = assembly.Recipe.of(setting.name, replace(model, client=client), setting.help, make, shelf.base)
-    return Made(recipe.client(), model.options, recipe)
+    recipe = assembly.Recipe.of(setting.name, replace(model, client=client), setting.help, make, clients.base)
+    return BuiltSetting(recipe.client(), model.options, recipe)
+
+
+class RecordedClient(ModelClient):
+    """Gives the answer that was recorded for one task, once: what the model would say next, nobody knows."""
+
+    def __init__(self, task: Task, role: str) -> None:
+        self._task = task
+        self._role = role
+        self._asked = False
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        found = self._task.recorded.get(self._role)
+        if found is None:
+            raise Unscripted(f"The task {self._task.id!r} has no recorded answer of {self._role!r}.")
+        if self._asked:
+            raise Unscripted(
+                f"{self._role!r} is recorded: it has one answer to {self._task.id!r}, and was asked again."
+            )
+        self._asked = True
+        await emit(TextDelta(found.text))
+        message = assistant(found.text)
+        usage = Usage(estimate_request(request), estimate_message(message))
+        return ModelResponse(message, usage=usage, model=found.model or self._role)

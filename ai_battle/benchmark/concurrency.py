@@ -12,7 +12,7 @@ TOO_MANY = 429
 LEAST = 1.0
 
 
-class Lane:
+class ConcurrencyLimit:
     """Additive increase, multiplicative decrease, as TCP does it (Jacobson, 1988); `most` is where it begins.
 
     Calls that were under way together are slowed down for once.
@@ -39,7 +39,7 @@ class Lane:
         self._running -= 1
         self._let_in()
 
-    def answered(self) -> None:
+    def widen(self) -> None:
         """One more place for each round of answers."""
         if self.width < self.most:
             self.width = min(self.most, self.width + 1 / self.width)
@@ -69,31 +69,31 @@ class Lane:
                 turn.set_result(None)
 
 
-class InLane(ModelClient):
+class LimitedClient(ModelClient):
     """A client whose calls wait for their turn; `waited` is how long, in seconds. `model` is its name in events."""
 
-    def __init__(self, client: ModelClient, lane: Lane, model: str) -> None:
+    def __init__(self, client: ModelClient, limit: ConcurrencyLimit, model: str) -> None:
         self.model = model
         self.waited = 0.0
         self._client = client
-        self._lane = lane
+        self._limit = limit
         self._number = 0
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         asked = monotonic()
-        self._number = await self._lane.enter()
+        self._number = await self._limit.enter()
         self.waited += monotonic() - asked
         try:
             response = await self._client.complete(request, emit)
         finally:
-            self._lane.leave()
-        self._lane.answered()
+            self._limit.leave()
+        self._limit.widen()
         return response
 
-    def heard(self, failed: AttemptFailed) -> None:
+    def note_failure(self, failed: AttemptFailed) -> None:
         """An attempt that failed while a call was under way."""
         if failed.status == TOO_MANY and failed.model == self.model:
-            self._lane.slow_down(self._number)
+            self._limit.slow_down(self._number)
 
     async def aclose(self) -> None:
         """Other samples use the client too; who keeps it closes it."""

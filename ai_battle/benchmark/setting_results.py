@@ -1,0 +1,182 @@
+"""What each setting did, gathered by task, and the settings compared on the tasks that they share."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from statistics import fmean
+from typing import Any, Literal, Self
+
+from .sample import Sample
+from .settings import RECORDED
+from .statistics import ComparedPair, compare_pairs, mean_interval
+from .store import Store
+
+
+@dataclass(frozen=True)
+class SettingResult:
+    """`described` is the setting as the suite says it, after multiplying out.
+
+    `unreadable` counts the answers that no scorer could read, whatever they count.
+    """
+
+    name: str
+    described: Mapping[str, Any]
+    samples: tuple[Sample, ...]
+    unreadable: int = 0
+
+    @cached_property
+    def answered(self) -> tuple[Sample, ...]:
+        """Those that failed neither when they were asked nor when they were scored."""
+        return tuple(sample for sample in self.samples if not sample.has_failed)
+
+    def on_tasks(self, tasks: Collection[str]) -> Self:
+        """The samples of some tasks alone."""
+        return replace(self, samples=tuple(sample for sample in self.samples if sample.task in tasks))
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """The mean score by task, of what was scored."""
+        return by_task(self.answered, lambda sample: sample.score.value)
+
+    @cached_property
+    def costs(self) -> dict[str, float] | None:
+        """Dollars by task; None where any is not known."""
+        found = by_task(self.answered, lambda sample: sample.usage.cost_usd)
+        return found if all(sample.usage.cost_usd is not None for sample in self.answered) else None
+
+    @property
+    def model(self) -> str:
+        """The type of the model, or the file of the discussion."""
+        of_dataset = self.described.get("recorded")
+        return str(self.described.get("model") or (f"{RECORDED}{of_dataset}" if of_dataset else self._discussion))
+
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        """The types of all models that may answer or advise beside it."""
+        said = [self.described.get(key) for key in ("secondary", "models", "peers", "judge")]
+        return tuple(str(name) for each in said if each for name in (each if isinstance(each, list) else [each]))
+
+    @property
+    def strategy(self) -> str:
+        """How it is helped; empty for a model that is alone."""
+        return str(self.described.get("strategy", "rescue")) if self.is_helped else ""
+
+    @property
+    def is_helped(self) -> bool:
+        return bool(self.helpers or "strategy" in self.described)
+
+    @property
+    def _discussion(self) -> str:
+        return str(self.described.get("discussion", ""))
+
+
+def setting_results(store: Store) -> list[SettingResult]:
+    """All settings in the order of the suite."""
+    return [_setting_result(store, name, described) for name, described in store.settings().items()]
+
+
+def _setting_result(store: Store, name: str, described: Mapping[str, Any]) -> SettingResult:
+    samples = tuple(map(_without_texts, store.samples(name)))
+    counted = tuple(sample.scored_by(store.unscored) for sample in samples)
+    return SettingResult(name, described, counted, sum(sample.is_unreadable for sample in samples))
+
+
+def alone(settings: Iterable[SettingResult], model: str) -> SettingResult | None:
+    """The setting that is this model and nothing else."""
+    return next((each for each in settings if each.model == model and not each.is_helped), None)
+
+
+def by_task(samples: Iterable[Sample], of: Callable[[Sample], float | None]) -> dict[str, float]:
+    """The mean over repeats, where there is anything."""
+    found: dict[str, list[float]] = {}
+    for sample in samples:
+        value = of(sample)
+        if value is not None:
+            found.setdefault(sample.task, []).append(value)
+    return {task: fmean(values) for task, values in found.items()}
+
+
+def _without_texts(sample: Sample) -> Sample:
+    return replace(sample, answer="", small_answer="", large_answer="")
+
+
+Axis = Literal["dollars", "tokens", "seconds"]
+"""What settings are compared by beside their quality."""
+
+EFFORT: Mapping[Axis, Callable[[Sample], float | None]] = {
+    "dollars": lambda sample: sample.usage.cost_usd,
+    "tokens": lambda sample: float(sample.usage.total_tokens),
+    "seconds": lambda sample: sample.seconds,
+}
+
+
+@dataclass(frozen=True)
+class ComparedSettings:
+    """The settings of a benchmark, those that can be compared cut to the tasks that each of them has a score for."""
+
+    settings: tuple[SettingResult, ...]
+    names: frozenset[str]
+    tasks: frozenset[str]
+
+    @cached_property
+    def compared(self) -> tuple[SettingResult, ...]:
+        return tuple(each for each in self.settings if each.name in self.names)
+
+    @cached_property
+    def pairs(self) -> tuple[ComparedPair, ...]:
+        both = combinations(self.compared, 2)
+        return tuple(compare_pairs([((a.name, b.name), a.values, b.values) for a, b in both]))
+
+    @cached_property
+    def axis(self) -> Axis:
+        """Dollars where all are known and any is paid, else tokens, else seconds."""
+        samples = [sample for each in self.settings for sample in each.answered]
+        costs = [sample.usage.cost_usd for sample in samples]
+        if None not in costs and any(costs):
+            return "dollars"
+        return "tokens" if any(sample.usage.total_tokens for sample in samples) else "seconds"
+
+    def efforts(self, of: SettingResult) -> dict[str, float]:
+        """What each task took, in the unit of the axis."""
+        return by_task(of.answered, EFFORT[self.axis])
+
+    @cached_property
+    def beaten(self) -> Mapping[str, str]:
+        """Names of settings that another one beats, each with the first that does."""
+        found = {each.name: next((a.name for a in self.compared if self._beats(a, each)), "") for each in self.compared}
+        return {name: by for name, by in found.items() if by}
+
+    def _beats(self, one: SettingResult, other: SettingResult) -> bool:
+        """Whether `one` is no worse and no dearer, and the difference in one of both is shown."""
+        mine, its = self._efforts_of_compared[one.name], self._efforts_of_compared[other.name]
+        saved = [its[task] - effort for task, effort in mine.items() if task in its]
+        if one is other or not saved or fmean(saved) < 0 or fmean(one.values.values()) < fmean(other.values.values()):
+            return False
+        # The bootstrap comes last: a grid has thousands of pairs, and most of them are decided without it.
+        return self._is_better(one.name, other.name) or mean_interval(saved).low > 0
+
+    @cached_property
+    def _efforts_of_compared(self) -> Mapping[str, Mapping[str, float]]:
+        return {each.name: self.efforts(each) for each in self.compared}
+
+    @cached_property
+    def _verdicts(self) -> Mapping[tuple[str, str], str]:
+        return {(pair.a, pair.b): pair.verdict for pair in self.pairs}
+
+    def _is_better(self, one: str, other: str) -> bool:
+        return self._verdicts.get((other, one)) == "better" or self._verdicts.get((one, other)) == "worse"
+
+
+def compared_settings(settings: Sequence[SettingResult]) -> ComparedSettings:
+    """Compares the settings with scores for at least half of the tasks of the best.
+
+    One whose provider failed nearly always would leave no task that all have in common.
+    """
+    most = max((len(each.values) for each in settings), default=0)
+    able = [each for each in settings if each.values and 2 * len(each.values) >= most]
+    shared = frozenset.intersection(*(frozenset(each.values) for each in able)) if able else frozenset()
+    names = frozenset(each.name for each in able)
+    return ComparedSettings(
+        tuple(each.on_tasks(shared) if each.name in names else each for each in settings), names, shared
+    )

@@ -7,7 +7,8 @@ from .core.lazy import names_of
 if TYPE_CHECKING:
     from .collaboration.boost import BoostLoop
     from .collaboration.rescue import ModelCollaborationProtocol
-    from .conversation import CollaborativeConversationManager, ConversationManager, Participant, RunResult
+    from .conversation.manager import CollaborativeConversationManager, ConversationManager, RunResult
+    from .conversation.participant import Participant
     from .core.client import BaseClient, ModelClient
     from .core.errors import (
         AIBattleError,
@@ -36,7 +37,8 @@ _HOME = {
     "judging.detector": ("StuckDetector",),
     "collaboration.boost": ("BoostLoop",),
     "collaboration.rescue": ("ModelCollaborationProtocol",),
-    "conversation": ("CollaborativeConversationManager", "ConversationManager", "Participant", "RunResult"),
+    "conversation.manager": ("CollaborativeConversationManager", "ConversationManager", "RunResult"),
+    "conversation.participant": ("Participant",),
     "core.client": ("BaseClient", "ModelClient"),
     "core.errors": (
         "AIBattleError",

@@ -7,7 +7,7 @@ from pathlib import Path
 from ai_battle.benchmark.playing import DiscussionAnswer
 from ai_battle.benchmark.tasks import Task
 from ai_battle.config import load
-from ai_battle.conversation import ConversationManager
+from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
 from ai_battle.core.exchange import WHOLE_ANSWER
 

@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from ai_battle.config import Loaded
-from ai_battle.conversation.forecast import Expected, forecast
-from ai_battle.conversation.forecast_help import Help
+from ai_battle.conversation.forecast import Expected, ExpectedHelp, forecast
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.texts import printable
 from ai_battle.reporting.figures import counted
@@ -63,7 +62,7 @@ def _show(expected: Iterable[Expected]) -> None:
             click.echo(f"  {_told(help_)}")
 
 
-def _told(one: Help) -> str:
+def _told(one: ExpectedHelp) -> str:
     """A model that is called beside a participant; what is not in the sum says so."""
     if one.calls is None:
         cost = f"{tokens(one.each)}, {dollars(one.each.cost_usd)} each time"

@@ -8,29 +8,29 @@ import yaml
 from ai_battle.config import Loaded
 from ai_battle.config._compose import compose
 from ai_battle.config._reading import read_text
-from ai_battle.conversation import checked, replay
-from ai_battle.conversation.casting import Cast, FromFile
+from ai_battle.conversation import replay
 from ai_battle.conversation.journal import progress
 from ai_battle.conversation.person import keyboard
 from ai_battle.conversation.plan import Plan
+from ai_battle.conversation.setup import FileSetup, RunSetup, load_checked
 from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.core.redaction import Redactor
 
 
 def of_run(run_dir: Path) -> Loaded:
     """The configuration that a run was started with."""
-    return checked(str(_config_of(run_dir)))
+    return load_checked(str(_config_of(run_dir)))
 
 
-def recast(run_dir: Path, name: str, model: str) -> Cast:
+def recast(run_dir: Path, name: str, model: str) -> RunSetup:
     """What a run needs to be played again with another model for one participant; nobody else gets one."""
-    return FromFile.of(checked(replay.recast(_written(run_dir), name, model)), keyboard).cast({})
+    return FileSetup.of(load_checked(replay.recast(_written(run_dir), name, model)), keyboard).build({})
 
 
 def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:
     """What the run was to be, without its models, and what is secret in it."""
-    casting = FromFile.of(checked(replay.at_rest(_written(run_dir))), keyboard)
-    return casting.cast({}).plan, casting.redactor
+    source = FileSetup.of(load_checked(replay.at_rest(_written(run_dir))), keyboard)
+    return source.build({}).plan, source.redactor
 
 
 def _written(run_dir: Path) -> dict[str, Any]:

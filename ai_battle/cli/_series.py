@@ -11,11 +11,10 @@ import click
 
 from ai_battle.config import Loaded
 from ai_battle.config.discussion import MODES as SPELLINGS
-from ai_battle.conversation import ConversationManager, RunResult
-from ai_battle.conversation.limits import RunUse, nearest
-from ai_battle.conversation.manager import NO_LIMITS
+from ai_battle.conversation.manager import NO_LIMITS, ConversationManager, RunResult
 from ai_battle.conversation.plan import MODES
 from ai_battle.conversation.rundir import LONGEST_NAME, require_free
+from ai_battle.conversation.stopping import RunUse, nearest
 from ai_battle.core.events import Emit
 from ai_battle.core.exchange import Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charged_to

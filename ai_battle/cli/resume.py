@@ -17,7 +17,7 @@ from ._options import approve, as_json
 @as_json
 def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **how: bool) -> int:
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
-    from ai_battle.conversation import ConversationManager
+    from ai_battle.conversation.manager import ConversationManager
 
     from ._live import Look
     from ._loading import of_run

@@ -53,7 +53,7 @@ def command(
 ) -> int:
     """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart."""
     from ai_battle.assembly import NO_RECORDING, RecordingFiles
-    from ai_battle.conversation import checked
+    from ai_battle.conversation.setup import load_checked
 
     from ._policy import with_approval
     from ._trust import require_trust
@@ -64,7 +64,7 @@ def command(
     tapes = RecordingFiles(str(how["record"]), str(how["replay"]))
     if several and tapes != NO_RECORDING:
         raise click.UsageError("A recording is of one run: --record and --replay don't go with --modes and --repeat.")
-    loaded = with_approval(checked(config, overrides, tapes), str(how["approve"]))
+    loaded = with_approval(load_checked(config, overrides, tapes), str(how["approve"]))
     runs = _planned(loaded, how) if several else ()
     require_trust(loaded, given=bool(how["trust"]))
     if how["dry_run"]:
@@ -76,7 +76,7 @@ def command(
 
 
 def _run(loaded: "Loaded", tapes: "RecordingFiles", how: dict[str, object]) -> int:
-    from ai_battle.conversation import ConversationManager
+    from ai_battle.conversation.manager import ConversationManager
 
     from ._running import run
 

@@ -44,14 +44,14 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
 
 
 def _turn_to_json(turn: "Turn") -> dict[str, Any]:
-    from ai_battle.conversation._records import encoded, record
+    from ai_battle.conversation.records import encoded, record
 
     said: dict[str, Any] = json.loads(encoded(record(turn)))
     return said
 
 
 def _request_to_json(request: "ModelRequest") -> dict[str, Any]:
-    from ai_battle.conversation._records import specs_to_json
+    from ai_battle.conversation.records import specs_to_json
     from ai_battle.wire.genai import message_to_json
 
     return {

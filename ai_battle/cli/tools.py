@@ -91,11 +91,11 @@ def accept(config: str, trust: bool) -> None:
     """
     import asyncio
 
-    from ai_battle.conversation import checked
+    from ai_battle.conversation.setup import load_checked
 
     from ._trust import require_trust
 
-    loaded = checked(config)
+    loaded = load_checked(config)
     require_trust(loaded, given=trust)
     _show(loaded.redactor.value(asyncio.run(_accepted(loaded))))
 

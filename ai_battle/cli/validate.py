@@ -61,9 +61,9 @@ def _notes(config: str) -> list[str]:
             from ai_battle.config.server import load_server
 
             return [*load_server(config, os.environ).notes, "the models of its routes are made when it is served"]
-    from ai_battle.conversation import checked, notes
+    from ai_battle.conversation.setup import load_checked, notes
 
-    return list(notes(checked(config)))
+    return list(notes(load_checked(config)))
 
 
 def _kind(path: Path) -> str:

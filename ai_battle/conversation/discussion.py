@@ -8,13 +8,13 @@ from typing import Literal
 from ..core.errors import ProviderError
 from ..core.events import BudgetReached, EventLog, PromptGiven, RunFinished, TurnFinished
 from ..core.ledger import Budget, charged_to
-from .limits import nearest
 from .outcome import conclusion
 from .participant import Participant
 from .plan import Plan
 from .prompting import opening
 from .speakers import SpeakerScheduler
 from .state import EventDispatcher
+from .stopping import nearest
 from .turn import Fault, Kind, RunFailed, Step, TurnTaker, turn_failed
 
 Status = Literal["done", "limit", "failed"]

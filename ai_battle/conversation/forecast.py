@@ -1,4 +1,4 @@
-"""What a run would send first, and about what it would cost: found out without calling a model."""
+"""Says what a run would send first, and about what it would cost, its helpers included, without calling a model."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,22 +7,135 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from .. import tools
+from .. import assembly, tools
 from ..assembly import Model
 from ..config import Loaded
 from ..core.events import PromptGiven, ignore
-from ..core.exchange import ModelRequest, Usage
+from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.messages import Message
 from ..core.tokens import estimate_request
 from ..wire.genai import message_to_json, usage_to_json
-from ._records import specs_to_json
-from .casting import Cast, FromFile
-from .forecast_help import Help, helps, usual_answer
 from .participant import Participant
 from .person import keyboard
 from .plan import Plan
 from .prompting import opening, system_prompt
+from .records import specs_to_json
+from .setup import FileSetup, RunSetup
 from .state import State
+
+USUAL_ANSWER = 350
+"""Tokens of an answer when nothing is known of it."""
+CORRECTION = 200
+"""Tokens that `draft_verify` leaves the helper, if nothing else is said."""
+VERDICT = 16
+"""Tokens of a judge's word, and a little around it."""
+
+WHERE_STUCK = "where {name} is stuck"
+_WHEN = {
+    "judge": "where its word would turn the decision",
+    "boost": "once in each turn, and up to two times more",
+    "ladder": "where {name} is stuck, one to three times",
+    "handover": "for the steps after {name} is lost",
+    "minion": "for long documents, once in each round",
+    "peer": "where the two differ",
+    "council": "where no answer leads",
+    "vote": "where no answer leads",
+    "reserve": "where no answer leads",
+}
+_EVERY_TURN = "in each turn"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedHelp:
+    """One model that is called for a participant: `calls` of about `each`; None where nobody can know how many.
+
+    `role` is that of the ledger, `when` says in words for which turns.
+    """
+
+    model: str
+    role: str
+    when: str
+    calls: float | None
+    each: Usage
+
+    @property
+    def usage(self) -> Usage:
+        """What is part of a foresetup."""
+        calls, each = self.calls or 0.0, self.each
+        if not calls:
+            return NOTHING_USED
+        cost = None if each.cost_usd is None else each.cost_usd * calls
+        return Usage(round(each.input_tokens * calls), round(each.output_tokens * calls), cost_usd=cost)
+
+    def to_json(self) -> dict[str, Any]:
+        each = usage_to_json(self.each)
+        return {"model": self.model, "role": self.role, "when": self.when, "calls": self.calls, "each": each}
+
+
+def usual_answer(model: Model) -> int:
+    return min(int(model.options.get("max_tokens") or USUAL_ANSWER), USUAL_ANSWER)
+
+
+def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterator[ExpectedHelp]:
+    """Of all models of a pair of `name`, whose own requests have about `read` tokens."""
+    own = usual_answer(recipe.model)
+    for key, model in recipe.helpers.items():
+        kind = key.partition(".")[0]
+        if kind == "secondary" and key not in ("secondary", "secondary.0"):
+            continue  # of a pool the others stand in where the first fails
+        role, when, calls = _asked(kind, recipe, turns)
+        answer = _written(kind, recipe, model)
+        seen = read if kind == "peers" else read + own
+        yield ExpectedHelp(
+            str(model.name), role, when.format(name=name), _within(calls, recipe), _priced(model, seen, answer)
+        )
+    if recipe.help.strategy == "vote":
+        more = (recipe.help.samples or 3) - 1
+        yield ExpectedHelp(str(recipe.model.name), "own", _EVERY_TURN, turns * more, _priced(recipe.model, read, own))
+
+
+def _written(kind: str, recipe: "assembly.Recipe", model: Model) -> int:
+    if kind == "judge":
+        return VERDICT
+    brief = kind == "secondary" and recipe.help.strategy == "draft_verify"
+    return min(usual_answer(model), CORRECTION) if brief else usual_answer(model)
+
+
+def _asked(kind: str, recipe: "assembly.Recipe", turns: int) -> tuple[str, str, float | None]:
+    """The role of a model in the ledger, when it is asked, and how often."""
+    match kind, recipe.help.strategy:
+        case "peers", "peer" | "council":
+            return "peer", _EVERY_TURN, turns
+        case "peers", _:
+            return "peer", _WHEN["judge"], None
+        case "judge", _:
+            return "judge", _WHEN["judge"], None
+        case "models", "council":
+            return "peer", _WHEN["reserve"], None
+        case _, "boost":
+            return "boost", _WHEN["boost"], turns
+        case _, strategy:
+            share = _share(recipe)
+            return "helper", _WHEN.get(strategy, WHERE_STUCK), None if share is None else share * turns
+
+
+def _share(recipe: "assembly.Recipe") -> float | None:
+    """The share of turns that get help, where the file says it; of several models after the first nobody knows."""
+    detector = recipe.detector
+    if detector is None or recipe.help.models or (recipe.help.strategy in _WHEN and not detector.agreement):
+        return None
+    return detector.calibration.help_rate if detector.calibration else detector.help_rate
+
+
+def _within(calls: float | None, recipe: "assembly.Recipe") -> float | None:
+    """No more than the limit of a run."""
+    most = recipe.help.limits.calls if recipe.help.limits.per == "run" else None
+    return calls if calls is None or most is None else min(calls, most)
+
+
+def _priced(model: Model, read: int, written: int) -> Usage:
+    usage = Usage(min(read, model.window or read), written)
+    return replace(usage, cost_usd=model.price.cost(usage) if model.price else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +147,7 @@ class Expected:
     request: ModelRequest
     turns: int
     usage: Usage
-    help: tuple[Help, ...] = ()
+    help: tuple[ExpectedHelp, ...] = ()
 
     @property
     def total(self) -> Usage:
@@ -62,43 +175,43 @@ def forecast(loaded: Loaded) -> list[Expected]:
     servers of tools are started, and stopped again. The requests are for people to look at: what came from the
     environment is named in them, not shown.
     """
-    cast = FromFile.of(loaded, keyboard).cast({})
-    asyncio.run(_equip(cast))
-    return [replace(expected, request=loaded.redactor.value(expected.request)) for expected in _expected(cast)]
+    setup = FileSetup.of(loaded, keyboard).build({})
+    asyncio.run(_equip(setup))
+    return [replace(expected, request=loaded.redactor.value(expected.request)) for expected in _expected(setup)]
 
 
-async def _equip(cast: Cast) -> None:
+async def _equip(setup: RunSetup) -> None:
     with TemporaryDirectory() as run_dir:
         try:
-            await cast.assembled.equip(Path(run_dir), ignore)
+            await setup.assembled.equip(Path(run_dir), ignore)
         finally:
-            await cast.assembled.aclose()
+            await setup.assembled.aclose()
 
 
-def _expected(cast: Cast) -> Iterator[Expected]:
-    models = cast.assembled.models
-    answer = sum(map(usual_answer, models.values())) / len(cast.plan.participants)
-    for participant in cast.plan.participants:
+def _expected(setup: RunSetup) -> Iterator[Expected]:
+    models = setup.assembled.models
+    answer = sum(map(usual_answer, models.values())) / len(setup.plan.participants)
+    for participant in setup.plan.participants:
         if model := models.get(participant.name):
-            yield _of(participant, model, cast, answer)
+            yield _expected_of(participant, model, setup, answer)
 
 
-def _of(participant: Participant, model: Model, cast: Cast, answer: float) -> Expected:
+def _expected_of(participant: Participant, model: Model, setup: RunSetup, answer: float) -> Expected:
     """`answer` is the mean length of one, in tokens."""
-    plan, name = cast.plan, participant.name
-    request = _first_request(participant, cast)
+    plan, name = setup.plan, participant.name
+    request = _first_request(participant, setup)
     turns = plan.turns if participant in plan.regulars else 1
     usage = _usage(model, estimate_request(request), answer * len(plan.regulars), turns)
     read = usage.input_tokens // max(1, turns)
-    recipes = cast.assembled.recipes.get(name, ())
+    recipes = setup.assembled.recipes.get(name, ())
     others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
     return Expected(name, str(model.name), request, turns, usage, others)
 
 
-def _first_request(participant: Participant, cast: Cast) -> ModelRequest:
-    messages = _first_messages(cast.plan, participant.name)
-    request = ModelRequest(messages, system_prompt(cast.plan, participant), options=participant.parameters)
-    tool_set = cast.assembled.tool_set
+def _first_request(participant: Participant, setup: RunSetup) -> ModelRequest:
+    messages = _first_messages(setup.plan, participant.name)
+    request = ModelRequest(messages, system_prompt(setup.plan, participant), options=participant.parameters)
+    tool_set = setup.assembled.tool_set
     offered = tool_set.offered(participant.name) if tool_set else ()
     return tools.first_request(request, offered) if offered else request
 

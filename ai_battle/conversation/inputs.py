@@ -12,7 +12,7 @@ from ..config.problems import Path as KeyPath
 from ..core.errors import ConfigError
 from ..core.messages import Image, Part, Text
 from . import pictures
-from ._intact import damage
+from .pictures import damage
 
 MIB = 1024 * 1024
 LARGEST = 20 * MIB

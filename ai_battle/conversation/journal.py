@@ -13,9 +13,9 @@ from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, Tu
 from ..core.locking import RunLock
 from ..core.private import make_private, private, write_private
 from ..core.tooling import ToolCalled
-from . import _records
-from ._reading import CONFIG, FILE, VERSION, Order, messages, opened, read, whole_lines
-from .progress import Progress, progress
+from . import records
+from .reading import CONFIG, FILE, VERSION, Order, messages, opened, read, whole_lines
+from .rundir import Progress, progress
 
 __all__ = ["Durability", "Journal", "Progress", "messages", "progress", "read"]
 
@@ -88,6 +88,12 @@ class Journal:
         elif self._sync_due is None:
             self._sync_due = asyncio.get_running_loop().call_later(SECONDS_UNSYNCED, self._sync_soon)
 
+    async def __aenter__(self) -> "Journal":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
     async def close(self) -> None:
         """Syncs, and lets go of the run directory. Closing twice is closing once."""
         if self._closed:
@@ -118,7 +124,7 @@ class Journal:
 
     def _line(self, event: Event) -> bytes:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        data = _records.encoded({"v": VERSION, "seq": self._seq, "time": time, **_records.record(event)})
+        data = records.encoded({"v": VERSION, "seq": self._seq, "time": time, **records.record(event)})
         return data + b"\n"
 
     def _write(self, line: bytes) -> None:

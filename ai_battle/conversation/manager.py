@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
@@ -17,13 +17,11 @@ from ..core.exchange import Usage, Wants
 from ..core.helping import HelpSummed
 from ..core.ledger import SpendingLimits
 from ..core.messages import Message, Part, assistant
-from ..core.plugins import check_options
+from ..core.plugins import check_options, near
 from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
 from ..tools.base import Tool
 from . import journal, outcome, rundir
-from .casting import Brought, Cast, Casting, FromFile
-from .checking import checked
 from .discussion import Discussion
 from .journal import Durability, Journal
 from .participant import Participant
@@ -31,6 +29,7 @@ from .person import Reader, keyboard
 from .perspective import seen_by
 from .plan import Mode, Plan, Selection
 from .prompting import role_prompt
+from .setup import ClientSetup, FileSetup, Pairing, RunSetup, SetupSource, load_checked
 from .state import EventDispatcher, State
 
 
@@ -78,7 +77,7 @@ class ConversationManager:
     caller's, who also closes them.
     """
 
-    _casting: Casting
+    _source: SetupSource
 
     def __init__(
         self,
@@ -95,9 +94,9 @@ class ConversationManager:
         check_options(Plan, type(self).__name__, settings)
         plan = Plan(tuple(participants), goal=goal, limits=SpendingLimits.of(limits), **settings)
         given = tuple(tools)
-        checked_ = tuple(toolbox.ToolRegistry(given)) if given else ()
+        checked_tools = tuple(toolbox.ToolRegistry(given)) if given else ()
         redactor = environment_redactor(os.environ)
-        self._set_up(Brought(plan.name, durability, plan, checked_, approve=approve, redactor=redactor), out)
+        self._set_up(ClientSetup(plan.name, durability, plan, checked_tools, approve=approve, redactor=redactor), out)
 
     @classmethod
     def from_config(
@@ -119,13 +118,13 @@ class ConversationManager:
         returns True or False, an `Answer`, or None where nobody can be asked: then the call is denied.
         """
         manager = cls.__new__(cls)
-        loaded = source if isinstance(source, Loaded) else checked(source, tapes=tapes)
-        casting = FromFile.of(loaded, ask, tapes, allow_unsandboxed=allow_unsandboxed)
-        manager._set_up(replace(casting, approve=approve), out)
+        loaded = source if isinstance(source, Loaded) else load_checked(source, tapes=tapes)
+        setup = FileSetup.of(loaded, ask, tapes, allow_unsandboxed=allow_unsandboxed)
+        manager._set_up(replace(setup, approve=approve), out)
         return manager
 
-    def _set_up(self, casting: Casting, out: str | os.PathLike[str] | None) -> None:
-        self._casting = casting
+    def _set_up(self, source: SetupSource, out: str | os.PathLike[str] | None) -> None:
+        self._source = source
         self._out = None if out is None else Path(out)
         self.conversation_history: list[dict[str, str]] = []
 
@@ -136,18 +135,15 @@ class ConversationManager:
         the way, so that models are asked for whole answers.
         Raises `ConfigError`, `JournalError` and, where nothing listens, `Unreachable` before anything is spent.
         """
-        casting = self._casting
-        with casting.redactor.errors():
-            return await self._begun(casting, emit, wants)
-
-    async def _begun(self, casting: Casting, emit: Emit, wants: Wants | None) -> RunResult:
-        async with _cast(casting, {}) as cast:
-            run_dir = rundir.create(casting.name, self._out)
-            async with _closing(Journal.create(run_dir, casting.durability, casting.config)) as kept:
-                settings = rundir.settings(casting.config)
-                begin = RunStarted(casting.name, str(run_dir), _types(cast.plan), settings)
-                dispatcher = EventDispatcher(kept, State(cast.plan), emit, casting.redactor, wants)
-                return await _run(cast, kept, dispatcher, begin)
+        source = self._source
+        with source.redactor.errors():
+            async with source.open({}) as setup:
+                run_dir = rundir.create(source.name, self._out)
+                async with Journal.create(run_dir, source.durability, source.config) as written:
+                    settings = rundir.settings(source.config)
+                    begin = RunStarted(source.name, str(run_dir), _types(setup.plan), settings)
+                    dispatcher = EventDispatcher(written, State(setup.plan), emit, source.redactor, wants)
+                    return await _run(setup, written, dispatcher, begin)
 
     async def resume(
         self,
@@ -161,22 +157,19 @@ class ConversationManager:
 
         Nothing is read before the run directory is locked, so nobody can write to it in between.
         """
-        with self._casting.redactor.errors():
-            return await self._resumed(self._casting, Path(run_dir), emit, wants, accept_changes=accept_changes)
-
-    async def _resumed(
-        self, casting: Casting, run_dir: Path, emit: Emit, wants: Wants | None, *, accept_changes: bool
-    ) -> RunResult:
-        async with _closing(Journal.reopen(run_dir, casting.durability)) as kept:
-            progress = journal.progress(run_dir)
-            if progress.finished and progress.ended:
-                outcome.keep(run_dir, progress.outcome)
-                return _result(progress.ended, run_dir, progress.help)
-            settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
-            async with _cast(casting, progress.positions) as cast:
-                state = _restored(cast, run_dir)
-                go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(cast.plan))
-                return await _run(cast, kept, EventDispatcher(kept, state, emit, casting.redactor, wants), go_on)
+        source, run_dir = self._source, Path(run_dir)
+        with source.redactor.errors():
+            async with Journal.reopen(run_dir, source.durability) as written:
+                progress = journal.progress(run_dir)
+                if progress.finished and progress.ended:
+                    outcome.keep(run_dir, progress.outcome)
+                    return _result(progress.ended, run_dir, progress.help)
+                settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
+                async with source.open(progress.positions) as setup:
+                    state = _restored_state(setup, run_dir)
+                    go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(setup.plan))
+                    dispatcher = EventDispatcher(written, state, emit, source.redactor, wants)
+                    return await _run(setup, written, dispatcher, go_on)
 
     async def run_conversation_turn(
         self,
@@ -196,14 +189,14 @@ class ConversationManager:
             system_instruction = role_prompt(mode, role, role)
         if client is None:
             raise ConfigError(f"There is no client for {model_type!r}; a turn needs one.")
-        heard = self._heard(prompt, role)
+        heard = self._with_prompt(prompt, role)
         *earlier, asked = seen_by(role, [assistant(entry["content"], entry["role"]) for entry in heard])
         history = [{"role": message.role, "content": message.text} for message in earlier]
         said = await client.generate_response(asked.text, system_instruction, history, file_data)
         self.conversation_history = [*heard, {"role": role, "content": said}]
         return said
 
-    def _heard(self, prompt: str, role: str) -> list[dict[str, str]]:
+    def _with_prompt(self, prompt: str, role: str) -> list[dict[str, str]]:
         """The history with the prompt, which the caller may have taken from its end."""
         if self.conversation_history and self.conversation_history[-1]["content"] == prompt:
             return [*self.conversation_history]
@@ -211,53 +204,38 @@ class ConversationManager:
         return [*self.conversation_history, {"role": asking, "content": prompt}]
 
 
-@asynccontextmanager
-async def _cast(casting: Casting, starts: Mapping[str, int]) -> AsyncIterator[Cast]:
-    cast = casting.cast(starts)
-    try:
-        yield await cast.require_listeners()
-    finally:
-        await cast.assembled.aclose()
-
-
-@asynccontextmanager
-async def _closing(kept: Journal) -> AsyncIterator[Journal]:
-    try:
-        yield kept
-    finally:
-        await kept.close()
-
-
-def _restored(cast: Cast, run_dir: Path) -> State:
+def _restored_state(setup: RunSetup, run_dir: Path) -> State:
     """The state that the journal tells of; what helpers had used and where ladders stood is put back too."""
-    state = State(cast.plan)
+    state = State(setup.plan)
     ledger = state.use.ledger
     for _, event in journal.read(run_dir):
         state.apply(event)
         match event:
             case ModelReplied(speaker=speaker, role=role):
                 ledger.book(event)
-                if role != "own" and (use := cast.assembled.help_use.get(speaker)):
+                if role != "own" and (use := setup.assembled.help_use.get(speaker)):
                     use.ledger.book(event)
             case ToolCalled():
                 ledger.tool_calls += 1
             case TurnFinished(seconds=seconds):
                 ledger.seconds_before += seconds
-    for name, use in cast.assembled.help_use.items():
+    for name, use in setup.assembled.help_use.items():
         use.calls = state.help.asked[name]
-    state.ladders.restore(cast.assembled.standings)
+    state.ladders.restore(setup.assembled.standings)
     return state
 
 
-async def _run(cast: Cast, kept: Journal, dispatcher: EventDispatcher, begin: RunStarted | RunResumed) -> RunResult:
+async def _run(
+    setup: RunSetup, written: Journal, dispatcher: EventDispatcher, begin: RunStarted | RunResumed
+) -> RunResult:
     await dispatcher(begin)
-    await cast.assembled.equip(kept.run_dir, dispatcher)
-    for warning in (*kept.warnings, *map(Warned, cast.warnings)):
+    await setup.assembled.equip(written.run_dir, dispatcher)
+    for warning in (*written.warnings, *map(Warned, setup.warnings)):
         await dispatcher(warning)
-    ended = await Discussion(cast.plan, dispatcher).run()
+    ended = await Discussion(setup.plan, dispatcher).run()
     if concluded := dispatcher.state.outcome:
-        outcome.keep(kept.run_dir, concluded.text)
-    return _result(ended, kept.run_dir, dispatcher.state.help.summed())
+        outcome.keep(written.run_dir, concluded.text)
+    return _result(ended, written.run_dir, dispatcher.state.help.summed())
 
 
 def _types(plan: Plan) -> dict[str, str]:
@@ -267,3 +245,72 @@ def _types(plan: Plan) -> dict[str, str]:
 def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None) -> RunResult:
     messages = journal.messages(run_dir)
     return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, messages, help_)
+
+
+class CollaborativeConversationManager(ConversationManager):
+    """A `ConversationManager` to which pairs can be added; those of a file are there without that."""
+
+    _elsewhere: dict[str, Pairing]
+
+    def _set_up(self, source: SetupSource, out: str | os.PathLike[str] | None) -> None:
+        super()._set_up(source, out)
+        self._elsewhere = {}
+
+    def setup_collaboration(
+        self, primary_model: str, secondary_model: str, threshold: float = 0.7, max_retries: int = 3
+    ) -> None:
+        """From now on `primary_model` asks `secondary_model` when it is stuck.
+
+        Both are participants' names or model types. Raises `ValueError` that names what is missing or wrong.
+        """
+        try:
+            pair = Pairing(primary_model, secondary_model, threshold, max_retries)
+            clients = [self._client_of(named) for named in (primary_model, secondary_model)]
+            pair.build(*clients)
+            source = self._source.with_pair(pair)
+        except ConfigError as error:
+            raise ValueError(f"{primary_model} can't be helped by {secondary_model}: {error}") from error
+        if source is self._source:
+            self._elsewhere[assembly.spelling(primary_model)] = pair
+        self._source = source
+
+    async def run_conversation_turn_collaborative(
+        self,
+        prompt: str,
+        model_type: str,
+        mode: str,
+        role: str,
+        file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        system_instruction: str | None = None,
+    ) -> str:
+        """`run_conversation_turn` by a participant or a model type, with the help that was set up for it.
+
+        Raises `ConfigError` for a model that nobody knows, and `ProviderError`.
+        """
+        async with self._client(model_type) as client:
+            return await self.run_conversation_turn(
+                prompt, model_type, client, mode, role, file_data, system_instruction
+            )
+
+    def _client_of(self, named: str) -> ModelClient:
+        """Raises `ConfigError`, with the participants whose names are near where it is no model either."""
+        try:
+            return self._source.client(named)[0]
+        except ConfigError as error:
+            if "/" in assembly.spelling(named):
+                raise
+            raise ConfigError(f"No participant is called {named!r}{near(named, self._source.names)} {error}") from error
+
+    @asynccontextmanager
+    async def _client(self, named: str) -> AsyncIterator[ModelClient]:
+        async with AsyncExitStack() as stack:
+            client = self._borrow(named, stack)
+            if pair := self._elsewhere.get(assembly.spelling(named)):
+                client = pair.build(client, self._borrow(pair.secondary, stack))
+            yield client
+
+    def _borrow(self, named: str, stack: AsyncExitStack) -> ModelClient:
+        client, ours = self._source.client(named)
+        if ours:
+            stack.push_async_callback(client.aclose)
+        return client

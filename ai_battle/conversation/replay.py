@@ -23,9 +23,9 @@ from ..core.events import (
 from ..core.exchange import ModelRequest, ToolSpec
 from ..core.plugins import near
 from ..core.tooling import ToolsOffered
-from ._reading import read
 from .participant import Participant
 from .plan import Plan
+from .reading import read
 from .state import EventDispatcher, State
 from .turn import Kind, Step, TurnTaker, request_for
 

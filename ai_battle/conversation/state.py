@@ -31,11 +31,10 @@ from ..core.messages import Message, user
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
 from .helped import Help
-from .limits import RunUse
 from .perspective import View, seen_by
 from .plan import Plan
 from .prompting import naming, prompt, system_prompt
-from .stopping import StopContext
+from .stopping import RunUse, StopContext
 
 if TYPE_CHECKING:
     from ..collaboration.ladder import LadderState

@@ -1,14 +1,81 @@
-"""When a discussion is over before its turns are: conditions on what was said and used, nested with any and all."""
+"""When a discussion ends before its turns do: limits that are near, and conditions on what was said and used."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from .. import conversation
 from ..core.errors import ConfigError
+from ..core.events import BudgetReached
+from ..core.exchange import Usage
+from ..core.ledger import ROUNDING, Ledger, SpendingLimits
 from ..core.messages import Message
 from ..core.plugins import near
-from .limits import RunUse
+from ..signals.agreement import agrees, parts
+from ..signals.novelty import novelty
+
+NEAR = 0.9
+LAST_WORDS = 3
+"""Turns as dear as the dearest so far that have to fit into what is left: one more, one that sums up, and a margin."""
+
+
+@dataclass(slots=True)
+class RunUse:
+    """What a run has used so far: its ledger, and what a turn has taken at the most."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    dearest_usd: float = 0.0
+    longest_tokens: int = 0
+
+    def note_turn(self, usage: Usage) -> None:
+        self.dearest_usd = max(self.dearest_usd, usage.cost_usd or 0.0)
+        self.longest_tokens = max(self.longest_tokens, usage.total_tokens)
+
+
+def nearest(limits: SpendingLimits, use: RunUse) -> BudgetReached | None:
+    """The limit that is used up most, when it is time for last words."""
+    near = [reached for reached in _shares(limits, use) if _is_near(reached)]
+    return max(near, key=lambda reached: reached.share, default=None)
+
+
+def _is_near(reached: BudgetReached) -> bool:
+    left = reached.allowed - reached.used
+    return reached.share >= NEAR - ROUNDING or left < LAST_WORDS * reached.needed - ROUNDING
+
+
+def _shares(limits: SpendingLimits, use: RunUse) -> Iterator[BudgetReached]:
+    ledger = use.ledger
+    if limits.cost_usd is not None:
+        yield BudgetReached("cost_usd", ledger.known_cost, limits.cost_usd, use.dearest_usd)
+    if limits.tokens is not None:
+        yield BudgetReached("tokens", ledger.usage.total_tokens, limits.tokens, use.longest_tokens)
+    if limits.seconds is not None:
+        yield BudgetReached("seconds", ledger.seconds, limits.seconds)
+    if limits.tool_calls:  # with none at all there is nothing to use up
+        yield BudgetReached("tool_calls", ledger.tool_calls, limits.tool_calls)
+
+
+LITTLE = 0.25
+UNINFORMATIVE = 4
+
+
+def consensus(recent: Sequence[Message]) -> bool:
+    """The last message of every voice agrees and leaves nothing open, or only says goodbye; courtesies among those who
+    have said nothing else yet do not count."""
+    voices = {message.speaker for message in recent}
+    last = recent[-max(2, len(voices)) :]
+    earlier = {message.speaker for message in recent[: -len(last)]}
+    if len({message.speaker for message in last}) < 2 or not voices <= earlier:
+        return False
+    return all(agrees(message.text) or parts(message.text) for message in last)
+
+
+def no_novelty(recent: Sequence[Message]) -> bool:
+    """Four messages in a row that add next to nothing to the messages before them, or only say goodbye."""
+    texts = [message.text for message in recent]
+    if len(texts) <= UNINFORMATIVE:
+        return False
+    latest = range(len(texts) - UNINFORMATIVE, len(texts))
+    return all(parts(texts[i]) or novelty(texts[i], texts[:i]) < LITTLE for i in reversed(latest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +138,8 @@ _CONDITIONS: Mapping[str, Callable[[StopContext, Any], bool]] = {
     "max_messages": lambda context, most: context.messages >= most,
     "turns": lambda context, most: context.turns >= most,
     "phrase": _phrase,
-    "consensus": lambda context, _: conversation.consensus(context.recent),
-    "no_novelty": lambda context, _: conversation.no_novelty(context.recent),
+    "consensus": lambda context, _: consensus(context.recent),
+    "no_novelty": lambda context, _: no_novelty(context.recent),
     "cost_usd": lambda context, most: context.use.ledger.known_cost >= most,
     "tokens": lambda context, most: context.use.ledger.usage.total_tokens >= most,
     "seconds": lambda context, most: context.use.ledger.seconds >= most,

@@ -17,12 +17,12 @@ from ..core.errors import (
 from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.messages import Message
-from .limits import nearest
 from .participant import Participant, TurnListener, request_answer
 from .person import PersonLeft
 from .plan import Plan
 from .prompting import prompt, with_note
 from .state import EventDispatcher, State
+from .stopping import nearest
 from .summary import Memory
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from ai_battle.conversation import _records
+from ai_battle.conversation import records
 from ai_battle.core.events import DELTAS, Event
 
 from .source import documented, outline
@@ -25,7 +25,7 @@ def page() -> str:
 
 
 def _section(kind: type) -> str:
-    journalled = "" if kind in DELTAS else f"In the journal: `{_records.layout(kind)[0]}`."
+    journalled = "" if kind in DELTAS else f"In the journal: `{records.layout(kind)[0]}`."
     return "\n\n".join(
         filter(None, (f"## {kind.__name__}", f"```python\n{outline(kind)}\n```", documented(kind), journalled))
     )

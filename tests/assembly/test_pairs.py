@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ai_battle.assembly import build, direct
-from ai_battle.conversation import checked
+from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
 
 SCRIPTED = {"type": "scripted", "script": ["Yes."]}
@@ -26,7 +26,7 @@ def discussion(*pairs: dict[str, Any], models: dict[str, Any] = MODELS, **more: 
 
 def refused(*pairs: dict[str, Any], **more: Any) -> str:
     with pytest.raises(ConfigError) as caught:
-        checked(discussion(*pairs, **more))
+        load_checked(discussion(*pairs, **more))
     return str(caught.value)
 
 
@@ -110,7 +110,7 @@ def test_two_pairs_for_one_participant_are_an_error_unless_they_are_ladders() ->
     twice = ({"primary": "Ada", **OTHER}, {"primary": "ollama-phi4", "secondary": "Bob"})
 
     assert "pairs[1].primary: 'Ada' is helped by collaboration.pairs[0] already" in refused(*twice)
-    checked(discussion(*({**pair, "strategy": "ladder"} for pair in twice)))
+    load_checked(discussion(*({**pair, "strategy": "ladder"} for pair in twice)))
 
 
 def test_models_that_help_each_other_are_a_circle() -> None:
@@ -139,7 +139,7 @@ def test_cascades_that_lead_to_each_other_are_a_circle_too() -> None:
 
 
 def test_a_chain_of_helpers_is_no_circle() -> None:
-    checked(discussion({"primary": "Ada", "secondary": "Bob"}, {"primary": "Bob", "secondary": "Cleo"}))
+    load_checked(discussion({"primary": "Ada", "secondary": "Bob"}, {"primary": "Bob", "secondary": "Cleo"}))
 
 
 def test_a_helper_elsewhere_is_refused_where_all_is_to_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_pairs_that_are_switched_off_are_not_looked_at() -> None:
     said = discussion({"primary": "Nobody", **OTHER})
     said["discussion"]["collaboration"]["enabled"] = False
 
-    checked(said)
+    load_checked(said)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_dollars_without_a_price_are_refused() -> None:
     with pytest.raises(
         ConfigError, match=r"\.max_cost: max_cost needs a price, and openai/house-model has no known price"
     ):
-        checked(said)
+        load_checked(said)
 
 
 def test_a_calibration_is_read_beside_the_file(tmp_path: Any) -> None:
@@ -231,7 +231,7 @@ def test_a_calibration_is_read_beside_the_file(tmp_path: Any) -> None:
         "{pairs: [{primary: Ada, secondary: {type: scripted, script: [Yes.]}, calibration: own.json}]}}"
     )
 
-    checked(file)
+    load_checked(file)
 
 
 def test_a_template_is_read_beside_the_file(tmp_path: Any) -> None:
@@ -241,7 +241,7 @@ def test_a_template_is_read_beside_the_file(tmp_path: Any) -> None:
     file = tmp_path / "talk.yaml"
     file.write_text(json.dumps(discussion(pair)))
 
-    checked(file)
+    load_checked(file)
     assert "no file that can be read" in refused(pair)
 
 
@@ -270,7 +270,7 @@ def test_what_a_strategy_of_ones_own_does_not_take_is_told_where_its_code_is_tru
     (tmp_path / "own_strategies").mkdir()
     (tmp_path / "own_strategies" / "moody.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    loaded = checked(discussion({"primary": "Ada", "strategy": "own_strategies.moody", **OTHER, **keys}))
+    loaded = load_checked(discussion({"primary": "Ada", "strategy": "own_strategies.moody", **OTHER, **keys}))
 
     assert "own_strategies.moody" not in sys.modules
     with pytest.raises(ConfigError) as caught:
@@ -283,7 +283,7 @@ def test_a_single_turn_of_a_model_elsewhere_is_refused_where_all_is_to_stay_here
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
-    loaded = checked(discussion({"primary": "Ada", **OTHER}, local_only=True))
+    loaded = load_checked(discussion({"primary": "Ada", **OTHER}, local_only=True))
 
     with pytest.raises(ConfigError, match="not on this machine"):
         direct(loaded, "gpt-4o")
@@ -299,7 +299,7 @@ def test_a_participant_that_cannot_be_is_told_once_and_with_all_else_that_is_wro
 
 def test_that_the_model_of_a_helper_is_retired_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-x")
-    loaded = checked(discussion({"primary": "Ada", "secondary": "claude-3-sonnet"}))
+    loaded = load_checked(discussion({"primary": "Ada", "secondary": "claude-3-sonnet"}))
 
     assert "'claude-3-sonnet' is retired" in " ".join(build(loaded).warnings)
 
@@ -316,12 +316,12 @@ def test_that_the_model_of_a_helper_is_retired_is_told(monkeypatch: pytest.Monke
 def test_that_help_says_more_than_the_prompt_is_told_in_no_meta(mode: str, strategy: str, told: bool) -> None:
     said = discussion({"primary": "Ada", "strategy": strategy, **OTHER}, mode=mode)
 
-    assert ("the prompt is all that is sent" in " ".join(build(checked(said)).warnings)) is told
+    assert ("the prompt is all that is sent" in " ".join(build(load_checked(said)).warnings)) is told
 
 
 def test_a_key_among_the_options_of_a_strategy_is_not_written_down() -> None:
     pair = {"primary": "Ada", "strategy": "own_strategies.moody", "options": {"api_key": "sk-quite-secret"}, **OTHER}
-    loaded = checked(discussion(pair))
+    loaded = load_checked(discussion(pair))
 
     assert "sk-quite-secret" in loaded.redactor.secrets
     assert 'api_key: "${PAIRS_API_KEY}"' in loaded.resolved()
@@ -333,4 +333,4 @@ def test_a_model_is_the_same_in_each_spelling() -> None:
     said["discussion"]["models"]["Ada"] = {"type": "ollama-gemma3-1b"}
 
     with pytest.raises(ConfigError, match=r"\.secondary: 'ollama/gemma3:1b' can't help itself"):
-        checked(said)
+        load_checked(said)

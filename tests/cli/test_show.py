@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.conversation import ConversationManager, Participant
+from ai_battle import ConversationManager, Participant
 from ai_battle.providers.scripted import ScriptedClient
 
 from .conftest import Run

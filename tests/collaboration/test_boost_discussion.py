@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation import ConversationManager
+from ai_battle import ConversationManager
 from ai_battle.conversation.manager import RunResult
 from ai_battle.core.errors import ConfigError
 from ai_battle.testing import FakeProviders, call, fault, reply

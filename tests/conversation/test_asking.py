@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation import ConversationManager, Participant
+from ai_battle import ConversationManager, Participant
 from ai_battle.conversation.journal import read
 from ai_battle.conversation.plan import Plan
 from ai_battle.conversation.replay import recorded_turn, request_of

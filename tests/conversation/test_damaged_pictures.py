@@ -9,10 +9,9 @@ import pytest
 from PIL import Image as Pillow
 
 from ai_battle.config import load
-from ai_battle.conversation import check
-from ai_battle.conversation._intact import damage
 from ai_battle.conversation.inputs import read_all
-from ai_battle.conversation.pictures import media_type
+from ai_battle.conversation.pictures import damage, media_type
+from ai_battle.conversation.setup import check
 from ai_battle.core.errors import ConfigError
 from tests.pixels import SIGNATURE, chunk, png
 

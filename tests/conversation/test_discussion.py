@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ai_battle.conversation import ConversationManager, Participant
+from ai_battle import ConversationManager, Participant
 from ai_battle.core.events import EventLog, RunFinished, RunStarted, TurnFinished, TurnStarted
 from ai_battle.providers.scripted import ScriptedClient
 

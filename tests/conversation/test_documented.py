@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import get_args
 
-from ai_battle.conversation import _records
+from ai_battle.conversation import records
 from ai_battle.core.events import DELTAS, Event
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "run-directory.md"
@@ -13,5 +13,5 @@ def test_the_page_lists_every_event_with_its_fields() -> None:
     rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     for kind in get_args(Event):
         if kind not in DELTAS:
-            name, fields = _records.layout(kind)
+            name, fields = records.layout(kind)
             assert f"| `{name}` | {', '.join(f'`{field}`' for field in fields)} |" in rows

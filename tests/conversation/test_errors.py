@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.conversation import ConversationManager, Participant, RunResult
+from ai_battle import ConversationManager, Participant, RunResult
 from ai_battle.conversation.journal import read
 from ai_battle.conversation.person import Person
 from ai_battle.core.client import ModelClient

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation import checked
-from ai_battle.conversation.forecast import Expected, forecast
-from ai_battle.conversation.forecast_help import Help
+from ai_battle.conversation.forecast import Expected, ExpectedHelp, forecast
+from ai_battle.conversation.setup import load_checked
 
 SMALL = {"type": "gpt-4o-mini"}
 OTHER = {"type": "scripted", "script": ["Go on."], "loop": True}
@@ -25,10 +24,10 @@ def expected(pair: dict[str, Any], turns: int = 10) -> Expected:
         "models": {"small": SMALL, "other": OTHER},
         "collaboration": {"pairs": [{"primary": "small", **pair}]},
     }
-    return forecast(checked({"discussion": said}))[0]
+    return forecast(load_checked({"discussion": said}))[0]
 
 
-def only(found: Expected, role: str) -> Help:
+def only(found: Expected, role: str) -> ExpectedHelp:
     (one,) = (each for each in found.help if each.role == role)
     return one
 
@@ -101,4 +100,4 @@ def test_a_judge_writes_a_word() -> None:
 def test_without_pairs_there_is_no_help() -> None:
     said = {"goal": "Talk.", "turns": 2, "models": {"small": SMALL, "other": OTHER}}
 
-    assert [one.help for one in forecast(checked({"discussion": said}))] == [(), ()]
+    assert [one.help for one in forecast(load_checked({"discussion": said}))] == [(), ()]

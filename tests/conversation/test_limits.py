@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.conversation import ConversationManager, Participant, RunResult
+from ai_battle import ConversationManager, Participant, RunResult
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import BudgetReached, Emit, EventLog, TurnFinished, Warned, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage

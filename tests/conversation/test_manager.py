@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ai_battle
-from ai_battle.conversation import CollaborativeConversationManager, ConversationManager, Participant
+from ai_battle import CollaborativeConversationManager, ConversationManager, Participant
 from ai_battle.conversation.journal import read
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import EventLog, PromptGiven, RunStarted, Warned

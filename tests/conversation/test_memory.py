@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from ai_battle.conversation import ConversationManager, Participant
+from ai_battle import ConversationManager, Participant
 from ai_battle.conversation.prompting import prompt
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ContextTooLong

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.conversation import ConversationManager, Participant
+from ai_battle import ConversationManager, Participant
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, SpeakerSelected, TurnFinished
 from ai_battle.core.messages import Image, Text

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ai_battle.conversation import ConversationManager, Participant, RunResult
+from ai_battle import ConversationManager, Participant, RunResult
 from ai_battle.conversation.person import Person, Reader
 from ai_battle.core.events import EventLog, TurnFailed
 from ai_battle.providers.scripted import ScriptedClient

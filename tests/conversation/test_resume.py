@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.conversation import ConversationManager, Participant
+from ai_battle import ConversationManager, Participant
 from ai_battle.conversation.journal import Journal, read
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, JournalError

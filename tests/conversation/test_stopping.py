@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation.limits import RunUse
 from ai_battle.conversation.state import RECENT
-from ai_battle.conversation.stopping import StopContext, condition
+from ai_battle.conversation.stopping import RunUse, StopContext, condition
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage

@@ -5,8 +5,7 @@ import gc
 import tracemalloc
 from pathlib import Path
 
-from ai_battle import ConversationManager
-from ai_battle.conversation import Participant
+from ai_battle import ConversationManager, Participant
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, Event, TurnFinished, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage

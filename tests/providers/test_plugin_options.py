@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle import ConversationManager
-from ai_battle.conversation import checked
+from ai_battle.conversation.setup import load_checked
 from ai_battle.core import plugins
 from ai_battle.core.errors import ConfigError
 
@@ -66,7 +66,7 @@ def talk(provider: str, options: str) -> Path:
 
 def wrong(path: Path) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        checked(path)
+        load_checked(path)
     return str(caught.value).splitlines()
 
 
@@ -87,7 +87,7 @@ def test_one_that_an_installed_plug_in_does_not_take_is_told_once_with_its_place
 
 
 def test_a_module_by_its_dotted_name_is_not_imported_to_find_out() -> None:
-    assert checked(talk("mybirds.parrot", "{colur: green}"))
+    assert load_checked(talk("mybirds.parrot", "{colur: green}"))
     assert "mybirds.parrot" not in sys.modules
 
 
@@ -123,5 +123,5 @@ def test_a_key_that_is_misspelt_stays_an_error_where_no_plug_in_can_mean_it(sect
 
 
 def test_a_secret_among_them_stays_out_of_what_is_recorded() -> None:
-    loaded = checked(talk("parrot", "{words: [{token: sesame-open}]}"))
+    loaded = load_checked(talk("parrot", "{words: [{token: sesame-open}]}"))
     assert "sesame-open" not in loaded.resolved() + repr(loaded.file.providers)

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle import ConversationManager
-from ai_battle.conversation import RunResult
+from ai_battle import ConversationManager, RunResult
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import BudgetReached, EventLog, ModelReplied, Warned
 from ai_battle.core.exchange import Usage

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation import ConversationManager
+from ai_battle import ConversationManager
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, TurnFinished, Warned
 from ai_battle.core.messages import ToolCall

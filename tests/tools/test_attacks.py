@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation import ConversationManager
+from ai_battle import ConversationManager
 from ai_battle.core.events import EventLog
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import ToolReturned

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle import ToolUseProtocol
-from ai_battle.conversation import ConversationManager
+from ai_battle import ConversationManager, ToolUseProtocol
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import EventLog, TextDelta
 from ai_battle.core.tooling import ToolProposed

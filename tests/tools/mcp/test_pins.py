@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle import ConversationManager
 from ai_battle.cli import _exit_code
-from ai_battle.conversation import ConversationManager
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import ToolDecided, ToolReturned

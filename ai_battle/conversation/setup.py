@@ -1,13 +1,14 @@
 """Where the participants of a run come from: live clients that a program brings, or a checked file."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
-from .. import assembly
+from .. import assembly, collaboration
 from .. import tools as toolbox
-from ..config import Loaded
+from ..config import Loaded, Problem, Source, load
 from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
 from ..core.client import ModelClient
@@ -17,7 +18,6 @@ from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._filters import RedactedClient
 from . import inputs
 from .journal import Durability
-from .pairing import Pairing
 from .participant import Cost, Participant
 from .person import Person as AtKeyboard
 from .person import Reader
@@ -26,14 +26,48 @@ from .prompting import instructions, without_place
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Pairing:
+    """A model, the one that helps it, and when: the specification's four settings of a pair."""
+
+    primary: str
+    secondary: str
+    threshold: float
+    max_retries: int
+
+    def __post_init__(self) -> None:
+        for named in (self.primary, self.secondary):
+            if not isinstance(named, str) or not named.strip():
+                raise ConfigError(f"A participant's name or a model type is a text, not {named!r}.")
+        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float):
+            raise ConfigError(f"threshold is a share from 0 to 1, not {self.threshold!r}.", "threshold")
+        if isinstance(self.max_retries, bool) or not isinstance(self.max_retries, int):
+            raise ConfigError(
+                f"max_retries counts attempts, from 1 on; it can't be {self.max_retries!r}.", "max_retries"
+            )
+
+    @property
+    def written(self) -> Mapping[str, Any]:
+        """As a file would say it."""
+        return asdict(self)
+
+    def helps(self, participant: Participant) -> bool:
+        return self.primary in (participant.name, participant.type)
+
+    def build(self, primary: ModelClient, secondary: ModelClient) -> ModelClient:
+        """The primary with help; raises `ConfigError` for settings that can't be."""
+        detector = collaboration.StuckDetector(self.threshold, self.max_retries)
+        return collaboration.ModelCollaborationProtocol(primary, secondary, detector)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetup:
     """All that one run needs, made for it alone. `warnings` are for the user."""
 
     plan: Plan
     warnings: tuple[str, ...] = ()
     assembled: "assembly.Assembled" = field(default_factory=lambda: assembly.Assembled({}))
 
-    async def require_listeners(self) -> "Cast":
+    async def require_listeners(self) -> "RunSetup":
         """Warns of helpers where nothing listens; raises `Unreachable` with all participants for whom that is so."""
         needed, helpful = await self.assembled.find_unreachable()
         if needed:
@@ -42,7 +76,7 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class Casting(ABC):
+class SetupSource(ABC):
     """`config` is what is recorded of the configuration; `redactor` knows what must leave nowhere.
 
     `approve` puts a call of a tool to a person.
@@ -55,8 +89,17 @@ class Casting(ABC):
     approve: "toolbox.Ask | None" = field(default=None, kw_only=True)
 
     @abstractmethod
-    def cast(self, starts: Mapping[str, int]) -> Cast:
+    def build(self, starts: Mapping[str, int]) -> RunSetup:
         """`starts`: how many entries of its script each scripted participant has used up. Raises `ConfigError`."""
+
+    @asynccontextmanager
+    async def open(self, starts: Mapping[str, int]) -> AsyncIterator[RunSetup]:
+        """What `build` makes, until the run is over; raises `Unreachable` where nothing listens."""
+        setup = self.build(starts)
+        try:
+            yield await setup.require_listeners()
+        finally:
+            await setup.assembled.aclose()
 
     @abstractmethod
     def with_pair(self, pair: Pairing) -> Self:
@@ -73,7 +116,7 @@ class Casting(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Brought(Casting):
+class ClientSetup(SetupSource):
     """Live clients, which belong to the caller, and tools for all of them; where somebody can be asked, about each."""
 
     plan: Plan
@@ -84,54 +127,56 @@ class Brought(Casting):
     def names(self) -> list[str]:
         return [participant.name for participant in self.plan.participants]
 
-    def cast(self, starts: Mapping[str, int]) -> Cast:
-        participants = tuple(map(self._redacted, self.plan.participants))
+    def build(self, starts: Mapping[str, int]) -> RunSetup:
+        participants = tuple(map(self._behind_redactor, self.plan.participants))
         if self.tools:
             person = toolbox.Person(self.approve)
-            participants = tuple(self._equipped(participant, person) for participant in participants)
-        return Cast(replace(self.plan, participants=tuple(map(self._helped, participants))))
+            participants = tuple(self._with_tools(participant, person) for participant in participants)
+        return RunSetup(replace(self.plan, participants=tuple(map(self._with_help, participants))))
 
     def with_pair(self, pair: Pairing) -> Self:
         helped = [participant for participant in self.plan.participants if pair.helps(participant)]
         for participant in helped:
             if self._pair_of(participant):
                 raise ConfigError(f"{participant.name!r} is helped already, and one pair helps a participant.")
-        casting = replace(self, pairs=(*self.pairs, pair))
-        if any(casting._reaches(pair.secondary, participant) for participant in helped):
+        source = replace(self, pairs=(*self.pairs, pair))
+        if any(source._helps(pair.secondary, participant) for participant in helped):
             raise ConfigError(
                 f"{pair.secondary!r} is itself helped by {pair.primary!r}; one of them has to be the helper."
             )
-        return casting if helped else self
+        return source if helped else self
 
     def client(self, named: str) -> tuple[ModelClient, bool]:
-        found = self._called(named)
-        return (self._helped(found).client, False) if found else (assembly.create_client(named), True)
+        found = self._named(named)
+        return (self._with_help(found).client, False) if found else (assembly.create_client(named), True)
 
-    def _called(self, named: str) -> Participant | None:
+    def _named(self, named: str) -> Participant | None:
         return next((p for p in self.plan.participants if named in (p.name, p.type)), None)
 
     def _pair_of(self, participant: Participant) -> Pairing | None:
         return next((pair for pair in self.pairs if pair.helps(participant)), None)
 
-    def _reaches(self, named: str, goal: Participant) -> bool:
+    def _helps(self, named: str, goal: Participant) -> bool:
         """Whether `goal` helps who is called so, directly or through others."""
-        found = self._called(named)
+        found = self._named(named)
         pair = self._pair_of(found) if found else None
-        return found is goal or bool(pair and self._reaches(pair.secondary, goal))
+        return found is goal or bool(pair and self._helps(pair.secondary, goal))
 
-    def _helped(self, participant: Participant) -> Participant:
+    def _with_help(self, participant: Participant) -> Participant:
         """Clients that are made for a pair live as long as the program: nobody else knows of them."""
         if not (pair := self._pair_of(participant)):
             return participant
         helper, _ = self.client(pair.secondary)
-        return replace(participant, client=toolbox.WithTools(pair.made(participant.client, helper), participant.client))
+        return replace(
+            participant, client=toolbox.WithTools(pair.build(participant.client, helper), participant.client)
+        )
 
-    def _redacted(self, participant: Participant) -> Participant:
+    def _behind_redactor(self, participant: Participant) -> Participant:
         """It is still known by what it was brought as."""
         type_ = participant.type or type(participant.client).__name__
         return replace(participant, client=RedactedClient(participant.client, self.redactor), type=type_)
 
-    def _equipped(self, participant: Participant, person: "toolbox.Person") -> Participant:
+    def _with_tools(self, participant: Participant, person: "toolbox.Person") -> Participant:
         """Each with a registry of its own."""
         said = Approval(default="ask" if self.approve else None)
         consent = toolbox.Consent(participant.name, (said,), person)
@@ -140,7 +185,7 @@ class Brought(Casting):
 
 
 @dataclass(frozen=True, slots=True)
-class FromFile(Casting):
+class FileSetup(SetupSource):
     loaded: Loaded
     ask: Reader
     tapes: assembly.RecordingFiles = assembly.NO_RECORDING
@@ -158,18 +203,18 @@ class FromFile(Casting):
         tapes: assembly.RecordingFiles = assembly.NO_RECORDING,
         *,
         allow_unsandboxed: bool = False,
-    ) -> "FromFile":
+    ) -> "FileSetup":
         durability = loaded.file.discussion.durability
         config, redactor = loaded.resolved(), loaded.redactor
         return cls(loaded.name, durability, loaded, ask, tapes, allow_unsandboxed, config=config, redactor=redactor)
 
-    def cast(self, starts: Mapping[str, int]) -> Cast:
+    def build(self, starts: Mapping[str, int]) -> RunSetup:
         read = inputs.read_all(self.loaded)
         allowed = self.allow_unsandboxed
         assembled = assembly.build(self.loaded, starts, self.tapes, allow_unsandboxed=allowed, approve=self.approve)
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
         notes = (*self.loaded.notes, *ignored_params(self.loaded), *assembled.warnings, *read.warnings)
-        return Cast(plan, notes, assembled)
+        return RunSetup(plan, notes, assembled)
 
     def with_pair(self, pair: Pairing) -> Self:
         if not assembly.helped(self.loaded, pair.primary):
@@ -240,3 +285,29 @@ def _settings(loaded: Loaded) -> dict[str, Any]:
         "established_facts": said.established_facts,
         "outcome": said.outcome or "",
     }
+
+
+def load_checked(
+    source: Source, overrides: Sequence[str] = (), tapes: assembly.RecordingFiles = assembly.NO_RECORDING
+) -> Loaded:
+    """The loaded file; raises `ConfigError` with all that is wrong with it, its models and its inputs."""
+    return load(source, overrides=overrides, also=lambda loaded: [*assembly.check(loaded, tapes), *check(loaded)])
+
+
+def check(loaded: Loaded) -> list[Problem]:
+    """What only the conversation knows to be wrong: templates and input files."""
+    return [*_templates(loaded), *loaded.missing_files(), *inputs.unreadable(loaded)]
+
+
+def notes(loaded: Loaded) -> tuple[str, ...]:
+    """What the user of a file that is right should know before it runs."""
+    return (*loaded.notes, *ignored_params(loaded), *inputs.notes(loaded))
+
+
+def _templates(loaded: Loaded) -> Iterator[Problem]:
+    said = loaded.file.discussion
+    for name, spec in said.models.items():
+        try:
+            instructions_of(spec, said.goal)
+        except ConfigError as error:
+            yield Problem(("discussion", "models", name, "instructions"), str(error))

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from ..core.errors import JournalError, NoSuchRecord
 from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.messages import Message
-from . import _records
+from . import records
 
 VERSION = 1
 FILE = "journal.jsonl"
@@ -29,7 +29,7 @@ class Line(NamedTuple):
     number: int
     start: int
     end: int
-    record: _records.Record
+    record: records.Record
 
 
 def lines(run_dir: Path) -> Iterator[Line]:
@@ -96,7 +96,7 @@ def opened(run_dir: Path) -> IO[bytes]:
         raise JournalError(f"{run_dir / FILE} can't be read: {error.strerror}.") from error
 
 
-def read(run_dir: Path) -> Iterator[tuple[_records.Record, Event]]:
+def read(run_dir: Path) -> Iterator[tuple[records.Record, Event]]:
     """Every journalled event with the record that it was read from, in order; one line in memory at a time."""
     for line in lines(run_dir):
         yield line.record, event_of(line, run_dir)
@@ -104,7 +104,7 @@ def read(run_dir: Path) -> Iterator[tuple[_records.Record, Event]]:
 
 def event_of(line: Line, run_dir: Path) -> Event:
     try:
-        return _records.event(line.record)
+        return records.event(line.record)
     except ValueError as error:
         raise JournalError(f"{run_dir / FILE}:{line.number}: {error}.") from error
 
@@ -143,7 +143,7 @@ class _Messages(Sequence[Message]):
 
 def _message_at(file: IO[bytes], start: int) -> Message:
     file.seek(start)
-    event = _records.event(from_json(file.readline()))
+    event = records.event(from_json(file.readline()))
     assert isinstance(event, PromptGiven | TurnFinished)
     return event.message
 
@@ -162,7 +162,7 @@ def _whole_lines(file: IO[bytes], path: Path) -> Iterator[Line]:
         yield Line(number, start, end, record)
 
 
-def _parsed(data: bytes) -> _records.Record | None:
+def _parsed(data: bytes) -> records.Record | None:
     try:
         record = from_json(data) if data.endswith(b"\n") else None
     except ValueError:
@@ -177,7 +177,7 @@ def _is_time(written: object) -> bool:
         return False
 
 
-def _check(record: _records.Record, place: str) -> None:
+def _check(record: records.Record, place: str) -> None:
     version = record.get("v")
     if not isinstance(version, int):
         raise JournalError(f"{place}: the line has no format version 'v'.")

@@ -179,8 +179,10 @@ def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall |
 
 def _text_key(value: dict[str, Any], keys: Iterable[str], tools: Offered | None = None) -> str:
     """The first of the keys that has a text; of `tools` the name of one."""
-    texts = (key for key in keys if isinstance(value.get(key), str))
-    return next((key for key in texts if tools is None or tools.known(value[key])), "")
+    for key in keys:
+        if isinstance(text := value.get(key), str) and (tools is None or tools.known(text)):
+            return key
+    return ""
 
 
 def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:

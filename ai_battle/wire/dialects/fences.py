@@ -27,7 +27,7 @@ _ANSWERED = re.compile(
     r"\b(?:tool|function)[ _-]?(?:response|result|output)s?\W{0,4}$|^\W*observation\W{0,4}$", re.IGNORECASE
 )
 _TRACED = re.compile(r"\s*File \"[^\"\n]*\", line \d")
-_QUOTATION = re.compile(r"(?<![\[,(])(?<!\": )(?:[\"'“”„«»「『]|~~)[ \u00a0]?\Z")
+_QUOTATION = re.compile(r"(?<![\[,(])(?<!\": )(?:[\"'“”„«»「『]|~~)[ \u00a0]?[\[(]?\Z")
 _QUOTED = re.compile(r"[\s)\]]{0,5}(?:[\"'“”«»」』]|~~)")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _ALONE = re.compile(r"[\s\[\](){}\-*+\d.,;:]*+(?>(?:`++[^`\n]*+`++[\s\[\](){},.;]*+)+)")

@@ -28,6 +28,9 @@ _QUESTION = re.compile(rf"[？؟]|(?:{_ASKS})[\s\"'»”’)\]」』?]*(?=\s|\Z|
 _ENDS_ASKING = re.compile(rf"(?:{_ASKS})[\"'»”’)\]」』]*\Z")
 _SENTENCE_END = re.compile(r"(?<!\W\w)[.!?…](?=\s)|[。！？؟।]")
 _CLAUSE_END = re.compile(r"[,;](?=\s)|[，；、،؛]|\s[-–—]\s")
+_CLOSINGS = r"(?:</[^<>\n]{1,80}>)?[ \t]*[\])}`'\"”»]*,?"
+_GOES_ON_BESIDE = re.compile(_CLOSINGS + r"[ \t]*(?=[^\W\d_])")
+_GOES_ON_BELOW = re.compile(rf"\s*{_CLOSINGS}\s*(?=[^\W\d_])")
 _LISTED = re.compile(r"\s*(?:[-*+•・]|\(?\w{1,2}[.)])\s*[\"'`\[]*\Z")
 _CHOICE = re.compile(
     r"\W*(?P<stem>[^\W\d_]{0,40}?)\s?\(?(?P<mark>\b[A-Za-z]|\d{1,2}|[一二三四五六甲乙丙①-⑨])(?:\s*[:：.)）、\-–—]|\s*\Z)"
@@ -52,7 +55,7 @@ class Intent:
 
 
 def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
-    """One for each of the pieces, which all hold calls."""
+    """Returns one for each of the pieces, which all hold calls."""
     if not pieces:
         return []
     gaps = [_spoken(gap) for gap in _gaps(text, pieces)]
@@ -60,20 +63,31 @@ def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
     goes_on = bool(_said(gaps[-1][:_WINDOW]))
     together = _of_all(pieces, gaps, goes_on=goes_on, writes=any(writing))
     found: list[Intent] = []
-    for piece, gap, writes in zip(pieces, gaps, writing, strict=False):
-        form = _certainty(piece, gap, goes_on=goes_on)
-        before = _said(_ENCLOSED.split(gap[-_WINDOW:])[-1])
-        announced = found[-1].kind if found and not before else _announced(text, piece, before, writes=writes)
-        kind = together or announced or _by_itself(piece, form, writes=writes)
-        found.append(Intent(form, kind))
+    for piece, before, behind, writes in zip(pieces, gaps, gaps[1:], writing, strict=False):
+        form = _certainty(piece, before, goes_on=goes_on)
+        lead = _said(_ENCLOSED.split(before[-_WINDOW:])[-1])
+        announced = found[-1].kind if found and not lead else _announced(text, piece, lead, writes=writes)
+        is_unsure = (writes and form < Certainty.BARE) or _is_within_sentence(text, piece, before, behind)
+        is_example = all(map(_is_template, piece.calls))
+        alone: ProposalKind | None = "example" if is_example else "unsure" if is_unsure else None
+        found.append(Intent(form, together or announced or alone))
     return found
 
 
-def _by_itself(piece: Piece, form: Certainty, *, writes: bool) -> ProposalKind | None:
-    """What its own form says of a call: one of placeholders is an example, one that writes has to be sure."""
-    if all(map(_is_template, piece.calls)):
-        return "example"
-    return "unsure" if writes and form < Certainty.BARE else None
+def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bool:
+    """Whether a sentence goes on behind a call in small letters: `<call> would delete everything`.
+
+    It goes on below where nothing had ended or announced the call, else on its line. Tokens stand in no sentence.
+    """
+    before = before.rstrip(" \n\"'`([{*_>")
+    if not before or piece.is_bare or text.startswith(_TOKENS, piece.start):
+        return False
+    last = text[max(0, piece.end - 80) : piece.end]
+    behind = last[len(last.rstrip()) :] + behind  # a piece holds the white space behind it
+    if before[-1].isalnum() and (below := _GOES_ON_BELOW.match(behind)) and behind[below.end()].islower():
+        return True
+    beside = _GOES_ON_BESIDE.match(behind)
+    return beside is not None and not behind[beside.end()].isupper()
 
 
 def _is_template(call: ToolCall) -> bool:
@@ -93,7 +107,7 @@ def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writ
     """What holds for all calls of the text: that a question follows, or that they are there to choose from."""
     if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
-    between = [_said(gap) for gap in gaps[1:-1]]
+    between = [_said(gap).lower() for gap in gaps[1:-1]]
     if any(map(_words("alternative").fullmatch, between)) and (goes_on or _said(gaps[0][-_WINDOW:])):
         return "offer"
     return "offer" if len(pieces) > 1 and _are_choices(pieces, gaps, goes_on=goes_on, writes=writes) else None
@@ -140,7 +154,7 @@ def _announced(text: str, piece: Piece, before: str, *, writes: bool) -> Proposa
     """
     line = before.rpartition("\n")[2]
     leads_up = before and (writes or before[-1] not in _FINAL)
-    sentence = _SENTENCE_END.split(line.rstrip(_CLOSING))[-1]
+    sentence = _SENTENCE_END.split(line.rstrip(_CLOSING))[-1].lower()
     wishes = writes or _words("unreal").search(sentence)
     if _ENDS_ASKING.search(before) or (wishes and before.endswith((":", "：")) and _QUESTION.search(line)):
         return None if _is_glued(text, piece.start) else "question"
@@ -173,12 +187,12 @@ def _main(clauses: list[str]) -> str:
 
 @cache
 def _words(kind: str) -> re.Pattern[str]:
-    """One pattern of all words of a kind; those with the same borders share them, which is what makes it quick."""
-    listed = {word.strip() for head, words in _rows() if head == kind for word in words}
-    groups: dict[tuple[str, str], list[str]] = {}
-    for word in sorted(listed, key=len, reverse=True):
-        groups.setdefault(_borders(word), []).append(re.escape(word.strip("~ ")).replace(r"\ ", r"\s+"))
-    return re.compile("|".join(f"{o}(?:{'|'.join(words)}){c}" for (o, c), words in groups.items()), re.IGNORECASE)
+    """One pattern of all words of a kind, in small letters."""
+    listed = {word.strip().lower() for head, words in _rows() if head == kind for word in words}
+    by_borders: dict[tuple[str, str], set[str]] = {}
+    for word in listed:
+        by_borders.setdefault(_borders(word), set()).add(word.strip("~ "))
+    return re.compile("|".join(f"{o}{_tree(words)}{c}" for (o, c), words in by_borders.items()))
 
 
 @cache
@@ -192,5 +206,18 @@ def _rows() -> list[tuple[str, list[str]]]:
 def _borders(word: str) -> tuple[str, str]:
     if _UNSPACED.search(word):
         return "", ""
-    before = f"{_LETTER}*" if word.startswith("~") else f"(?<!{_LETTER})"
+    before = f"(?<!{_LETTER})" + (f"{_LETTER}*?" if word.startswith("~") else "")
     return before, ("" if word.endswith("~") else f"(?!{_LETTER})")
+
+
+def _tree(words: set[str]) -> str:
+    """A pattern that compares what several words begin with once: ten times as fast as one after the other."""
+    rests: dict[str, set[str]] = {}
+    for word in words:
+        rests.setdefault(word[:1], set()).add(word[1:])
+    if rests.keys() <= {""}:
+        return ""
+    # The end of a word comes last, so that the longest is found.
+    heads = sorted(rests, reverse=True)
+    parts = ((r"\s+" if head == " " else re.escape(head)) + _tree(rests[head]) if head else "" for head in heads)
+    return f"(?:{'|'.join(parts)})"

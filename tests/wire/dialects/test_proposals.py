@@ -42,6 +42,7 @@ ROWS = [
     json.loads(line) for line in (Path(__file__).parent / "proposals.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 CALL = '```tool\n{"tool": "weather", "parameters": {"city": "Lima"}}\n```'
+MARKED = '<tool_call>{"name": "weather", "arguments": {"city": "Lima"}}</tool_call>'
 WRITING = '```tool\n{"tool": "set_alarm", "parameters": {"time": "06:10"}}\n```'
 
 
@@ -70,6 +71,10 @@ def test_streamed_they_are_the_same_and_the_text_of_a_proposal_is_shown_as_it_st
         (f"If you agree, I run this:\n{CALL}", "condition"),
         (f"I will not run this:\n{CALL}", "refusal"),
         (f"{WRITING}\n\nThat is how one sets it.", "unsure"),
+        (f"A call like\n\n{MARKED}\n\nwould only tell of today.", "unsure"),
+        (f"I advise against it. {MARKED} would only tell of today.", "unsure"),
+        (f"To be sure: {MARKED}</b>, and then some.", "unsure"),
+        (f"别这样做。{MARKED} 会删除所有照片。", "unsure"),
     ],
 )
 def test_a_proposal_says_what_it_stands_beside(text: str, kind: str) -> None:
@@ -94,6 +99,26 @@ def test_a_call_that_writes_needs_a_marker_or_lines_of_its_own_at_the_end() -> N
     assert parse_tool_calls(f"Good morning it is.\n{WRITING}", TOOLS)
     assert not parse_tool_calls("- set_alarm(time='06:10')\n- set_alarm(time='06:20')", TOOLS)
     assert not parse_tool_calls(f"{WRITING}\nThen it rings.", TOOLS)
+
+
+def test_a_sentence_of_its_own_behind_a_call_leaves_it_a_call() -> None:
+    for said in (
+        f"Let me see\n{MARKED}\nOne moment.",
+        f"我来查一下天气\n{MARKED}\n请稍候",
+        f"{MARKED}\nassistant",
+        f"{MARKED} ok",
+    ):
+        assert parse_tool_calls(said, TOOLS), said
+
+
+def test_what_would_be_done_is_not_done_where_the_tool_writes() -> None:
+    assert not parse_tool_calls(f"This is what I would set:\n{WRITING}", TOOLS)
+    assert parse_tool_calls(f"This is what I would ask:\n{CALL}", TOOLS)
+
+
+def test_numbered_steps_are_no_choices() -> None:
+    assert len(parse_tool_calls(f"Step 1:\n{WRITING}\nStep 2:\n{WRITING}", TOOLS)) == 2
+    assert not parse_tool_calls(f"Plan 1:\n{WRITING}\nPlan 2:\n{WRITING}", TOOLS)
 
 
 def test_of_several_calls_that_write_all_are_run_or_none() -> None:

@@ -1,9 +1,11 @@
 """The MCP servers of a discussion: started with it, kept alive, and stopped with it."""
 
 import asyncio
+import hashlib
 import json
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol
@@ -12,21 +14,22 @@ from ...config.tools import McpServer
 from ...core.errors import AIBattleError, ConfigError, ToolError
 from ...core.events import Emit, Warned, ignore
 from ...core.plugins import optional
+from ...core.private import make_private, write_private
 from .._tasks import in_thread, together
 from ..base import Parameters, Tool
 from ..results import cut
-from ._links import link
-from ._pins import CHANGED, Pins, identity
-from ._results import fields
-from ._sessions import Session
+from .answers import answer_fields
+from .links import link
+from .sessions import Session
 
 LONGEST_DESCRIPTION = 4_000
 LARGEST_SCHEMA = 32_000
 LARGEST_OFFER = 400_000
 """Characters of JSON: of one tool, and of all tools of a server; they go with every request."""
+CHANGED = "it describes itself otherwise than when it was first used here"
 
 
-class Shelf(Protocol):
+class ToolShelf(Protocol):
     """Where the tools are put for models to use, such as a `ToolRegistry`."""
 
     def register_tool(self, tool: Tool) -> None: ...
@@ -41,10 +44,9 @@ class McpServers:
     """
 
     def __init__(
-        self, settings: Mapping[str, McpServer], shelf: Shelf, base: Path = Path(), emit: Emit = ignore
+        self, settings: Mapping[str, McpServer], shelf: ToolShelf, base: Path = Path(), emit: Emit = ignore
     ) -> None:
-        offers = _Offers(shelf, emit)
-        self._servers = [_Server(name, server, base, offers) for name, server in settings.items()]
+        self._servers = [_Server(name, server, base, shelf, emit) for name, server in settings.items()]
 
     async def __aenter__(self) -> "McpServers":
         async with AsyncExitStack() as unless_started:
@@ -86,60 +88,20 @@ class McpTool(Tool):
         self._server = server
 
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        return fields(await self._server.call(self.described.name, parameters))
-
-
-class _Offers:
-    """Where the tools of all servers are put; what can't be offered is left out, and the user is told."""
-
-    def __init__(self, shelf: Shelf, emit: Emit) -> None:
-        self._shelf = shelf
-        self._emit = emit
-
-    async def replace(self, server: str, old: list[McpTool], new: list[McpTool]) -> list[McpTool]:
-        """Those of the new ones that are offered now; nothing is awaited before all of them are there."""
-        for tool in old:
-            self._shelf.unregister_tool(tool.name)
-        offered: list[McpTool] = []
-        problems, left = [], LARGEST_OFFER
-        for tool in new:
-            try:
-                left -= _size(tool, left)
-                self._shelf.register_tool(tool)
-                offered.append(tool)
-            except ConfigError as error:
-                problems.append(f"The MCP server {server!r} offers a tool that is left out: {error}")
-        doubts = [f"{tool.name}: {tool.doubt}; a person is asked about its calls." for tool in offered if tool.doubt]
-        for told in (*problems, *doubts):
-            await self.warn(told)
-        return offered
-
-    async def warn(self, message: str) -> None:
-        await self._emit(Warned(message))
-
-
-def _size(tool: McpTool, left: int) -> int:
-    """What it adds to a request; raises `ConfigError` where that is too much."""
-    size = len(json.dumps(tool.parameters, ensure_ascii=False, default=str)) + len(tool.description)
-    if size > LARGEST_SCHEMA:
-        raise ConfigError(
-            f"{tool.name}: its description and schema have {size:,} characters, {LARGEST_SCHEMA:,} at most"
-        )
-    if size > left:
-        raise ConfigError(f"{tool.name}: all tools of the server together have more than {LARGEST_OFFER:,} characters")
-    return size
+        return answer_fields(await self._server.call(self.described.name, parameters))
 
 
 class _Server:
     """One server, with a session that is opened anew when it is needed and the last one is over."""
 
-    def __init__(self, name: str, settings: McpServer, base: Path, offers: _Offers) -> None:
+    def __init__(self, name: str, settings: McpServer, base: Path, shelf: ToolShelf, emit: Emit) -> None:
         self.name = name
         self.timeout = settings.timeout
         self._patience = settings.start_timeout
         self._link = link(settings, base)
-        self._pins = Pins(identity(settings, base))
-        self._offers = offers
+        self._pins = ToolPins(settings, base)
+        self._shelf = shelf
+        self._emit = emit
         self._listed: list[McpTool] = []
         self._offered: list[McpTool] = []
         self._session: Session | None = None
@@ -147,16 +109,10 @@ class _Server:
 
     async def start(self) -> list[McpTool]:
         try:
-            self._session, tools = await self._opened()
+            self._session, tools = await self._open()
         except ToolError as error:
             raise ConfigError(str(error)) from error
         return tools
-
-    async def offer(self, tools: list[McpTool]) -> None:
-        """What is offered already stays in its place."""
-        if [tool.described for tool in tools] != [tool.described for tool in self._listed]:
-            self._listed = tools
-            self._offered = await self._offers.replace(self.name, self._offered, tools)
 
     def accept(self) -> list[McpTool]:
         self._pins.accept(tool.described for tool in self._listed)
@@ -176,39 +132,61 @@ class _Server:
             await self._relist(session)
         return answer
 
+    async def offer(self, tools: list[McpTool]) -> None:
+        """Puts them in the place of what is offered; nothing is awaited before all of them are there.
+
+        What can't be offered is left out, and the user is told. What is offered already stays in its place.
+        """
+        if [tool.described for tool in tools] == [tool.described for tool in self._listed]:
+            return
+        self._listed, old, self._offered = tools, self._offered, []
+        for tool in old:
+            self._shelf.unregister_tool(tool.name)
+        problems, left = [], LARGEST_OFFER
+        for tool in tools:
+            try:
+                left -= _size(tool, left)
+                self._shelf.register_tool(tool)
+                self._offered.append(tool)
+            except ConfigError as error:
+                problems.append(f"The MCP server {self.name!r} offers a tool that is left out: {error}")
+        doubted = [tool for tool in self._offered if tool.doubt]
+        doubts = [f"{tool.name}: {tool.doubt}; a person is asked about its calls." for tool in doubted]
+        for words in (*problems, *doubts):
+            await self._warn(words)
+
+    async def _warn(self, message: str) -> None:
+        await self._emit(Warned(message))
+
     async def _alive(self) -> Session:
         async with self._opening:
             if self._session is None or self._session.is_over:
                 await self.close()
-                self._session, tools = await self._opened()
+                self._session, tools = await self._open()
                 await self.offer(tools)
-                await self._offers.warn(f"The MCP server {self.name!r} had ended; it was started again.")
+                await self._warn(f"The MCP server {self.name!r} had ended; it was started again.")
             return self._session
 
-    async def _opened(self) -> tuple[Session, list[McpTool]]:
+    async def _open(self) -> tuple[Session, list[McpTool]]:
         what = f"The MCP server {self.name!r} ({self._link.shown})"
         try:
             await in_thread(optional, "mcp", "mcp")  # seconds on a slow machine, and no fault of the server's
-            async with asyncio.timeout(self._patience):
-                return await self._started()
+            async with asyncio.timeout(self._patience), AsyncExitStack() as unless_listed:
+                session = await Session.open(self._link, self._relist)
+                unless_listed.push_async_callback(session.close)
+                tools = await self._tools(session)
+                unless_listed.pop_all()
+                return session, tools
         except TimeoutError as error:
             hint = f"; its last words: {heard}" if (heard := self._link.last_words()) else ""
             raise ToolError(f"{what} did not start within {self._patience:g} s (its start_timeout){hint}") from error
         except AIBattleError as error:
             raise ToolError(f"{what} does not start: {error}") from error
 
-    async def _started(self) -> tuple[Session, list[McpTool]]:
-        session = await Session.opened(self._link, self._relist)
-        async with AsyncExitStack() as unless_listed:
-            unless_listed.push_async_callback(session.close)
-            tools = await self._tools(session)
-            unless_listed.pop_all()
-        return session, tools
-
     async def _tools(self, session: Session) -> list[McpTool]:
         listed, left_out = await session.tools()
         for reason in left_out:
-            await self._offers.warn(f"The MCP server {self.name!r} offers a tool that is left out: {reason}")
+            await self._warn(f"The MCP server {self.name!r} offers a tool that is left out: {reason}")
         changed = self._pins.changed(listed)
         return [McpTool(self, tool, CHANGED if tool.name in changed else "") for tool in listed]
 
@@ -220,6 +198,62 @@ class _Server:
                     await self.offer(await self._tools(session))
         except (AIBattleError, TimeoutError) as error:
             reason = str(error) or f"no answer within {self._patience:g} s"
-            await self._offers.warn(
-                f"The MCP server {self.name!r} has other tools now, but does not list them: {reason}"
-            )
+            await self._warn(f"The MCP server {self.name!r} has other tools now, but does not list them: {reason}")
+
+
+def _size(tool: McpTool, left: int) -> int:
+    """What it adds to a request; raises `ConfigError` where that is too much."""
+    size = len(json.dumps(tool.parameters, ensure_ascii=False, default=str)) + len(tool.description)
+    if size > LARGEST_SCHEMA:
+        raise ConfigError(
+            f"{tool.name}: its description and schema have {size:,} characters, {LARGEST_SCHEMA:,} at most"
+        )
+    if size > left:
+        raise ConfigError(f"{tool.name}: all tools of the server together have more than {LARGEST_OFFER:,} characters")
+    return size
+
+
+class ToolPins:
+    """The digests of the tools of one server, as they were when they were first used on this machine.
+
+    What is new is pinned; what has changed is told until it is accepted. A server is the same for every file that
+    starts this program in that folder, or that names this address.
+    """
+
+    def __init__(self, settings: McpServer, folder: Path) -> None:
+        address = settings.url.partition("?")[0]
+        self._server = _digest([address] if address else [settings.command, *settings.args, str(folder)])
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        self._path = Path(state) / "ai-battle" / "mcp-tools.json"
+
+    def changed(self, tools: Iterable[Any]) -> frozenset[str]:
+        """The names of the tools that are others than those that were pinned."""
+        known, now = self._read(), _digests(tools)
+        before = known.get(self._server, {})
+        if new := {name: digest for name, digest in now.items() if name not in before}:
+            self._write({**known, self._server: {**before, **new}})
+        return frozenset(name for name, digest in now.items() if before.get(name, digest) != digest)
+
+    def accept(self, tools: Iterable[Any]) -> None:
+        """From now on these are the ones that are known."""
+        self._write({**self._read(), self._server: _digests(tools)})
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        with suppress(OSError, ValueError):
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            return found if isinstance(found, dict) else {}
+        return {}
+
+    def _write(self, pins: Mapping[str, Mapping[str, str]]) -> None:
+        """Where nothing can be kept, each run is the first one."""
+        with suppress(OSError):
+            make_private(self._path.parent)
+            write_private(self._path, [json.dumps(pins, indent=1)])
+
+
+def _digests(tools: Iterable[Any]) -> dict[str, str]:
+    return {tool.name: _digest([tool.title, tool.description, tool.input_schema]) for tool in tools}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode("utf-8", "replace")).hexdigest()

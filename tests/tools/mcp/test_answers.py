@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from ai_battle.core.messages import Image, Text
-from ai_battle.tools.mcp._programs import GIVEN
+from ai_battle.tools.mcp.links import GIVEN
 
 from .conftest import Running, Toolbox, program, run, until
 

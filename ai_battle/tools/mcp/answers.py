@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +21,7 @@ PICTURES = {
 """How the pictures begin that models can see."""
 
 
-def fields(result: Any) -> dict[str, Any]:
+def answer_fields(result: Any) -> dict[str, Any]:
     """Structured content where there is some, texts and images; or the error that the server speaks of."""
     parts = [_part(block) for block in result.content]
     texts = [part for part in parts if isinstance(part, str)]
@@ -53,42 +53,26 @@ def _says(text: str, content: Any) -> bool:
 
 
 def _part(block: Any) -> "str | Image":
-    read: Callable[[Any], str | Image] | None = PARTS.get(block.type)
-    return read(block) if read else f"[{block.type}]"
+    match block.type:
+        case "text":
+            return str(block.text)
+        case "image":
+            return _picture(block.mime_type, block.data)
+        case "audio":
+            return f"[a sound ({block.mime_type}), which can't be heard here]"
+        case "resource_link":
+            return f"[{block.name}: {block.uri}]"
+        case "resource":
+            return _embedded(block.resource)
+    return f"[{block.type}]"
 
 
-def _text(block: Any) -> str:
-    return str(block.text)
-
-
-def _image(block: Any) -> "str | Image":
-    return _picture(block.mime_type, block.data)
-
-
-def _audio(block: Any) -> str:
-    return f"[a sound ({block.mime_type}), which can't be heard here]"
-
-
-def _link(block: Any) -> str:
-    return f"[{block.name}: {block.uri}]"
-
-
-def _embedded(block: Any) -> "str | Image":
-    resource = block.resource
+def _embedded(resource: Any) -> "str | Image":
     if (text := getattr(resource, "text", None)) is not None:
         return f"[{resource.uri}]\n{text}"
     if str(resource.mime_type).startswith("image/"):
         return _picture(resource.mime_type, resource.blob)
     return f"[{resource.uri}: {len(resource.blob) * 3 // 4:,} bytes of {resource.mime_type or 'some kind'}]"
-
-
-PARTS: dict[str, Callable[[Any], "str | Image"]] = {
-    "text": _text,
-    "image": _image,
-    "audio": _audio,
-    "resource_link": _link,
-    "resource": _embedded,
-}
 
 
 def _picture(media_type: str, data: str) -> "str | Image":

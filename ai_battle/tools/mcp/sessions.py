@@ -1,4 +1,4 @@
-"""One session with an MCP server, held by a task of its own."""
+"""One session with an MCP server, held by a task of its own; each request gets an answer, also an unreadable one."""
 
 import asyncio
 import logging
@@ -7,24 +7,25 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
+from pydantic_core import ValidationError
+
 from ...core.borders import foreign_code
 from ...core.errors import ToolError
 from ...core.plugins import optional
-from ._links import Link
-from ._streams import Inbound, Outbound, Traffic
+from .links import NO_REQUEST, Link
 
 PAGES = 100
 PAUSES = (1.0, 5.0, 30.0)
-LONGEST = 1_000
+LONGEST, LONGEST_REASON = 1_000, 300
 STALE = "Session terminated"
 SILENCE = {
     "Connection closed": "it closed the connection",
     "Server returned an error response": "it refuses",
     STALE: "it has forgotten this session",
 }
+TOOLS_CHANGED = "notifications/tools/list_changed"
 _log = logging.getLogger(__name__)
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # the SDK's complaints are not for the user's terminal
-
 
 Changed: TypeAlias = Callable[["Session"], Awaitable[None]]
 
@@ -36,7 +37,8 @@ class McpServerError(ToolError):
 class Session:
     """What the server offers and does. `changed` is awaited when the server says that its tools are others now.
 
-    The SDK wants a connection closed by the task that opened it, so one task does both.
+    The SDK wants a connection closed by the task that opened it, so one task does both. Its session group knows
+    neither lists of tools that change nor servers that are started again, so it is not used.
     """
 
     def __init__(self, link: Link, changed: Changed) -> None:
@@ -44,12 +46,12 @@ class Session:
         self._changed = changed
         self._mcp = optional("mcp", "mcp")
         self._over = asyncio.Event()
-        self._traffic = Traffic(self._over)
+        self._traffic = _Traffic(self._over)
         self._ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
 
     @classmethod
-    async def opened(cls, link: Link, changed: Changed) -> "Session":
+    async def open(cls, link: Link, changed: Changed) -> "Session":
         """A session that is ready; raises `AIBattleError`. Nothing is left of one whose start is cancelled."""
         session = cls(link, changed)
         async with AsyncExitStack() as unless_ready:
@@ -84,7 +86,7 @@ class Session:
         found: list[Any] = []
         cursor = None
         for _ in range(PAGES):
-            with self._server():
+            with self._requesting():
                 page = await self._ready.result().list_tools(cursor=cursor)
             found += page.tools
             if not (cursor := page.next_cursor):
@@ -93,12 +95,12 @@ class Session:
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """What the server answers, in its own words. When this is cancelled, the server is told so."""
-        with self._server():
+        with self._requesting():
             client = self._ready.result()
-            return await client.call_tool(tool, dict(arguments), progress_callback=partial(_progress, tool))
+            return await client.call_tool(tool, dict(arguments), progress_callback=partial(_log_progress, tool))
 
     @contextmanager
-    def _server(self) -> Iterator[None]:
+    def _requesting(self) -> Iterator[None]:
         """Around a request: what the server says of its failure; it is not asked again when it lost its memory."""
         try:
             with foreign_code(self._link.shown, McpServerError):
@@ -111,7 +113,7 @@ class Session:
     async def _live(self) -> None:
         try:
             with foreign_code(self._link.shown, McpServerError):
-                async with self._mcp.Client(self._streams(), message_handler=self._heard, cache=None) as client:
+                async with self._mcp.Client(self._streams(), message_handler=self._take, cache=None) as client:
                     self._ready.set_result(client)
                     await self._until_over(client)
         except McpServerError as error:
@@ -130,9 +132,9 @@ class Session:
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[tuple[Any, Any]]:
         async with self._link.streams() as (read, write):
-            yield Inbound(read, self._traffic), Outbound(write, self._traffic)
+            yield _Inbound(read, self._traffic), _Outbound(write, self._traffic)
 
-    async def _heard(self, message: Any) -> None:
+    async def _take(self, message: Any) -> None:
         """Servers of the older protocol say that their tools changed whenever they like."""
         if isinstance(message, self._mcp.types.ToolListChangedNotification) and self._ready.done():
             await self._changed(self)
@@ -145,18 +147,15 @@ class Session:
             return
         for pause in PAUSES:
             try:
-                await self._follow(client)
+                async with client.listen(tools_list_changed=True) as events:
+                    async for _ in events:
+                        await self._changed(self)
                 return
             except (subscriptions.ListenNotSupportedError, self._mcp.MCPError):
                 return
             except subscriptions.SubscriptionLost:
                 await asyncio.sleep(pause)
                 self._traffic.tools_changed = True
-                await self._changed(self)
-
-    async def _follow(self, client: Any) -> None:
-        async with client.listen(tools_list_changed=True) as events:
-            async for _ in events:
                 await self._changed(self)
 
     def _reason(self, error: McpServerError) -> str:
@@ -168,7 +167,7 @@ class Session:
         return f"{SILENCE[said]}; its last words: {last_words}" if last_words else SILENCE[said]
 
 
-async def _progress(tool: str, progress: float, total: float | None, message: str | None) -> None:
+async def _log_progress(tool: str, progress: float, total: float | None, message: str | None) -> None:
     _log.info("%s: %g%s %s", tool, progress, "" if total is None else f" of {total:g}", message or "")
 
 
@@ -178,3 +177,116 @@ def _words(error: McpServerError) -> str:
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     return " ".join(str(cause).split())[:LONGEST] or type(cause).__name__
+
+
+class _Traffic:
+    """Requests on their way, by number, and what the server said of its tools; `ended` is set when it says no more.
+
+    `left_out` says why tools of the list are no tools.
+    """
+
+    def __init__(self, ended: asyncio.Event) -> None:
+        self.ended = ended
+        self.waiting: dict[int | str, str] = {}
+        self.tools_changed = False
+        self.left_out: list[str] = []
+
+
+class _Outbound:
+    """The stream of what is said to the server."""
+
+    def __init__(self, stream: Any, traffic: _Traffic) -> None:
+        self._stream = stream
+        self._traffic = traffic
+
+    async def __aenter__(self) -> "_Outbound":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stream.__aexit__(*error)
+
+    async def send(self, item: Any) -> None:
+        if (number := getattr(item.message, "id", None)) is not None and hasattr(item.message, "method"):
+            self._traffic.waiting[number] = item.message.method
+        await self._stream.send(item)
+
+
+class _Inbound:
+    """The stream of what the server says, as the SDK can read it."""
+
+    def __init__(self, stream: Any, traffic: _Traffic) -> None:
+        self._stream = stream
+        self._traffic = traffic
+        self._types = optional("mcp.types", "mcp")
+        self._message = optional("mcp.shared.message", "mcp").SessionMessage
+        self._failed: list[Any] = []
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    async def __aenter__(self) -> "_Inbound":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._traffic.ended.set()
+        await self._stream.__aexit__(*error)
+
+    def __aiter__(self) -> "_Inbound":
+        return self
+
+    async def __anext__(self) -> Any:
+        while not self._failed:
+            item = await self._stream.__anext__()
+            if not isinstance(item, Exception):
+                self._look_at(item.message)
+                return item
+            self._failed += self._failures(item)
+        return self._failed.pop(0)
+
+    def _failures(self, error: Exception) -> Iterator[Any]:
+        """An answer that can't be read is one that says so: nobody waits for it until the time is up."""
+        number = getattr(error, "answers", None)
+        if number is not None and number not in self._traffic.waiting:
+            return
+        reason = " ".join(str(error).split())[:LONGEST_REASON]
+        data = self._types.ErrorData(code=self._types.PARSE_ERROR, message=f"its answer can't be read: {reason}")
+        for each in (number,) if number is not None else tuple(self._traffic.waiting):
+            del self._traffic.waiting[each]
+            yield self._message(self._types.JSONRPCError(jsonrpc="2.0", id=each, error=data))
+
+    def _look_at(self, message: Any) -> None:
+        """What is no tool in a list of tools costs itself and not the whole list."""
+        if getattr(message, "method", "") == TOOLS_CHANGED:
+            self._traffic.tools_changed = True
+        elif self._traffic.waiting.pop(getattr(message, "id", NO_REQUEST), "") == "tools/list":
+            listed = getattr(message, "result", {})
+            if isinstance(tools := listed.get("tools"), list):
+                listed["tools"] = [tool for tool in map(_mended, tools) if self._is_tool(tool)]
+
+    def _is_tool(self, tool: Any) -> bool:
+        if fault := self._fault(tool):
+            name = tool.get("name") if isinstance(tool, dict) else tool
+            self._traffic.left_out.append(f"{name!r:.80}: {fault}")
+        return not fault
+
+    def _fault(self, tool: Any) -> str:
+        try:
+            self._types.Tool.model_validate(tool, by_name=False)
+        except ValidationError as error:
+            first = error.errors()[0]
+            return f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
+        kind = tool["inputSchema"]["type"]
+        return "" if kind == "object" else f"inputSchema.type must be 'object', not {kind!r:.40}"
+
+
+def _mended(tool: Any) -> Any:
+    """The tool with what the SDK insists on and can be said without its server."""
+    if not isinstance(tool, dict) or not isinstance(schema := tool.get("inputSchema"), dict):
+        return tool
+    promised = tool.get("outputSchema")
+    is_kept = isinstance(promised, dict) and promised.get("type") == "object"
+    rest = {key: value for key, value in tool.items() if key != "outputSchema" or is_kept}
+    return {**rest, "inputSchema": {"type": "object", **schema}}

@@ -1,0 +1,249 @@
+"""The two ways to an MCP server: a program that is started, and an address. Both give streams of the official SDK."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from abc import ABC, abstractmethod
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json
+
+from ...config.tools import McpServer
+from ...core.errors import ConfigError
+from ...core.plugins import optional
+from ...core.redaction import Redactor
+from ..sandbox.interpreters import INSIDE
+
+LAST_WORDS = 400
+LONGEST_LINE = 16 * 1024 * 1024
+KEPT = 4_096
+PATIENCE = 2.0
+KEEPERS_PATIENCE = 10.0
+"""After two seconds the keeper ends by force what is there, which takes a moment where that is much."""
+KEEPER = (
+    sys.executable,
+    "-I",
+    "-S",
+    "-c",
+    "import sys; sys.path.append(sys.argv.pop(1)); from inside import processes; processes.run_and_reap(sys.argv[1:])",
+    str(INSIDE.parent),
+)
+GIVEN = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+NO_REQUEST = ""
+
+
+class Link(ABC):
+    """`streams` are those of the official SDK. `shown` is how a user knows the server, without what may be secret."""
+
+    shown: str
+    secrets: Mapping[str, str] = MappingProxyType({})
+    """Each of its secrets, and the name of the variable or header that holds it."""
+
+    @abstractmethod
+    def streams(self) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
+
+    @abstractmethod
+    def _last_said(self) -> str:
+        """What the server last said of itself, outside of the protocol."""
+
+    def last_words(self) -> str:
+        return Redactor(self.secrets).text(self._last_said())[-LAST_WORDS:]
+
+
+def link(settings: McpServer, base: Path) -> Link:
+    return ProgramLink(settings, base) if settings.command else AddressLink(settings)
+
+
+class AddressLink(Link):
+    """A server that runs already and speaks MCP by streamable HTTP."""
+
+    def __init__(self, settings: McpServer) -> None:
+        parts = urlsplit(settings.url)
+        self.shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        of_address = {part: "URL" for part in (parts.query, parts.password) if part}
+        self.secrets = {value: name for name, value in settings.headers.items()} | of_address
+        self._settings = settings
+        self._refusal = ""
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        transport = optional("mcp.client.streamable_http", "mcp")
+        async with transport.create_mcp_http_client(headers=self._settings.headers) as http:
+            http.event_hooks = {"response": [self._look_at]}
+            async with transport.streamable_http_client(self._settings.url, http_client=http) as streams:
+                yield streams
+
+    async def _look_at(self, response: Any) -> None:
+        code = response.status_code
+        if response.request.method == "POST":
+            self._refusal = f"HTTP {code} {response.reason_phrase}".rstrip() if code >= 400 else ""
+
+    def _last_said(self) -> str:
+        return self._refusal
+
+
+class ProgramLink(Link):
+    """A program that speaks MCP on stdin and stdout, in a session of its own.
+
+    It gets the variables of `env` and, of ours, only those that are `GIVEN`. The SDK's own client would gather a line
+    without an end, and tell nobody which request an answer was meant for that it can't read.
+    """
+
+    def __init__(self, settings: McpServer, base: Path) -> None:
+        self.shown = settings.command
+        self.secrets = {value: name for name, value in settings.env.items()}
+        self._settings = settings
+        self._folder = (base / Path(settings.cwd).expanduser()).absolute()
+        self._stderr = bytearray()
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        """When this is left, so is every process that the program has started: a keeper of its own sees to that."""
+        self._stderr.clear()
+        given = {name: os.environ[name] for name in GIVEN if name in os.environ} | self._settings.env
+        process = await asyncio.create_subprocess_exec(
+            *KEEPER, self._found(), *self._settings.args,
+            stdin=PIPE, stdout=PIPE, stderr=PIPE,
+            env=given, cwd=self._folder, start_new_session=True, limit=LONGEST_LINE,
+        )  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        listening = asyncio.create_task(self._listen(process))
+        try:
+            yield _Output(process.stdout, self._stderr), _Input(process.stdin)
+        finally:
+            await asyncio.shield(asyncio.ensure_future(_end(process, listening)))
+
+    async def _listen(self, process: Process) -> None:
+        """Its stderr is read at once, so that the program never waits for it; the end of it is kept."""
+        assert process.stderr
+        while data := await process.stderr.read(65_536):
+            self._stderr.extend(data)
+            del self._stderr[:-KEPT]
+
+    def _last_said(self) -> str:
+        return self._stderr.decode(errors="replace").strip()
+
+    def _found(self) -> str:
+        """The program's path; those that were installed together with us are found without being on the PATH."""
+        command = str(Path(self._settings.command).expanduser())
+        if not self._folder.is_dir():
+            raise ConfigError(f"its working directory {self._folder} is not there")
+        if os.path.dirname(command):
+            command = str(self._folder / command)
+        path = self._settings.env.get("PATH") or os.environ.get("PATH", os.defpath)
+        found = shutil.which(command, path=os.pathsep.join((path, os.path.dirname(sys.executable))))
+        if found is None:
+            raise ConfigError(f"there is no program {self._settings.command!r}; install it, or write its full path")
+        return found
+
+
+class UnreadableLine(ValueError):
+    """A line that is no message; `answers` is the request that it is meant for, where that can be read."""
+
+    def __init__(self, reason: str, answers: int | str | None = None) -> None:
+        super().__init__(reason)
+        self.answers = answers
+
+
+class _Output:
+    """The messages of the program, one in each line; one without an end is the end."""
+
+    def __init__(self, stdout: asyncio.StreamReader, last_words: bytearray) -> None:
+        self._stdout = stdout
+        self._last_words = last_words
+        self._read = optional("mcp.types", "mcp").jsonrpc_message_adapter.validate_json
+        self._message = optional("mcp.shared.message", "mcp").SessionMessage
+
+    async def __aenter__(self) -> "_Output":
+        return self
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+    def __aiter__(self) -> "_Output":
+        return self
+
+    async def __anext__(self) -> Any:
+        """The next message, or why it is none; what is not meant to be one, such as a greeting, is passed over."""
+        while line := await self._line():
+            try:
+                return self._message(self._read(line, by_name=False))
+            except ValueError as error:
+                if b'"jsonrpc"' in line:
+                    return _unreadable(line, error)
+        raise StopAsyncIteration
+
+    async def _line(self) -> bytes:
+        try:
+            return await self._stdout.readline()
+        except ValueError:
+            self._last_words.extend(b"[a line of more than %d bytes]" % LONGEST_LINE)
+            return b""
+
+
+def _unreadable(line: bytes, error: ValueError) -> UnreadableLine:
+    try:
+        said = from_json(line)
+    except ValueError as broken:
+        return UnreadableLine(str(broken))
+    number = said.get("id") if isinstance(said, dict) else None
+    return UnreadableLine(str(error), number if isinstance(number, int | str) else NO_REQUEST)
+
+
+class _Input:
+    """The messages to the program."""
+
+    def __init__(self, stdin: asyncio.StreamWriter) -> None:
+        self._stdin = stdin
+        self._gone = optional("anyio", "mcp").BrokenResourceError
+
+    async def __aenter__(self) -> "_Input":
+        return self
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+    async def send(self, item: Any) -> None:
+        try:
+            self._stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await self._stdin.drain()
+        except (ConnectionError, RuntimeError) as error:
+            raise self._gone from error
+
+
+async def _end(process: Process, listening: "asyncio.Task[None]") -> None:
+    """By the end of its stdin, then by asking, then by force; its keeper ends what it has started."""
+    assert process.stdin
+    try:
+        process.stdin.close()
+        if not await _has_ended(process):
+            _signal(process, signal.SIGTERM)
+            await _has_ended(process, KEEPERS_PATIENCE)
+    finally:
+        _signal(process, signal.SIGKILL)
+        await _has_ended(process)
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        process._transport.close()  # type: ignore[attr-defined]
+
+
+async def _has_ended(process: Process, seconds: float = PATIENCE) -> bool:
+    """`process.wait` would also wait for whoever else holds its pipes."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while process.returncode is None:  # noqa: ASYNC110 - nothing else tells
+                await asyncio.sleep(0.01)
+    return process.returncode is not None
+
+
+def _signal(process: Process, number: int) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(number)

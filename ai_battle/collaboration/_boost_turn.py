@@ -12,7 +12,7 @@ from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec
 from ..core.helping import BoostStep, HelpFailed
 from ..core.messages import Text
 from ..signals.invention import unsupported_claim
-from ..signals.wording import refuses
+from ..signals.refusals import refuses
 from ._boost_prompt import Attempt, Planning, guided, has_new_results
 from ._boost_reply import Guidance, Other, Reply, Summary, parse
 from ._boost_stream import Aloud, Executing, Planner

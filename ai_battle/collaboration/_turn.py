@@ -16,7 +16,7 @@ from ..core.messages import assistant
 from ..core.relays import as_role
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped
-from ..signals.wording import refuses
+from ..signals.refusals import refuses
 from ._prompts import arguments_text
 from ._wrappers import RedactedRequests
 

@@ -10,8 +10,8 @@ from ..core.exchange import Usage
 from ..core.ledger import ROUNDING, Ledger, SpendingLimits
 from ..core.messages import Message
 from ..core.plugins import near
-from ..signals.agreement import agrees, parts
-from ..signals.novelty import novelty
+from ..signals.consensus import agrees, parts
+from ..signals.languages import novelty
 
 NEAR = 0.9
 LAST_WORDS = 3

@@ -7,7 +7,7 @@ from ..core.errors import AIBattleError
 from ..core.events import Summarised, TurnFinished, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest
 from ..core.messages import user
-from ..signals.decisions import decisions
+from ..signals.consensus import decisions
 from .participant import Participant, request_aside
 from .plan import Plan
 from .prompting import prompt

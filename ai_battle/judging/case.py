@@ -9,15 +9,12 @@ from typing import Any, TypeVar
 from ..core.messages import ToolCall
 from ..signals.arithmetic import Calculation, Claim, calculation
 from ..signals.cleaning import cleaned
-from ..signals.code_blocks import code_blocks
-from ..signals.final_answers import FinalAnswer, final_answer
-from ..signals.languages import names_time
-from ..signals.locales import readings
-from ..signals.looping import four_word_repetition, is_wanted
-from ..signals.options import options
-from ..signals.quantities import quantities, rounded, shown, stands_among, without_samples
+from ..signals.code import code_blocks
+from ..signals.endings import four_word_repetition, is_wanted
+from ..signals.final_answers import FinalAnswer, final_answer, options
+from ..signals.languages import names_time, sentences
+from ..signals.numbers import quantities, readings, rounded, shown, stands_among, without_samples
 from ..signals.trouble import Step
-from ..signals.words import sentences
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
 from .assessment import NO_CONTEXT, Context, steps_of

@@ -9,8 +9,8 @@ from ..core.client import ModelClient
 from ..core.errors import CutShort
 from ..core.events import DraftDelta, Emit, Event, TextDelta, ThinkingDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ..signals.looping import looping_tail
-from ..signals.wording import refuses
+from ..signals.endings import looping_tail
+from ..signals.refusals import refuses
 
 LOOKS_EVERY, OPENING = 400, 240
 LOOP_FROM, LOOP_LEAST = 600, 240

@@ -3,8 +3,7 @@
 import re
 from typing import Literal
 
-from ..signals.final_answers import Kind
-from ..signals.options import options
+from ..signals.final_answers import Kind, options
 from .assessment import Context
 
 Family = Literal["tool", "mcq", "code", "math", "chat"]

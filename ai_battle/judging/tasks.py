@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.exchange import ToolSpec
 from ..signals.invention import takes_anything
-from ..signals.stems import name_stems
+from ..signals.languages import name_stems
 
 MEANT = 2
 """Words that a prompt shares with the tools where it asks for one: fewer did none of 250 recorded tasks."""

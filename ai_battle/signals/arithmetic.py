@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 
 from ._sums import CURRENCY, Token, tokens, value_of
 from .cleaning import without_emphasis
-from .locales import decimal_commas, plain_digits, plain_numbers
-from .numbers import without_latex
-from .units import are_comparable
+from .numbers import are_comparable, decimal_commas, plain_digits, plain_numbers, without_latex
 
 LONGEST = 20_000
 MOST_CLAIMS = 200

@@ -9,7 +9,7 @@ from functools import lru_cache
 from textwrap import dedent
 from typing import Literal
 
-from .code_blocks import code_blocks
+from .code import code_blocks
 
 LONGEST, MOST_LINES, MOST_CALLS, CUTS = 8_000, 200, 20, 6
 _HOLE = r"(?:\?+|_{2,}|\.{3}|\u2026|<[^<>\n]{0,20}>|\[(?:MASK|BLANK|ANSWER|RESULT|OUTPUT)\])"

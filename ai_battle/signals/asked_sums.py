@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ._sums import Token, value_of
-from .locales import readings
-from .numbers import without_latex
+from .numbers import readings, without_latex
 
 LONGEST = 160
 Asked = tuple[str, str, float]

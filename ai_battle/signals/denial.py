@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from .languages import closed_words, language_of, spoken
-from .words import sentences
+from .languages import closed_words, language_of, sentences, spoken
 
 LONGEST, MOST = 1_500, 60
 _VERDICT = re.compile(r"^\W{0,4}(yes|no|true|false)\b")

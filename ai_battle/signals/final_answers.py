@@ -1,15 +1,139 @@
 """The final answer of a text, so that two answers can be compared: a number, an option, a value of a program, words."""
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from .locales import decimal_commas, plain_digits, plain_numbers
-from .numbers import numbers, plain, without_latex
-from .options import mentioned, options, picked
-from .stated import stated_answer
+from .numbers import decimal_commas, numbers, plain, plain_digits, plain_numbers, without_latex
+
+_LISTED = re.compile(r"^[ \t>*-]{0,8}[(\[]?([A-P])[)\].:][ \t*]{1,8}(\S.*)$", re.MULTILINE)
+_PICK = r"(?:\*\*|__|\$|`|\")*[(\[{]?(?:option|choice|answer)? ?(?:\\(?:text|mathrm|boxed)\{)?\(?([A-Pa-p])(?![\w'])"
+_ALONE = re.compile(rf"\W{{0,6}}{_PICK}")
+_LETTER = re.compile(
+    r"(?<!\w)[(\[]([A-P])[)\]]|(?:[Oo]ption|[Cc]hoice) ([A-P])(?!\w)|\*\*([A-P])(?:[.):]|\*\*)"
+    r"|\b(?:is|be|choose|pick|select)\b\W{1,4}([A-P])(?=\s*(?:$|[.):,*]))",
+    re.MULTILINE,
+)
+_SPACE = re.compile(r"[\W_]+")
+
+
+def options(prompt: str) -> Mapping[str, str]:
+    """The options by letter, in order from A; empty when there are fewer than two. Of several lists, the last."""
+    found: dict[str, str] = {}
+    for letter, text in _LISTED.findall(prompt[-LONGEST:]):
+        if letter == "A":
+            found = {}
+        if ord(letter) - ord("A") == len(found):
+            found[letter] = text.strip(" *\t")
+    return found if len(found) > 1 else {}
+
+
+def picked(stated: str, among: Mapping[str, str]) -> str:
+    """The letter that stands for what was stated as the answer: by its letter, else by its text; empty for none."""
+    if (letter := _ALONE.match(stated)) and _may_be(letter[1], stated, among):
+        return letter[1].upper()
+    words = _plain_words(stated)
+    return next(
+        (letter for letter, text in among.items() if words and words == _plain_words(text)), mentioned(stated, among)
+    )
+
+
+def mentioned(text: str, among: Mapping[str, str]) -> str:
+    """The letter that is written as an option last; empty for none."""
+    letters = [next(filter(None, groups)) for groups in _LETTER.findall(text)]
+    return next((letter for letter in reversed(letters) if letter in (among or letters)), "")
+
+
+def _may_be(letter: str, stated: str, among: Mapping[str, str]) -> bool:
+    """Whether a letter at the start is an option, and not the word "a" or "I"."""
+    if among and letter.upper() not in among:
+        return False
+    return (letter.isupper() and not re.match(r"\W*[AI] [a-z]", stated)) or len(stated.strip(" .()[]*\"'`$")) == 1
+
+
+def _plain_words(text: str) -> str:
+    return _SPACE.sub(" ", text.casefold()).strip()
+
+
+_MARKED = re.compile(
+    r"\\(?:boxed|fbox)\s?\{|^[ \t]{0,8}#{4}(?!#)[ \t]{0,8}"
+    r"|\"(?:final[ _]?)?(?:answer|result|solution)\"\s{0,8}:\s{0,8}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SAID = re.compile(
+    r"\b(?:(?:final|correct|right|best) )?(?:answer|choice|option)(?: (?:to|for) [^.:\n]{1,80})?\W{0,6}"
+    r"(?:\bis\b(?: that\b)?|\bwould be\b|\bshould be\b|:|=)"
+    r"(?: (?:therefore|thus|option|choice|the|approximately|about))*"
+    r"|\b(?:antwort|lautet|respuesta|r\u00e9ponse|risposta|resposta)\W{0,6}(?:\b(?:ist|lautet|es|est|\u00e8|\u00e9)\b|:)"
+    r"|\b(?:antwoord|cevap|odpowied\u017a|\u043e\u0442\u0432\u0435\u0442)\W{0,6}(?:\b(?:is|to)\b|:)"
+    r"|(?:\u7b54\u6848|\u7b54\u3048|\u0909\u0924\u094d\u0924\u0930|\u0627\u0644\u062c\u0648\u0627\u0628)\s?"
+    r"(?:\u662f|\u4e3a|\u306f|\u0647\u0648|:|\uff1a)",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(r"\n|(?<=[^\d\s])\.(?=\s|$)|(?<=\d)\.(?=\s|$)|\u3002")
+_STRING = re.compile(r'"(?:[^"\\]|\\.){0,4000}"', re.DOTALL)
+_SCALAR = re.compile(r"[^,}\n]{1,400}")
+_FRAME = " \t\r\n*_`:"
+_OPENS_ONLY = re.compile(r"^[\s*_`$({\[\]})]*$")
+LONGEST_STATED = 2_000
+MOST = 20
+
+
+def stated_answer(text: str) -> str | None:
+    """What `text` states as its answer, as it was written; of several the last, and a marked one before a worded one.
+
+    Empty where the answer is said to be an empty string.
+    """
+    for mark in reversed(list(_MARKED.finditer(text))[-MOST:]):
+        if (found := _behind(mark.group(), text[mark.end() : mark.end() + LONGEST_STATED])) is not None:
+            return found
+    return next(_worded(text), None)
+
+
+def _behind(mark: str, rest: str) -> str | None:
+    if mark.startswith("\\"):
+        return _braced(rest)
+    if mark.startswith('"'):
+        return _json_value(rest)
+    return _stated_line(rest) or None
+
+
+def _worded(text: str) -> Iterator[str]:
+    """What stands behind words that announce an answer, the last first."""
+    for said in reversed(list(_SAID.finditer(text))[-MOST:]):
+        if line := _stated_line(text[said.end() : said.end() + LONGEST_STATED].lstrip(_FRAME)):
+            yield line
+
+
+def _stated_line(rest: str) -> str:
+    line = _ENDS.split(rest, maxsplit=1)[0].strip(_FRAME)
+    return "" if _OPENS_ONLY.match(line) else line
+
+
+def _braced(rest: str) -> str | None:
+    """Up to the brace that closes the box; what is cut off before it is no answer."""
+    depth = 1
+    for place, letter in enumerate(rest):
+        depth += (letter == "{") - (letter == "}")
+        if depth == 0:
+            return rest[:place].strip() or None
+    return None
+
+
+def _json_value(rest: str) -> str | None:
+    """The value of a JSON field; a list or object as it is written up to the end of the line."""
+    if quoted := _STRING.match(rest):
+        try:
+            return str(json.loads(quoted.group(), strict=False))
+        except ValueError:
+            return quoted.group()[1:-1]
+    if rest.startswith(("[", "{")):
+        return rest.partition("\n")[0].rstrip(" ,}`")
+    return scalar.group().strip() if (scalar := _SCALAR.match(rest)) else None
+
 
 Kind = Literal["number", "option", "code", "text"]
 LONGEST = 20_000

@@ -17,12 +17,19 @@ from unicodedata import normalize
 from ..core.exchange import ToolSpec
 from ..core.messages import Message, ToolCall, ToolResult
 from .cleaning import cleaned
-from .languages import has_word_anywhere, language_of, spoken, words_everywhere
+from .languages import (
+    content_stems,
+    has_word_anywhere,
+    language_of,
+    name_stems,
+    sentences,
+    spoken,
+    stems,
+    words_everywhere,
+)
 from .provenance import Fact, Known, facts, is_constant, misplaces
 from .states import denies, opposes
-from .stems import name_stems, stems
 from .trouble import Step
-from .words import content_stems, sentences
 
 READ, LONGEST, MOST = 40_000, 400, 60
 """Characters of an answer that are read and of a claim that is quoted; sentences that are looked at."""
@@ -97,10 +104,10 @@ class Evidence:
         if not self.tools:
             return {}
         if not self.results:
-            return {"invented": bool(_ROLE.search(self.text)) or self._logit() > 0}
+            return {"result_invented": bool(_ROLE.search(self.text)) or self._logit() > 0}
         return {
-            "contradicted": self.is_contradicted,
-            "opposed": self.is_opposed,
+            "result_contradicted": self.is_contradicted,
+            "state_contradicted": self.is_opposed,
             "failure_hidden": self.hides_failure,
             "deed_without_call": self.tells_deed_without_call,
         }

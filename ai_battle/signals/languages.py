@@ -1,9 +1,9 @@
-"""Which language a text is in, and the closed words of fourteen languages."""
+"""Texts as words: which language they are in, the closed words of fourteen languages, and what a text is about."""
 
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -17,7 +17,7 @@ _MARKS = (
     r"\s\d.,;:!?\u2026\u3002\uff01\uff1f\uff0c\u3001\u0964\u060c\u061b\u061f\"'\u2019\u2018\u201c\u201d\u201e\u00ab\u00bb"
     r"()\[\]{}<>*_`~#|/\\+=\u2013\u2014&%$@-"
 )
-_WORD = re.compile(f"[^{_MARKS}]+")
+_SPOKEN = re.compile(f"[^{_MARKS}]+")
 _CLOCK = re.compile(r"(?<![\d:])(?:\d{1,2}[:h]\d{2}(?!\d)|\d{1,2} ?[ap]\.?m\b|\d{4}-\d\d-\d\d)", re.IGNORECASE)
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
@@ -67,7 +67,7 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
 
 def spoken(text: str) -> list[str]:
     """The words of a text in lower case; an apostrophe or a hyphen parts two, and vowel signs belong to theirs."""
-    return _WORD.findall(text.casefold())
+    return _SPOKEN.findall(text.casefold())
 
 
 def has_word(text: str, language: str, kind: str) -> bool:
@@ -148,3 +148,65 @@ def _votes(text: str) -> Counter[str]:
 def _latin() -> Mapping[str, frozenset[str]]:
     others = {*UNSPACED, "ru", "ar", "hi"}
     return {name: closed_words(name, "function", "common")[0] for name in languages() if name not in others}
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|\d+(?:[.,]\d+)*")
+_UNSPACED_LETTER = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_SENTENCE_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\s\"'*_)\]]+|\n+")
+
+STEM = 6
+_FILLERS = frozenset(files(__package__).joinpath("fillers.txt").read_text(encoding="utf-8").split())
+
+
+def words(text: str) -> Iterator[str]:
+    """Lower-cased; scripts without spaces give pairs of characters."""
+    for match in _WORD.finditer(text.casefold().replace("\u2019", "'")):
+        word = match.group()
+        if _UNSPACED_LETTER.search(word):
+            yield from (word[i : i + 2] for i in range(max(1, len(word) - 1)))
+        else:
+            yield word
+
+
+@lru_cache(maxsize=64)
+def content_stems(text: str) -> frozenset[str]:
+    """What a text is about: its words without fillers and courtesies, cut to stems: inflection is nothing new."""
+    plain = (word.partition("'")[0] for word in words(text))
+    return frozenset(word[:STEM] for word in plain if word not in _FILLERS and (len(word) > 2 or not word.isascii()))
+
+
+def sentences(text: str) -> list[str]:
+    return [sentence for part in _SENTENCE_END.split(text) if (sentence := part.strip(" \t*_#>-\"'"))]
+
+
+_LONG_WORD = re.compile(r"[^\W\d_]{3,}")
+_NAME_PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.:/-]")
+_SHORT_FILLERS = frozenset(
+    ("the", "and", "for", "are", "was", "his", "her", "how", "she", "you", "all", "any", "can", "has")
+)
+
+
+@lru_cache(maxsize=256)
+def stems(text: str) -> frozenset[str]:
+    """Words of three letters or more, lower-cased and cut."""
+    return frozenset(word[:STEM] for word in _LONG_WORD.findall(text.lower())) - _SHORT_FILLERS
+
+
+@lru_cache(maxsize=256)
+def name_stems(name: str) -> frozenset[str]:
+    """Those of a name in code: get_weatherReport is about get, weather and report."""
+    return stems(_NAME_PARTS.sub(" ", name))
+
+
+def share(of: frozenset[str], among: frozenset[str]) -> float:
+    return len(of & among) / max(1, len(of))
+
+
+SHORT = 5
+
+
+def novelty(text: str, earlier: Iterable[str]) -> float:
+    """0: nothing that had not been said; 1: all new. A short text counts as if it had five words of content."""
+    said = content_stems(text)
+    new = said.difference(*map(content_stems, earlier))
+    return len(new) / max(len(said), SHORT)

@@ -1,22 +1,132 @@
-"""Numbers as people and models write them: $1,200.00, 3/4, 1 1/2, 25 %, 2.5e3, \\frac{1}{2}."""
+"""Numbers as people and models write them, in all locales: exactly, as plain floats, and with their units."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import cache
 
-from .locales import LATIN
+LATIN = "_A-Za-z\u00c0-\u024f\u0370-\u03ff"
+"""Letters that a number may be a part of a name with; a Chinese one stands beside a number as a space would."""
+_SPACE = "\u00a0\u2007\u2009\u202f"
+_GROUPED_BY_SPACE = re.compile(
+    rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:(?:[{_SPACE}]\d{{3}})+|(?: \d{{3}})+)(?![\d {_SPACE}]?\d)"
+)
+_GROUPED_BY_MARK = re.compile(rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:['\u2019\u066c]\d{{3}})+(?!\d)")
+_CHAIN = re.compile(r"\d(?<![.,]\d)\d*(?:[.,]\d+)+")
+_TEN_THOUSANDS = re.compile(rf"(?<![{LATIN}\d.])(\d{{1,12}}(?:\.\d{{1,8}})?) ?([万萬億亿])(\d{{1,4}}(?![\d.]))?")
+_WORTH = {"\u4e07": 10**4, "\u842c": 10**4, "\u5104": 10**8, "\u4ebf": 10**8}
+_WRITTEN = re.compile(r"\d[\d.,]*\d")
+_COMMA_IS_DECIMAL = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,9})|0,\d+|\d{1,3}(?:\.\d{3}){2,}")
+_POINT_IS_DECIMAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,9})|0\.\d+|\d{1,3}(?:,\d{3}){2,}")
+_UNCLEAR = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_MARKS = {
+    0x066A: "%", 0x066B: ".", 0x060C: ", ", 0xFF0C: ", ", 0x3001: ", ", 0x3002: ". ", 0xFF0E: ".", 0xFF05: "%",
+    0xFF1D: "=", 0xFF0B: "+", 0xFF0D: "-", 0xFF0A: "*", 0xFF0F: "/", 0xFF08: "(", 0xFF09: ")", 0xFF04: "$",
+    0xFF1A: ": ", 0xFF1F: "? ", 0xFF5E: "~", 0xFFE5: "\u00a5",
+}  # fmt: skip
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3}){1,9}(?!\d)|\d{1,30}(?!\d))"
+
+_ZEROS = (
+    0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0E50, 0x0ED0,
+    0x0F20, 0x1040, 0x17E0, 0x1810, 0xFF10,
+)  # fmt: skip
+_WIDE_COMMA = re.compile(r"(?<=\d)\uff0c(?=\d{3})")
+
+
+def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
+    """Whether commas are decimal in `text`: one answer where it shows, in it or else in its prompt; both where not."""
+    written = _separated(text)
+    for shown in (written, [*_separated(prompt), *written]):
+        commas = sum(_COMMA_IS_DECIMAL.fullmatch(number) is not None for number in shown)
+        points = sum(_POINT_IS_DECIMAL.fullmatch(number) is not None for number in shown)
+        if commas and points:
+            return (commas > points, commas <= points)
+        if commas or points:
+            return (commas > 0,)
+    return (False, True) if any(map(_UNCLEAR.fullmatch, written)) else (False,)
+
+
+def _separated(text: str) -> list[str]:
+    """The numbers with something between their digits."""
+    return [number for number in _WRITTEN.findall(text) if "," in number or "." in number]
+
+
+def plain_digits(text: str) -> str:
+    """Digits of all scripts as 0 to 9, and the signs of sums as ASCII has them."""
+    return text if text.isascii() else _WIDE_COMMA.sub(",", text).translate(_digits())
+
+
+def plain_numbers(text: str, *, decimal_comma: bool = False) -> str:
+    """The text with its numbers as 1234.5; dates, versions and lists stay as they are."""
+    if not text.isascii():
+        text = _TEN_THOUSANDS.sub(_multiplied, _GROUPED_BY_MARK.sub(_joined, text))
+    elif "'" in text:
+        text = _GROUPED_BY_MARK.sub(_joined, text)
+    text = _GROUPED_BY_SPACE.sub(_joined, text)
+    if "," in text or "." in text:
+        return _CHAIN.sub(lambda chain: _plain_chain(chain.group(), decimal_comma), text)
+    return text
+
+
+def readings(text: str) -> list[str]:
+    """The text with plain numbers, in each way in which they may be meant."""
+    text = plain_digits(text)
+    return [plain_numbers(text, decimal_comma=commas) for commas in decimal_commas(text)]
+
+
+def _plain_chain(chain: str, decimal_comma: bool) -> str:
+    """Of two kinds of separators the last is the decimal one; several of one kind group digits."""
+    commas, points = chain.count(","), chain.count(".")
+    if commas and points:
+        return _of_both(chain, "," if chain.rfind(",") > chain.rfind(".") else ".")
+    mark = "," if commas else "."
+    whole, *groups = chain.split(mark)
+    if _are_groups(whole, groups) and (len(groups) > 1 or (commas > 0) != decimal_comma):
+        return chain.replace(mark, "")
+    if len(groups) > 1 or (commas and not decimal_comma and whole != "0"):
+        return chain
+    return f"{whole}.{groups[0]}"
+
+
+def _of_both(chain: str, decimal: str) -> str:
+    whole, _, decimals = chain.rpartition(decimal)
+    mark = "." if decimal == "," else ","
+    first, *groups = whole.split(mark)
+    return f"{first}{''.join(groups)}.{decimals}" if decimal not in whole and _are_groups(first, groups) else chain
+
+
+def _are_groups(whole: str, groups: list[str]) -> bool:
+    """Three digits each; in India two each but for the last. What begins with 0 has no groups behind it."""
+    if not 1 <= len(whole) <= 3 or whole[0] == "0" or len(groups[-1]) != 3:
+        return False
+    return all(len(group) == 3 for group in groups) or (len(whole) < 3 and all(len(g) == 2 for g in groups[:-1]))
+
+
+def _joined(match: re.Match[str]) -> str:
+    return "".join(letter for letter in match.group() if letter.isdigit())
+
+
+def _multiplied(match: re.Match[str]) -> str:
+    value = Fraction(match[1]) * _WORTH[match[2]] + int(match[3] or 0)
+    return str(value.numerator) if value.denominator == 1 else str(float(value))
+
+
+@cache
+def _digits() -> dict[int, str]:
+    return {**{zero + value: str(value) for zero in _ZEROS for value in range(10)}, **_MARKS}
+
+
+_GROUPED = r"(?:\d{1,3}(?:,\d{3}){1,9}(?!\d)|\d{1,30}(?!\d))"
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![\w.)\]}}])[-\u2212\u2013])?[$\u20ac\u00a3\u00a5]?(?<![{LATIN}\d.])"
-    rf"(?:(?P<whole>{_DIGITS})?(?P<decimals>\.\d{{1,30}})?(?<=\d)(?P<exponent>[eE][+-]?\d{{1,2}}(?!\w))?)"
+    rf"(?:(?P<whole>{_GROUPED})?(?P<decimals>\.\d{{1,30}})?(?<=\d)(?P<exponent>[eE][+-]?\d{{1,2}}(?!\w))?)"
     rf"(?:(?P<mixed> \d{{1,9}})?(?P<over>(?<=\d) ?/ ?\d{{1,30}}(?![\d.]))|(?P<thousand>[kK](?!\w)))?"
 )
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?(?:\{(-?[^{}\\]{1,40})\}\s?\{([^{}\\]{1,40})\}|(\d)(\d))")
 _LATEX_FILL = re.compile(r"\\[!,;: ]|\\(?=[$%#_&])|\\(?:left|right|displaystyle)\b|\^?\{?\\circ\}?")
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|operatorname)\s?\{([^{}]{0,200})\}")
 _SIGNED = re.compile(r"[^\s]\s?[-+*/]|\\[a-z]")
-_WORTH = 1000
+_THOUSAND = 1000
 
 
 def numbers(text: str) -> Iterator[Fraction]:
@@ -56,7 +166,7 @@ def _value(match: re.Match[str]) -> Fraction | None:
             return None
         value = value + Fraction(int(match["mixed"]), below) if match["mixed"] else value / below
     if match["thousand"]:
-        value *= _WORTH
+        value *= _THOUSAND
     return -value if match["sign"] else value
 
 
@@ -64,3 +174,124 @@ def _written(match: re.Match[str]) -> Fraction:
     """Without its sign, and what it is a part of."""
     whole = (match["whole"] or "0").replace(",", "")
     return Fraction(f"{whole}{match['decimals'] or ''}{match['exponent'] or ''}")
+
+
+LONGEST = 20_000
+_PLAIN_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_SHOWN = re.compile(r"(\d+)(?:\.(\d+))?")
+_LETTERS = re.compile(r"[a-z]+")
+_LONGEST_NUMBER = 30
+_NUMBER_WORDS = {
+    "two": 2.0,
+    "three": 3.0,
+    "four": 4.0,
+    "five": 5.0,
+    "six": 6.0,
+    "seven": 7.0,
+    "eight": 8.0,
+    "nine": 9.0,
+    "ten": 10.0,
+    "eleven": 11.0,
+    "twelve": 12.0,
+    "fifteen": 15.0,
+    "twenty": 20.0,
+    "thirty": 30.0,
+    "forty": 40.0,
+    "fifty": 50.0,
+    "sixty": 60.0,
+    "hundred": 100.0,
+    "thousand": 1000.0,
+    "dozen": 12.0,
+    "half": 2.0,
+    "third": 3.0,
+    "quarter": 4.0,
+    "twice": 2.0,
+    "double": 2.0,
+    "triple": 3.0,
+    "thrice": 3.0,
+}
+_QUOTED_CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{0,400}`")
+
+
+def quantities(text: str) -> Iterator[float]:
+    """Those in digits in order, then those in words; "25%" is 25, "half" is 2, as people divide by it."""
+    text = text[-LONGEST:]
+    for digits in _PLAIN_NUMBER.findall(text):
+        if len(digits) <= _LONGEST_NUMBER:
+            yield float(digits.replace(",", ""))
+    yield from [_NUMBER_WORDS[word] for word in _LETTERS.findall(text.lower()) if word in _NUMBER_WORDS]
+
+
+def shown(text: str) -> Iterator[tuple[float, float]]:
+    """Each number in digits, and what its last digit is worth."""
+    for match in _SHOWN.finditer(text[-LONGEST:]):
+        whole, decimals = match.groups()
+        if len(whole) <= _LONGEST_NUMBER:
+            yield float(f"{whole}.{decimals or 0}"), 10.0 ** -len(decimals or "")
+
+
+def is_shown(value: float, among: Iterable[tuple[float, float]]) -> bool:
+    """Whether a number stands there to the digits that are shown, rounded or cut; its sign is no matter."""
+    value = abs(value)
+    return any(abs(value - number) <= max(unit * 0.9999 - 1e-9, value * 1e-9) for number, unit in among)
+
+
+def without_samples(prompt: str) -> str:
+    """A prompt without its code and without the form that it wants the answer to have."""
+    prompt = prompt[-LONGEST:]
+    return _QUOTED_CODE.sub(" ", prompt) if "`" in prompt else prompt
+
+
+def stands_among(value: float, known: set[float]) -> bool:
+    """Whether a number is known as it is, as a percentage or as its counterpart to 100 or 1."""
+    if round(value, 4) in known:
+        return True
+    share = value / 100
+    ways = (share, value * 100, 100 - value, 1 - share, 1 + share, (value - 1) * 100, (1 - value) * 100)
+    return any(round(way, 4) in known for way in ways)
+
+
+def rounded(values: Iterable[float]) -> set[float]:
+    return {round(value, 4) for value in values}
+
+
+_DIMENSIONS = {
+    "time": (
+        "ms s sec secs min mins h hr hrs hour hours minute minutes second seconds day days week weeks month months year"
+        " years Stunde Stunden Minute Minuten Sekunden Tag Tage Tagen Woche Wochen heure heures jour jours hora horas"
+        " día días dia dias ora ore giorno giorni uur uren dag dagen godzin godzina dni saat dakika gün"
+    ),
+    "length": "mm cm dm m km in inch inches ft foot feet yd yard yards mi mile miles meter meters metre metres Meter",
+    "mass": "mg g kg t lb lbs oz gram grams kilo kilos pound pounds ounce ounces ton tons",
+    "volume": "ml cl dl l L liter liters litre litres Liter cup cups tbsp tsp gallon gallons quart quarts pint pints",
+    "scale": (
+        "thousand million billion trillion millions billions Mio Mrd Millionen Milliarden Tausend millones millions"
+        " milliard milliards mille mil milhões milhares milioni miliardi miljoen miljard mln mld tys bin milyon milyar"
+        " тыс млн млрд lakh crore"
+    ),
+    "money": "cent cents ct dollar dollars euro euros Cent Euro centimes centavos",
+}
+_DIMENSION_OF = {unit: dimension for dimension, units in _DIMENSIONS.items() for unit in units.split()}
+_UNIT = re.compile(r"(?<![^\W_])([^\W\d_]{1,9})(?![^\W_])|(?<=\d)([^\W\d_]{1,3})(?![^\W_])")
+_POWERS = "\u00b2\u00b3"
+
+
+def units(text: str) -> list[tuple[str, str]]:
+    """Dimension and name of each unit that is written out, in order."""
+    found = (one or glued for one, glued in _UNIT.findall(text))
+    bare = ((name.rstrip(_POWERS), name) for name in found)
+    return [(_DIMENSION_OF[unit] + name[len(unit) :], name) for unit, name in bare if unit in _DIMENSION_OF]
+
+
+def are_comparable(left: str, right: str) -> bool:
+    """Whether the numbers of a sum can be checked alone: what is converted on the way can't.
+
+    Terms that are added are of one unit; a letter that stands for a number looks like a unit that comes and goes.
+    """
+    before, behind = units(left), units(right)
+    if not before and not behind:
+        return True
+    if "+" in left or "-" in left:
+        return set(before) == set(behind)
+    names: dict[str, str] = {}
+    return all(names.setdefault(dimension, name) == name for dimension, name in (*before, *behind))

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations, islice
 from typing import Literal
 
-from .locales import LATIN, plain_digits
+from .numbers import LATIN, plain_digits
 
 LONGEST, MOST, PAIRED, _LONGEST_CELL = 20_000, 400, 40, 60
 """Characters of a text, facts of it or cells of a table, numbers that make pairs, and characters of a cell."""

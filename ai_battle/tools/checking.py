@@ -8,7 +8,7 @@ from ..core.errors import ToolError
 from ..core.events import Emit
 from ..core.helping import AnswerChecked
 from ..core.messages import ToolCall, ToolResult
-from ..signals.code_blocks import code_blocks
+from ..signals.code import code_blocks
 from .approval import Consent
 from .calls import CallRunner, RunnerLimits
 from .manager import ToolManager

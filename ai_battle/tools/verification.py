@@ -19,10 +19,9 @@ from ..core.ledger import payer
 from ..signals.asked_programs import AskedProgram, asked_program, parsed
 from ..signals.asked_sums import asked_values
 from ..signals.cleaning import cleaned
-from ..signals.examples import Example, examples, program_for
 from ..signals.final_answers import final_answer
-from ..signals.outcomes import ProgramOutcome, confirms, literal
-from ..signals.quantities import is_shown, shown
+from ..signals.numbers import is_shown, shown
+from ..signals.outcomes import Example, ProgramOutcome, confirms, examples, literal, program_for
 from ._tasks import together
 from .program_runs import SECONDS, ProgramRunner, PythonRun, shared_places
 from .sandbox import Level, NoFence, Program

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.signals.final_answers import FinalAnswer, Kind, final_answer, kind_of, same
+from ai_battle.signals.final_answers import FinalAnswer, Kind, final_answer, kind_of, options, same
 from ai_battle.signals.numbers import numbers, plain
-from ai_battle.signals.options import options
 from tests.growing import IN_PROPORTION, growth
 
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"

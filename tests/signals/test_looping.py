@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.signals.looping import four_word_repetition, looping_tail
-from ai_battle.signals.truncation import cut_off
+from ai_battle.signals.endings import cut_off, four_word_repetition, looping_tail
 
 SENTENCE = "We add the numbers and get the next number of the row. "
 

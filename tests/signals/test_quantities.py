@@ -2,8 +2,8 @@
 
 import pytest
 
-from ai_battle.signals.quantities import quantities, rounded, stands_among, without_samples
-from ai_battle.signals.stems import name_stems, share, stems
+from ai_battle.signals.languages import name_stems, share, stems
+from ai_battle.signals.numbers import quantities, rounded, stands_among, without_samples
 
 
 @pytest.mark.parametrize(

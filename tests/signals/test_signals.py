@@ -2,10 +2,8 @@
 
 import pytest
 
-from ai_battle.signals.agreement import agrees, parts
-from ai_battle.signals.decisions import decisions
-from ai_battle.signals.novelty import novelty
-from ai_battle.signals.words import content_stems, sentences, words
+from ai_battle.signals.consensus import agrees, decisions, parts
+from ai_battle.signals.languages import content_stems, novelty, sentences, words
 
 
 def test_words_are_lower_cased_and_scripts_without_spaces_come_in_pairs() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.signals.syntax import LONGEST, is_readable
+from ai_battle.signals.code import LONGEST, is_readable
 from tests.growing import IN_PROPORTION, growth
 
 TIMES = 40

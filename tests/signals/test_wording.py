@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.signals.wording import refuses
+from ai_battle.signals.refusals import refuses
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """`exact`: the final answer is the reference, without regard to case, space and punctuation; also lettered options."""
 
-from ...signals.final_answers import FinalAnswer, final_answer, same, words_key
-from ...signals.options import options
+from ...signals.final_answers import FinalAnswer, final_answer, options, same, words_key
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer

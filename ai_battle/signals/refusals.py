@@ -1,10 +1,79 @@
-"""What a short answer says beside closed words: nothing, where it only gives up, or only announces what it will say."""
+"""Whether an answer says that it won't or can't, or only announces or offers something."""
 
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from .languages import UNSPACED, closed_words, has_word, language_of, languages, spoken
+
+LONGEST = 20_000
+_APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
+
+
+def _any(*alternatives: str) -> re.Pattern[str]:
+    return re.compile("|".join(alternatives))
+
+
+_REFUSES = _any(
+    r"\bi(?:'m| am) (?:sorry|afraid),?(?: but)?(?: that)? i(?: can't| cannot| can not|'m| am| won't| do not| don't)",
+    r"\bi (?:must|have to|need to) (?:decline|refuse)\b|\bi (?:won't|will not) (?:be able to )?(?:help|assist"
+    r"|provide|answer)\b",
+    r"\bas an? (?:ai|artificial intelligence|(?:large )?language model)\b[^.]{0,40}\b(?:can't|cannot|not able"
+    r"|unable|don't|do not)\b",
+    r"\bi (?:can't|cannot) (?:assist|help|fulfil|comply|provide)\b|\bunable to (?:assist|help|comply|fulfil)\b",
+    r"\bes tut mir leid,?(?: aber)? ich kann\b|\bd\u00e9sol\u00e9e?,?(?: mais)? je ne (?:peux|suis)\b|\blo"
+    r" siento,?(?: pero)? no puedo\b",
+    r"\bmi dispiace,?(?: ma)? non posso\b|\bdesculpe,?(?: mas)? n\u00e3o posso\b|\u5f88\u62b1\u6b49"
+    r"|\u62b1\u6b49\uff0c|\u7533\u3057\u8a33",
+)
+# One of these stands in whatever the pattern finds; looking for them costs a hundredth of it.
+_REFUSING = (
+    *("sorry", "afraid", "decline", "refuse", "i won't", "i will not", "i can't", "i cannot", "unable to"),
+    *("as a ai", "as an ai", "artificial intelligence", "language model"),
+    *("tut mir leid", "d\u00e9sol", "lo siento", "dispiace", "desculpe", "\u62b1\u6b49", "\u7533\u3057\u8a33"),
+)
+# "It is not that I don't know", "don't say you are unable": what is denied, asked or quoted admits nothing.
+_NEGATING = (
+    *("n't", "not", "unsure", "unable", "uncertain", "stuck", "loss", "confused", "incapable", "beyond", "outside"),
+    *("no ", "give up", "decline", "refuse", "sorry", "nicht", "keine", "leid", " ne ", " pas", "n\u00e3o", "non "),
+    "desculpe",
+)
+_IDEOGRAPH = re.compile(r"[\u3040-\u9fff]")
+_DENIED = re.compile(
+    r"(?:\bnot that|\bnever|\b(?:do not|don't|doesn't|didn't|cannot|can't) (?:say|think|believe|mean"
+    r"|claim)(?: that)?|\bno longer"
+    r"|\bif|\bwhen|\bwhether|\bunless|\bonce|\buntil|\bin case|[\"\u201c\u00ab])\s*$"
+)
+_OPENING, _BEYOND, _SHORT = 160, 80, 400
+
+
+def refuses(text: str) -> bool:
+    """It says that it won't or can't, at its start or in a few words."""
+    opening = _opening(text)
+    if not (_negates(opening) and any(mark in opening for mark in _REFUSING)):
+        return False
+    found = (
+        match for match in _REFUSES.finditer(opening) if match.start() <= _OPENING or len(opening) != _OPENING + _BEYOND
+    )
+    return any(not _DENIED.search(opening[max(0, match.start() - 40) : match.start()]) for match in found)
+
+
+def _negates(opening: str) -> bool:
+    """Looking for words one by one takes a tenth of what a pattern of them takes."""
+    if any(word in opening for word in _NEGATING):
+        return True
+    return not opening.isascii() and _IDEOGRAPH.search(opening) is not None
+
+
+def _opening(text: str) -> str:
+    """All of a short text; of a longer one its start."""
+    text = text.strip()
+    return _plain_words(text if len(text) <= _SHORT else text[: _OPENING + _BEYOND])
+
+
+def _plain_words(text: str) -> str:
+    return text[-LONGEST:].casefold().translate(_APOSTROPHES).strip()
+
 
 SHORT = 260
 """Characters of an answer that may be no more than words."""
@@ -19,7 +88,7 @@ _IDEOGRAPHS, _KANA = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"[\u3040-\u30ff
 _UNSPACED_PIECE = re.compile(r"[^\W_\u3040-\u9fff]+|[\u3040-\u9fff]{1,2}")
 _DIGITS = re.compile(r"\d+")
 _FIRST = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
-_ASKS = ("?", "\uff1f", "\u061f")
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
 @lru_cache(maxsize=64)
@@ -44,7 +113,7 @@ def only_offers(text: str, prompt: str = "") -> bool:
 
 
 def _only_greets(said: str, language: str, prompt: str) -> bool:
-    if not said.endswith((*_ASKS, ".", "!", "\u3002", "\uff01")) or not has_word(said, language, "offer"):
+    if not said.endswith((*_QUESTION_MARKS, ".", "!", "\u3002", "\uff01")) or not has_word(said, language, "offer"):
         return False
     asked = _leftovers(prompt[:SHORT], language, "offer", "courtesy")
     left = _leftovers(said, language, "offer", "courtesy")
@@ -57,7 +126,7 @@ def _only_denies(said: str, language: str, prompt: str) -> bool:
     if not has_word(said, language, "own") and not _excuses(said, language):
         return False
     left = _leftovers(said, language, "negation", "excuse")
-    about_asker = prompt.rstrip().endswith(_ASKS) and has_word(prompt, language, "own")
+    about_asker = prompt.rstrip().endswith(_QUESTION_MARKS) and has_word(prompt, language, "own")
     return len(left) <= FEW and len(_new(left, prompt)) <= (0 if about_asker else 1)
 
 
@@ -72,7 +141,7 @@ def _excuses(said: str, language: str) -> bool:
 
 def _only_promises(said: str, language: str, prompt: str) -> bool:
     """Not where the prompt itself announces something, or asks how one says it: then that may be the answer."""
-    if said.endswith(_ASKS) or "`" in said or not _announces(said, language) or _is_verdict(said, language):
+    if said.endswith(_QUESTION_MARKS) or "`" in said or not _announces(said, language) or _is_verdict(said, language):
         return False
     in_prompt = ((name, kind) for name in _languages(prompt) for kind in ("promise", "translate"))
     if any(has_word(prompt, *each) for each in in_prompt) or set(_DIGITS.findall(said)) - set(_DIGITS.findall(prompt)):

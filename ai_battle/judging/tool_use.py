@@ -1,4 +1,4 @@
-"""Whether tool calls fit their schemas and the prompt, are made where they should be, and got anywhere."""
+"""Whether tool calls fit their schemas and the prompt and got anywhere, and whether an answer tells what came back."""
 
 import json
 import re
@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.exchange import ToolSpec
-from ...core.messages import ToolCall
-from ...signals.invention import names_something
-from ...signals.quantities import quantities, rounded, stands_among
-from ...signals.stems import name_stems, share
-from ...signals.trouble import troubles
-from ..case import Case
-from ..tasks import asks_for_tools, described, meant
+from ..core.exchange import ToolSpec
+from ..core.messages import ToolCall, ToolResult, user
+from ..signals.invention import Evidence, names_something
+from ..signals.languages import has_word_anywhere, name_stems, share, stems
+from ..signals.numbers import quantities, rounded, stands_among
+from ..signals.provenance import Known, facts
+from ..signals.refusals import gives_up
+from ..signals.trouble import troubles
+from .case import Case
+from .tasks import asks_for_tools, described, meant
 
 MANY = 3
 _TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}
@@ -42,7 +44,7 @@ class Tally:
     numbers: set[float] = field(default_factory=set)
 
 
-def check(case: Case) -> dict[str, float]:
+def call_measures(case: Case) -> dict[str, float]:
     tools = {tool.name: tool for tool in case.context.tools}
     asked = name_stems(case.prompt)
     if not case.calls:
@@ -162,3 +164,46 @@ def _mean(values: Iterator[float]) -> float:
 
 def _key(call: ToolCall) -> str:
     return f"{call.name} {json.dumps(call.arguments, sort_keys=True, default=str)}"
+
+
+FEW_WORDS = 3
+"""Words of a result that leave nothing to tell."""
+_BARE_NO = re.compile(r"^\W{0,3}[^\W\d_]{2,6}\b[,.!](?:\s|\Z)")
+
+
+def result_measures(case: Case) -> dict[str, float]:
+    """Whether it tells otherwise than the tools have returned, or what only a tool could bring, and no call did."""
+    if not case.context.tools or case.calls or not case.text:
+        return {}
+    turn = case.context
+    weighed = Evidence(case.text, turn.tools, (*turn.history, user(case.prompt), *turn.steps)).weighed()
+    brought = any(step.brought_something for step in case.steps)
+    return {
+        **{name: float(value) for name, value in weighed.items()},
+        "result_denied": float(brought and _declines(case)),
+    }
+
+
+def say_much(case: Case) -> bool:
+    """Whether a tool has returned what an answer could tell: a figure, or more than a few words."""
+    brought = [step.result for step in case.steps if step.brought_something]
+    return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
+
+
+def _written(result: ToolResult) -> str:
+    return json.dumps(result.call.arguments, ensure_ascii=False, default=str)
+
+
+def _declines(case: Case) -> bool:
+    """It does not know, or nothing is there, it says, and tells nothing of what there is. "No, it isn't." may be it."""
+    denied = has_word_anywhere(case.text, "negation") and not _BARE_NO.match(case.text)
+    return say_much(case) and (denied or gives_up(case.text, case.prompt)) and not _uses_results(case)
+
+
+def _uses_results(case: Case) -> bool:
+    """It tells something of the results that the prompt and the calls did not have."""
+    given = Known((case.prompt, *map(_written, case.context.results)))
+    returned = Known([result.text for result in case.context.results])
+    if (stems(returned.text) - stems(given.text)) & stems(case.text):
+        return True
+    return any(returned.supports(fact) and not given.supports(fact) for fact in facts(case.text))

@@ -1,0 +1,181 @@
+"""What an answer says and says of itself, whose turn it is, and what decides at once that it is poor."""
+
+import math
+import re
+
+from ..signals.consensus import parts
+from ..signals.denial import denies_itself
+from ..signals.endings import breaks_off, cut_off, leads_nowhere, repeats
+from ..signals.endings import stops_short as lacks_last_stop
+from ..signals.languages import novelty, spoken, words_everywhere
+from ..signals.numbers import numbers
+from ..signals.refusals import gives_up as only_gives_up
+from ..signals.refusals import only_announces
+from ..signals.refusals import only_offers as offers_only
+from ..signals.requested_form import misses_form
+from ..signals.turn_taking import is_in_wrong_language, repeats_turn
+from ..signals.turn_taking import runs_on as writes_others
+from .case import Case
+from .family import wants_number
+from .tool_use import call_measures, say_much
+from .working import final_missing
+
+LEAST_TOKENS = 5
+NO_STOP = 0.25
+"""What a missing stop is worth where nothing else shows that more was to come: many right answers lack it."""
+_FINAL = re.compile(
+    r"\b(?:final|correct) answer (?:is|=|:)[ *$\"(]{0,6}([^\s.,;)*$\"]{1,40})|\bthe answer is["
+    r" *$\"(]{0,6}([^\s.,;)*$\"]{1,40})",
+)
+
+
+def length(case: Case) -> float:
+    """In logarithms: a second page says less than a second line."""
+    return math.log1p(len(case.working.split())) / 5
+
+
+def repeated_words(case: Case) -> float:
+    return case.repeated_words
+
+
+def stops_short(case: Case) -> float:
+    if not lacks_last_stop(case.text):
+        return 0.0
+    return 1.0 if breaks_off(case.text, case.prompt) else NO_STOP
+
+
+def token_doubt(case: Case) -> dict[str, float]:
+    """How unsure the model was of its tokens, where the provider tells."""
+    known = [value for value in case.context.logprobs if math.isfinite(value) and value <= 0]
+    if len(known) < LEAST_TOKENS:
+        return {}
+    lowest = sorted(known)[: max(1, len(known) // 10)]
+    return {"token_doubt": -sum(known) / len(known), "token_doubt_worst": min(10.0, -sum(lowest) / len(lowest)) / 10}
+
+
+def two_finals(case: Case) -> float:
+    """Different values are called the answer."""
+    if case.lowered.count("answer") < 2:
+        return 0.0
+    said = [a or b for a, b in _FINAL.findall(case.lowered)]
+    values = [next(iter(map(str, numbers(word))), word) for word in said]
+    return float(len(set(values)) > 1 and all(len(value) <= 2 or value[:1].isdigit() for value in values))
+
+
+def denial(case: Case) -> float:
+    return float(denies_itself(case.text, case.question))
+
+
+def only_gives_up_(case: Case) -> float:
+    """It says that it can't, and nothing else. That nothing was found may be what a tool has returned."""
+    if _may_refuse(case) or (case.context.results and not say_much(case)):
+        return 0.0
+    return float(only_gives_up(case.text, case.prompt))
+
+
+def empty_promise(case: Case) -> float:
+    """It announces what does not come; a call is something that comes. A report may end with what is to come."""
+    if case.calls:
+        return 0.0
+    announces = not case.context.results and only_announces(case.text, case.prompt)
+    return float(leads_nowhere(case.text) or announces)
+
+
+def only_offers(case: Case) -> float:
+    """It offers help to who has asked for something."""
+    return float(not case.context.history and offers_only(case.text, case.prompt))
+
+
+def wrong_form(case: Case) -> float:
+    """It lacks a form that the prompt plainly asks for; of results a tool has given, nobody knows the number."""
+    return float(not case.calls and not case.context.results and misses_form(case.text, case.question))
+
+
+def _may_refuse(case: Case) -> bool:
+    """Where tools are offered and none of them fits, refusing is often right, unless the model can reckon by itself.
+
+    Not so in the middle of a talk, nor once a tool has brought something.
+    """
+    if not case.context.tools or case.context.history or any(step.brought_something for step in case.steps):
+        return False
+    return case.family in ("tool", "chat")
+
+
+REPETITION = 0.6
+
+
+def empty(case: Case) -> float:
+    return float(not case.whole and not case.calls)
+
+
+def filtered(case: Case) -> float:
+    return float(case.context.stop in ("content_filter", "refusal"))
+
+
+def loop(case: Case) -> float:
+    return float(not case.states_answer and repeats(case.whole, case.prompt))
+
+
+def repetition(case: Case) -> float:
+    """Not where an answer is stated: one recorded model goes round in circles behind its right answers."""
+    share = case.repeated_words
+    return share if share > REPETITION and not case.states_answer else 0.0
+
+
+def truncated(case: Case) -> float:
+    return float(case.context.stop == "length" or cut_off(case.whole))
+
+
+def gives_up(case: Case) -> float:
+    """It says that it can't, and names no answer all the same."""
+    return float(not case.states_answer and only_gives_up_(case))
+
+
+def no_answer(case: Case) -> float:
+    """No final answer where one is due; in a discussion with numbers in it not every turn owes one.
+
+    A number in words is one as well.
+    """
+    if not final_missing(case) or not wants_number(case.question) or gives_up(case):
+        return 0.0
+    return float(words_everywhere("numerals").isdisjoint(spoken(case.text)))
+
+
+def unfit_again(case: Case) -> float:
+    """A call does not fit its schema, after one such call had failed."""
+    failed = any(result.is_error for result in case.context.results)
+    if case.family != "tool" or not failed:
+        return 0.0
+    said = case.once(call_measures)
+    return float(bool(said.get("unknown_parameter") or said.get("missing_required")))
+
+
+EARLIER = 6
+_LEAST_WORDS = 8
+
+
+def conversation_measures(case: Case) -> dict[str, float]:
+    earlier = [message.text for message in case.context.history if message.role == "assistant"][-EARLIER:]
+    if not earlier:
+        return {}
+    copied = case.text.strip() in (text.strip() for text in earlier) and len(case.text.split()) >= _LEAST_WORDS
+    return {
+        "said_before": float(copied),
+        "nothing_new": 1 - novelty(case.text, earlier),
+        "only_goodbye": float(parts(case.text)),
+    }
+
+
+def runs_on(case: Case) -> float:
+    return float(bool(case.answer.next_turn) or writes_others(case.text, case.prompt))
+
+
+def repeats_other(case: Case) -> float:
+    """It is what another has just said."""
+    earlier = [message.text for message in case.context.history if message.role == "user"][-EARLIER:]
+    return float(repeats_turn(case.text, case.prompt, earlier))
+
+
+def wrong_language(case: Case) -> float:
+    """Not behind results, whose language an answer may follow."""
+    return float(case.family == "chat" and not case.context.results and is_in_wrong_language(case.text, case.prompt))

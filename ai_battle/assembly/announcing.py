@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from ..core.client import ModelClient
-from ..core.events import Emit, ignore
+from ..core.events import Emit, as_role, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import HelpAsked
-from ..core.relays import as_role
 
 
 class AnnouncedHelper(ModelClient):

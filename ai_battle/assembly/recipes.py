@@ -11,9 +11,8 @@ from ..collaboration._turn import AnswerCheck, HelperPool, Helping, HelpLimits, 
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
 from ..config.collaboration import Help, HelperSettings
-from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, translate_errors
 from ..core.helping import VERIFICATION
 from ..judging.detector import StuckDetector
 from ..tools.sandbox import Level
@@ -68,7 +67,7 @@ class Recipe:
         shared = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
         offered = {**self._plain(), **self._clients(), **shared}
         options = {key: value for key, value in offered.items() if key in taken} | self.help.options
-        making = foreign_code(f"{self.help.strategy} can't be made of its options", ConfigError)
+        making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def made(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}

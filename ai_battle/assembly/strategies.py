@@ -10,9 +10,8 @@ from typing import Any, TypeVar, get_type_hints
 from ..config.collaboration import Help
 from ..config.problems import Path
 from ..core import plugins
-from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, translate_errors
 from ..core.plugins import near
 from ..core.traits import StrategyTraits
 
@@ -169,7 +168,7 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 @cache
 def _hints(make: Callable[..., ModelClient]) -> Mapping[str, Any]:
-    with foreign_code(f"The annotations of {make.__module__}.create can't be read", ConfigError):
+    with translate_errors(f"The annotations of {make.__module__}.create can't be read", ConfigError):
         return get_type_hints(make)
 
 

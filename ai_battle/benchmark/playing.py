@@ -12,9 +12,8 @@ from ..assembly import strategies
 from ..assembly.models import BuildContext, Model
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
-from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import AIBattleError
+from ..core.errors import AIBattleError, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, StuckFound
@@ -171,7 +170,7 @@ class Player:
     async def _play(self, key: SampleKey, task: Task, listener: SampleListener) -> Sample:
         begun = perf_counter()
         try:
-            with foreign_code(f"{key.setting}, task {key.task}", AIBattleError):
+            with translate_errors(f"{key.setting}, task {key.task}", AIBattleError):
                 with charged_to(listener.budget):
                     answer = await self._answer(self._context.settings[key.setting], task, listener)
                 listener.seconds = perf_counter() - begun

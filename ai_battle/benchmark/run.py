@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core import plugins
 from ..core.errors import ConfigError, NoSuchRecord
-from ..core.private import write_private
+from ..core.files import write_private
 from ..core.texts import each_text
 from .executors import EXECUTORS
 from .forecast import forecast

@@ -13,8 +13,7 @@ from typing import Any
 from ..config.benchmark import Unscored
 from ..core.errors import JournalError, NoSuchRecord
 from ..core.exchange import NOTHING_USED, ToolSpec, Usage
-from ..core.locking import RunLock
-from ..core.private import make_private, private
+from ..core.files import RunLock, make_private, open_private
 from .sample import AnswerScore, Sample, SampleKey
 from .tasks import Recording, Task
 
@@ -191,7 +190,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     """A write-ahead log: what is committed outlives the process, and readers never wait."""
     try:
         if not path.exists():
-            os.close(private(str(path), os.O_WRONLY | os.O_CREAT))  # SQLite makes its other files with the same rights
+            # SQLite makes its other files with the same rights.
+            os.close(open_private(str(path), os.O_WRONLY | os.O_CREAT))
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")

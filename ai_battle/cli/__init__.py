@@ -8,8 +8,7 @@ from io import TextIOWrapper
 import click
 
 from ai_battle import __version__
-from ai_battle.core.borders import foreign_code
-from ai_battle.core.errors import AIBattleError, ConfigError
+from ai_battle.core.errors import AIBattleError, ConfigError, translate_errors
 
 from . import bench, calibrate, doctor, export, init, models, replay, resume, run, schema, serve, show, tools, validate
 from ._plain import without_secrets
@@ -62,7 +61,7 @@ def _show_what_can_be_shown() -> None:
 
 def _exit_code(arguments: list[str]) -> int:
     try:
-        with foreign_code("This is an error in ai-battle itself; please report it", AIBattleError):
+        with translate_errors("This is an error in ai-battle itself; please report it", AIBattleError):
             return _dispatched(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED

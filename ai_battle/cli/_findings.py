@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from ai_battle import __version__
-from ai_battle.core.places import cache_directory
+from ai_battle.core.files import cache_directory
 from ai_battle.tools.sandbox import NoFence, choose
 
 from ._survey import Found, survey

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.core.private import make_private, private
+from ai_battle.core.files import make_private, open_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,5 +57,5 @@ def _trusted() -> list[str]:
 
 def _remember(digest: str) -> None:
     make_private(_file().parent)
-    with open(_file(), "a", encoding="utf-8", opener=private) as file:
+    with open(_file(), "a", encoding="utf-8", opener=open_private) as file:
         file.write(f"{digest}\n")

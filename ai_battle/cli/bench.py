@@ -86,11 +86,11 @@ def report(results: Path, *, as_json: bool) -> None:
     from contextlib import closing
 
     from ai_battle.benchmark.store import Store
-    from ai_battle.core.locking import held
+    from ai_battle.core.files import lock_directory
 
     from ._bench_results import show
 
-    with closing(Store.open(results)) as store, held(results):
+    with closing(Store.open(results)) as store, lock_directory(results):
         show(store, as_json=as_json)
 
 

@@ -17,7 +17,7 @@ import click
 def command(run_dir: Path, formats: str, output: Path | None) -> None:
     """Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place."""
     from ai_battle.core.errors import ConfigError
-    from ai_battle.core.locking import held
+    from ai_battle.core.files import lock_directory
     from ai_battle.reporting import export
 
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
@@ -29,7 +29,7 @@ def command(run_dir: Path, formats: str, output: Path | None) -> None:
             sys.stdout.writelines(pieces)
             continue
         place = _place(output, run_dir, name, several=len(wanted) > 1)
-        with held(run_dir) if place.absolute().is_relative_to(run_dir.absolute()) else nullcontext():
+        with lock_directory(run_dir) if place.absolute().is_relative_to(run_dir.absolute()) else nullcontext():
             _write(place, pieces)
 
 

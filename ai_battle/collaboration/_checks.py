@@ -6,9 +6,8 @@ from dataclasses import replace
 from math import log
 from typing import Protocol, TypeGuard
 
-from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, ProviderError, ToolError
+from ..core.errors import ConfigError, ProviderError, ToolError, translate_errors
 from ..core.events import Emit
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked
@@ -158,7 +157,7 @@ class Tested:
 
     async def __call__(self, turn: Turn, request: ModelRequest, response: ModelResponse) -> CheckResult | None:
         try:
-            with foreign_code(f"The check by {self.name} failed", ToolError):
+            with translate_errors(f"The check by {self.name} failed", ToolError):
                 found = await self.check(Context.of(request).prompt, response.text, turn.emit)
         except FAILURES as error:
             await turn.report_failure(str(error), self.name)

@@ -5,15 +5,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import BudgetExceeded, ConfigError, CutShort, ProviderError, ToolError
-from ..core.events import AttemptFailed, DraftDelta, Emit, Event, ModelReplied, TextDelta, ToolCallDelta, Warned, ignore
+from ..core.errors import BudgetExceeded, ConfigError, CutShort, ProviderError, ToolError, translate_errors
+from ..core.events import (
+    AttemptFailed,
+    DraftDelta,
+    Emit,
+    Event,
+    ModelReplied,
+    TextDelta,
+    ToolCallDelta,
+    Warned,
+    as_role,
+    ignore,
+)
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
 from ..core.ledger import Budget, Ledger, SpendingLimits, charged_to, request_answer
 from ..core.messages import assistant
-from ..core.relays import as_role
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped
 from ..signals.refusals import refuses
@@ -216,7 +225,7 @@ class Turn:
             model = RedactedRequests(model, self.helping.redact)
         try:
             async with asyncio.timeout(self.helping.timeout):
-                with foreign_code("The helper failed", ProviderError):
+                with translate_errors("The helper failed", ProviderError):
                     draft = await self.request_draft(model, request, role)
             if not (problem := why_unusable(draft.response, role)):
                 return draft

@@ -5,14 +5,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..core.borders import foreign_code
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import ConfigError
-from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore
+from ..core.errors import ConfigError, translate_errors
+from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolResult
 from ..core.redaction import STRUCTURE
-from ..core.relays import quiet
 from ..core.texts import each_text
 
 LEFT_OUT = Text("[a picture or document was left out]")
@@ -54,7 +52,7 @@ class RedactedRequests(ClientWrapper):
         self.redact = redact
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        with foreign_code("The redaction failed, so nothing was sent", ConfigError):
+        with translate_errors("The redaction failed, so nothing was sent", ConfigError):
             plain = tuple(Message(each.role, tuple(map(_plain, each.parts)), each.speaker) for each in request.messages)
             messages = each_text(plain, self.redact, but=KEPT)
             system = self.redact(request.system) if request.system else ""

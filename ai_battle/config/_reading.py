@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.errors import ConfigError
-from ..core.spelling import likely_names
+from ..core.plugins import likely_names
 from .problems import ConfigProblems, Located
 
 LARGEST = 5_000_000

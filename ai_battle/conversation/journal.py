@@ -10,8 +10,7 @@ from typing import Literal
 
 from ..core.errors import JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
-from ..core.locking import RunLock
-from ..core.private import make_private, private, write_private
+from ..core.files import RunLock, make_private, open_private, write_private
 from ..core.tooling import ToolCalled
 from . import records
 from .reading import CONFIG, FILE, VERSION, Order, messages, opened, read, whole_lines
@@ -192,7 +191,7 @@ def _keep(config: str, run_dir: Path) -> None:
 
 def _opened(path: Path, flags: int) -> int:
     try:
-        return private(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags)
+        return open_private(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags)
     except FileExistsError:
         way_out = f"go on with it (ai-battle resume {path.parent}) or name another directory"
         raise JournalError(f"{path} exists; {way_out}.") from None

@@ -11,8 +11,8 @@ from pydantic_core import from_json
 from ..core.errors import AIBattleError, JournalError
 from ..core.events import Concluded, Warned
 from ..core.exchange import ModelRequest
-from ..core.markdown import contained
-from ..core.private import write_private
+from ..core.files import write_private
+from ..core.texts import contain_markdown
 from .participant import Participant, request_aside
 from .prompting import prompt, with_note
 from .state import EventDispatcher
@@ -66,7 +66,7 @@ def keep(run_dir: Path, text: str) -> None:
         return
     path = run_dir / file_name(text)
     try:
-        write_private(path, [f"{text if path.suffix == '.json' else contained(text, lowered=0)}\n"])
+        write_private(path, [f"{text if path.suffix == '.json' else contain_markdown(text, lowered=0)}\n"])
     except OSError as error:
         raise JournalError(f"{path} can't be written: {error.strerror}.") from error
 

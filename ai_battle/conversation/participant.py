@@ -5,16 +5,14 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Literal, TypeAlias
 
-from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused
-from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ScriptAdvanced, TextDelta, Warned
+from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused, translate_errors
+from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ScriptAdvanced, TextDelta, Warned, quiet
 from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
 from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, HelpFailed, LadderStood, StuckFound
 from ..core.ledger import Budget
 from ..core.ledger import request_answer as request_charged
 from ..core.messages import ToolCall
-from ..core.relays import quiet
 from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
 
 ParticipantRole: TypeAlias = Literal["human", "assistant", "moderator", "observer", "user"]
@@ -87,7 +85,7 @@ class TurnListener:
 
 async def request_answer(participant: Participant, request: ModelRequest, listener: TurnListener) -> ModelResponse:
     """The answer, if it is one; a refusal, silence and whatever the client raises are a `ProviderError`."""
-    with foreign_code(f"The client of {participant.name} failed", ProviderError):
+    with translate_errors(f"The client of {participant.name} failed", ProviderError):
         response = await request_charged(participant.client, request, listener, listener.budget)
         if not isinstance(response, ModelResponse):
             raise TypeError(f"it answered with a {type(response).__name__} instead of a ModelResponse")

@@ -7,8 +7,7 @@ from typing import Any
 from zlib import crc32
 
 from ..core import plugins
-from ..core.borders import foreign_code
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, translate_errors
 
 MOST_PIXELS = 89_000_000
 K = 1024
@@ -72,7 +71,7 @@ def scaled_down(data: bytes, box: Size, name: str) -> bytes:
     Raises `ConfigError` without Pillow, and for a picture that is damaged.
     """
     pillow, operations = (plugins.optional(module, EXTRA) for module in ("PIL.Image", "PIL.ImageOps"))
-    with foreign_code(f"{name} can't be scaled down", ConfigError), pillow.open(BytesIO(data)) as picture:
+    with translate_errors(f"{name} can't be scaled down", ConfigError), pillow.open(BytesIO(data)) as picture:
         kind = picture.format
         smaller = operations.exif_transpose(_in_plain_colours(picture))
         smaller.thumbnail(box, pillow.Resampling.LANCZOS)

@@ -25,9 +25,9 @@ from ..core.events import (
     TurnFinished,
     TurnStarted,
 )
+from ..core.files import FOLDER, make_private
+from ..core.files import LOCK as LOCK
 from ..core.helping import HelpSummed
-from ..core.locking import NAME as LOCK
-from ..core.private import FOLDER, make_private
 from .reading import CONFIG, FILE, read
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from ..core.borders import foreign_code
-from ..core.errors import AIBattleError
+from ..core.errors import AIBattleError, translate_errors
 from ..core.events import (
     DELTAS,
     BudgetReached,
@@ -280,7 +279,7 @@ class EventDispatcher:
         self._redactor = redactor
         self.state = state
         self._listener = None if listener is ignore else listener
-        self._border = foreign_code("A listener failed, and the run goes on without regard to it", AIBattleError)
+        self._border = translate_errors("A listener failed, and the run goes on without regard to it", AIBattleError)
         self._has_complained = False
 
     async def __call__(self, event: Event) -> None:

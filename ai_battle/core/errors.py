@@ -1,5 +1,8 @@
 """Everything that can go wrong, as one tree; each message names the thing, the place and the way out."""
 
+from asyncio import CancelledError
+from contextlib import suppress
+from types import TracebackType
 from typing import Literal
 
 from .events import BudgetReached, Event
@@ -110,3 +113,33 @@ class Unscripted(ProviderError):
 
 class ContextTooLong(ProviderError):
     """The request does not fit the model's context window."""
+
+
+# Ours, or meant for whoever runs the program; a panic of Rust or C++ code below a plug-in is neither.
+PASSED_ON = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
+
+
+def error_text(error: BaseException | None) -> str:
+    """What an exception says; nothing, where even that fails."""
+    with suppress(Exception):
+        return str(error)
+    return ""
+
+
+class translate_errors:  # noqa: N801 - used like contextlib.suppress
+    """Around a plug-in, a tool or a listener: any exception that is not ours becomes `raises(what: ...)`."""
+
+    __slots__ = ("_raises", "_what")
+
+    def __init__(self, what: str, raises: type[AIBattleError]) -> None:
+        self._what = what
+        self._raises = raises
+
+    def __enter__(self) -> None:
+        """Nothing is opened, so one instance can guard any number of calls, also at once."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error and not isinstance(error, PASSED_ON):
+            raise self._raises(f"{self._what}: {type(error).__name__}: {error_text(error)}") from error

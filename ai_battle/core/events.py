@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from .exchange import NOTHING_USED, Stop, Usage
-from .helping import HelpEvent, Role
+from .helping import DraftDropped, HelpEvent, Role
 from .messages import Message
 from .tooling import (
     FabricationSuspected,
@@ -321,3 +321,26 @@ class EventLog:
             elif isinstance(event, TextDelta):
                 said.append(event.text)
         return "".join(said)
+
+
+def quiet(emit: Emit) -> Emit:
+    """Passes every event on but the words: the caller asks for itself, or several models speak at once."""
+
+    async def wordless(event: Event) -> None:
+        if not isinstance(event, DELTAS):
+            await emit(event)
+
+    return wordless
+
+
+def as_role(emit: Emit, role: Role) -> Emit:
+    """Passes every event on; what the models on the way cost is put down to `role` where it is nobody else's."""
+    if role == "own":
+        return emit
+
+    async def relabelled(event: Event) -> None:
+        if isinstance(event, ModelReplied | DraftDropped) and event.role == "own":
+            event = replace(event, role=role)
+        await emit(event)
+
+    return relabelled

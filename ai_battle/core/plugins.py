@@ -6,7 +6,7 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from functools import cache
 from importlib.metadata import entry_points
@@ -14,9 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from .borders import foreign_code
-from .errors import ConfigError
-from .spelling import likely_names
+from .errors import ConfigError, translate_errors
 
 T = TypeVar("T")
 
@@ -33,10 +31,10 @@ def load(package: str, name: str) -> Any:
     if name.endswith(".py"):
         return load_file(Path(name), f"The file {name} does not load")
     if found := _entry_points(package).get(name):
-        with foreign_code(f"The plug-in {name!r} does not load", ConfigError):
+        with translate_errors(f"The plug-in {name!r} does not load", ConfigError):
             return found.load()
     if "." in name:
-        with foreign_code(f"The module {name!r} does not load", ConfigError):
+        with translate_errors(f"The module {name!r} does not load", ConfigError):
             return importlib.import_module(name)
     raise ConfigError(f"{package.rpartition('.')[2]} has no {name!r}{near(name, names(package))}")
 
@@ -49,7 +47,7 @@ def load_file(path: Path, failed: str) -> ModuleType:
     assert spec.loader
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
-        with foreign_code(failed, ConfigError), redirect_stdout(sys.stderr):
+        with translate_errors(failed, ConfigError), redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except SystemExit as error:
         raise ConfigError(f"{failed}: the file ends the program ({error.code})") from error
@@ -131,3 +129,47 @@ def _files(package: str) -> frozenset[str]:
 @cache
 def _entry_points(package: str) -> Mapping[str, Any]:
     return {point.name: point for point in entry_points(group=package)}
+
+
+MOST = 3
+LONGEST = 100
+"""Longer names are nobody's slip of the finger."""
+FAR = LONGEST
+
+
+def likely_names(name: str, known: Iterable[str]) -> list[str]:
+    """The names that `name` is nearest to, where it is near: none rather than one that was not meant.
+
+    One slip (a letter too many, too few, another, or two exchanged) is near; two are from seven letters on, and so is
+    the beginning of a name.
+    """
+    sought = _plain(name[: LONGEST + 1])
+    distances = {each: _distance(sought, _plain(each)) for each in known if len(each) <= LONGEST}
+    nearest = min(distances.values(), default=FAR)
+    return [each for each in sorted(distances) if distances[each] == nearest < FAR][:MOST]
+
+
+def _distance(name: str, known: str) -> int:
+    """How many slips lie between them, a beginning counted as two; `FAR` where they are too many for the length."""
+    shorter = min(len(name), len(known))
+    allowed = 0 if shorter < 3 else 1 if shorter < 7 else 2
+    if abs(len(name) - len(known)) <= allowed and (slips := _slips(name, known)) <= allowed:
+        return slips
+    return 2 if len(name) > 1 and known.startswith(name) else FAR
+
+
+def _slips(left: str, right: str) -> int:
+    """Insertions, deletions, substitutions and exchanged neighbours (optimal string alignment)."""
+    before, last = [0], list(range(len(right) + 1))
+    for row, letter in enumerate(left, 1):
+        now = [row]
+        for column, other in enumerate(right, 1):
+            now.append(min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != other)))
+            if row > 1 and column > 1 and (letter, left[row - 2]) == (right[column - 2], other):
+                now[-1] = min(now[-1], before[column - 2] + 1)
+        before, last = last, now
+    return last[-1]
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "_").replace(" ", "_")

@@ -9,11 +9,10 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from ..core.borders import foreign_code
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, translate_errors
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.files import open_private
 from ..core.messages import Message
-from ..core.private import private
 from ..core.redaction import NO_SECRETS, Redactor
 from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
 
@@ -114,7 +113,7 @@ class Recorder:
     def __init__(self, path: Path, redactor: Redactor = NO_SECRETS) -> None:
         self._redactor = redactor
         try:
-            self._file = open(path, "xb", buffering=0, opener=private)  # noqa: SIM115 - until `close`
+            self._file = open(path, "xb", buffering=0, opener=open_private)  # noqa: SIM115 - until `close`
         except FileExistsError as error:
             raise ConfigError(f"{path} exists already; name another file to record to, or delete it.") from error
         except OSError as error:
@@ -197,7 +196,7 @@ class RecordedExchanges:
                 yield f"{part} differs"
 
     def _said(self, digest: str) -> str:
-        with foreign_code(f"{self.path} is damaged", ConfigError):
+        with translate_errors(f"{self.path} is damaged", ConfigError):
             return message_from_json(self._values[digest]).text
 
     def _differing_message(self, before: tuple[str, ...], now: tuple[str, ...], messages: tuple[Message, ...]) -> str:
@@ -240,7 +239,7 @@ def _check_head(path: Path, head: Mapping[str, Any]) -> None:
 
 
 def _exchange(line: Mapping[str, Any], where: str) -> Exchange:
-    with foreign_code(f"{where} is damaged", ConfigError):
+    with translate_errors(f"{where} is damaged", ConfigError):
         asked = replace(RequestDigest(**line["asked"]), messages=tuple(line["asked"]["messages"]))
         return Exchange(line["model"], asked, line["deltas"], line["response"], line["error"])
 

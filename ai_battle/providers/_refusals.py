@@ -16,8 +16,7 @@ from ..core.client import ModelClient
 from ..core.errors import ContextTooLong, ProviderError
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ..core.places import cache_directory
-from ..core.private import make_private
+from ..core.files import cache_directory, make_private
 
 SECONDS = 24 * 3600
 _LARGE = 256 * 1024

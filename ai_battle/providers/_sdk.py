@@ -12,8 +12,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from ..core import plugins
-from ..core.borders import foreign_code
-from ..core.errors import ProviderError
+from ..core.errors import ProviderError, translate_errors
 from . import _scope
 from ._transport import (
     MOST_REDIRECTS,
@@ -91,7 +90,7 @@ class SdkTransport(Transport):
 
     async def _sent(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """What an SDK raises beyond broken connections (no credentials, a token that can't be had) does not pass."""
-        with foreign_code(str(self.address), ProviderError):
+        with translate_errors(str(self.address), ProviderError):
             try:
                 return await self._send(await self._client(), method, url, body, headers)
             except self._breaks as error:

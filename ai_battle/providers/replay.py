@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..core import errors
-from ..core.borders import foreign_code
 from ..core.client import ModelClient
-from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted
+from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ._recordings import Exchange, RecordedExchanges, Recorder, request_digest, response_from_json, response_to_json
@@ -74,7 +73,7 @@ class ReplayClient(ModelClient):
         return self._read(response_from_json, exchange.response)
 
     def _read(self, read: Callable[[Any], T], said: Any) -> T:
-        with foreign_code(f"{self._tape.path} is damaged", ProviderError):
+        with translate_errors(f"{self._tape.path} is damaged", ProviderError):
             return read(said)
 
 

@@ -12,10 +12,9 @@ from ..conversation.rundir import REPORT, TRANSCRIPT
 from ..core.errors import ConfigError, JournalError
 from ..core.events import PromptGiven, TurnFinished
 from ..core.exchange import ModelRequest
-from ..core.locking import held
+from ..core.files import lock_directory, write_private
 from ..core.messages import Message
 from ..core.plugins import near
-from ..core.private import write_private
 from ..wire import openai
 from ..wire.genai import message_to_json
 from . import html, markdown
@@ -93,7 +92,7 @@ def export(run_dir: Path, format: str) -> Iterator[str]:  # noqa: A002 - the opt
 def write_reports(run_dir: Path) -> tuple[Path, Path]:
     """Writes transcript.md and report.html into the run directory, each whole or not at all, under its lock."""
     lost = "The journal has all of it."
-    with held(run_dir):
+    with lock_directory(run_dir):
         write_whole(run_dir / TRANSCRIPT, markdown.render(run_dir), lost)
         write_whole(run_dir / REPORT, html.render(run_dir), lost)
     return run_dir / TRANSCRIPT, run_dir / REPORT

@@ -6,9 +6,8 @@ from pathlib import Path
 from ..core.events import Event, PromptGiven, TurnFinished
 from ..core.exchange import Usage
 from ..core.helping import HelpSummed
-from ..core.markdown import cell, code_block, contained
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
-from ..core.texts import about
+from ..core.texts import about, cell, code_block, contain_markdown
 from .account import ParticipantStats, RunAccount, account, timeline
 from .figures import count, counted, dollars, duration, moment
 from .sentences import HELP_HEADS, arguments, attachment, badges, call_title, help_rows, sentence
@@ -62,9 +61,9 @@ def _message(message: Message, decisions: Mapping[str, str] = _UNDECIDED) -> str
 def _part(part: Part, decisions: Mapping[str, str]) -> str:
     match part:
         case Text(text):
-            return contained(text)
+            return contain_markdown(text)
         case Thinking(text):
-            return _details("thinking", contained(text)) if text else ""
+            return _details("thinking", contain_markdown(text)) if text else ""
         case ToolCall():
             return _details(cell(call_title(part, decisions)), code_block(arguments(part)))
         case ToolResult(call):

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 from aiohttp import web
 
-from ..core.borders import foreign_code
-from ..core.errors import AIBattleError
+from ..core.errors import AIBattleError, translate_errors
 from ..core.exchange import ModelRequest, Wants
 from ..core.ledger import charged_to
 from ..core.tokens import estimate_request
@@ -29,7 +28,7 @@ from .streaming import ClientStream, ServedRequest
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 BYTES_PER_TOKEN = 4
-GUARDED = foreign_code("The server failed", Crashed)
+GUARDED = translate_errors("The server failed", Crashed)
 APIS = {"/v1/messages": MESSAGES, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
 COUNT = "/v1/messages/count_tokens"
 MODELS = ("/models", "/v1/models")

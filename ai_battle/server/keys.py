@@ -18,9 +18,8 @@ from pydantic_core import from_json, to_json
 
 from ..config.server import ServeKey
 from ..core.errors import BudgetExceeded, ConfigError, JournalError
+from ..core.files import RunLock, make_private
 from ..core.ledger import Budget, Ledger, SpendingLimits
-from ..core.locking import RunLock
-from ..core.private import make_private
 from .errors import Denied
 
 BEARER = "bearer "

@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias, get_args
 from ..config.discussion import Discussion
 from ..config.participants import ParticipantSettings
 from ..config.tools import Approval
-from ..core.borders import foreign_code
-from ..core.errors import ToolError
+from ..core.errors import ToolError, translate_errors
 from ..core.messages import ToolCall
 from ..core.tooling import By
 
@@ -69,7 +68,7 @@ class Person:
         if self._ask is None:
             return None
         try:
-            with foreign_code("What asks a person about calls failed", ToolError):
+            with translate_errors("What asks a person about calls failed", ToolError):
                 said = await self._ask(call, participant)
         except ToolError as error:
             return Answer(False, reason=str(error))

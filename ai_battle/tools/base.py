@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..core.borders import foreign_code
-from ..core.errors import ConfigError, ToolError
+from ..core.errors import ConfigError, ToolError, translate_errors
 from ..core.exchange import ToolSpec
 from ..wire.dialects.schemas import schema_problems
 
@@ -126,7 +125,7 @@ def telling_errors(execute: Execute[T]) -> Callable[[T, dict[str, Any]], Corouti
 def spec(tool: Tool) -> ToolSpec:
     """The tool as a model sees it; raises `ConfigError` for one that can't be offered."""
     what = f"The tool {type(tool).__qualname__}"
-    with foreign_code(what, ConfigError):
+    with translate_errors(what, ConfigError):
         name, description, parameters = tool.name, tool.description, tool.parameters
     if not isinstance(name, str) or not name.strip():
         raise ConfigError(f"{what} has no name; give it one: name = 'dice'")

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from ..core.borders import foreign_code
-from ..core.errors import ConfigError, ToolError
+from ..core.errors import ConfigError, ToolError, translate_errors
 from ..core.events import Emit
 from ..core.ledger import book_tool_call, limit_reached
 from ..core.messages import Text, ToolCall, ToolResult
@@ -230,7 +229,7 @@ class CallRunner:
             return PlannedCall(call, call_key(call), problem=problem, is_unknown=True)
         try:
             prepared = self._manager.prepare(call)
-            with foreign_code(f"{call.name} does not say whether it writes", ToolError):
+            with translate_errors(f"{call.name} does not say whether it writes", ToolError):
                 writes = bool(tool.changes(prepared.arguments))
         except ToolError as error:
             return PlannedCall(call, call_key(call), problem=str(error))

@@ -13,8 +13,7 @@ from typing import Any
 from ..config.packaged import packaged_tools
 from ..config.tools import Tools
 from ..core import plugins
-from ..core.borders import foreign_code
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, translate_errors
 from .base import Tool, ToolRegistry
 from .base import spec as described
 
@@ -72,13 +71,13 @@ def by_name(name: str, parameters: Mapping[str, Any], place: Place, others: list
     if name in _builtin_files():
         return made(_only(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
     for point in entry_points(group=GROUP, name=name):
-        with foreign_code(f"The tool {name!r} does not load", ConfigError):
+        with translate_errors(f"The tool {name!r} does not load", ConfigError):
             found = point.load()
         return made(_only(tools_of(found), name) if isinstance(found, ModuleType) else found, parameters, place)
     if file := packaged_tools().get(name):
         return made(_only(from_file(file), name), parameters, place)
     if "." in name:
-        with foreign_code(f"The tool {name!r} does not load", ConfigError):
+        with translate_errors(f"The tool {name!r} does not load", ConfigError):
             return made(_only(tools_of(importlib.import_module(name)), name), parameters, place)
     raise ConfigError(f"There is no tool {name!r}{plugins.near(name, [*builtin_names(), *(others or ())])}")
 
@@ -112,7 +111,7 @@ def made(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
     plugins.check_options(source, name, parameters)
     wanted = inspect.signature(source).parameters
     given = {field.name: getattr(place, field.name) for field in fields(place) if field.name in wanted}
-    with foreign_code(f"The tool {name} can't be made", ConfigError):
+    with translate_errors(f"The tool {name} can't be made", ConfigError):
         return source(**{**given, **parameters})
 
 

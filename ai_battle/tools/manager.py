@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..core.borders import foreign_code, words
-from ..core.errors import AIBattleError, ToolError
+from ..core.errors import AIBattleError, ToolError, error_text, translate_errors
 from ..core.messages import Text, ToolCall, ToolResult
 from ..core.plugins import near
 from ..wire.dialects.arguments import fit, misfit
@@ -82,7 +81,7 @@ class ToolManager:
         with collected(MAX_PRINTED) as printed:
             try:
                 returned = await self._executed(tool, deepcopy(dict(call.arguments)))
-                with foreign_code(tool.name, _RaisedError):
+                with translate_errors(tool.name, _RaisedError):
                     output = bounded(returned, self.max_output)
             except _RaisedError as error:
                 output = Output.failed(f"Tool execution error: {_words(error.__cause__)}")
@@ -142,7 +141,7 @@ def _wake(waiting: "asyncio.Future[None]", _: object) -> None:
 
 async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
     try:
-        with foreign_code(tool.name, _RaisedError):
+        with translate_errors(tool.name, _RaisedError):
             if inspect.iscoroutinefunction(tool.execute):
                 return await tool.execute(arguments)
             returned: Any = await in_thread(tool.execute, arguments)
@@ -153,7 +152,7 @@ async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
 
 def _words(error: BaseException | None) -> str:
     """What an exception says; those that say nothing by themselves, with their name."""
-    text = words(error)
+    text = error_text(error)
     return text if text and not isinstance(error, LookupError) else f"{type(error).__name__}: {text}".rstrip(": ")
 
 

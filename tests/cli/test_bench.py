@@ -15,7 +15,7 @@ import yaml
 
 from ai_battle.benchmark.store import Store
 from ai_battle.cli._columns import parted
-from ai_battle.core.locking import held
+from ai_battle.core.files import lock_directory
 from ai_battle.testing import FakeProviders
 from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite
 
@@ -86,7 +86,7 @@ def test_a_report_waits_for_nobody_who_still_writes_there(ai_battle: Run, folder
     written(folder)
     ai_battle("bench", "run", "suite.yaml", "--out", "results")
     before = (folder / "results" / "report.html").stat().st_mtime_ns
-    with held(folder / "results"):
+    with lock_directory(folder / "results"):
         refused = ai_battle("bench", "report", "results")
 
     assert refused.code != 0

@@ -8,8 +8,7 @@ from ai_battle.config.collaboration import Pair
 from ai_battle.config.discussion import Discussion
 from ai_battle.config.participants import ParticipantSettings
 from ai_battle.config.speaking import Parameters
-from ai_battle.core.plugins import near
-from ai_battle.core.spelling import likely_names
+from ai_battle.core.plugins import likely_names, near
 
 KEYS = [list(section.model_fields) for section in (Discussion, ParticipantSettings, Pair, Parameters)]
 NO_SLIPS = """\

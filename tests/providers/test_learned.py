@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.core.places import cache_directory
+from ai_battle.core.files import cache_directory
 from ai_battle.providers._refusals import SECONDS, RefusalMemory
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ...core.errors import ConfigError
-from ...core.private import make_private
+from ...core.files import make_private
 from .._tasks import in_thread
 from ..base import Tool, telling_errors
 from ..sandbox import AddressFilter, Level, Outcome, Program, Sandbox, SandboxLimits, choose, discard

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from ...config.tools import McpServer
 from ...core.errors import AIBattleError, ConfigError, ToolError
 from ...core.events import Emit, Warned, ignore
+from ...core.files import make_private, write_private
 from ...core.plugins import optional
-from ...core.private import make_private, write_private
 from .._tasks import in_thread, together
 from ..base import Parameters, Tool
 from ..results import cut

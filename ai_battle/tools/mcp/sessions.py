@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import ValidationError
 
-from ...core.borders import foreign_code
-from ...core.errors import ToolError
+from ...core.errors import ToolError, translate_errors
 from ...core.plugins import optional
 from .links import NO_REQUEST, Link
 
@@ -103,7 +102,7 @@ class Session:
     def _requesting(self) -> Iterator[None]:
         """Around a request: what the server says of its failure; it is not asked again when it lost its memory."""
         try:
-            with foreign_code(self._link.shown, McpServerError):
+            with translate_errors(self._link.shown, McpServerError):
                 yield
         except McpServerError as error:
             if _words(error) == STALE:
@@ -112,7 +111,7 @@ class Session:
 
     async def _live(self) -> None:
         try:
-            with foreign_code(self._link.shown, McpServerError):
+            with translate_errors(self._link.shown, McpServerError):
                 async with self._mcp.Client(self._streams(), message_handler=self._take, cache=None) as client:
                     self._ready.set_result(client)
                     await self._until_over(client)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...core.errors import AIBattleError, ConfigError
-from ...core.places import cache_directory
+from ...core.files import cache_directory
 from .addresses import AddressFilter
 from .backends import DOCKER_IMAGE, Backend, Bubblewrap, Docker, Landlock, Unconfined
 from .inside.kernel import landlock_version

@@ -1,21 +1,68 @@
-"""One process per directory of results: a lock that ends with its process, however that ends."""
+"""Files and folders of this machine: open_private ones, the lock of a directory, and where the cache is."""
 
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import JournalError
-from .private import private
+from .errors import ConfigError, JournalError
+
+
+def cache_directory() -> Path:
+    """Where this machine keeps what can be found out anew."""
+    if stated := os.environ.get("XDG_CACHE_HOME"):
+        return Path(stated) / "ai-battle"
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise ConfigError("There is no home directory; set XDG_CACHE_HOME to a folder that can be written.") from error
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "ai-battle"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "ai-battle" / "Cache"
+    return home / ".cache" / "ai-battle"
+
+
+FOLDER, FILE = 0o700, 0o600
+
+
+def make_private(folder: Path) -> None:
+    """Makes the folder where it is not there; one that is keeps its rights."""
+    try:
+        folder.mkdir(FOLDER, exist_ok=True)
+    except FileNotFoundError:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(FOLDER, exist_ok=True)
+
+
+def open_private(path: str, flags: int) -> int:
+    """Opens a file that is made with the rights of its owner alone: `open(path, "w", opener=open_private)`."""
+    return os.open(path, flags, FILE)
+
+
+def write_private(path: Path, pieces: Iterable[str]) -> None:
+    """Writes the file whole or not at all: a reader, or a crash, never meets half of it."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)  # what a crash left may have other rights
+    try:
+        with open(partial, "x", encoding="utf-8", newline="", opener=open_private) as file:
+            file.writelines(pieces)
+        os.replace(partial, path)
+    except OSError as error:  # of a full disk the system does not say where
+        error.filename = str(path)
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
+
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
 
-NAME = ".lock"
+LOCK = ".lock"
 
 
 class RunLock:
@@ -25,7 +72,7 @@ class RunLock:
     """
 
     def __init__(self, run_dir: Path) -> None:
-        self._path = run_dir / NAME
+        self._path = run_dir / LOCK
         self._fd = _locked(self._path)
         try:
             os.truncate(self._fd, 0)
@@ -42,7 +89,7 @@ class RunLock:
 
 
 @contextmanager
-def held(run_dir: Path) -> Iterator[None]:
+def lock_directory(run_dir: Path) -> Iterator[None]:
     """Nobody else writes into the directory meanwhile; raises `JournalError` where somebody does already."""
     try:
         lock = RunLock(run_dir)
@@ -56,7 +103,7 @@ def held(run_dir: Path) -> Iterator[None]:
 
 def _locked(path: Path) -> int:
     while True:
-        fd = private(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        fd = open_private(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             _take(fd)
         except (BlockingIOError, PermissionError):

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.tools._database.formatting import printf
 from ai_battle.tools.builtin.database_query import DatabaseQueryTool
+from ai_battle.tools.database.sqlite import printf
 
 from .conftest import Call
 

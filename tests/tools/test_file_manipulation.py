@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import ToolError
-from ai_battle.tools._rooted import Rooted
 from ai_battle.tools.builtin.file_manipulation import FileManipulationTool
+from ai_battle.tools.rooted import RootedFolder
 
 from .conftest import Call
 
@@ -308,7 +308,7 @@ def test_a_folder_that_is_swapped_for_a_link_while_it_is_used_leads_nowhere(work
 
     swapper = threading.Thread(target=swaps)
     swapper.start()
-    rooted, read, refused = Rooted(workspace), 0, 0
+    rooted, read, refused = RootedFolder(workspace), 0, 0
     try:
         while min(read, refused) < 50:
             try:
@@ -472,7 +472,7 @@ def test_only_writing_actions_count_as_writing(files: FileManipulationTool) -> N
     ).map("/".join)
 )
 def test_no_path_reads_or_writes_outside(linked: Path, path: str) -> None:
-    rooted = Rooted(linked)
+    rooted = RootedFolder(linked)
     for action in (lambda: rooted.read(path, 100), lambda: rooted.write(path, b"x"), lambda: rooted.entries(path, 10)):
         with suppress(ToolError):
             assert SECRET not in str(action())

@@ -13,9 +13,9 @@ from aiohttp import web
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from ai_battle.tools._web.addresses import why_not_public
-from ai_battle.tools._web.readable import readable
 from ai_battle.tools.builtin.web_fetch import WebFetchTool
+from ai_battle.tools.web.addresses import why_not_public
+from ai_battle.tools.web.html import readable_page
 from tests.growing import IN_PROPORTION, growth
 
 from .conftest import Call
@@ -301,6 +301,6 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_reading_takes_time_that_grows_with_the_page_only(piece: str) -> None:
     def read(size: int) -> None:
-        readable(piece * (size // len(piece)) + ">", "http://example.com/")
+        readable_page(piece * (size // len(piece)) + ">", "http://example.com/")
 
     assert growth(read, 1 << 12) < IN_PROPORTION

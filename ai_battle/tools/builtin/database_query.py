@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import ConfigError
-from .._database.rows import Limits
-from .._database.sqlalchemy import Server
-from .._database.sqlite import Sqlite
 from .._tasks import in_thread
 from ..base import Tool, telling_errors
+from ..database.rows import Limits
+from ..database.sqlalchemy import Server
+from ..database.sqlite import Sqlite
 
 SQLITE = "sqlite:///"
 

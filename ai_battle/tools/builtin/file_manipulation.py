@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import ToolError
-from .._rooted import Entry, Rooted
 from .._tasks import in_thread
 from ..base import Parameters, Tool, telling_errors
+from ..rooted import Entry, RootedFolder
 
 LISTED, FOUND, SCANNED = 300, 100, 20_000
 READ, WRITTEN, SEARCHED = 1 << 20, 4 << 20, 64 << 20
@@ -39,7 +39,7 @@ class FileManipulationTool(Tool):
 
     def __init__(self, workspace: Path = Path(), read_only: bool = False, run_dir: Path | None = None) -> None:
         """`run_dir` is where the run is recorded: even inside of the workspace it is not opened."""
-        self.files = Rooted(Path(workspace), run_dir)
+        self.files = RootedFolder(Path(workspace), run_dir)
         self.read_only = read_only
         self.writes = not read_only
 
@@ -56,7 +56,7 @@ class FileManipulationTool(Tool):
         return await in_thread(ACTIONS[action], self.files, parameters)
 
 
-def _list(files: Rooted, given: Parameters) -> Fields:
+def _list(files: RootedFolder, given: Parameters) -> Fields:
     path, pattern = given.get("path", "."), given.get("file_pattern", "*")
     found = list(_walk(files, path)) if given.get("recursive") else files.entries(path, SCANNED)
     fitting = sorted((one for one in found if _fits(one, pattern)), key=lambda one: one.path)
@@ -64,7 +64,7 @@ def _list(files: Rooted, given: Parameters) -> Fields:
     return {"entries": shown, "total": len(fitting), **_more(len(fitting) > LISTED or len(found) >= SCANNED)}
 
 
-def _read(files: Rooted, given: Parameters) -> Fields:
+def _read(files: RootedFolder, given: Parameters) -> Fields:
     path = given.get("path", "")
     data, size = files.read(path, READ)
     lines = _text(path, data, cut_off=size > len(data)).split("\n")
@@ -77,13 +77,13 @@ def _read(files: Rooted, given: Parameters) -> Fields:
     return {"path": path, "content": "\n".join(chosen), "size": size, **part, **_more(size > len(data))}
 
 
-def _write(files: Rooted, given: Parameters) -> Fields:
+def _write(files: RootedFolder, given: Parameters) -> Fields:
     data = _bytes(_needed(given, "content"))
     new = files.write(given.get("path", ""), data)
     return {"path": given.get("path", ""), "size": len(data), "created": new}
 
 
-def _edit(files: Rooted, given: Parameters) -> Fields:
+def _edit(files: RootedFolder, given: Parameters) -> Fields:
     path, old, new = given.get("path", ""), _needed(given, "old_text"), _needed(given, "new_text")
     data, size = files.read(path, WRITTEN)
     if size > len(data):
@@ -98,7 +98,7 @@ def _edit(files: Rooted, given: Parameters) -> Fields:
     return {"path": path, "replaced": 1, "line": line}
 
 
-def _search(files: Rooted, given: Parameters) -> Fields:
+def _search(files: RootedFolder, given: Parameters) -> Fields:
     query = _needed(given, "query").lower()
     if not query:
         raise ToolError("query is empty; give a text to find.")
@@ -113,7 +113,7 @@ def _search(files: Rooted, given: Parameters) -> Fields:
     return {"matches": matches[:FOUND], **_more(len(matches) > FOUND)}
 
 
-ACTIONS: Mapping[str, Callable[[Rooted, Parameters], Fields]] = {
+ACTIONS: Mapping[str, Callable[[RootedFolder, Parameters], Fields]] = {
     "list": _list,
     "read": _read,
     "write": _write,
@@ -136,7 +136,7 @@ def _fits(entry: Entry, pattern: str) -> bool:
     return (entry.kind == "folder" and pattern == "*") or fnmatch.fnmatch(entry.path.rpartition("/")[2], pattern)
 
 
-def _walk(files: Rooted, path: str) -> Iterator[Entry]:
+def _walk(files: RootedFolder, path: str) -> Iterator[Entry]:
     """Everything below a folder, broadest first, up to a bound."""
     waiting, seen = [(path, 0)], 0
     while waiting and seen < SCANNED:
@@ -148,7 +148,7 @@ def _walk(files: Rooted, path: str) -> Iterator[Entry]:
                 waiting.append((entry.path, depth + 1))
 
 
-def _inside(files: Rooted, path: str, most: int) -> list[Entry]:
+def _inside(files: RootedFolder, path: str, most: int) -> list[Entry]:
     """What a folder that was just seen holds; nothing when it can't be opened, or has become something else."""
     try:
         return files.entries(path, most)
@@ -156,7 +156,7 @@ def _inside(files: Rooted, path: str, most: int) -> list[Entry]:
         return []
 
 
-def _searched(files: Rooted, given: Parameters) -> Iterator[Entry]:
+def _searched(files: RootedFolder, given: Parameters) -> Iterator[Entry]:
     path, pattern = given.get("path", "."), given.get("file_pattern", "*")
     try:
         found = _walk(files, path)
@@ -166,7 +166,7 @@ def _searched(files: Rooted, given: Parameters) -> Iterator[Entry]:
         yield Entry(path, "file", size)
 
 
-def _readable(files: Rooted, entry: Entry) -> bytes:
+def _readable(files: RootedFolder, entry: Entry) -> bytes:
     """Nothing of what can't be read, or is no text."""
     try:
         data, _ = files.read(entry.path, READ)

@@ -1,21 +1,27 @@
 """`web_fetch`: the readable text of a page or PDF of the public web."""
 
+import asyncio
+import json
 import re
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core import plugins
 from ...core.errors import ToolError
-from .. import _web
+from .. import web
 from .._tasks import in_thread
-from .._web.pages import Bounds, Page
-from .._web.pdf import pdf_text
-from .._web.readable import readable
 from ..base import Tool, telling_errors
+from ..web.html import readable_page
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
 
+    from ..web.requests import Page
+
 HTML_SIZE, LINKS = 2 << 20, 200
+PDF_PROGRAM = Path(web.__file__).with_name("pdf_text.py")
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([a-zA-Z0-9_-]{1,40})""", re.IGNORECASE)
 TEXTUAL = re.compile(
     r"utf-?(8|16)|us-ascii|latin-?1|iso-?8859|windows-|cp\d|shift_jis|euc-|gb|big5|koi8|mac", re.IGNORECASE
@@ -36,43 +42,43 @@ class WebFetchTool(Tool):
         self, timeout: float = 20.0, allow_addresses: Sequence[str] = (), resolver: "AbstractResolver | None" = None
     ) -> None:
         """`allow_addresses` are private ones that may be fetched all the same, as "10.0.0.5" or "10.0.0.5:8080"."""
-        self.bounds = Bounds(seconds=timeout)
+        self.bounds = web.Bounds(seconds=timeout)
         self.timeout = 2 * timeout + 5
         self.allowed = frozenset(allow_addresses)
         self.resolver = resolver
 
     @telling_errors
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        page = await _web.Web(self.allowed, self.bounds, self.resolver).get(parameters["url"])
+        page = await web.Web(self.allowed, self.bounds, self.resolver).get(parameters["url"])
         if page.status >= 400:
             raise ToolError(f"{page.url} answered with the status {page.status}.")
         fields = await self._read(page, links=bool(parameters.get("links")))
         more = {"truncated": True} if page.is_cut else {}
         return {"url": page.url, "content_type": page.content_type, **fields, **more}
 
-    async def _read(self, page: Page, *, links: bool) -> dict[str, Any]:
+    async def _read(self, page: "Page", *, links: bool) -> dict[str, Any]:
         kind = page.content_type
         if kind == PDF or page.body.startswith(b"%PDF-"):
             return await self._pdf(page)
         if kind in HTML:
-            found = await in_thread(readable, _decoded(page)[:HTML_SIZE], page.url)
+            found = await in_thread(readable_page, _decoded(page)[:HTML_SIZE], page.url)
             listed = [{"text": words[:200], "url": target} for words, target in found.links[: LINKS * links]]
             return {"title": found.title, "text": found.text} | ({"links": listed} if links else {})
         if _is_text(kind) and b"\0" not in page.body:
             return {"text": _decoded(page)}
         raise ToolError(f"{page.url} is {kind}, which has no text to read.")
 
-    async def _pdf(self, page: Page) -> dict[str, Any]:
+    async def _pdf(self, page: "Page") -> dict[str, Any]:
         if page.is_cut:
             raise ToolError(f"{page.url} is a PDF of more than {self.bounds.size >> 20} MB.")
-        return await pdf_text(page.body, self.bounds.seconds)
+        return await _pdf_text(page.body, self.bounds.seconds)
 
 
 def _is_text(kind: str) -> bool:
     return kind in TEXTS or kind.startswith("text/") or kind.endswith(("+json", "+xml"))
 
 
-def _decoded(page: Page) -> str:
+def _decoded(page: "Page") -> str:
     """By the charset of the answer, or else of the page; what is no charset of texts counts for nothing."""
     stated = CHARSET.search(page.body[:2048])
     for charset in (page.charset, stated[1].decode() if stated else ""):
@@ -82,3 +88,31 @@ def _decoded(page: Page) -> str:
             except LookupError:
                 continue
     return page.body.decode("utf-8", "replace")
+
+
+async def _pdf_text(data: bytes, seconds: float) -> dict[str, Any]:
+    """Its title, text and number of pages, read by another process: one that takes too much is ended.
+
+    Raises `ToolError` for what can't be read.
+    """
+    await in_thread(plugins.optional, "pypdf", "web")
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-I", str(PDF_PROGRAM),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, env={},
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(seconds):
+            written, _ = await child.communicate(data)
+    except TimeoutError as error:
+        raise ToolError(f"The PDF could not be read within {seconds:g} s.") from error
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    try:
+        found: dict[str, Any] = json.loads(written)
+    except ValueError as error:
+        raise ToolError("The PDF can't be read: it is damaged, or needs too much memory.") from error
+    if "error" in found:
+        raise ToolError(f"The PDF can't be read: {found['error']}.")
+    return found

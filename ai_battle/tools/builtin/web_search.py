@@ -1,13 +1,27 @@
 """`web_search`: search the web through SearXNG, Brave, Tavily or DuckDuckGo."""
 
-from typing import Any
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 from yarl import URL
 
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, ToolError
 from ...core.plugins import near
-from .._web.engines import ENGINES, Engine
+from .. import web
 from ..base import Tool, telling_errors
+from ..web.html import Token, plain_line, tokens
+
+if TYPE_CHECKING:
+    from ..web.requests import Page
+
+SECONDS, SIZE = 20.0, 4 << 20
+QUOTA = (402, 429, 432, 433)
+
 
 MOST = 20
 
@@ -39,10 +53,10 @@ class WebSearchTool(Tool):
         if not isinstance(query, str) or not query.strip():
             return {"error": "Query is required"}
         found = await self.engine.search(query.strip(), min(int(parameters.get("num_results", 5)), MOST))
-        return {"results": [one.to_json() for one in found], "total": len(found)}
+        return {"results": [asdict(one) for one in found], "total": len(found)}
 
 
-def _engine(backend: str, base_url: str, api_key: str) -> Engine:
+def _engine(backend: str, base_url: str, api_key: str) -> "SearchEngine":
     if backend not in ENGINES:
         raise ConfigError(f"web_search has no backend {backend!r}{near(backend, list(ENGINES))}")
     kind, usual, needs_key = ENGINES[backend]
@@ -63,3 +77,209 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return url.scheme in ("http", "https") and bool(url.host)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    title: str
+    url: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEngine(ABC):
+    """One service; `address` is where it is asked."""
+
+    address: str
+    key: str = field(default="", repr=False)
+
+    async def search(self, query: str, count: int) -> list[SearchResult]:
+        """Raises `ToolError` for what is no answer: quota, a refused key, an error page, a form that nobody knows."""
+        page = await self._answer(query, count)
+        if page.status != 200:
+            raise ToolError(self._refusal(page))
+        return [one for one in self._read(page) if one.url.startswith(("http://", "https://"))][:count]
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @abstractmethod
+    async def _answer(self, query: str, count: int) -> "Page": ...
+
+    @abstractmethod
+    def _read(self, page: "Page") -> Iterator[SearchResult]: ...
+
+    def _refusal(self, page: "Page") -> str:
+        words = _said(page).replace(self.key or "\0", "***")
+        said = f" ({words})" if words else ""
+        if page.status in QUOTA:
+            return f"{self.name} refuses more searches for now: the limit of the plan or of its rate is reached{said}."
+        if page.status in (401, 403):
+            return f"{self.name} refuses the key{said}; check api_key."
+        if 300 <= page.status < 400:
+            return f"{self.name} redirects elsewhere; is the address right?"
+        return f"{self.name} answered with the status {page.status}{said}."
+
+    def _strange(self, why: str) -> ToolError:
+        return ToolError(f"{self.name} answered in a form that is not understood ({why}); is the address right?")
+
+    def _json(self, page: "Page") -> Mapping[str, Any]:
+        try:
+            body = json.loads(page.body)
+        except (ValueError, RecursionError) as error:
+            raise self._strange(f"{page.content_type}, no JSON") from error
+        if not isinstance(body, Mapping):
+            raise self._strange("no object")
+        return body
+
+    def _listed(self, listed: Any, snippet: str) -> Iterator[SearchResult]:
+        """Results of a JSON answer; `snippet` is the name of the field with their text."""
+        if not isinstance(listed, list):
+            raise self._strange("no list of results")
+        for one in listed:
+            if isinstance(one, Mapping) and isinstance(one.get("url"), str):
+                yield SearchResult(
+                    plain_line(str(one.get("title") or "")), one["url"], plain_line(str(one.get(snippet) or ""))
+                )
+
+
+class SearXNG(SearchEngine):
+    async def _answer(self, query: str, count: int) -> "Page":
+        url = URL(self.address.rstrip("/") + "/search").with_query(q=query, format="json")
+        return await _ask("GET", url, headers=_bearer(self.key) if self.key else {})
+
+    def _read(self, page: "Page") -> Iterator[SearchResult]:
+        body = self._json(page)
+        listed = list(self._listed(body.get("results"), "content"))
+        if not listed and (silent := body.get("unresponsive_engines")):
+            raise ToolError(f"SearXNG found nothing, for its engines did not answer: {str(silent)[:200]}")
+        yield from listed
+
+    def _refusal(self, page: "Page") -> str:
+        if page.status == 403:
+            return "This SearXNG does not answer in JSON; its settings.yml must have: search: {formats: [html, json]}"
+        return super()._refusal(page)
+
+
+class Brave(SearchEngine):
+    async def _answer(self, query: str, count: int) -> "Page":
+        url = URL(self.address.rstrip("/") + "/res/v1/web/search").with_query(q=query, count=min(count, 20))
+        return await _ask("GET", url, headers={"X-Subscription-Token": self.key, "Accept": "application/json"})
+
+    def _read(self, page: "Page") -> Iterator[SearchResult]:
+        body = self._json(page)
+        if "web" not in body and body.get("type") != "search":
+            raise self._strange("no search")
+        web = body.get("web") or {"results": []}
+        yield from self._listed(web.get("results", []) if isinstance(web, Mapping) else None, "description")
+
+    def _refusal(self, page: "Page") -> str:
+        if b"SUBSCRIPTION_TOKEN_INVALID" in page.body:
+            return "Brave refuses the key; check api_key."
+        return super()._refusal(page)
+
+
+class Tavily(SearchEngine):
+    async def _answer(self, query: str, count: int) -> "Page":
+        url = URL(self.address.rstrip("/") + "/search")
+        body = {"query": query, "max_results": min(count, 20)}
+        return await _ask("POST", url, json=body, headers=_bearer(self.key))
+
+    def _read(self, page: "Page") -> Iterator[SearchResult]:
+        yield from self._listed(self._json(page).get("results"), "content")
+
+
+class DuckDuckGo(SearchEngine):
+    """Its page for browsers without JavaScript; there is no key, and it asks whoever searches much for a proof."""
+
+    async def _answer(self, query: str, count: int) -> "Page":
+        return await _ask("GET", URL(self.address.rstrip("/") + "/html/").with_query(q=query))
+
+    def _read(self, page: "Page") -> Iterator[SearchResult]:
+        text = page.body.decode(errors="replace")
+        if _asks_for_proof(text):
+            raise ToolError("DuckDuckGo asks for a proof that a person is searching; wait, or use another backend.")
+        results = list(_duckduckgo_results(text))
+        if not results and not re.search(r"no-results|no results", text, re.IGNORECASE):
+            raise self._strange("a page without results, or one that has changed")
+        yield from results
+
+    def _refusal(self, page: "Page") -> str:
+        if page.status in (202, 403, 418) or _asks_for_proof(page.body.decode(errors="replace")):
+            return "DuckDuckGo asks for a proof that a person is searching; wait, or use another backend."
+        return super()._refusal(page)
+
+
+def _asks_for_proof(text: str) -> bool:
+    return "anomaly" in text and "result__a" not in text
+
+
+def _duckduckgo_results(text: str) -> Iterator[SearchResult]:
+    """Each link of class `result__a` is a title; what stands in `result__snippet` after it is about it."""
+    found: list[_Found] = []
+    part: list[str] = []
+    for token in tokens(text):
+        if token.kind == "text":
+            part.append(token.content)
+        elif token.name in ("a", "div"):
+            part = _part(token, found)
+    return (one.read() for one in found if "/y.js" not in one.link)  # those are advertisements
+
+
+@dataclass(slots=True)
+class _Found:
+    link: str
+    title: list[str] = field(default_factory=list)
+    snippet: list[str] = field(default_factory=list)
+
+    def read(self) -> SearchResult:
+        title, snippet = (" ".join("".join(words).split()) for words in (self.title, self.snippet))
+        return SearchResult(title, _target(self.link), snippet)
+
+
+def _part(token: Token, found: list[_Found]) -> list[str]:
+    """Where the text after this tag belongs; a list that nobody keeps when it is no part of a result."""
+    classes = token.attributes.get("class", "").split() if token.kind == "open" else ()
+    if "result__a" in classes:
+        found.append(_Found(token.attributes.get("href", "")))
+        return found[-1].title
+    return found[-1].snippet if found and "result__snippet" in classes else []
+
+
+def _target(link: str) -> str:
+    """Where a link leads behind DuckDuckGo's own redirect; nowhere, for one that is no address."""
+    absolute = f"https:{link}" if link.startswith("//") else link
+    try:
+        behind = parse_qs(urlsplit(absolute).query).get("uddg") if "duckduckgo.com/l/" in absolute else None
+    except ValueError:
+        return ""
+    return behind[0] if behind else absolute
+
+
+async def _ask(method: str, url: URL, **request: Any) -> "Page":
+    return await web.ask_service(method, url, web.Bounds(SECONDS, SIZE), **request)
+
+
+def _bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _said(page: "Page") -> str:
+    """What the service says of itself, in the one line that it is worth."""
+    try:
+        body = json.loads(page.body)
+    except (ValueError, RecursionError):
+        return ""
+    for key in ("detail", "error", "message"):
+        while isinstance(body, Mapping) and key in body:
+            body = body[key]
+    return body[:200] if isinstance(body, str) else ""
+
+
+ENGINES: Mapping[str, tuple[type[SearchEngine], str, bool]] = {
+    "brave": (Brave, "https://api.search.brave.com", True),
+    "tavily": (Tavily, "https://api.tavily.com", True),
+    "duckduckgo": (DuckDuckGo, "https://html.duckduckgo.com", False),
+    "searxng": (SearXNG, "", False),
+}

@@ -1,13 +1,19 @@
 """Tools by the API's own means, under names that every provider takes."""
 
-from collections.abc import Callable
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ...core.client import ModelClient
 from ...core.events import Emit, Event, ToolCallDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse
 from ...core.messages import Message, Part, ToolCall, ToolResult
-from ..naming import WireNames
+
+LENGTH, SUFFIX = 64, 7
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_START = re.compile(r"[a-zA-Z_]")
 
 
 class NativeTools(ModelClient):
@@ -65,3 +71,44 @@ def _renamed_part(part: Part, name: Callable[[str], str]) -> Part:
         case ToolResult():
             return replace(part, call=replace(part.call, name=name(part.call.name)))
     return part
+
+
+class WireNames:
+    """`names` are all that a request speaks of. A name that had to be changed has the same form in each request.
+
+    Where two would have the same form, each that was changed gets a suffix made of what it was.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        plain = {name: _wire_form(name) for name in names}
+        taken = Counter(plain.values())
+        self._sent = {
+            name: form if name == form or taken[form] == 1 else _with_suffix(name) for name, form in plain.items()
+        }
+        self._meant = {form: name for name, form in self._sent.items()}
+
+    def __bool__(self) -> bool:
+        """Whether any name differs from what it is on the wire."""
+        return any(name != form for name, form in self._sent.items())
+
+    def sent(self, name: str) -> str:
+        return self._sent.get(name, name)
+
+    def meant(self, name: str) -> str:
+        return self._meant.get(name, name)
+
+
+def _wire_form(name: str) -> str:
+    form = _allowed_letters(name)
+    return form if len(form) <= LENGTH else _with_suffix(name)
+
+
+def _with_suffix(name: str) -> str:
+    mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[: SUFFIX - 1]
+    return f"{_allowed_letters(name)[: LENGTH - SUFFIX]}_{mark}"
+
+
+def _allowed_letters(name: str) -> str:
+    """Nothing but letters, digits, underscores and dashes, and a letter or an underscore first."""
+    form = _FORBIDDEN.sub("_", name)
+    return form if _START.match(form) else f"_{form}"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 
-from .._web.addresses import is_own, why_not_public
+from ..web.addresses import is_own, why_not_public
 from .addresses import Address, AddressFilter, ProxyRequest, RequestRefused, proxy_request
 from .inside.orders import PROXY_PORT
 

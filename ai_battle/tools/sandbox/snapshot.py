@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from .._rooted import RUN_BY_OTHERS
+from ..rooted import RUN_BY_OTHERS
 from .folders import entries, is_folder, make_usable, remove, walk
 from .gitconfig import harmless, is_harmless
 

@@ -35,7 +35,7 @@ class Server:
                 f"database_query can't keep {self.url.get_backend_name()} read-only; give it a user that may only "
                 "read, and say so: allow_writing: true"
             )
-        self._engine = self._made_engine()
+        self._engine = self._make_engine()
         self.description = f"{self.url.get_backend_name()}; what tables there are says information_schema.tables"
 
     def run(self, statement: str, limits: Limits) -> Rows:
@@ -45,10 +45,10 @@ class Server:
             raise ToolError(
                 "That is not allowed here: only one statement that reads, so SELECT, WITH, VALUES or TABLE."
             )
-        with self._told(limits), self._engine.connect() as connection:
+        with self._server_errors(limits), self._engine.connect() as connection:
             if self._is_postgres:
                 return self._run_on_postgres(connection, statement, limits)
-            rows = _fetched(connection.exec_driver_sql(statement), limits)
+            rows = _fetch_rows(connection.exec_driver_sql(statement), limits)
             connection.commit()
             return rows
 
@@ -58,7 +58,7 @@ class Server:
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(limits.seconds * 1000)}")
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(limits.seconds * 1000)}")
         if self.writing:
-            rows = _fetched(connection.exec_driver_sql(_literal(statement)), limits)
+            rows = _fetch_rows(connection.exec_driver_sql(_literal(statement)), limits)
             connection.commit()
             return rows
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
@@ -66,9 +66,9 @@ class Server:
             _must_not_rise(statement)
             connection.exec_driver_sql(f"SET LOCAL ROLE {READER}")
         connection.exec_driver_sql(_literal(f"DECLARE found NO SCROLL CURSOR FOR {statement}"))
-        return _fetched(connection.exec_driver_sql(f"FETCH {limits.rows + 1} FROM found"), limits)
+        return _fetch_rows(connection.exec_driver_sql(f"FETCH {limits.rows + 1} FROM found"), limits)
 
-    def _made_engine(self) -> Any:
+    def _make_engine(self) -> Any:
         """Without a pool; PostgreSQL's statements are prepared, which leaves no room for a second one."""
         options = {"connect_args": {"prepare_threshold": 0, "connect_timeout": 5}} if self._is_postgres else {}
         try:
@@ -80,7 +80,7 @@ class Server:
             ) from error
 
     @contextmanager
-    def _told(self, limits: Limits) -> Iterator[None]:
+    def _server_errors(self, limits: Limits) -> Iterator[None]:
         try:
             yield
         except self._alchemy.exc.SQLAlchemyError as error:
@@ -94,7 +94,7 @@ class Server:
         return f"{name}: {said.replace(str(self.url.password), '***') if self.url.password else said}"
 
 
-def _fetched(result: Any, limits: Limits) -> Rows:
+def _fetch_rows(result: Any, limits: Limits) -> Rows:
     if not result.returns_rows:
         return Rows([], [], is_cut=False, changed=result.rowcount)
     return Rows.of(list(result.keys()), map(tuple, result), limits, result.rowcount)

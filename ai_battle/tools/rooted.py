@@ -57,7 +57,7 @@ class Entry:
     size: int
 
 
-class Rooted:
+class RootedFolder:
     """Files below `root`, by paths that start there, but for the folder `closed`.
 
     `root` itself is made when something is first written.

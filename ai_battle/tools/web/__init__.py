@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from ...core.lazy import names_of
 
 if TYPE_CHECKING:
-    from .requests import Web, asked
+    from .requests import Bounds, Page, Web, ask_service
 
-_HOME = {"requests": ("Web", "asked")}
+_HOME = {"requests": ("Bounds", "Page", "Web", "ask_service")}
 
-__all__ = ["Web", "asked"]
+__all__ = ["Bounds", "Page", "Web", "ask_service"]
 
 __getattr__ = names_of(__name__, _HOME)

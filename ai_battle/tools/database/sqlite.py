@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from ...core.errors import ToolError
-from .formatting import WIDEST, printf
 from .rows import Limits, Rows
 
 STEPS, WAIT = 200, 2.0
@@ -35,6 +35,9 @@ MOST: Mapping[int, int] = {
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
+PLACE = re.compile(r"%([-+ 0,#]*)(\d*)(?:\.(\d+))?l{0,2}([a-zA-Z%])?")
+WIDEST = 1_000
+WHOLE, REAL = "diuxXoc", "fFeEgG"
 DESCRIPTION = "SQLite; what tables there are says SELECT name, sql FROM sqlite_schema"
 
 
@@ -49,7 +52,7 @@ class Sqlite:
 
     def run(self, statement: str, limits: Limits) -> Rows:
         """Blocks until the rows are there; raises `ToolError`."""
-        with self._connected(limits.seconds) as connection, _told(limits):
+        with self._connected(limits.seconds) as connection, _sqlite_errors(limits):
             cursor = connection.execute(statement)
             if not cursor.description and not self.writing:
                 raise ToolError("That reads nothing; only one statement that reads this database is allowed here.")
@@ -66,7 +69,7 @@ class Sqlite:
         if not self.path.is_file():
             raise ToolError(f"There is no database {self.path.name}.")
         mode = "rw" if self.writing else "ro"
-        with _told(None):
+        with _sqlite_errors(None):
             connection = sqlite3.connect(
                 f"file:{quote(str(self.path))}?mode={mode}", uri=True, timeout=WAIT, check_same_thread=False
             )
@@ -80,12 +83,12 @@ class Sqlite:
                 connection.execute("PRAGMA query_only=ON")
             for name in ("printf", "format"):
                 connection.create_function(name, -1, printf, deterministic=True)
-            connection.set_authorizer(_judge(self.writing))
-            connection.set_progress_handler(_clock(seconds), STEPS)
+            connection.set_authorizer(_authorizer(self.writing))
+            connection.set_progress_handler(_deadline(seconds), STEPS)
             yield connection
 
 
-def _judge(writing: bool) -> Callable[..., int]:
+def _authorizer(writing: bool) -> Callable[..., int]:
     """Says of each thing that a statement wants to do whether it may; what it does not know, it may not."""
     allowed = (*READING, *WRITING) if writing else READING
 
@@ -113,13 +116,13 @@ def _text(stored: bytes) -> str:
     return stored.decode(errors="replace")
 
 
-def _clock(seconds: float) -> Callable[[], int]:
+def _deadline(seconds: float) -> Callable[[], int]:
     until = time.monotonic() + seconds
     return lambda: int(time.monotonic() > until)
 
 
 @contextmanager
-def _told(limits: Limits | None) -> Iterator[None]:
+def _sqlite_errors(limits: Limits | None) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
@@ -136,3 +139,39 @@ def _words(said: str, limits: Limits | None) -> str:
     if "out of memory" in said or not said:
         return "The query needs too much memory; ask for less."
     return f"SQLite: {said}"
+
+
+def printf(form: str | None, *values: Any) -> str | None:
+    """SQLite's `printf`: `%d %5.2f %,d %s %x %%` and their like; raises `ValueError` for what it does not know.
+
+    SQLite's own spends seconds on one call with a large width, which nothing can interrupt.
+    """
+    if form is None:
+        return None
+    left = iter(values)
+    return PLACE.sub(lambda place: _filled(place, left), str(form))
+
+
+def _filled(place: re.Match[str], values: Iterator[Any]) -> str:
+    flags, width, precision, kind = place.groups("")
+    if not kind or max(int(f"0{width}"), int(f"0{precision}")) > WIDEST:
+        raise ValueError(f"a width of more than {WIDEST}, or a form that is not known: {place[0][:20]}")
+    if kind == "%":
+        return "%"
+    value = _argument(next(values, None), kind)
+    if "," in flags:
+        return format(value, f"{width},.{precision or 6}f" if kind in REAL else f"{width},d")
+    return f"%{flags}{width}{precision and '.'}{precision}{kind}" % (value,)
+
+
+def _argument(value: Any, kind: str) -> Any:
+    if kind in WHOLE + REAL and kind != "c":
+        return _as_number(value, kind)
+    return "" if value is None else str(value)[:1] if kind == "c" else value
+
+
+def _as_number(value: Any, kind: str) -> Any:
+    try:
+        return int(value or 0) if kind in WHOLE else float(value or 0)
+    except (TypeError, ValueError):
+        return 0

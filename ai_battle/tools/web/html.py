@@ -1,13 +1,19 @@
-"""The readable text of an HTML page: headings, paragraphs, lists, tables and code, without what frames them."""
+"""The readable text of HTML pages, in time that grows with their length and with nothing else."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
+from html import unescape
 from itertools import islice
+from typing import Literal
 from urllib.parse import urljoin
 
-from .tokens import Token, tokens
-
+MARKUP = re.compile(r"<(?=[a-zA-Z/!?])")
+NAME = re.compile(r"(/?)([a-zA-Z][a-zA-Z0-9:-]{0,40})")
+ATTRIBUTE = re.compile(r"""([a-zA-Z-]{1,40})\s{0,9}=\s{0,9}(?:"([^"]{0,4000})"|'([^']{0,4000})'|([^\s"'>]{1,4000}))""")
+# What stands in these is no markup, up to their end.
+RAW = ("script", "style", "title", "textarea", "noembed", "noframes", "xmp")
+EXTENSIONS, REACH, LONGEST_TAG = 3, 2_000, 10_000
 BLOCKS = frozenset(
     (
         "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog",
@@ -28,31 +34,107 @@ ENOUGH, MOST = 200, 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class Token:
+    """A piece of text, or a tag by its name in small letters; `content` is the text, or the tag's attributes unread."""
+
+    kind: Literal["text", "open", "close"]
+    name: str = ""
+    content: str = ""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        found = ATTRIBUTE.finditer(self.content[:LONGEST_TAG])
+        return {match[1].lower(): _plain_text(match[2] or match[3] or match[4] or "") for match in found}
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """What is not closed (a comment, a tag, a script) ends the text, as it does for a browser."""
+    here = 0
+    while found := MARKUP.search(text, here):
+        tag = found.start()
+        yield from _text_tokens(text[here:tag])
+        if name := NAME.match(text, tag + 1):
+            here = yield from _tag(text, name)
+        else:
+            here = _comment_end(text, tag)
+    yield from _text_tokens(text[here:])
+
+
+def _text_tokens(text: str) -> Iterator[Token]:
+    if text:
+        yield Token("text", content=_plain_text(text))
+
+
+def _tag(text: str, name: re.Match[str]) -> Generator[Token, None, int]:
+    """Returns where it ends, with what stands in an element without markup inside."""
+    here = _tag_end(text, name.end())
+    token = Token("close" if name[1] else "open", name[2].lower(), text[name.end() : max(here - 1, name.end())])
+    yield token
+    if token.kind == "open" and token.name in RAW and here < len(text):
+        here, content = _raw(text, here, token.name)
+        yield Token("text", content=_plain_text(content) if token.name in ("title", "textarea") else "")
+        yield Token("close", token.name)
+    return here
+
+
+def _plain_text(text: str) -> str:
+    """Entities as characters; a number of thousands of digits is none."""
+    try:
+        return unescape(text) if "&" in text else text
+    except ValueError:
+        return text
+
+
+def _tag_end(text: str, start: int) -> int:
+    """Behind the `>` that ends a tag; one inside of quotes does not, as far as quotes are closed nearby."""
+    first = end = text.find(">", start)
+    for _ in range(EXTENSIONS):
+        if end < 0 or end - start > REACH or text.count('"', start, end) % 2 == 0:
+            break
+        end = text.find(">", end + 1, start + REACH)
+    chosen = end if end >= 0 else first
+    return chosen + 1 if chosen >= 0 else len(text)
+
+
+def _raw(text: str, start: int, name: str) -> tuple[int, str]:
+    """Behind the closing tag of an element without markup inside, and what stands in it."""
+    closing = re.compile(rf"</{name}\b[^>]{{0,100}}>?", re.IGNORECASE).search(text, start)
+    return (closing.end(), text[start : closing.start()]) if closing else (len(text), "")
+
+
+def _comment_end(text: str, start: int) -> int:
+    """Behind a comment, a declaration or an instruction."""
+    ending = "-->" if text.startswith("<!--", start) else ">"
+    end = text.find(ending, start + 2)
+    return end + len(ending) if end >= 0 else len(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadablePage:
     title: str
     text: str
     links: tuple[tuple[str, str], ...] = ()
 
 
-def readable(html: str, url: str = "") -> Readable:
+def readable_page(html: str, url: str = "") -> ReadablePage:
     """What a person would read: the article or main part when there is one, else all but the frame, else all."""
     found = list(islice(tokens(html), MOST))
     title = _title(found)
     for chosen in (_inside(found, ("article", "main")), found):
-        page = _Page(url, AROUND).read(chosen)
+        page = _PageText(url, AROUND).read(chosen)
         if len(page.text) >= ENOUGH:
-            return Readable(title, page.text, tuple(page.links))
-    page = _Page(url, frozenset(("script", "style", "template"))).read(found)
-    return Readable(title, page.text, tuple(page.links))
+            return ReadablePage(title, page.text, tuple(page.links))
+    page = _PageText(url, frozenset(("script", "style", "template"))).read(found)
+    return ReadablePage(title, page.text, tuple(page.links))
 
 
-def plain(html: str) -> str:
+def plain_line(html: str) -> str:
     """A line of HTML as text: what emphasises or escapes is gone."""
     return " ".join("".join(token.content for token in tokens(html) if token.kind == "text").split())
 
 
 @dataclass(slots=True)
-class _Page:
+class _PageText:
     """One walk through a page's tokens."""
 
     url: str
@@ -66,7 +148,7 @@ class _Page:
     link: str = ""
     link_text: list[str] = field(default_factory=list)
 
-    def read(self, found: Iterable[Token]) -> "_Page":
+    def read(self, found: Iterable[Token]) -> "_PageText":
         for token in found:
             if token.kind == "text":
                 self._add(token.content)
@@ -131,12 +213,12 @@ class _Page:
 
     def _end_link(self) -> None:
         words = " ".join("".join(self.link_text).split())
-        if words and (target := _target(self.url, self.link)):
+        if words and (target := _link_target(self.url, self.link)):
             self.links.append((words, target))
         self.link_text.clear()
 
 
-def _target(url: str, link: str) -> str:
+def _link_target(url: str, link: str) -> str:
     try:
         target = urljoin(url, link.strip())
     except ValueError:

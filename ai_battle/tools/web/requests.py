@@ -5,7 +5,7 @@ import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
@@ -15,13 +15,36 @@ from yarl import URL
 
 from ...core.errors import ToolError
 from .addresses import is_own, why_not_public
-from .pages import USUAL, Bounds, Page
 
 LONGEST, CHUNK = 4_000, 1 << 16
 SCHEME = re.compile(r"\s*[a-zA-Z][a-zA-Z0-9+.-]*:")
 REDIRECTS = (301, 302, 303, 307, 308)
 AGENT = f"ai-battle/{version('ai-battle')}"
 Permitted = Callable[[str, int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a page may cost."""
+
+    seconds: float = 20.0
+    size: int = 5 << 20
+    redirects: int = 5
+
+
+USUAL = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What an address answered; `is_cut` when there was more of it than is allowed."""
+
+    url: str
+    status: int
+    content_type: str
+    charset: str
+    body: bytes = field(repr=False)
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +57,26 @@ class Web:
 
     async def get(self, url: str) -> Page:
         """The page, after redirects; raises `ToolError` for what may not be reached or does not answer."""
-        target = checked(url)
-        doorman = _Doorman(self.allow)
-        with _told(target, doorman):
-            session = _session(doorman.socket_for, self.bounds, self.resolver)
+        target = page_url(url)
+        filter_ = _ConnectionFilter(self.allow)
+        with _network_errors(target, filter_):
+            session = _session(filter_.socket_for, self.bounds, self.resolver)
             async with asyncio.timeout(self.bounds.seconds), session:
-                return await self._followed(session, target)
+                return await self._follow(session, target)
 
-    async def _followed(self, session: aiohttp.ClientSession, url: URL) -> Page:
+    async def _follow(self, session: aiohttp.ClientSession, url: URL) -> Page:
         for _ in range(self.bounds.redirects + 1):
             async with session.get(url, allow_redirects=False) as response:
                 onward = response.headers.get("location") if response.status in REDIRECTS else None
                 if onward is None:
                     return await read(response, self.bounds.size)
-                url = _onward(url, onward)
+                url = _redirect_target(url, onward)
         raise ToolError(f"{url} redirects more than {self.bounds.redirects} times.")
 
 
-async def asked(method: str, url: URL, bounds: Bounds, **request: Any) -> Page:
+async def ask_service(method: str, url: URL, bounds: Bounds, **request: Any) -> Page:
     """One answer of a service that the user has named, wherever it is; a redirect is an answer too."""
-    with _told(url, None):
+    with _network_errors(url, None):
         async with (
             asyncio.timeout(bounds.seconds),
             _session(None, bounds, None) as session,
@@ -74,7 +97,7 @@ async def read(response: aiohttp.ClientResponse, limit: int) -> Page:
     return Page(str(response.url), response.status, kind, charset, body, is_cut=size > limit)
 
 
-def checked(url: str) -> URL:
+def page_url(url: str) -> URL:
     """An address as it may be asked for; raises `ToolError` for other schemes, and for ones with passwords in them."""
     try:
         target = URL(url if SCHEME.match(url) else f"https://{url}")
@@ -88,7 +111,7 @@ def checked(url: str) -> URL:
     return target.with_fragment(None)
 
 
-class _Doorman:
+class _ConnectionFilter:
     """Lets connections through to what may be reached, by the very address that is then connected to."""
 
     def __init__(self, allow: frozenset[str]) -> None:
@@ -123,20 +146,20 @@ def _session(
     )
 
 
-def _onward(url: URL, location: str) -> URL:
+def _redirect_target(url: URL, location: str) -> URL:
     try:
-        return checked(str(url.join(URL(location))))
+        return page_url(str(url.join(URL(location))))
     except ValueError as error:
         raise ToolError(f"{url} redirects to {location!r:.200}, which is no address.") from error
 
 
 @contextmanager
-def _told(url: URL, doorman: _Doorman | None) -> Iterator[None]:
+def _network_errors(url: URL, filter_: _ConnectionFilter | None) -> Iterator[None]:
     """Faults of the network as sentences about that address."""
     try:
         yield
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        reason = doorman.refused if doorman and doorman.refused else _reason(error)
+        reason = filter_.refused if filter_ and filter_.refused else _reason(error)
         raise ToolError(f"{url.origin()}{url.path} was not fetched: {reason}.") from error
 
 

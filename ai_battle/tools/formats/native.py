@@ -49,7 +49,7 @@ def _names_in(request: ModelRequest) -> set[str]:
     return called | returned | {tool.name for tool in request.tools}
 
 
-def _with_wire_names(request: ModelRequest, names: WireNames) -> ModelRequest:
+def _with_wire_names(request: ModelRequest, names: "WireNames") -> ModelRequest:
     return replace(
         request,
         messages=tuple(_renamed(message, names.sent) for message in request.messages),

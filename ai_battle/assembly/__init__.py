@@ -9,19 +9,15 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ..providers._retry import RetryPolicy
-    from .building import Assembled, build
-    from .checking import check, named_code
+    from .discussion import Assembled, build, check, direct, helped, named_code
     from .models import NO_RECORDING, BuildContext, Model, RecordingFiles, create_client
     from .pairs import spelling
     from .recipes import Recipe
-    from .single import direct, helped
 
 _HOME = {
-    "building": ("Assembled", "build"),
-    "checking": ("check", "named_code"),
+    "discussion": ("Assembled", "build", "check", "direct", "helped", "named_code"),
     "recipes": ("Recipe",),
     "pairs": ("spelling",),
-    "single": ("direct", "helped"),
     "models": ("NO_RECORDING", "BuildContext", "Model", "RecordingFiles", "RetryPolicy", "create_client"),
 }
 

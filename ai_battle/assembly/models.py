@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from .. import tools
 from ..config.capabilities import Capabilities
 from ..config.collaboration import HelperSettings
 from ..config.documents import Document
@@ -15,12 +16,13 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import unpriced
 from ..core.redaction import NO_SECRETS, Redactor
+from ..providers._capabilities import capabilities_offline
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms, MeteredClient
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, Price, context_window, most_output, price
 from ..providers._recordings import RecordedExchanges, Recorder
-from ..providers._refusals import AdaptingClient
+from ..providers._refusals import AdaptingClient, RefusalMemory
 from ..providers._retry import PATIENT, RetryingClient, RetryPolicy
 from ..providers.replay import RecordingClient, ReplayClient
 
@@ -45,7 +47,7 @@ class RecordingFiles:
     replay: str = ""
 
 
-NO_RECORDING = RecordingFiles()
+NO_RECORDING: RecordingFiles = RecordingFiles()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +247,16 @@ def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> 
     if not model.options and model.name.provider != "scripted":
         return model
     return replace(model, client=NamedClient(model.client, voice, model.options))
+
+
+def with_tools(name: str, model: Model, tool_set: "tools.ToolSet", spec: "ParticipantSettings") -> Model:
+    """Return the model with tools; what the file says of its capabilities counts more than what it refused before."""
+    stated = spec.capabilities.stated()
+    known = capabilities_offline(model.name, stated).known.get("tools")
+    native = bool(known.value) if known and known.source != "learned" else None
+    memory = RefusalMemory.load() if "tools" not in stated else tools.Forgetful()
+    knows = tools.ToolSupport(native, memory, (model.endpoint or model.name.provider, model.name.model))
+    return replace(model, client=tool_set.client(model.client, knows, tools.ToolUser(name, spec.tools, spec.approval)))
 
 
 async def find_unreachable(models: Iterable[tuple[str, Model]]) -> list[str]:

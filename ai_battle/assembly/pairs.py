@@ -1,181 +1,203 @@
-"""Who is helped by whom: the pairs of a file, checked and put together."""
+"""Who is helped by whom: the pairs of a discussion, checked, and put together with its models."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from .. import tools
+from .. import assembly, collaboration, tools
 from ..config import Problem
 from ..config.collaboration import Help, HelperSettings, Pair
 from ..config.discussion import Discussion
 from ..config.problems import Path
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from ..core.traits import StrategyTraits
 from ..providers._names import parse
 from . import strategies
-from .helpers import helpers_of, secondaries
-from .models import BuildContext
+from .models import BuildContext, Model, helper_model, require_local, with_tools
+from .strategies import helpers_of, secondaries
 
 PAIRS = ("discussion", "collaboration", "pairs")
-IN_ORDER = "ladder"
-SILENT = ("council", "handover", "peer", "vote")
-"""The strategies that send the model that is helped nothing but its request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ResolvedPair:
     """A pair, its place in the file, and the participants that it helps."""
 
     pair: Pair
     path: Path
     helped: tuple[str, ...]
 
+    @property
+    def traits(self) -> StrategyTraits:
+        """What is known of its strategy without importing code that the file names."""
+        return strategies.traits(self.pair.strategy, trusted=False)
 
-def placed(said: Discussion, around: BuildContext) -> tuple[Placed, ...]:
+    def problem(self, words: str, *steps: int | str, key: bool = False) -> Problem:
+        return Problem((*self.path, *steps), words, key=key)
+
+
+class Pairs:
     """The pairs of a discussion; none where collaboration is off."""
-    section = said.collaboration
-    if not section or not section.enabled:
-        return ()
-    pairs = (strategies.with_file(pair, around.base) for pair in section.pairs)
-    return tuple(Placed(pair, (*PAIRS, index), helped(pair.primary, said, around)) for index, pair in enumerate(pairs))
+
+    def __init__(self, said: Discussion, context: BuildContext) -> None:
+        self.said = said
+        self.context = context
+        section = said.collaboration
+        written = section.pairs if section and section.enabled else ()
+        pairs = (strategies.with_file(pair, context.base) for pair in written)
+        self.all = tuple(
+            ResolvedPair(pair, (*PAIRS, index), self.participants(pair.primary)) for index, pair in enumerate(pairs)
+        )
+
+    def of(self, name: str) -> tuple[ResolvedPair, ...]:
+        """Return those that help one participant, in their order."""
+        return tuple(pair for pair in self.all if name in pair.helped)
+
+    def participants(self, primary: str) -> tuple[str, ...]:
+        """Return the participants that a name or a model type stands for."""
+        models = self._models()
+        if primary in models:
+            return (primary,)
+        wanted = spelling(primary, self.context.providers)
+        return tuple(name for name, type_ in models.items() if spelling(type_, self.context.providers) == wanted)
+
+    def settings(self, helper: HelperSettings) -> HelperSettings:
+        """Return those of the participant, where a helper is called by the name of one."""
+        if not (twin := self.said.models.get(helper.type)):
+            return helper
+        keys = ("type", "parameters", "capabilities", "script", "when", "loop", "pace")
+        return helper.model_copy(update={key: getattr(twin, key) for key in keys})
+
+    def beyond_the_prompt(self) -> Iterator[str]:
+        """Return what the user should know where models are to be sent nothing but the prompt."""
+        for each in self.all:
+            if not strategies.traits(each.pair.strategy).sends_request_only:
+                who, strategy = " and ".join(each.helped), each.pair.strategy
+                yield f"In no-meta the prompt is all that is sent, but where {who} needs help {strategy} may send more."
+
+    def problems(self) -> Iterator[Problem]:
+        """Return what is wrong with the pairs themselves; whether their models can be made is seen by making them."""
+        for pair in self.all:
+            if not pair.helped:
+                yield pair.problem(self._nobody(pair.pair.primary), "primary")
+            yield from self._wrong_models(pair)
+            yield from self._wrong_check(pair)
+            yield from self._wrong_verify(pair)
+            yield from _wrong_options(pair)
+        yield from self._twice()
+        yield from self._in_a_circle()
+
+    def _wrong_models(self, each: ResolvedPair) -> Iterator[Problem]:
+        """People, and the model that is to be helped itself."""
+        pair, own = each.pair, {self._identity(name) for name in each.helped}
+        for steps, helper in helpers_of(pair):
+            if self._is_person(helper.type):
+                yield each.problem(f"{helper.type!r} is a person; name a model", *steps)
+        who = f"{pair.primary!r}"
+        words = {
+            "secondary": f"{who} can't help itself; name another model",
+            "judge": f"{who} can't judge itself; name another model",
+        }
+        already = f"{who} answers already; name another model (several answers of one are for vote)"
+        for steps, helper in sorted(helpers_of(pair), key=lambda each: each[0][0] == "judge"):
+            if self._identity(helper.type) in own:
+                yield each.problem(words.get(str(steps[0]), already), *steps)
+
+    def _wrong_check(self, each: ResolvedPair) -> Iterator[Problem]:
+        """A tool that is not there, as far as that is known: files and servers name theirs when they are started."""
+        check, section = each.pair.check, self.said.tools
+        if not check:
+            return
+        if not section or not section.enabled:
+            words = f"{check!r} is a tool, and discussion.tools has none; say 'tools: [{check}]' in the discussion"
+            yield each.problem(words, "check")
+            return
+        known = [one.name for one in section.registry]
+        if check not in known and not (section.paths or section.mcp.servers):
+            yield each.problem(f"discussion.tools has no tool {check!r}{near(check, known)}", "check")
+
+    def _wrong_verify(self, each: ResolvedPair) -> Iterator[Problem]:
+        """Verification that is asked for where code may not be run; where it is only the default, it is left out."""
+        if not (each.pair.verify and "verify" in each.pair.model_fields_set):
+            return
+        for name in each.helped:
+            if tools.is_code_denied(self.said, self.said.models[name]):
+                words = f"{name!r} may not run code (approval denies code_execution), so nothing is verified by running"
+                yield each.problem(f"{words}; take verify away, or allow code_execution", "verify")
+
+    def _twice(self) -> Iterator[Problem]:
+        """Several pairs for one participant need an order, which ladders have."""
+        first: dict[str, ResolvedPair] = {}
+        for pair in self.all:
+            for name in pair.helped:
+                earlier = first.setdefault(name, pair)
+                are_in_order = earlier.pair.strategy == pair.pair.strategy and pair.traits.in_order
+                if earlier is not pair and not are_in_order:
+                    above = ".".join(map(str, earlier.path[1:-1])) + f"[{earlier.path[-1]}]"
+                    words = (
+                        f"{name!r} is helped by {above} already; one pair helps a participant, or several ladders do"
+                    )
+                    yield pair.problem(words, "primary")
+
+    def _in_a_circle(self) -> Iterator[Problem]:
+        """A model that is helped by one that it helps: neither is the large one."""
+        helps: dict[str, set[str]] = {}
+        for each in self.all:
+            mine = {self._identity(name) for name in each.helped}
+            for steps, helper in _answering(each) if mine else ():
+                other = self._identity(helper.type)
+                if other not in mine and _reaches(other, mine, helps):
+                    how = "" if mine & helps.get(other, set()) else ", through others"
+                    words = f"{helper.type!r} is itself helped by {each.pair.primary!r}{how}"
+                    yield each.problem(f"{words}; one of them has to be the helper", *steps)
+                for one in mine:
+                    helps.setdefault(one, set()).add(other)
+
+    def _nobody(self, primary: str) -> str:
+        if self._is_person(primary):
+            return f"{primary!r} is a person, and only models are helped"
+        models = self._models()
+        return f"no participant is or uses {primary!r}{near(primary, [*dict.fromkeys((*models, *models.values()))])}"
+
+    def _models(self) -> dict[str, str]:
+        return {name: spec.type for name, spec in self.said.models.items() if spec.role != "user"}
+
+    def _is_person(self, named: str) -> bool:
+        return named in self.said.models and self.said.models[named].role == "user"
+
+    def _identity(self, named: str) -> str:
+        """The model behind a name or a type; those of scripts are not alike, so each is who plays it."""
+        spec = self.said.models.get(named)
+        if spec and spec.is_scripted:
+            return f"participant {named}"
+        return spelling(spec.type if spec else named, self.context.providers)
 
 
-def of(name: str, pairs: tuple[Placed, ...]) -> tuple[Placed, ...]:
-    """Those that help one participant, in their order."""
-    return tuple(pair for pair in pairs if name in pair.helped)
+def spelling(type_: str, providers: Collection[str] = ()) -> str:
+    """Return the same for all spellings of a model, to compare them by; one that nobody knows is itself.
 
-
-def _asked_for_help(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
-    """Those that answer where the primary is stuck; in a cascade all further models do."""
-    yield from secondaries(pair)
-    if pair.strategy == "cascade":
-        yield from ((("models", index), helper) for index, helper in enumerate(pair.models))
-
-
-def _beside(pair: Help) -> Iterator[tuple[str, int]]:
-    """The places of the models that answer the same as the primary does."""
-    return ((key, index) for key in ("models", "peers") for index in range(len(getattr(pair, key))))
-
-
-def settings(helper: HelperSettings, said: Discussion) -> HelperSettings:
-    """Those of the participant, where a helper is called by the name of one."""
-    if not (twin := said.models.get(helper.type)):
-        return helper
-    kept = {key: getattr(twin, key) for key in ("type", "parameters", "capabilities", "script", "when", "loop", "pace")}
-    return helper.model_copy(update=kept)
-
-
-def problems(said: Discussion, around: BuildContext) -> Iterator[Problem]:
-    """What is wrong with the pairs themselves; whether their models can be made is seen by making them."""
-    pairs = placed(said, around)
-    for pair in pairs:
-        yield from _alone(pair, said, around)
-    yield from _twice(pairs)
-    yield from _in_a_circle(pairs, said, around)
-
-
-def beyond_the_prompt(pairs: tuple[Placed, ...]) -> Iterator[str]:
-    """What the user should know where models are to be sent nothing but the prompt."""
-    for each in pairs:
-        if each.pair.strategy not in SILENT:
-            names, strategy = " and ".join(each.helped), each.pair.strategy
-            yield f"In no-meta the prompt is all that is sent, but where {names} needs help {strategy} may send more."
-
-
-def _alone(placed: Placed, said: Discussion, around: BuildContext) -> Iterator[Problem]:
-    pair = placed.pair
-    if not placed.helped:
-        yield Problem((*placed.path, "primary"), _nobody(pair.primary, said))
-    yield from _wrong_helpers(placed, said, around)
-    yield from _wrong_judge(placed, said, around)
-    yield from _wrong_check(placed, said)
-    yield from _wrong_verify(placed, said)
+    `gemma3-1b` may stand for `gemma3:1b`, which is found out where the models are.
+    """
     try:
-        strategies.check(pair)
+        return str(parse(type_, providers)).replace(":", "-")
+    except ConfigError:
+        return type_
+
+
+def _wrong_options(each: ResolvedPair) -> Iterator[Problem]:
+    try:
+        strategies.check(each.pair)
     except ConfigError as error:
-        yield Problem((*placed.path, "strategy"), str(error))
-    except strategies.PairOptionError as misused:
-        yield Problem((*placed.path, misused.key), misused.words, key=misused.is_key)
+        yield each.problem(str(error), "strategy")
+    except strategies.PairOptionError as error:
+        yield each.problem(error.words, error.key, key=error.is_key)
 
 
-def _wrong_helpers(placed: Placed, said: Discussion, around: BuildContext) -> Iterator[Problem]:
-    """People, and the model that is to be helped itself."""
-    pair, own = placed.pair, _identities(placed, said, around)
-    for steps, helper in helpers_of(pair):
-        if _is_person(helper.type, said):
-            yield Problem((*placed.path, *steps), f"{helper.type!r} is a person; name a model")
-    for steps, helper in secondaries(pair):
-        if _identity(helper.type, said, around) in own:
-            yield Problem((*placed.path, *steps), f"{pair.primary!r} can't help itself; name another model")
-    for key, index in _beside(pair):
-        if _identity(getattr(pair, key)[index].type, said, around) in own:
-            words = f"{pair.primary!r} answers already; name another model (several answers of one are for vote)"
-            yield Problem((*placed.path, key, index), words)
-
-
-def _wrong_judge(placed: Placed, said: Discussion, around: BuildContext) -> Iterator[Problem]:
-    judge = placed.pair.judge
-    if judge and _identity(judge.type, said, around) in _identities(placed, said, around):
-        yield Problem((*placed.path, "judge"), f"{placed.pair.primary!r} can't judge itself; name another model")
-
-
-def _wrong_check(placed: Placed, said: Discussion) -> Iterator[Problem]:
-    """A tool that is not there, as far as that is known: files and servers name theirs when they are started."""
-    check, section = placed.pair.check, said.tools
-    if not check:
-        return
-    if not section or not section.enabled:
-        words = f"{check!r} is a tool, and discussion.tools has none; say 'tools: [{check}]' in the discussion"
-        yield Problem((*placed.path, "check"), words)
-    elif check not in (names := [one.name for one in section.registry]) and not (section.paths or section.mcp.servers):
-        yield Problem((*placed.path, "check"), f"discussion.tools has no tool {check!r}{near(check, names)}")
-
-
-def _wrong_verify(placed: Placed, said: Discussion) -> Iterator[Problem]:
-    """Verification that is asked for where code may not be run; where it is only the default, it is left out."""
-    if not (placed.pair.verify and "verify" in placed.pair.model_fields_set):
-        return
-    for name in placed.helped:
-        if tools.is_code_denied(said, said.models[name]):
-            words = f"{name!r} may not run code (approval denies code_execution), so nothing is verified by running"
-            yield Problem((*placed.path, "verify"), f"{words}; take verify away, or allow code_execution")
-
-
-def _nobody(primary: str, said: Discussion) -> str:
-    if _is_person(primary, said):
-        return f"{primary!r} is a person, and only models are helped"
-    models = {name: spec.type for name, spec in said.models.items() if spec.role != "user"}
-    return f"no participant is or uses {primary!r}{near(primary, [*dict.fromkeys((*models, *models.values()))])}"
-
-
-def _is_person(named: str, said: Discussion) -> bool:
-    return named in said.models and said.models[named].role == "user"
-
-
-def _twice(pairs: tuple[Placed, ...]) -> Iterator[Problem]:
-    """Several pairs for one participant need an order, which ladders have."""
-    first: dict[str, Placed] = {}
-    for pair in pairs:
-        for name in pair.helped:
-            earlier = first.setdefault(name, pair)
-            if earlier is not pair and not earlier.pair.strategy == pair.pair.strategy == IN_ORDER:
-                above = ".".join(map(str, earlier.path[1:-1])) + f"[{earlier.path[-1]}]"
-                words = f"{name!r} is helped by {above} already; one pair helps a participant, or several ladders do"
-                yield Problem((*pair.path, "primary"), words)
-
-
-def _in_a_circle(pairs: tuple[Placed, ...], said: Discussion, around: BuildContext) -> Iterator[Problem]:
-    """A model that is helped by one that it helps: neither is the large one."""
-    helps: dict[str, set[str]] = {}
-    for pair in pairs:
-        mine = _identities(pair, said, around)
-        for steps, helper in _asked_for_help(pair.pair) if mine else ():
-            other = _identity(helper.type, said, around)
-            if other not in mine and _reaches(other, mine, helps):
-                how = "" if mine & helps.get(other, set()) else ", through others"
-                words = f"{helper.type!r} is itself helped by {pair.pair.primary!r}{how}"
-                yield Problem((*pair.path, *steps), f"{words}; one of them has to be the helper")
-            for one in mine:
-                helps.setdefault(one, set()).add(other)
+def _answering(each: ResolvedPair) -> Iterator[tuple[Path, HelperSettings]]:
+    """Those that answer where the primary is stuck; in a cascade all further models do."""
+    yield from secondaries(each.pair)
+    if "models" in each.traits.models and each.traits.models["models"].role == "helper":
+        yield from ((("models", index), helper) for index, helper in enumerate(each.pair.models))
 
 
 def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool:
@@ -187,37 +209,56 @@ def _reaches(start: str, goals: set[str], helps: Mapping[str, set[str]]) -> bool
     return bool(seen & goals)
 
 
-def helped(primary: str, said: Discussion, around: BuildContext) -> tuple[str, ...]:
-    """The participants that a name or a model type stands for."""
-    models = {name: spec.type for name, spec in said.models.items() if spec.role != "user"}
-    if primary in models:
-        return (primary,)
-    wanted = _model(primary, around)
-    return tuple(name for name, type_ in models.items() if _model(type_, around) == wanted)
+@dataclass(frozen=True, slots=True)
+class PairBuilder:
+    """Puts models together with their helpers, and knows what of once they are made.
 
-
-def _identities(placed: Placed, said: Discussion, around: BuildContext) -> set[str]:
-    return {_identity(name, said, around) for name in placed.helped}
-
-
-def _identity(named: str, said: Discussion, around: BuildContext) -> str:
-    """The model behind a name or a type; those of scripts are not alike, so each is the participant that plays it."""
-    spec = said.models.get(named)
-    if not spec:
-        return _model(named, around)
-    return f"participant {named}" if spec.is_scripted else _model(spec.type, around)
-
-
-def _model(type_: str, around: BuildContext) -> str:
-    return spelling(type_, around.providers)
-
-
-def spelling(type_: str, providers: Collection[str] = ()) -> str:
-    """The same for all spellings of a model, to compare them by; one that nobody knows is itself.
-
-    `gemma3-1b` may stand for `gemma3:1b`, which is found out where the models are.
+    `help_use` is what the helpers of each participant have used, `standings` is where its ladders stand, `recipes` are
+    its pairs, `notes` is what the user should know of helpers.
     """
-    try:
-        return str(parse(type_, providers)).replace(":", "-")
-    except ConfigError:
-        return type_
+
+    pairs: Pairs
+    tool_set: "tools.ToolSet | None" = None
+    help_use: "dict[str, collaboration.HelpUse]" = field(default_factory=dict)
+    standings: "dict[str, list[collaboration.LadderState]]" = field(default_factory=dict)
+    recipes: "dict[str, list[assembly.Recipe]]" = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def pair_up(self, name: str, model: Model, pairs: Collection[ResolvedPair] | None = None) -> Model:
+        """Return the model of a participant with the help that it gets, of all its pairs or of these.
+
+        Raises `ConfigError`.
+        """
+        alone = model.client
+        for pair in self.pairs.of(name) if pairs is None else pairs:
+            recipe = self._recipe(name, model, pair)
+            self.recipes.setdefault(name, []).append(recipe)
+            states = self.standings.setdefault(name, [])
+            states.append(collaboration.LadderState(ladder=len(states)))  # only ladders are several, and use it
+            client = recipe.client(self.help_use.setdefault(name, collaboration.HelpUse()), states[-1])
+            model = replace(model, client=client, helper=recipe.large)
+        return model if model.client is alone else replace(model, client=tools.WithTools(model.client, alone))
+
+    def _recipe(self, name: str, model: Model, each: ResolvedPair) -> "assembly.Recipe":
+        """Without a tool set, which belongs to a run, nothing checks the answers."""
+        help_: Help = each.pair
+        said, spec, check = self.pairs.said, self.pairs.said.models[name], None
+        if help_.check and self.tool_set:
+            check = self.tool_set.check(help_.check, tools.ToolUser(name, approval=spec.approval))
+        elif help_.check:
+            help_ = help_.model_copy(update={"check": None})
+        if tools.is_code_denied(said, spec):
+            help_ = help_.model_copy(update={"verify": False})
+        recipe = assembly.Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context.base)
+        return replace(recipe, check=check, sandbox=tools.tool_settings(said).sandbox)
+
+    def _model(self, voice: str, settings: HelperSettings) -> Model:
+        settings, said = self.pairs.settings(settings), self.pairs.said
+        model = helper_model(voice, settings, self.pairs.context)
+        self.notes.append(model.name.note)
+        if said.local_only:
+            require_local(settings.type, model)
+        if not self.tool_set:
+            return model
+        spec = said.models[voice.rpartition("/")[0]].model_copy(update={"capabilities": settings.capabilities})
+        return with_tools(voice, model, self.tool_set, spec)

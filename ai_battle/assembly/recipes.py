@@ -1,5 +1,7 @@
-"""A model and those that help it, to be put together as often as one is needed."""
+"""The recipe of a pair: a model and those that help it, to be put together as often as one is needed."""
 
+import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,19 +13,23 @@ from ..collaboration._turn import AnswerCheck, HelperPool, Helping, HelpLimits, 
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
 from ..config.collaboration import Help, HelperSettings
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, translate_errors
-from ..core.helping import VERIFICATION
+from ..core.events import Emit, as_role, ignore
+from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.helping import VERIFICATION, HelpAsked
+from ..core.traits import StrategyTraits
+from ..judging.calibration import Calibration
 from ..judging.detector import StuckDetector
 from ..tools.sandbox import Level
 from ..tools.verification import Verification
-from . import detecting, strategies
-from .announcing import AnnouncedHelper
-from .helpers import helpers_of
+from . import strategies
 from .models import Model
 
 HERE = Path()
 PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
+USUAL_CALL = Usage(1_500, 400)
+"""The tokens that a helper is taken to read and write for one turn, before anything is known of the turns."""
 
 Make = Callable[[str, HelperSettings], Model]
 """A helper's model, by its name in the journal and its settings."""
@@ -45,94 +51,138 @@ class Recipe:
     def of(cls, voice: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
         """Raises `ConfigError` for a helper that can't be made, and for keys that the strategy does not have."""
         strategies.require(help_)
-        steps = ((".".join(map(str, steps)), settings) for steps, settings in helpers_of(help_))
+        steps = ((".".join(map(str, steps)), settings) for steps, settings in strategies.helpers_of(help_))
         recipe = cls(model, help_, {key: make(f"{voice}.{key}", settings) for key, settings in steps}, base)
-        return replace(recipe, detector=detecting.detector(help_, recipe.large, base))
+        return replace(recipe, detector=_detector(help_, recipe.large, base))
+
+    @property
+    def traits(self) -> StrategyTraits:
+        return strategies.traits(self.help.strategy)
 
     @property
     def large(self) -> Model | None:
         """The secondary model; without one the last, as the dearest of several comes last."""
-        last = [*self.helpers.values()][-1:]
-        return self._first("secondary") or (last[0] if last else None)
+        return next(iter((*self._at("secondary"), *reversed([*self.helpers.values()]))), None)
 
     def client(self, use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
         """Without `use` with limits of its own, without `standing` with a memory of its own; raises `ConfigError`."""
         return self.maker()(use, standing)
 
     def maker(self) -> Callable[..., ModelClient]:
-        """`client`, with all worked out that clients have in common: for a client per request. Raises `ConfigError`."""
+        """Return `client` with all worked out that clients have in common: for a client per request.
+
+        Raises `ConfigError`.
+        """
         make = strategies.factory(self.help.strategy)
-        taken = strategies.taken(make)
-        secondary, helping = self._secondary(), self._helping()
+        known = strategies.parameters(make)
+        helping = self._helping(known)
         shared = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
-        offered = {**self._plain(), **self._clients(), **shared}
-        options = {key: value for key, value in offered.items() if key in taken} | self.help.options
+        plain = {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
+        models = {key: clients for key in ("models", "peers") if (clients := self._clients(key))}
+        options = {key: value for key, value in {**plain, **models, **shared}.items() if key in known}
+        options |= self.help.options
+        secondary = self._secondary(announced=not strategies.announces_help(make))
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
-        def made(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
+        def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
-                pair = make(self.model.client, secondary, **options, **{key: own[key] for key in own if key in taken})
+                pair = make(self.model.client, secondary, **options, **{key: own[key] for key in own if key in known})
             return OptimisticStream(pair) if self.help.stream == "optimistic" else pair
 
-        return made
+        return client
 
     async def aclose(self) -> None:
         for model in (self.model, *self.helpers.values()):
             await model.client.aclose()
 
     async def aclose_looks(self) -> None:
-        """Closes what a strategy does not know of: models that only look at answers."""
-        taken = strategies.taken(strategies.factory(self.help.strategy))
-        for name, model in self.helpers.items():
-            if name.partition(".")[0] in {"judge", "peers"} - taken:
-                await model.client.aclose()
+        """Close what a strategy does not know of: models that only look at answers."""
+        known = strategies.parameters(strategies.factory(self.help.strategy))
+        for key in {"judge", "peers"} - known:
+            for client in self._clients(key):
+                await client.aclose()
 
-    def _plain(self) -> dict[str, Any]:
-        return {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
-
-    def _clients(self) -> dict[str, Any]:
-        several = {key: self._all(key) for key in ("models", "peers")}
-        return {key: clients for key, clients in several.items() if clients}
-
-    def _helping(self) -> Callable[..., Helping]:
-        limits = HelpLimits(**self.help.limits.model_dump())
+    def _helping(self, known: frozenset[str]) -> Callable[..., Helping]:
         help_ = self.help
-        required = "verify" in help_.model_fields_set
-        check = Verification(self.sandbox, required=required) if help_.verify else None
+        limits = HelpLimits(**help_.limits.model_dump())
+        check = Verification(self.sandbox, required="verify" in help_.model_fields_set) if help_.verify else None
         verification = Tested(VERIFICATION, check, VERIFIES) if check else None
-        looks = tuple(self._looks())
+        looks = tuple(self._looks(known))
         return partial(Helping, help_.helper_timeout, help_.helper_sees, limits, looks=looks, verification=verification)
 
-    def _looks(self) -> Iterator[AnswerCheck]:
-        """What costs least comes first, and may make the rest superfluous."""
+    def _looks(self, known: frozenset[str]) -> Iterator[AnswerCheck]:
+        """What costs least comes first, and may make the rest superfluous; opinions where the strategy asks none."""
         if self.help.check:
             if not self.check:
                 raise ConfigError(f"check names the tool {self.help.check!r}, and only discussions have tools.")
             yield Tested(self.help.check, self.check)
-        if judge := self._first("judge"):
-            yield Judge(judge.client)
-        yield from self._opinions()
+        yield from map(Judge, self._clients("judge"))
+        if "peers" not in known:
+            yield from map(PeerOpinion, self._clients("peers"))
+        if self.help.samples is not None and "samples" not in known:
+            if self.help.samples < 2:
+                raise ConfigError("samples is two or more: one answer agrees with itself.", "samples")
+            yield from (OwnOpinion(self.model.client, number) for number in range(1, self.help.samples))
 
-    def _opinions(self) -> Iterator[AnswerCheck]:
-        """Where the strategy itself has no use for them."""
-        taken, samples = strategies.taken(strategies.factory(self.help.strategy)), self.help.samples
-        if "peers" not in taken:
-            yield from map(PeerOpinion, self._all("peers"))
-        if samples is None or "samples" in taken:
-            return
-        if samples < 2:
-            raise ConfigError("samples is two or more: one answer agrees with itself.", "samples")
-        yield from (OwnOpinion(self.model.client, number) for number in range(1, samples))
-
-    def _secondary(self) -> ModelClient | None:
-        helpers = self._all("secondary")
-        if not strategies.announces_help(strategies.factory(self.help.strategy)):
+    def _secondary(self, *, announced: bool) -> ModelClient | None:
+        helpers = self._clients("secondary")
+        if announced:
             helpers = tuple(AnnouncedHelper(each, self.help.strategy) for each in helpers)
         return HelperPool(helpers, self.help.helper_timeout) if len(helpers) > 1 else next(iter(helpers), None)
 
-    def _all(self, key: str) -> tuple[ModelClient, ...]:
-        return tuple(model.client for name, model in self.helpers.items() if name.partition(".")[0] == key)
+    def _clients(self, key: str) -> tuple[ModelClient, ...]:
+        return tuple(model.client for model in self._at(key))
 
-    def _first(self, key: str) -> Model | None:
-        return next((model for name, model in self.helpers.items() if name.partition(".")[0] == key), None)
+    def _at(self, key: str) -> tuple[Model, ...]:
+        return tuple(model for name, model in self.helpers.items() if name.partition(".")[0] == key)
+
+
+class AnnouncedHelper(ClientWrapper):
+    """Counts as help what a strategy of a user's own asks of the model that helps, and puts its cost down to it."""
+
+    def __init__(self, client: ModelClient, strategy: str) -> None:
+        super().__init__(client)
+        self._strategy = Path(strategy).stem if strategy.endswith(".py") else strategy
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        await emit(HelpAsked(self._strategy, "the strategy asked for it", "history"))
+        return await self.client.complete(request, as_role(emit, "helper"))
+
+
+def _detector(help_: Help, large: Model | None, base: Path) -> StuckDetector:
+    """What decides that a model is stuck, as a file says.
+
+    Raises `ConfigError` for a calibration that can't be read, and for dollars without a price.
+    """
+    if help_.calibration is not None:
+        return StuckDetector(help_.threshold, calibration=_calibration(help_.calibration, base))
+    if help_.max_cost is not None:
+        return StuckDetector(help_.threshold, help_rate=_affordable_share(help_.max_cost, large))
+    return StuckDetector(help_.threshold, help_.max_retries, help_rate=help_.help_rate)
+
+
+def _affordable_share(dollars: float, large: Model | None) -> float:
+    """The share of turns that may get help; all of them where help is free."""
+    if large is None or large.price is None:
+        who = f"{large.name} has no known price" if large else "there is no model that helps"
+        raise ConfigError(f"max_cost needs a price, and {who}; write one under prices:, or say help_rate.", "max_cost")
+    each = large.price.cost(USUAL_CALL)
+    return min(1.0, dollars / each) if each else 1.0
+
+
+def _calibration(written: Any, base: Path) -> Calibration:
+    if isinstance(written, Mapping):
+        return Calibration.of_json(written)
+    if not isinstance(written, str):
+        raise ConfigError("calibration must be the path of a file or what `ai-battle calibrate` prints.", "calibration")
+    path = base / os.path.expanduser(written)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"The calibration {path} can't be read: {error.strerror}", "calibration") from error
+    except ValueError as error:
+        raise ConfigError(f"The calibration {path} is no JSON: {error}", "calibration") from error
+    if not isinstance(found, Mapping):
+        raise ConfigError(f"{path} is no calibration; `ai-battle calibrate --out FILE` writes one.", "calibration")
+    return Calibration.of_json(found)

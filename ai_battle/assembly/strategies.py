@@ -1,4 +1,4 @@
-"""Strategies by name, and what the options of a pair are to them."""
+"""Strategies by name, the models of a pair, and what the options of a pair are to its strategy."""
 
 import inspect
 import os
@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar, get_type_hints
 
-from ..config.collaboration import Help
+from ..config.collaboration import Help, HelperSettings
 from ..config.problems import Path
 from ..core import plugins
 from ..core.client import ModelClient
@@ -23,9 +23,10 @@ HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid")
 LIVE = ("stuck_detector", "helping", "standing", "base")
 """What a strategy is given and no file can say."""
+USUAL = StrategyTraits()
 
 _KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-
+_LISTS = (Sequence[ModelClient], tuple[ModelClient, ...])
 
 H = TypeVar("H", bound=Help)
 
@@ -39,32 +40,33 @@ class PairOptionError(Exception):
 
 
 def names() -> list[str]:
-    """All strategies: the modules of the room that can make one, and entry points."""
+    """Return all strategies: the modules of the room that can make one, and entry points."""
     return [name for name in plugins.names(STRATEGIES) if hasattr(plugins.load(STRATEGIES, name), "create")]
 
 
 @cache
 def factory(name: str) -> Callable[..., ModelClient]:
-    """`create` of a strategy; raises `ConfigError` with near names."""
+    """Return `create` of a strategy; raises `ConfigError` with near names."""
     try:
-        found = getattr(plugins.load(STRATEGIES, name), "create", None)
+        found: Callable[..., ModelClient] | None = getattr(plugins.load(STRATEGIES, name), "create", None)
     except ConfigError as error:
         if "." in name:
             raise
         raise ConfigError(f"there is no strategy {name!r}{near(name, names())}") from error
     if not callable(found):
         raise ConfigError(f"there is no strategy {name!r}{near(name, names())}")
-    made: Callable[..., ModelClient] = found
-    return made
+    return found
 
 
-def traits(name: str) -> StrategyTraits:
-    """Return what the strategy says of itself; its module is imported."""
-    return plugins.traits(STRATEGIES, name, StrategyTraits())
+def traits(name: str, *, trusted: bool = True) -> StrategyTraits:
+    """Return what the strategy says of itself; the usual of one that is not there, or whose code is not trusted yet."""
+    if ("." in name and not trusted) or ("." not in name and name not in plugins.names(STRATEGIES)):
+        return USUAL
+    return plugins.traits(STRATEGIES, name, USUAL)
 
 
 def with_file(pair: H, base: FilePath) -> H:
-    """The pair, its strategy named by the file beside the YAML, `mine.py` for `mine`, where no other has that name."""
+    """Return the pair, its strategy named by the file beside the YAML (`mine.py` for `mine`) where no other is."""
     name = pair.strategy
     file = base / (name if name.endswith(".py") else f"{name}.py")
     may_be_file = name.endswith(".py") or (name.isidentifier() and name not in plugins.names(STRATEGIES))
@@ -73,70 +75,64 @@ def with_file(pair: H, base: FilePath) -> H:
     return pair.model_copy(update={"strategy": str(file.resolve())})
 
 
+def helpers_of(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
+    """Return the models of a pair beside the primary, and where each stands in it."""
+    yield from secondaries(pair)
+    if pair.judge:
+        yield ("judge",), pair.judge
+    for key in ("models", "peers"):
+        for index, helper in enumerate(getattr(pair, key)):
+            yield (key, index), helper
+
+
+def secondaries(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
+    """Return those that stand in for each other; one alone is written without a list."""
+    for index, helper in enumerate(pair.secondary):
+        yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
+
+
 def announces_help(make: Callable[..., ModelClient]) -> bool:
     """Whether a strategy tells itself when it asks for help: ours do, and those that are given `helping`."""
-    return make.__module__.startswith(f"{STRATEGIES}.") or "helping" in taken(make)
-
-
-def needs_helper(make: Callable[..., ModelClient]) -> bool:
-    """Whether the strategy can't do without a secondary model: its annotation says so."""
-    return _hints(make).get("secondary") is ModelClient
+    return make.__module__.startswith(f"{STRATEGIES}.") or "helping" in parameters(make)
 
 
 @cache
-def clients_in(make: Callable[..., ModelClient]) -> Mapping[str, bool]:
-    """The options that are models, and whether each is a list of them."""
-    hints = _hints(make)
-    lists = (Sequence[ModelClient], tuple[ModelClient, ...])
-    wanted = {name: hints.get(name) for name in inspect.signature(make).parameters if name not in NO_OPTION}
-    return {name: hint in lists for name, hint in wanted.items() if hint in (*lists, ModelClient, ModelClient | None)}
-
-
-@cache
-def taken(make: Callable[..., Any]) -> frozenset[str]:
-    """The names of what a strategy is made with."""
+def parameters(make: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of what a strategy is made with."""
     return frozenset(inspect.signature(make).parameters)
 
 
 def require(pair: Help) -> None:
-    """`check` of a strategy whose code may be imported; all that is wrong is a `ConfigError`."""
+    """Raise `ConfigError` for all that `check` finds, of a strategy whose code may be imported."""
     try:
         check(pair, trusted=True)
-    except PairOptionError as misused:
-        raise ConfigError(f"{misused.key}: {misused.words}") from misused
+    except PairOptionError as error:
+        raise ConfigError(f"{error.key}: {error.words}") from error
 
 
 def check(pair: Help, *, trusted: bool = False) -> None:
-    """Raises `ConfigError` for a strategy that is not there, and `PairOptionError` for a key that does not go with it.
+    """Raise `ConfigError` for a strategy that is not there, `PairOptionError` for a key that does not go with it.
 
     A module by its dotted name is only imported when it is `trusted`.
     """
     if "." in pair.strategy and not trusted:
         return
     make = factory(pair.strategy)
-    if needs_helper(make) and not pair.secondary:
+    if _hints(make).get("secondary") is ModelClient and not pair.secondary:
         raise PairOptionError("secondary", f"is missing: {pair.strategy} needs the model that helps")
-    if unknown := [key for key in written(pair) if key not in {*_keys(make)}]:
+    known = {*_keys(make)}
+    if unknown := sorted(key for key in pair.model_fields_set - {*NO_OPTION} if key not in known):
         raise PairOptionError(unknown[0], f"{pair.strategy} has no such option{_owners(unknown[0])}", is_key=True)
-    _check_judge(pair)
-    _check_stream(pair)
+    if pair.judge and pair.helper_sees == "prompt":
+        raise PairOptionError("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
+    if pair.stream == "optimistic" and not traits(pair.strategy).drafts_alone:
+        alone = ", ".join(name for name in names() if traits(name).drafts_alone)
+        raise PairOptionError("stream", f"is optimistic, and {pair.strategy} has no first answer to show; {alone} have")
     _check_options(pair, make)
 
 
-def _check_judge(pair: Help) -> None:
-    if pair.judge and pair.helper_sees == "prompt":
-        raise PairOptionError("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
-
-
-def _check_stream(pair: Help) -> None:
-    if pair.stream == "optimistic" and not traits(pair.strategy).drafts_alone:
-        alone = [name for name in names() if traits(name).drafts_alone]
-        words = f"is optimistic, and {pair.strategy} has no first answer to show; {', '.join(alone)} have"
-        raise PairOptionError("stream", words)
-
-
 def place_of(pair: Help, about: str) -> Path:
-    """Where a pair says what an error is about: an option, a key, one of a list ("peers.0"); the strategy otherwise."""
+    """Return where a pair says what an error is about: an option, a key, one of a list; the strategy otherwise."""
     key, _, number = about.partition(".")
     if key in pair.options:
         return "options", key
@@ -146,15 +142,17 @@ def place_of(pair: Help, about: str) -> Path:
 
 
 def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:
-    parameters, hints = inspect.signature(make).parameters, _hints(make)
-    live = (*NO_OPTION, *LIVE, *clients_in(make))
-    known = [name for name in parameters if name not in live]
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    signature, hints = inspect.signature(make).parameters, _hints(make)
+    models = [name for name in signature if hints.get(name) in (*_LISTS, ModelClient, ModelClient | None)]
+    live = (*NO_OPTION, *LIVE, *models)
+    known = [name for name in signature if name not in live]
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in signature.values())
     for key, value in pair.options.items():
         if key not in known and (key in live or not takes_any):
             raise PairOptionError("options", f"{pair.strategy} has no option {key!r}{near(key, known)}")
         if not _is_a(value, hints.get(key)):
-            raise PairOptionError("options", f"{key!r} of {pair.strategy} must be {_KINDS[hints[key]]}, not {value!r}")
+            words = f"{key!r} of {pair.strategy} must be {_KINDS[hints[key]]}, not {value!r}"
+            raise PairOptionError("options", words)
 
 
 def _is_a(value: Any, kind: Any) -> bool:
@@ -172,10 +170,6 @@ def _hints(make: Callable[..., ModelClient]) -> Mapping[str, Any]:
         return get_type_hints(make)
 
 
-def written(pair: Help) -> list[str]:
-    return sorted(pair.model_fields_set - {*NO_OPTION})
-
-
 def _owners(key: str) -> str:
     """The end of an error message: the strategies that have the option."""
     owners = [name for name in names() if key in _keys(factory(name))]
@@ -185,8 +179,5 @@ def _owners(key: str) -> str:
 def _keys(make: Callable[..., Any]) -> Iterator[str]:
     """The keys of a pair that mean something to a strategy."""
     for name in inspect.signature(make).parameters:
-        if name == "stuck_detector":
-            yield from JUDGING
-        elif name == "helping":
-            yield from HELPING
+        yield from {"stuck_detector": JUDGING, "helping": HELPING}.get(name, ())
         yield name

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from .. import assembly
 from ..assembly import strategies
-from ..assembly.helpers import helpers_of
 from ..assembly.models import BuildContext, Model, participant
 from ..config import Loaded, Problem, load
 from ..config.collaboration import HelperSettings
@@ -85,7 +84,7 @@ def models_of(setting: Setting) -> Iterator[tuple[Path, HelperSettings]]:
     if setting.model:
         yield ("model",), setting.model
     if setting.help:
-        yield from helpers_of(setting.help)
+        yield from strategies.helpers_of(setting.help)
 
 
 def _of_model(settings: HelperSettings, suite: Suite) -> str:

@@ -1,9 +1,16 @@
-"""The strategies of pairs, as the help of commands tells them; a test holds them against the code."""
+"""The strategies of pairs, as the help of commands tells them."""
 
-MEASURED = ("cascade", "council", "handover", "peer", "takeover")
-EXPERIMENTAL = ("boost", "critique", "draft_verify", "ladder", "minion", "rescue", "vote")
+import click
 
-STRATEGIES = (
-    f"Strategies of pairs: {', '.join(MEASURED)}; experimental, as no figure of theirs was measured yet: "
-    f"{', '.join(EXPERIMENTAL)}."
-)
+
+class WithStrategies(click.Command):
+    """A command whose help lists the strategies that are installed, which are looked up when it is shown."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from ai_battle.assembly import strategies
+
+        measured = {name: bool(strategies.traits(name).measured) for name in strategies.names()}
+        known = ", ".join(name for name in measured if measured[name])
+        others = ", ".join(name for name in measured if not measured[name])
+        self.epilog = f"Strategies of pairs: {known}; experimental, as no figure of theirs was measured yet: {others}."
+        super().format_epilog(ctx, formatter)

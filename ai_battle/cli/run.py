@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._options import approve, as_json
-from ._strategies import STRATEGIES
+from ._strategies import WithStrategies
 
 if TYPE_CHECKING:
     from ai_battle.assembly import RecordingFiles
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MOST_RUNS = 1000
 
 
-@click.command("run", epilog=STRATEGIES)
+@click.command("run", cls=WithStrategies)
 @click.argument("config")
 @click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: discussion.turns=5.")
 @click.option("--turns", type=click.IntRange(1), help="How many rounds: everyone speaks once per round.")

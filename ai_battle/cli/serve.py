@@ -10,10 +10,10 @@ from functools import partial
 
 import click
 
-from ._strategies import STRATEGIES
+from ._strategies import WithStrategies
 
 
-@click.command("serve", epilog=STRATEGIES)
+@click.command("serve", cls=WithStrategies)
 @click.argument("config", default="", required=False)
 @click.option("--host", help="Address to listen on; a public one needs keys.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8787]")

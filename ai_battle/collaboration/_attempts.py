@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeGuard
 
@@ -226,8 +227,10 @@ class Strategy(ModelClient):
         return self.primary.offered
 
     async def aclose(self) -> None:
-        for client in self._clients:
-            await client.aclose()
+        """Close all of them, also where one fails to."""
+        async with AsyncExitStack() as stack:
+            for client in reversed(self._clients):
+                stack.push_async_callback(client.aclose)
 
 
 class HelpedModel(Strategy):

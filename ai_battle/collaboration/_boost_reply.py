@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
+from ..wire.dialects.thinking import OPEN, closer
 from ._boost_headings import WIDTH, Heading, Kind, folded, heading
-from ._boost_thoughts import AfterThoughts
 
 # What fills a section that was to be left out, where there is another one: alone, or with the reason why.
 _BLANK = re.compile(
@@ -30,44 +31,49 @@ _FENCE = re.compile(r"[ \t]*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$", re.
 _UNDERLINE = re.compile(r"[ \t]*={3,}[ \t\r]*$")
 _ITEM = re.compile(r"[ \t]*(\d{1,2})[.)、][ \t]")
 _LONGEST_BLANK = 120
+_LONGEST_TAG = 40
 Blank = Callable[[str], re.Match[str] | None]
+Outcome = Literal["summary", "guidance", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SummaryReply:
     """The final answer."""
 
     text: str
+    outcome: ClassVar[Outcome] = "summary"
 
 
 @dataclass(frozen=True, slots=True)
-class Guidance:
+class GuidanceReply:
     """What the model with the tools is to do; `analysis` is empty when there is none."""
 
     guidance: str
     analysis: str = ""
+    outcome: ClassVar[Outcome] = "guidance"
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class OtherReply:
     """A reply without a summary and without guidance, as it is."""
 
     text: str
+    outcome: ClassVar[Outcome] = "other"
 
 
-Reply = Summary | Guidance | Other
+PlanReply = SummaryReply | GuidanceReply | OtherReply
 
 
-def parse(text: str) -> Reply:
-    """Reads a whole reply, in time linear in its length."""
-    reader = Reader()
+def parse(text: str) -> PlanReply:
+    """Read a whole reply, in time linear in its length."""
+    reader = PlanReader()
     reader.feed(text)
     return reader.close()
 
 
 def is_plan(text: str) -> bool:
     """Whether a whole reply has a summary or guidance."""
-    return not isinstance(parse(text), Other)
+    return not isinstance(parse(text), OtherReply)
 
 
 @dataclass(slots=True)
@@ -90,14 +96,13 @@ class _Section:
         return self.heading is not None and self.heading.strength > 0
 
     @property
-    def is_tag(self) -> bool:
-        return self.heading is not None and bool(self.heading.tag)
-
-    @property
     def text(self) -> str:
-        """What it says; of one that is written as `<name>`, without its end."""
+        """What it says; of one that is written as `<name>`, without its last `</name>`."""
         said = "".join(self.pieces)
-        return (_unclosed(said, self.heading.tag) if self.heading and self.heading.tag else said).strip()
+        if self.heading and self.heading.tag:
+            closings = [*re.finditer(rf"</\s?{re.escape(self.heading.tag)}\s?>", said, re.IGNORECASE)]
+            said = said[: closings[-1].start()] + said[closings[-1].end() :] if closings else said
+        return said.strip()
 
     def add(self, text: str) -> None:
         if self.heading:
@@ -113,15 +118,16 @@ class _Section:
 
     def yields_to(self, found: Heading) -> bool:
         """Whether a heading ends this section, rather than being a line of it."""
-        if self.heading is None:
-            return True
-        if found.kind == self.kind and self.blank:
+        if self.heading is None or (found.kind == self.kind and self.blank):
             return True
         if not self._is_heading_here(found, self.heading):
             return False
-        if found.kind == self.kind:
-            return self._is_repeated(found, self.heading)
-        return self._is_ended_by(found, self.heading)
+        if found.kind == self.kind:  # it says once more what this is, as models do that write an answer twice
+            is_set_off = found.shouted or bool(found.tag)
+            return found.strength == 2 and found.dress == self.heading.dress and is_set_off
+        if self.kind == "summary" and self.is_certain:  # an answer may have sections of its own
+            return found.strength == 2 and (found.dress == self.heading.dress or (self.blank and found.shouted))
+        return found.strength > 0 or (self.kind != "guidance" and found.kind == "guidance")
 
     def _is_heading_here(self, found: Heading, heading: Heading) -> bool:
         """What has a number, or looks like an item, code or a tag, is a heading only among headings that do, too."""
@@ -130,75 +136,59 @@ class _Section:
         is_first = self.blank and not self.is_certain
         return (is_first or found.looks <= heading.looks) and self._is_no_item(found, heading)
 
-    def _is_repeated(self, found: Heading, heading: Heading) -> bool:
-        """Whether it says once more what kind of section this is, as models do that write an answer twice."""
-        return found.strength == 2 and found.dress == heading.dress and (found.shouted or bool(found.tag))
-
-    def _is_ended_by(self, found: Heading, heading: Heading) -> bool:
-        """An answer may have sections of its own, and a word that begins a paragraph makes no section of it."""
-        if self.kind == "summary" and self.is_certain:
-            return found.strength == 2 and self._is_alike(found, heading)
-        return found.strength > 0 or (self.kind != "guidance" and found.kind == "guidance")
-
-    def _is_alike(self, found: Heading, heading: Heading) -> bool:
-        return found.dress == heading.dress or (self.blank and found.shouted)
-
     def _is_no_item(self, found: Heading, heading: Heading) -> bool:
         """A number makes a heading where headings are numbered; elsewhere it makes an item of a list."""
         if not found.number or found.dress.startswith("#") or (found.shouted and found.alone):
             return True
-        if found.number > 1 and self.last_item == found.number - 1:
-            return False
-        return heading.number == found.number - 1
+        return not (found.number > 1 and self.last_item == found.number - 1) and heading.number == found.number - 1
 
 
-class Reader:
+class PlanReader:
     """Reads a reply piece by piece, as it comes; the pieces may be cut anywhere."""
 
     def __init__(self) -> None:
         self._sections = [_Section()]
         self._all: list[str] = []
-        self._thoughts = AfterThoughts()
+        self._thoughts = _ThoughtFilter()
         self._start = ""
         self._is_begun = False
         self._fence = ""
-        self._settled = _Settled()
+        self._settled = _SettledSummary()
 
     def feed(self, text: str) -> None:
-        """More of the reply."""
+        """Take more of the reply."""
         self._all.append(text)
         self._read(self._thoughts.feed(text))
 
     def settled(self) -> str:
-        """More of the summary's text, as far as nothing that may still come can change it."""
-        return self._settled.more(self._sections)
+        """Return more of the summary's text, as far as nothing that may still come can change it."""
+        return self._settled.take(self._sections)
 
-    def close(self) -> Reply:
-        """What the reply is."""
+    def close(self) -> PlanReply:
+        """Return what the reply is."""
         self._read(self._thoughts.rest())
         self._end_line()
-        if summary := self._said("summary", certain=True):
-            return Summary(summary)
-        if guidance := self._said("guidance"):
-            return Guidance(guidance, self._said("analysis"))
-        summary = self._said("summary", blanks=True)
-        return Summary(summary) if summary else Other("".join(self._all))
+        if summary := self._text_of("summary", _BLANK.match, certain=True):
+            return SummaryReply(summary)
+        if guidance := self._text_of("guidance", _BLANK.fullmatch):
+            return GuidanceReply(guidance, self._text_of("analysis", _BLANK.match))
+        summary = self._text_of("summary", None)
+        return SummaryReply(summary) if summary else OtherReply("".join(self._all))
 
-    def _said(self, kind: Kind, *, certain: bool = False, blanks: bool = False) -> str:
-        """What all sections of a kind say; with `blanks` also those that say that there is nothing to say."""
+    def _text_of(self, kind: Kind, blank: Blank | None, *, certain: bool = False) -> str:
+        """What all sections of a kind say, without those that say that there is nothing to say."""
         texts = (section.text for section in self._sections if section.kind == kind and section.is_certain >= certain)
-        blank = None if blanks else _BLANK.fullmatch if kind == "guidance" else _BLANK.match
         return "\n\n".join(text for text in texts if not _is_void(text, blank))
 
     def _read(self, text: str) -> None:
         first, *others = text.split("\n")
-        self._more(first)
+        self._read_line(first)
         for line in others:
             self._end_line()
-            self._more(line)
+            self._read_line(line)
 
-    def _more(self, text: str) -> None:
-        """More of the current line."""
+    def _read_line(self, text: str) -> None:
+        """Read more of the current line."""
         if self._is_begun:
             self._sections[-1].add(text)
             return
@@ -207,7 +197,7 @@ class Reader:
             self._begin_line()
 
     def _begin_line(self) -> None:
-        """So much of the line is there that it is known what it is."""
+        """Decide what the line is: so much of it is there."""
         start, rest = self._start[:WIDTH], self._start[WIDTH:]
         self._start, self._is_begun = "", True
         found = None if self._is_code(start) else heading(start)
@@ -235,7 +225,7 @@ class Reader:
         return True
 
 
-class _Settled:
+class _SettledSummary:
     """Takes the text of the summary out of the sections, each piece once."""
 
     def __init__(self) -> None:
@@ -245,19 +235,19 @@ class _Settled:
         self._is_begun = False
         self._has_said = False
 
-    def more(self, sections: list[_Section]) -> str:
+    def take(self, sections: list[_Section]) -> str:
         said: list[str] = []
         while True:
             section, is_last = sections[self._at], self._at == len(sections) - 1
             if section.kind == "summary" and section.is_certain:
-                if section.is_tag:  # where it ends is known when all is there
+                if section.heading and section.heading.tag:  # where it ends is known when all is there
                     return "".join(said)
-                said.append(self._of(section, is_closed=not is_last))
+                said.append(self._take_from(section, is_closed=not is_last))
             if is_last:
                 return "".join(said)
             self._at, self._taken, self._held, self._is_begun = self._at + 1, 0, [], False
 
-    def _of(self, section: _Section, *, is_closed: bool) -> str:
+    def _take_from(self, section: _Section, *, is_closed: bool) -> str:
         new = section.pieces[self._taken :]
         self._taken += len(new)
         self._held += new
@@ -266,7 +256,7 @@ class _Settled:
         text = "".join(self._held)
         if not self._is_begun:
             stripped = text.strip()
-            if _is_void(stripped) if is_closed else len(stripped) <= _LONGEST_BLANK:
+            if _is_void(stripped, _BLANK.match) if is_closed else len(stripped) <= _LONGEST_BLANK:
                 return ""
             self._is_begun = True
             text = ("\n\n" if self._has_said else "") + text.lstrip()
@@ -276,15 +266,41 @@ class _Settled:
         return said
 
 
-def _is_void(text: str, blank: Blank | None = _BLANK.match) -> bool:
+class _ThoughtFilter:
+    """Passes on what stands behind the reasoning that a text begins with; without any, all of it."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._closer: re.Pattern[str] | None = None
+        self._is_past = False
+
+    def feed(self, text: str) -> str:
+        if self._is_past:
+            return text
+        self._held += text
+        if self._closer is None:
+            self._held = self._held.lstrip()
+            if not (opened := OPEN.match(self._held)):
+                is_open = not self._held or (self._held[0] in "<[◁" and len(self._held) < _LONGEST_TAG)
+                self._is_past = not is_open
+                return "" if is_open else self.rest()
+            self._closer = closer(opened)
+        if not (closed := self._closer.search(self._held)):
+            self._held = self._held[-_LONGEST_TAG:]
+            return ""
+        self._is_past, self._closer = True, None
+        text, self._held = self._held[closed.end() :], ""
+        return text
+
+    def rest(self) -> str:
+        """Return what was held back as it might have become reasoning; reasoning without an end is never passed on."""
+        held, self._held = self._held, ""
+        return "" if self._closer else held
+
+
+def _is_void(text: str, blank: Blank | None) -> bool:
     """Whether it says nothing, or what is `blank`. What a plan says behind "pending" is a plan."""
     if len(text) > _LONGEST_BLANK:
         return False
     said = folded(text.strip(_WRAPPING))
     return not said or said in _PLACEHOLDERS or bool(blank and blank(said))
-
-
-def _unclosed(text: str, tag: str) -> str:
-    """Without the last `</tag>`."""
-    closings = [*re.finditer(rf"</\s?{re.escape(tag)}\s?>", text, re.IGNORECASE)]
-    return text[: closings[-1].start()] + text[closings[-1].end() :] if closings else text

@@ -32,6 +32,11 @@ class BoostSettings:
     template: str = ""
     timeout: float = TIMEOUT
 
+    @property
+    def pair(self) -> dict[str, object]:
+        """The pair of this model, as a file would say it."""
+        return {"strategy": "boost", "helper_timeout": self.timeout, "options": {"template": self.template}}
+
     def serves(self, tier: str) -> bool:
         return tier in self.tiers
 

@@ -1,23 +1,37 @@
 """The boost loop: a model without tools plans, or answers at once; a model with tools carries the plan out."""
 
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
-from ..core.client import ModelClient
-from ..core.errors import ConfigError
-from ..core.events import Emit, ignore
-from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.client import ClientWrapper, ModelClient
+from ..core.errors import ConfigError, CutShort, ProviderError
+from ..core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ToolCallDelta, ignore
+from ..core.exchange import ModelRequest, ModelResponse, Stop
+from ..core.helping import BoostStep, HelpFailed
+from ..core.messages import Text
+from ..core.tooling import ToolCalled
 from ..core.traits import CalledModel, StrategyTraits
-from ._boost_reply import Guidance, Summary
-from ._boost_template import HERE, Template, template_of
-from ._boost_turn import BoostTurn, Models
-from ._turn import Helping
+from ..signals.invention import unsupported_claim
+from ..signals.refusals import refuses
+from ._attempts import Strategy
+from ._boost_prompt import HERE, BoostTemplate, FailedPlan, has_new_results, plan_request
+from ._boost_reply import GuidanceReply, OtherReply, PlanReader, PlanReply, SummaryReply, parse
+from ._prompts import packaged_prompt, with_note
+from ._turn import Draft, DraftListener, Helping, Turn
 
 TRAITS = StrategyTraits(
     models={"secondary": CalledModel("once in each turn, and up to two times more", "each turn", "boost")}, plans=True
 )
+SECONDS = 60.0
+"""What the boost model has for all its attempts at one request, where nothing else is said."""
+NO_FORMAT = "It has neither a SUMMARY nor a GUIDANCE section."
+NO_TOOL = "The auxiliary model was given this guidance and called no tool."
+MUST_CALL = "The request demands that a tool is called, so a SUMMARY can't be its answer."
+NO_PLAN = "no reply of the boost model led to an answer: it was in none of the formats"
 
 
-class BoostLoop(ModelClient):
+class BoostLoop(Strategy):
     """`boost` sees each request first, with the tools as text; `auxiliary` gets its guidance and the real tools.
 
     A reply in none of the formats, and guidance to which no tool is called, are tried again, `max_loops` times in all.
@@ -30,44 +44,258 @@ class BoostLoop(ModelClient):
         boost: ModelClient,
         auxiliary: ModelClient,
         max_loops: int = 3,
-        template: str | Template = "",
+        template: str | BoostTemplate = "",
         helping: Helping | None = None,
     ) -> None:
-        if boost is auxiliary:
-            raise ConfigError("A model can't boost itself: boost and auxiliary are one client; give two.")
         if max_loops < 1:
             raise ConfigError(
                 f"max_loops counts the rounds of the boost loop, from 1 on; it can't be {max_loops!r}.", "max_loops"
             )
+        super().__init__(auxiliary, boost, helping=helping)
         self.boost = boost
         self.auxiliary = auxiliary
         self.max_loops = max_loops
-        self.helping = helping or Helping()
-        self.template = template if isinstance(template, Template) else template_of(template)
-
-    @property
-    def offered(self) -> tuple[ToolSpec, ...]:
-        return self.auxiliary.offered
+        self.template = template if isinstance(template, BoostTemplate) else BoostTemplate.read(template)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        models = Models(self.boost, self.auxiliary, self.template, self.helping)
-        turn = BoostTurn(models, request, emit)
+        turn = BoostTurn(self, request, emit)
         for loop in range(self.max_loops):
-            match await turn.plan(loop):
-                case Summary(text):
+            match await turn.request_plan(loop):
+                case SummaryReply(text):
                     return await turn.answer(text)
-                case Guidance() as guidance:
-                    if response := await turn.execute(guidance):
+                case GuidanceReply() as guidance:
+                    if response := await turn.carry_out(guidance):
                         return response
                 case None:
-                    return await turn.directly()
-        return await turn.best()
+                    return await turn.answer_directly()
+        return await turn.answer_best()
 
-    async def aclose(self) -> None:
+
+class BoostTurn:
+    """What is known of a request while it is answered: the replies that led to nothing, and what was answered then."""
+
+    def __init__(self, loop: BoostLoop, request: ModelRequest, emit: Emit) -> None:
+        self._loop = loop
+        self._request = request
+        self._emit = emit
+        self._tools = () if request.tool_choice == "none" else request.tools or loop.auxiliary.offered
+        self._must_call = bool(self._tools) and request.tool_choice != "auto"
+        self._text_will_do = not self._tools or has_new_results(request)
+        self._turn = Turn("boost", loop.helping, self._hear)
+        self._seconds = SECONDS if loop.helping.timeout is None else loop.helping.timeout
+        self._stream = AnswerStream(emit)
+        self._planned: list[Draft] = []
+        self._failed: list[FailedPlan] = []
+        self._answers: list[Draft] = []
+        self._failure = ""
+
+    async def request_plan(self, loop: int) -> PlanReply | None:
+        """Return what the boost model replies; None when it is nothing that can be used."""
+        if not (planned := await self._request_reply()):
+            await self._stream.take_back(self._failure)
+            await self._emit(BoostStep(loop, "fallback", self._failure))
+            return None
+        reply, why = parse(planned.text), NO_FORMAT
+        if isinstance(reply, SummaryReply) and self._must_call:
+            reply, why = OtherReply(planned.text), MUST_CALL
+        await self._emit(BoostStep(loop, reply.outcome, planned.text))
+        self._planned.append(planned)
+        if isinstance(reply, OtherReply):
+            self._failed.append(FailedPlan(planned.text, why))
+            await self._turn.drop(planned, why)
+        return reply
+
+    async def answer(self, summary: str) -> ModelResponse:
+        """Accept the boost model's own answer."""
+        draft = self._planned[-1]
+        message = replace(draft.response.message, parts=(Text(summary),))
+        stop: Stop = "end" if draft.response.stop == "tool_calls" else draft.response.stop
+        draft = replace(draft, response=replace(draft.response, message=message, stop=stop))
+        return await self._accept(draft, self._stream)
+
+    async def carry_out(self, plan: GuidanceReply) -> ModelResponse | None:
+        """Return what the auxiliary model makes of the guidance; None when it ignores it."""
+        analysis = f"ANALYSIS:\n{plan.analysis}\n\n" if plan.analysis else ""
+        note = packaged_prompt("boosted", plan=f"{analysis}GUIDANCE:\n{plan.guidance}")
+        listener = ExecutionListener(self._emit, is_answer=self._text_will_do)
+        draft = await self._execute(with_note(self._request, note), listener)
+        if not draft:
+            return await self.answer_best()
+        if self._text_will_do or listener.has_called or draft.response.used_tools or draft.response.tool_calls:
+            return await self._accept(draft, listener.stream)
+        self._failed.append(FailedPlan(self._planned[-1].text, NO_TOOL, draft.text))
+        if draft.text.strip():
+            self._answers.append(draft)
+        else:
+            await self._turn.drop(draft, NO_TOOL)
+        return None
+
+    async def answer_directly(self) -> ModelResponse:
+        """Accept the auxiliary model's answer to the request as it is."""
+        listener = ExecutionListener(self._emit, is_answer=True)
+        draft = await self._execute(self._request, listener)
+        return await self._accept(draft, listener.stream) if draft else await self.answer_best()
+
+    async def answer_best(self) -> ModelResponse:
+        """Accept the best that the auxiliary model has said; if nothing, what it answers without guidance."""
+        best = max(reversed(self._answers), key=self._worth, default=None)
+        if best:
+            return await self._accept(best, AnswerStream(self._emit))
+        await self._turn.report_failure(NO_PLAN)
+        return await self.answer_directly()
+
+    def _worth(self, answer: Draft) -> tuple[bool, bool]:
+        """Of equals the last is taken; one that tells of results that no tool returned is worth less."""
+        claim = unsupported_claim(answer.text, self._tools, (*self._request.messages, *answer.response.steps))
+        return answer.response.stop in ("end", "stop_sequence"), not claim
+
+    async def _request_reply(self) -> Draft | None:
+        if self._seconds <= 0:
+            await self._turn.report_failure("no time is left for another attempt")
+            return None
+        loop, self._stream = self._loop, AnswerStream(self._emit)
+        planner = loop.boost if self._must_call else StreamedPlanner(loop.boost, self._stream)
+        asked = plan_request(loop.template, self._request, self._tools, self._failed, loop.helping.sees)
+        why = self._failed[-1].why if self._failed else "Each request is planned first."
+        self._turn.helping = replace(loop.helping, timeout=self._seconds)
+        started = monotonic()
+        planned = await self._turn.ask(planner, asked, why, "boost")
+        self._seconds -= monotonic() - started
+        if planned and planned.cut and self._stream.has_said:
+            raise CutShort(planned.cut, planned.text)
+        if planned and (problem := _why_unusable(planned.response)):
+            await self._turn.report_failure(problem)
+            await self._turn.drop(planned, problem)
+            return None
+        return planned
+
+    async def _execute(self, request: ModelRequest, listener: "ExecutionListener") -> Draft | None:
+        """What the auxiliary model answers; None when it fails and has answered before."""
         try:
-            await self.boost.aclose()
-        finally:
-            await self.auxiliary.aclose()
+            response = await self._turn.request_answer(self._loop.auxiliary, request, listener)
+        except ProviderError as error:
+            if not self._answers:
+                raise
+            await listener.stream.take_back(str(error))
+            await self._turn.report_failure(f"the auxiliary model failed: {error}")
+            return None
+        return listener.usage.draft(response)
+
+    async def _accept(self, draft: Draft, stream: "AnswerStream") -> ModelResponse:
+        for other in self._answers:
+            if other is not draft:
+                await self._turn.drop(other, NO_TOOL)
+        await stream.finish(draft.text)
+        return replace(draft.response, usage=self._turn.usage)
+
+    async def _hear(self, event: Event) -> None:
+        if isinstance(event, HelpFailed):
+            self._failure = event.reason
+        await self._emit(event)
+
+
+class AnswerStream:
+    """Emits text as the answer, and can take it back."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._said: list[str] = []
+        self._emit = emit
+
+    @property
+    def has_said(self) -> bool:
+        return bool(self._said)
+
+    async def say(self, text: str) -> None:
+        if text:
+            self._said.append(text)
+            await self._emit(TextDelta(text))
+
+    async def finish(self, text: str) -> None:
+        """Emit what is missing of `text`; where something else was said, that is taken back first."""
+        if not text.startswith("".join(self._said)):
+            await self.take_back("the answer became another one")
+        await self.say(text[len("".join(self._said)) :])
+
+    def forget(self) -> None:
+        """Start anew: listeners know that what was said is no answer."""
+        self._said.clear()
+
+    async def take_back(self, reason: str) -> None:
+        """Tell listeners that what was said is no answer, where they don't know."""
+        if self._said:
+            await self._emit(AttemptFailed("boost", 1, reason, 0.0, partial="".join(self._said)))
+            self.forget()
+
+
+class StreamedPlanner(ClientWrapper):
+    """The boost model for one loop: while it streams, the settled part of a SUMMARY is said as the answer."""
+
+    def __init__(self, boost: ModelClient, stream: AnswerStream) -> None:
+        super().__init__(boost)
+        self._stream = stream
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        reader, stream = PlanReader(), self._stream
+
+        async def listen(event: Event) -> None:
+            nonlocal reader
+            if isinstance(event, AttemptFailed):
+                reader = PlanReader()
+                stream.forget()
+            if isinstance(event, TextDelta):
+                reader.feed(event.text)
+                await stream.say(reader.settled())
+                if stream.has_said:
+                    return
+            await emit(event)
+
+        return await self.client.complete(request, listen)
+
+
+class ExecutionListener:
+    """Hears the auxiliary model. Its text is a draft until it calls a tool, or from the beginning the answer.
+
+    `usage` sums what its own models came to.
+    """
+
+    def __init__(self, emit: Emit, *, is_answer: bool) -> None:
+        self.usage = DraftListener(ignore)
+        self.stream = AnswerStream(emit)
+        self.has_called = False
+        self._emit = emit
+        self._is_answer = is_answer
+        self._draft: list[str] = []
+
+    async def __call__(self, event: Event) -> None:
+        await self.usage(event)
+        match event:
+            case AttemptFailed():
+                self.has_called = False
+                self.stream.forget()
+                self._draft.clear()
+            case ToolCallDelta() | ToolCalled():
+                self.has_called = True
+                await self.stream.say("".join(self._draft))
+                self._draft.clear()
+            case TextDelta(text) if self.has_called or self._is_answer:
+                await self.stream.say(text)
+                return
+            case TextDelta(text):
+                self._draft.append(text)
+                event = DraftDelta(text)
+        await self._emit(event)
+
+
+def _why_unusable(planned: ModelResponse) -> str:
+    """Why the auxiliary model had better answer alone; empty where trying again may help."""
+    text = planned.text
+    if not text.strip():
+        return "it answered with nothing but tool calls, and has no tools"
+    if not isinstance(parse(text), OtherReply):
+        return ""
+    if planned.stop == "length":
+        return "it reached the limit of its length before a SUMMARY or GUIDANCE"
+    return f"it declined to answer: {text.strip()[:200]}" if refuses(text) else ""
 
 
 def create(
@@ -80,4 +308,4 @@ def create(
     helping: Helping | None = None,
 ) -> ModelClient:
     """A `template` that is a path starts at `base`."""
-    return BoostLoop(secondary, primary, max_loops, template_of(template, base), helping)
+    return BoostLoop(secondary, primary, max_loops, BoostTemplate.read(template, base), helping)

@@ -14,6 +14,7 @@ from ..core.events import PromptGiven, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.messages import Message
 from ..core.tokens import estimate_request
+from ..core.traits import CalledModel
 from ..wire.genai import message_to_json, usage_to_json
 from .participant import Participant
 from .person import keyboard
@@ -25,24 +26,6 @@ from .state import State
 
 USUAL_ANSWER = 350
 """Tokens of an answer when nothing is known of it."""
-CORRECTION = 200
-"""Tokens that `draft_verify` leaves the helper, if nothing else is said."""
-VERDICT = 16
-"""Tokens of a judge's word, and a little around it."""
-
-WHERE_STUCK = "where {name} is stuck"
-_WHEN = {
-    "judge": "where its word would turn the decision",
-    "boost": "once in each turn, and up to two times more",
-    "ladder": "where {name} is stuck, one to three times",
-    "handover": "for the steps after {name} is lost",
-    "minion": "for long documents, once in each round",
-    "peer": "where the two differ",
-    "council": "where no answer leads",
-    "vote": "where no answer leads",
-    "reserve": "where no answer leads",
-}
-_EVERY_TURN = "in each turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,48 +66,28 @@ def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterat
         kind = key.partition(".")[0]
         if kind == "secondary" and key not in ("secondary", "secondary.0"):
             continue  # of a pool the others stand in where the first fails
-        role, when, calls = _asked(kind, recipe, turns)
-        answer = _written(kind, recipe, model)
-        seen = read if kind == "peers" else read + own
-        yield ExpectedHelp(
-            str(model.name), role, when.format(name=name), _within(calls, recipe), _priced(model, seen, answer)
-        )
-    if recipe.help.strategy == "vote":
-        more = (recipe.help.samples or 3) - 1
-        yield ExpectedHelp(str(recipe.model.name), "own", _EVERY_TURN, turns * more, _priced(recipe.model, read, own))
+        called = recipe.traits.called(kind)
+        answer = min(usual_answer(model), called.max_tokens or USUAL_ANSWER)
+        priced = _priced(model, read if kind == "peers" else read + own, answer)
+        calls = _within(_calls(called, recipe, turns), recipe)
+        yield ExpectedHelp(str(model.name), called.role, called.when.format(name=name), calls, priced)
+    if recipe.traits.samples > 1:
+        more = (recipe.help.samples or recipe.traits.samples) - 1
+        priced = _priced(recipe.model, read, own)
+        yield ExpectedHelp(str(recipe.model.name), "own", "in each turn", turns * more, priced)
 
 
-def _written(kind: str, recipe: "assembly.Recipe", model: Model) -> int:
-    if kind == "judge":
-        return VERDICT
-    brief = kind == "secondary" and recipe.help.strategy == "draft_verify"
-    return min(usual_answer(model), CORRECTION) if brief else usual_answer(model)
-
-
-def _asked(kind: str, recipe: "assembly.Recipe", turns: int) -> tuple[str, str, float | None]:
-    """The role of a model in the ledger, when it is asked, and how often."""
-    match kind, recipe.help.strategy:
-        case "peers", "peer" | "council":
-            return "peer", _EVERY_TURN, turns
-        case "peers", _:
-            return "peer", _WHEN["judge"], None
-        case "judge", _:
-            return "judge", _WHEN["judge"], None
-        case "models", "council":
-            return "peer", _WHEN["reserve"], None
-        case _, "boost":
-            return "boost", _WHEN["boost"], turns
-        case _, strategy:
-            share = _share(recipe)
-            return "helper", _WHEN.get(strategy, WHERE_STUCK), None if share is None else share * turns
-
-
-def _share(recipe: "assembly.Recipe") -> float | None:
+def _calls(called: CalledModel, recipe: "assembly.Recipe", turns: int) -> float | None:
     """The share of turns that get help, where the file says it; of several models after the first nobody knows."""
     detector = recipe.detector
-    if detector is None or recipe.help.models or (recipe.help.strategy in _WHEN and not detector.agreement):
+    if called.often == "each turn":
+        return turns
+    if called.role != "helper" or detector is None or recipe.help.models:
         return None
-    return detector.calibration.help_rate if detector.calibration else detector.help_rate
+    if called.often != "when stuck" and not detector.agreement:
+        return None
+    share = detector.calibration.help_rate if detector.calibration else detector.help_rate
+    return None if share is None else share * turns
 
 
 def _within(calls: float | None, recipe: "assembly.Recipe") -> float | None:

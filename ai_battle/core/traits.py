@@ -20,7 +20,10 @@ class CalledModel:
     max_tokens: int | None = None
 
 
-IN_DOUBT = "where its word would turn the decision"
+_LOOKS = {
+    "judge": CalledModel("where its word would turn the decision", "unknown", "judge", max_tokens=16),
+    "peers": CalledModel("where its word would turn the decision", "unknown", "peer"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,4 @@ class StrategyTraits:
 
     def called(self, key: str) -> CalledModel:
         """Return when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
-        looks: dict[str, Role] = {"judge": "judge", "peers": "peer"}
-        if key in self.models or key not in looks:
-            return self.models.get(key, CalledModel())
-        return CalledModel(IN_DOUBT, "unknown", looks[key])
+        return self.models.get(key) or _LOOKS.get(key, CalledModel())

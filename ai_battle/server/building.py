@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from .. import assembly
 from ..assembly import strategies
-from ..assembly.helpers import helpers_of, secondaries
 from ..assembly.models import BuildContext, Model, helper_model
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
@@ -91,7 +90,7 @@ class RouteBuilder:
         with about("strategy"):
             strategies.check(settings)
         _require_others(settings, self.context)
-        plans = settings.strategy == "boost"
+        plans = strategies.traits(settings.strategy).plans
         recipe = assembly.Recipe.of(name, model, settings, partial(self._helper, name, plans), self.context.base)
         return _pair_route(name, recipe)
 
@@ -119,9 +118,7 @@ class RouteBuilder:
         context = replace(context, providers={**context.providers, "openai": section})
         planner = helper_model("boost", HelperSettings(type=f"openai/{boost.model}"), context)
         planner = self._with_plans(self._register(planner))
-        help_ = Help.model_validate(
-            {"strategy": "boost", "helper_timeout": boost.timeout, "options": {"template": boost.template}}
-        )
+        help_ = Help.model_validate(boost.pair)
         return _pair_route(LISTED[tier], assembly.Recipe(model, help_, {"secondary": planner}))
 
     def _of_gateway(self, settings: HelperSettings) -> HelperSettings:
@@ -202,7 +199,7 @@ def about(key: str) -> Iterator[None]:
 
 def _require_others(settings: RouteSettings, context: BuildContext) -> None:
     own = assembly.spelling(settings.model.type, context.providers)
-    for steps, helper_ in secondaries(settings):
+    for steps, helper_ in strategies.secondaries(settings):
         if assembly.spelling(helper_.type, context.providers) == own and not own.startswith("scripted"):
             words = f"{settings.model.type!r} can't help itself; name another model"
             raise ConfigError(words, ".".join(map(str, steps)))
@@ -225,7 +222,7 @@ def named_code(document: LoadedServer) -> tuple[str, ...]:
     server, custom = document.file.server, document.file.providers
     tiers = (getattr(server.tiers, tier) for tier in WORDS.values())
     models = [*(tier for tier in tiers if tier), *(route.model for route in server.routes.values())]
-    models += [helper for route in server.routes.values() for _, helper in helpers_of(route)]
+    models += [helper for route in server.routes.values() for _, helper in strategies.helpers_of(route)]
     providers = (_provider(model.type, custom) for model in models)
     used = (strategies.with_file(route, document.base).strategy for route in server.routes.values())
     names = (*providers, *used)

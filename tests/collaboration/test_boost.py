@@ -558,7 +558,7 @@ async def test_of_equal_answers_the_last_is_given_and_the_others_are_told_as_dro
 
 def test_it_plans_for_another_model_than_itself() -> None:
     client = ScriptedClient()
-    with pytest.raises(ConfigError, match="can't boost itself"):
+    with pytest.raises(ConfigError, match="can't help itself"):
         BoostLoop(client, client)
 
 

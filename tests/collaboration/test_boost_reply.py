@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.collaboration._boost_reply import Guidance, Other, Reader, Reply, Summary, parse
+from ai_battle.collaboration._boost_reply import GuidanceReply, OtherReply, PlanReader, PlanReply, SummaryReply, parse
 from tests.growing import IN_PROPORTION, growth
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
@@ -30,18 +30,18 @@ headings = st.sampled_from(
 )
 
 
-def expected(case: dict[str, Any]) -> Reply:
+def expected(case: dict[str, Any]) -> PlanReply:
     if "summary" in case:
-        return Summary(str(case["summary"]))
+        return SummaryReply(str(case["summary"]))
     if "guidance" in case:
-        return Guidance(case["guidance"], case.get("analysis", ""))
-    return Other(case["reply"])
+        return GuidanceReply(case["guidance"], case.get("analysis", ""))
+    return OtherReply(case["reply"])
 
 
-def streamed(text: str, cuts: list[int]) -> tuple[str, Reply]:
+def streamed(text: str, cuts: list[int]) -> tuple[str, PlanReply]:
     """What is settled while the text comes in pieces, and what it is in the end."""
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
-    reader, settled = Reader(), ""
+    reader, settled = PlanReader(), ""
     for start, end in pairwise(places):
         reader.feed(text[start:end])
         settled += reader.settled()
@@ -69,9 +69,9 @@ def test_there_are_many_written_out_replies_each_under_its_own_name() -> None:
 def test_no_text_at_all_makes_it_fail(text: str) -> None:
     reply = parse(text)
     match reply:
-        case Summary(said) | Guidance(said):
+        case SummaryReply(said) | GuidanceReply(said):
             assert said.strip()
-        case Other(said):
+        case OtherReply(said):
             assert said == text
 
 
@@ -80,21 +80,21 @@ def test_however_a_reply_is_cut_it_is_the_same_and_what_was_settled_stays(text: 
     settled, reply = streamed(text, cuts)
     assert reply == parse(text)
     if settled:
-        assert isinstance(reply, Summary)
+        assert isinstance(reply, SummaryReply)
         assert reply.text.startswith(settled)
 
 
 @given(bodies, headings.filter(lambda h: h.upper().startswith(("ANA", "**ANA")) or "分析" in h), bodies)
 def test_no_text_between_headings_is_lost(analysis: str, heading: str, guidance: str) -> None:
     reply = parse(f"before\n{heading}\n{analysis}\nGUIDANCE:\n{guidance}")
-    assert reply == Guidance(guidance.strip(), analysis.strip())
+    assert reply == GuidanceReply(guidance.strip(), analysis.strip())
 
 
 @given(st.lists(st.tuples(headings, bodies), min_size=1, max_size=6))
 def test_every_word_under_a_heading_is_in_some_section(sections: list[tuple[str, str]]) -> None:
     text = "\n".join(f"{heading}\n{body}" for heading, body in [*sections, ("GUIDANCE:", "qqq")])
     reply = parse(text)
-    assert isinstance(reply, Guidance)
+    assert isinstance(reply, GuidanceReply)
     kept = f"{reply.analysis}\n{reply.guidance}"
     assert all(line in kept for _, body in sections for line in map(str.strip, body.strip().split("\n")))
 
@@ -102,12 +102,12 @@ def test_every_word_under_a_heading_is_in_some_section(sections: list[tuple[str,
 @given(bodies, st.lists(st.integers(0, 10_000), max_size=20))
 def test_a_summary_is_kept_to_the_letter(body: str, cuts: list[int]) -> None:
     settled, reply = streamed(f"SUMMARY:\n{body}", cuts)
-    assert reply == Summary(body.strip())
+    assert reply == SummaryReply(body.strip())
     assert body.strip().startswith(settled)
 
 
 def test_a_summary_is_settled_while_it_comes() -> None:
-    reader = Reader()
+    reader = PlanReader()
     lines = [f"Line {number} of a long answer, with some words in it.\n" for number in range(20)]
     reader.feed("ANALYSIS: easy.\nSUMMARY:\n")
     shown = []
@@ -120,7 +120,7 @@ def test_a_summary_is_settled_while_it_comes() -> None:
 
 
 def test_a_long_line_is_settled_before_its_end() -> None:
-    reader = Reader()
+    reader = PlanReader()
     reader.feed("SUMMARY: ")
     shown = ""
     for number in range(100):
@@ -131,7 +131,7 @@ def test_a_long_line_is_settled_before_its_end() -> None:
 
 
 def test_nothing_of_guidance_is_settled() -> None:
-    reader = Reader()
+    reader = PlanReader()
     reader.feed("ANALYSIS:\n" + "a long thought. " * 100 + "\nGUIDANCE:\n" + "call it. " * 100)
     assert reader.settled() == ""
 
@@ -148,7 +148,7 @@ def test_time_grows_with_the_length_alone(unit: str) -> None:
 @pytest.mark.parametrize("text", ["SUMMARY:\n" + "word " * 500, "SUMMARY:\n" + "x" * 300 + " \n" * 1_250])
 def test_time_grows_with_the_length_alone_letter_by_letter(text: str) -> None:
     def read(times: int) -> None:
-        reader = Reader()
+        reader = PlanReader()
         for letter in text * times:
             reader.feed(letter)
             reader.settled()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ai_battle.collaboration import Helping
-from ai_battle.collaboration._boost_reply import Guidance, parse
+from ai_battle.collaboration._boost_reply import GuidanceReply, parse
 from ai_battle.collaboration.boost import BoostLoop
 from ai_battle.core.events import Event, ToolCallDelta
 from ai_battle.core.helping import BoostStep, HelpFailed
@@ -87,7 +87,7 @@ async def test_s2_3_the_boost_model_gets_no_tools_parameter(stage: Stage) -> Non
 
 def test_s3_1_each_section_is_extracted() -> None:
     """S3.1; the specification's own reply stands with many others in data/boost_replies.yaml."""
-    assert parse(GUIDANCE) == Guidance(
+    assert parse(GUIDANCE) == GuidanceReply(
         "1. Call read_file with path: '/data/sales_2024.csv'", "The file has to be read."
     )
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ai_battle.collaboration._boost_prompt import BoostTemplate
 from ai_battle.collaboration._boost_settings import BoostSettings, boost_settings
-from ai_battle.collaboration._boost_template import template_of
 from ai_battle.core.errors import ConfigError
 
 KEY = "sk-a-secret"
@@ -99,7 +99,9 @@ def test_the_environment_is_left_as_it_is() -> None:
 def test_a_template_is_filled_in_one_go() -> None:
     """What is inserted is never looked at again; other dollars and braces are text."""
     text = 'Loop $loop, {loop_count}.\n$request {"json": {x}} $requests $$ ${HOME} {tools}\n$tools{previous_attempts}'
-    filled = template_of(text).filled(loop="1", request="$tools {tools_text}", tools="T", previous_attempts="$loop")
+    filled = BoostTemplate.read(text).fill(
+        loop="1", request="$tools {tools_text}", tools="T", previous_attempts="$loop"
+    )
 
     assert filled == 'Loop 1, 1.\n$tools {tools_text} {"json": {x}} $requests $$ ${HOME} {tools}\nT$loop'
 
@@ -109,13 +111,13 @@ def test_a_template_is_a_text_or_a_path(place: str, tmp_path: Path) -> None:
     text = f"Plan: {place}"
     (tmp_path / "wrapper.md").write_text(text, encoding="utf-8")
 
-    assert template_of(text).filled(request="R") == "Plan: R"
-    assert template_of(str(tmp_path / "wrapper.md")).filled(request="R") == "Plan: R"
+    assert BoostTemplate.read(text).fill(request="R") == "Plan: R"
+    assert BoostTemplate.read(str(tmp_path / "wrapper.md")).fill(request="R") == "Plan: R"
 
 
 def test_the_packaged_template_has_all_places() -> None:
     values = {"loop": "(L)", "previous_attempts": "(P)", "request": "(R)", "tools": "(T)"}
-    filled = template_of("").filled(**values)
+    filled = BoostTemplate.read("").fill(**values)
     assert all(value in filled for value in values.values())
     assert all(word in filled for word in ("FORMAT 1", "SUMMARY:", "FORMAT 2", "ANALYSIS:", "GUIDANCE:", "FORMAT 3"))
 
@@ -125,22 +127,22 @@ def test_a_template_without_a_place_for_the_request_is_refused_by_name(text: str
     with pytest.raises(
         ConfigError, match=r"template of boost has no place for the request; write \$request.+BOOST_WRAPPER_TEMPLATE"
     ):
-        template_of(text)
+        BoostTemplate.read(text)
 
 
 def test_a_file_without_a_place_for_the_request_is_named(tmp_path: Path) -> None:
     (tmp_path / "wrapper.md").write_text("Plan.", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"wrapper\.md, has no place for the request"):
-        template_of(str(tmp_path / "wrapper.md"))
+        BoostTemplate.read(str(tmp_path / "wrapper.md"))
 
 
 @pytest.mark.parametrize("stated", ["no/such/file.md", "Just plan.", "nul\0", "x" * 5000, "~nobody-at-all/x.md"])
 def test_what_is_neither_a_text_nor_a_file_is_said_to_be(stated: str) -> None:
     with pytest.raises(ConfigError, match="no file that can be read"):
-        template_of(stated)
+        BoostTemplate.read(stated)
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "wrapper.md").write_bytes(b"\xff\xfe$request")
     with pytest.raises(ConfigError, match="no file that can be read"):
-        template_of(str(tmp_path / "wrapper.md"))
+        BoostTemplate.read(str(tmp_path / "wrapper.md"))

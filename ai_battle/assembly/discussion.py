@@ -1,0 +1,272 @@
+"""All models of one discussion, made ready to answer; and what would keep them from being made, with places."""
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from .. import assembly, collaboration, tools
+from ..config import ConfigProblems, Loaded, Problem
+from ..config.collaboration import HelperSettings, PairLimits
+from ..config.reaching import Provider
+from ..core import plugins
+from ..core.client import ModelClient
+from ..core.errors import ConfigError
+from ..core.events import Emit
+from ..core.plugins import near
+from ..providers._names import PROVIDERS as BUILT_IN
+from ..providers._names import parse
+from ..providers._recordings import Recorder
+from . import strategies
+from .models import (
+    NO_RECORDING,
+    PROVIDERS,
+    BuildContext,
+    Model,
+    RecordingFiles,
+    Speaking,
+    find_unreachable,
+    is_plugin,
+    participant,
+    require_local,
+    require_priced,
+    with_tools,
+)
+from .pairs import PairBuilder, Pairs, ResolvedPair
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The models of one run by participant; people at the keyboard have none. `warnings` are for the user.
+
+    `help_use` is what the helpers of each participant have used, which counts against their limits; `standings` is
+    where its ladders stand, `recipes` are its pairs.
+    """
+
+    models: Mapping[str, Model]
+    warnings: tuple[str, ...] = ()
+    recorder: Recorder | None = None
+    tool_set: "tools.ToolSet | None" = None
+    help_use: "Mapping[str, collaboration.HelpUse]" = field(default_factory=dict)
+    standings: "Mapping[str, Sequence[collaboration.LadderState]]" = field(default_factory=dict)
+    recipes: "Mapping[str, Sequence[assembly.Recipe]]" = field(default_factory=dict)
+
+    async def find_unreachable(self) -> tuple[list[str], list[str]]:
+        """Return the addresses of participants where nothing listens, and those of helpers, each in a sentence."""
+        helpers = [
+            (f"{name}.{key}", model)
+            for name, recipes in self.recipes.items()
+            for recipe in recipes
+            for key, model in recipe.helpers.items()
+        ]
+        return await find_unreachable(self.models.items()), await find_unreachable(helpers)
+
+    async def equip(self, run_dir: Path, emit: Emit) -> None:
+        """Give the models their tools, once it is known where the run is kept; raises `ConfigError`."""
+        if self.tool_set:
+            await self.tool_set.equip(run_dir, emit)
+
+    async def aclose(self) -> None:
+        for model in self.models.values():
+            await model.client.aclose()
+        for recipes in self.recipes.values():
+            for recipe in recipes:
+                await recipe.aclose_looks()
+        if self.tool_set:
+            await self.tool_set.aclose()
+        if self.recorder:
+            self.recorder.close()
+
+
+def build(
+    loaded: Loaded,
+    starts: Mapping[str, int] | None = None,
+    tapes: RecordingFiles = NO_RECORDING,
+    *,
+    allow_unsandboxed: bool = False,
+    approve: "tools.Ask | None" = None,
+) -> Assembled:
+    """Return all models; `starts` is how many entries of its script each scripted participant has used up.
+
+    `approve` puts a call of a tool to a person, where the file wants one to be asked. Raises `ConfigError` for what
+    `check` would have found.
+    """
+    said, context = loaded.file.discussion, BuildContext.of(loaded, starts, tapes)
+    _require_known_options(loaded, context)
+    models = {name: participant(name, spec, context) for name, spec in said.models.items() if spec.role != "user"}
+    tool_set = None
+    if said.tools and said.tools.enabled:
+        tool_set = tools.ToolSet(said, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
+        models = {name: with_tools(name, model, tool_set, said.models[name]) for name, model in models.items()}
+    builder = PairBuilder(pairs := Pairs(said, context), tool_set)
+    models = {name: builder.pair_up(name, model) for name, model in models.items()}
+    if said.local_only:
+        for name, model in models.items():
+            require_local(name, model)
+    beyond = pairs.beyond_the_prompt() if said.mode == "no-meta" else ()
+    notes = (*(model.name.note for model in models.values()), *builder.notes, *beyond)
+    warnings = tuple(dict.fromkeys(filter(None, notes)))
+    return Assembled(models, warnings, context.recorder, tool_set, builder.help_use, builder.standings, builder.recipes)
+
+
+def direct(loaded: Loaded, named: str) -> ModelClient:
+    """Return a client for a participant's name or a model type, with the help that the file gives it.
+
+    It has no tools, which belong to a run. Raises `ConfigError`.
+    """
+    said, context = loaded.file.discussion, BuildContext.of(loaded)
+    pairs = Pairs(said, context)
+    name = next(iter(pairs.participants(named)), named)
+    model = participant(name, said.models.get(name) or HelperSettings(type=named), context)
+    if said.local_only:
+        require_local(name, model)
+    return PairBuilder(pairs).pair_up(name, model).client
+
+
+def helped(loaded: Loaded, named: str) -> tuple[str, ...]:
+    """Return the participants of a file that a name stands for, or a model type in any spelling."""
+    return Pairs(loaded.file.discussion, BuildContext.of(loaded)).participants(named)
+
+
+def named_code(loaded: Loaded) -> tuple[str, ...]:
+    """Return the modules that the file names and that running it would import: they need to be trusted first."""
+    said, pairs = loaded.file.discussion, Pairs(loaded.file.discussion, context := BuildContext.of(loaded))
+    types = [spec.type for spec in said.models.values() if spec.type]
+    types += [type_ for each in pairs.all for type_ in _helper_types(each, pairs)]
+    modules = [parse(type_, context.providers).provider for type_ in types]
+    modules += [each.pair.strategy for each in pairs.all]
+    located = (_located(code, loaded) for code in (tools.named_code(said.tools) if said.tools else ()))
+    return tuple(dict.fromkeys((*(name for name in modules if "." in name), *located)))
+
+
+def check(loaded: Loaded, tapes: RecordingFiles = NO_RECORDING) -> list[Problem]:
+    """Return what would keep the models from being made; code that the file names is not imported."""
+    return list(_problems(loaded, BuildContext.of(loaded, tapes=replace(tapes, record=""))))
+
+
+def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
+    said = loaded.file.discussion
+    wrong = tuple(section_problems(context))
+    yield from wrong
+    yield from _participant_problems(loaded, context, unsure={problem.path[1] for problem in wrong})
+    yield from _pair_problems(Pairs(said, context))
+    if said.tools and said.tools.enabled:
+        for path, words in tools.settings_problems(said.tools, loaded.base):
+            yield Problem(("discussion", "tools", *path), words)
+
+
+def _participant_problems(loaded: Loaded, context: BuildContext, unsure: set[object]) -> Iterator[Problem]:
+    """What is wrong with the section of a provider is told there, and not once more for each of its models."""
+    pairs = Pairs(loaded.file.discussion, context)
+    for name, spec in pairs.said.models.items():
+        try:
+            if spec.role != "user" and parse(spec.type, context.providers).provider not in unsure:
+                _try_to_make(name, spec, pairs)
+        except ConfigError as error:
+            yield Problem(("discussion", "models", name, "type"), str(error))
+
+
+def _pair_problems(pairs: Pairs) -> Iterator[Problem]:
+    wrong = [*pairs.problems()]
+    for each in pairs.all:
+        known = {problem.path for problem in wrong}
+        wrong += [problem for problem in _helper_problems(each, pairs) if problem.path not in known]
+    yield from wrong
+    if not wrong:
+        yield from _strategy_problems(pairs)
+
+
+def _helper_problems(each: ResolvedPair, pairs: Pairs) -> Iterator[Problem]:
+    for steps, helper in strategies.helpers_of(each.pair):
+        try:
+            _try_to_make(helper.type, pairs.settings(helper), pairs, each.pair.limits)
+        except ConfigError as error:
+            yield each.problem(str(error), *steps)
+
+
+def _strategy_problems(pairs: Pairs) -> Iterator[Problem]:
+    """What only a strategy knows of its options, by making it; not of code that the file names."""
+    for each in pairs.all:
+        name = each.helped[0]
+        if "." in each.pair.strategy or _names_code(each, pairs):
+            continue
+        try:
+            model = participant(name, pairs.said.models[name], pairs.context)
+        except ConfigError:  # which is told where the participant stands
+            continue
+        try:
+            PairBuilder(pairs).pair_up(name, model, (each,))
+        except ConfigError as error:
+            yield each.problem(str(error), *strategies.place_of(each.pair, error.about))
+
+
+def _names_code(each: ResolvedPair, pairs: Pairs) -> bool:
+    """Whether making the models of a pair may import a module by its dotted name."""
+    types = (*_helper_types(each, pairs), pairs.said.models[each.helped[0]].type)
+    with suppress(ConfigError):
+        return any("." in parse(type_, pairs.context.providers).provider for type_ in types)
+    return True
+
+
+def _helper_types(each: ResolvedPair, pairs: Pairs) -> list[str]:
+    return [pairs.settings(helper).type for _, helper in strategies.helpers_of(each.pair)]
+
+
+def _located(code: str, loaded: Loaded) -> str:
+    """A path as it is found from anywhere; a command without what is secret in it."""
+    path = loaded.base / Path(code).expanduser()
+    return str(path.absolute()) if os.path.exists(path) else loaded.expansion.hide(code)
+
+
+def _try_to_make(name: str, spec: Speaking, pairs: Pairs, *limits: PairLimits) -> None:
+    """Raise `ConfigError` for a model that can't be made; one of code that the file names is not."""
+    if "." in parse(spec.type, pairs.context.providers).provider:
+        return
+    model = participant(name, spec, pairs.context)
+    if pairs.said.local_only:
+        require_local(name, model)
+    require_priced(model, pairs.said.limits, *limits)
+
+
+def section_problems(context: BuildContext, trusted: Collection[str] = ()) -> Iterator[Problem]:
+    """Return what is wrong with the sections of providers: whether there is such a one, and takes these options.
+
+    Plug-ins that are installed are asked what they take; a module by its dotted name only when it is `trusted`.
+    """
+    for name, section in context.providers.items():
+        keys, path = list(section), ("providers", name)
+        if name in BUILT_IN or (section.get("base_url") and not is_plugin(name)):
+            known = [*Provider.model_fields]
+            for key in keys:
+                if key not in known:
+                    yield Problem((*path, key), f"unknown key{near(key, known)}", key=True)
+        elif not is_plugin(name):
+            words = f"there is no such provider, and no base_url for one{near(name, [*BUILT_IN])}"
+            yield Problem(path, words, key=True)
+        elif "." not in name or name in trusted:
+            yield from _option_problems(name, keys)
+
+
+def _option_problems(name: str, keys: Sequence[str]) -> Iterator[Problem]:
+    """What a plug-in says of the options of its section."""
+    try:
+        factory = plugins.factory(PROVIDERS, name)
+    except ConfigError as error:
+        yield Problem(("providers", name), str(error), key=True)
+        return
+    for key in keys:
+        try:
+            plugins.check_options(factory, name, {key: None})
+        except ConfigError as error:
+            yield Problem(("providers", name, key), str(error), key=True)
+
+
+def _require_known_options(loaded: Loaded, context: BuildContext) -> None:
+    """Raise `ConfigError` with the places of options that modules don't take; those of participants are imported."""
+    if context.tape:
+        return
+    models = loaded.file.discussion.models.values()
+    named = {parse(spec.type, context.providers).provider for spec in models if spec.role != "user"}
+    if wrong := [*section_problems(context, named)]:
+        raise ConfigProblems(map(loaded.location_of, wrong))

@@ -1,4 +1,8 @@
-"""The shape that a client's body must have; what has another is told by its place: `messages[3].content[0].text`."""
+"""The shape that a client's body must have; what has another is named by its place: `messages[3].content[0].text`.
+
+A shape is a check, or a dictionary of them (an object; `!` marks the fields that it needs), or a list with one (a list
+of such values).
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from sys import float_info
@@ -7,16 +11,17 @@ from typing import Any, NoReturn, TypeAlias
 from ..core.errors import ConfigError
 
 Check: TypeAlias = Callable[[Any], None]
+Shape: TypeAlias = Check | Mapping[str, Any] | list[Any]
 HEAD = 200  # of a data URL, in which its type stands
 
 
 class Misshapen(TypeError):
     """`where` is read from the innermost place to the outermost."""
 
-    def __init__(self, wanted: str) -> None:
+    def __init__(self, wanted: str, *where: str) -> None:
         super().__init__(wanted)
         self.wanted = wanted
-        self.where: list[str] = []
+        self.where = list(where)
 
 
 def check(body: Any, shape: Check, within: str = "") -> None:
@@ -29,12 +34,12 @@ def check(body: Any, shape: Check, within: str = "") -> None:
 
 
 def check_choice(chosen: str | None, tools: Iterable[Any], place: str) -> None:
-    """That a tool which is to be called is one of those that are offered."""
+    """Raises a `ConfigError` when a tool which is to be called is none of those that are offered."""
     if chosen is not None and chosen not in tools:
         raise ConfigError(f"{place} {chosen[:80]!r} is none of the tools.")
 
 
-def of(kind: type | tuple[type, ...], name: str) -> Check:
+def _of(kind: type, name: str) -> Check:
     def checked(value: Any) -> None:
         if not isinstance(value, kind):
             raise Misshapen(f"must be {name}")
@@ -42,10 +47,10 @@ def of(kind: type | tuple[type, ...], name: str) -> Check:
     return checked
 
 
-text = of(str, "text")
-flag = of(bool, "true or false")
-object_ = of(dict, "an object")
-list_ = of(list, "a list")
+text = _of(str, "text")
+flag = _of(bool, "true or false")
+object_ = _of(dict, "an object")
+list_ = _of(list, "a list")
 
 
 def number(value: Any) -> None:
@@ -61,51 +66,86 @@ def positive(value: Any) -> None:
 def base64(value: Any) -> None:
     """It is read later on; what reading it would trip over is seen by its length."""
     text(value)
-    _base64(value, 0)
+    _require_base64(value, 0)
 
 
 def address(value: Any) -> None:
     """Of a picture or a file; it may hold all of it, as a data URL."""
     text(value)
     if value.startswith("data:") and ";base64," in value[:HEAD]:
-        _base64(value, value.index(",") + 1)
+        _require_base64(value, value.index(",") + 1)
+
+
+def _require_base64(value: str, start: int) -> None:
+    if not value.isascii() or ((len(value) - start) % 4 and len("".join(value[start:].split())) % 4):
+        raise Misshapen("must be base64")
 
 
 def anything(value: Any) -> None:
     """What is passed on as it came."""
 
 
-def list_of(inner: Check, at_least: int = 0) -> Check:
+def refused(why: str) -> Check:
+    """A check that nothing passes."""
+
     def checked(value: Any) -> None:
-        if not isinstance(value, list):
-            raise Misshapen("must be a list")
-        if len(value) < at_least:
-            raise Misshapen("must not be empty")
-        index = 0
-        try:
-            for index, item in enumerate(value):  # noqa: B007 - where it went wrong
-                inner(item)
-        except Misshapen as wrong:
-            wrong.where.append(f"[{index}]")
-            raise
+        raise Misshapen(why)
 
     return checked
+
+
+def as_check(shape: Shape) -> Check:
+    if isinstance(shape, Mapping):
+        return Fields(shape)
+    return list_of(shape[0]) if isinstance(shape, list) else shape
+
+
+def list_of(shape: Shape, *, at_least: int = 0) -> Check:
+    inner = as_check(shape)
+
+    def checked(value: Any) -> None:
+        list_(value)
+        if len(value) < at_least:
+            raise Misshapen("must not be empty")
+        _check_each(enumerate(value), inner, "[{}]")
+
+    return checked
+
+
+def values_of(shape: Shape) -> Check:
+    """An object with any names, all of whose values have this shape."""
+    inner = as_check(shape)
+
+    def checked(value: Any) -> None:
+        object_(value)
+        _check_each(value.items(), inner, ".{:.80}")
+
+    return checked
+
+
+def _check_each(items: Iterable[tuple[Any, Any]], inner: Check, place: str) -> None:
+    name = None
+    try:
+        for name, item in items:  # noqa: B007 - where it went wrong
+            inner(item)
+    except Misshapen as wrong:
+        wrong.where.append(place.format(name))
+        raise
 
 
 class Fields:
     """An object; fields that nothing is said about may be anything, and null is as good as missing."""
 
-    def __init__(self, inner: Mapping[str, Check], *needed: str) -> None:
-        self.names = frozenset(inner)
-        self._inner = inner
-        self._needed = needed
+    def __init__(self, shapes: Mapping[str, Shape]) -> None:
+        self._inner = {name.removesuffix("!"): as_check(shape) for name, shape in shapes.items()}
+        self._needed = tuple(name[:-1] for name in shapes if name.endswith("!"))
+        self.names = frozenset(self._inner)
 
     def __call__(self, value: Any) -> None:
-        if not isinstance(value, dict):
-            raise Misshapen("must be an object")
+        object_(value)
         for name in self._needed:
             if value.get(name) is None:
-                _missing(name)
+                _raise_missing(name)
         name, inner = "", self._inner
         try:
             for name, field in value.items():
@@ -116,30 +156,38 @@ class Fields:
             raise
 
 
-def by_field(name: str, kinds: Mapping[str, Check], otherwise: str | None = None, *, known_only: bool = False) -> Check:
-    """An object whose field says what kind it is, `otherwise` where it says nothing; unknown kinds may be anything."""
-    known = one_of(*kinds)
+class Kinds:
+    """An object whose field `name` says what kind it is, `otherwise` where it says nothing.
 
-    def checked(value: Any) -> None:
-        if not isinstance(value, dict):
-            raise Misshapen("must be an object")
-        kind = value.get(name, otherwise)
+    Other kinds than these may be anything, unless they are `known_only`. `names` are the fields of a kind that
+    something is said about.
+    """
+
+    def __init__(
+        self, name: str, kinds: Mapping[str, Shape], otherwise: str | None = None, *, known_only: bool = False
+    ) -> None:
+        self._name = name
+        self._kinds = {kind: as_check(shape) for kind, shape in kinds.items()}
+        self._otherwise = otherwise
+        self._known = one_of(*kinds) if known_only else text
+        self.names = {kind: shape.names | {name} for kind, shape in self._kinds.items() if isinstance(shape, Fields)}
+
+    def __call__(self, value: Any) -> None:
+        object_(value)
+        kind = value.get(self._name, self._otherwise)
         if kind is None:
-            _missing(name)
-        if not isinstance(kind, str):
-            _wrong(name, "must be text")
-        if known_only and kind not in kinds:
-            Fields({name: known})(value)
-        kinds.get(kind, anything)(value)
-
-    return checked
-
-
-some = list_of(anything, at_least=1)
+            _raise_missing(self._name)
+        try:
+            self._known(kind)
+        except Misshapen as wrong:
+            wrong.where.append(f".{self._name}")
+            raise
+        self._kinds.get(kind, anything)(value)
 
 
-def text_or(inner: Check, name: str) -> Check:
-    """Text, or what `inner` takes, which is called `name`."""
+def text_or(shape: Shape, name: str) -> Check:
+    """Text, or what `shape` takes, which is called `name`."""
+    inner = as_check(shape)
 
     def checked(value: Any) -> None:
         if isinstance(value, str):
@@ -160,62 +208,48 @@ def one_of(*allowed: str) -> Check:
     return checked
 
 
-def _base64(value: str, start: int) -> None:
-    if not value.isascii() or ((len(value) - start) % 4 and len("".join(value[start:].split())) % 4):
-        raise Misshapen("must be base64")
+def word_or(words: tuple[str, ...], shape: Shape) -> Check:
+    """One of the words, or what `shape` takes."""
+    word, inner = one_of(*words), as_check(shape)
+    return lambda value: (word if isinstance(value, str) else inner)(value)
 
 
-def _missing(name: str) -> NoReturn:
-    _wrong(name, "is missing")
-
-
-def _wrong(name: str, how: str) -> NoReturn:
-    wrong = Misshapen(how)
-    wrong.where.append(f".{name}")
-    raise wrong
+def _raise_missing(name: str) -> NoReturn:
+    raise Misshapen("is missing", f".{name}")
 
 
 def schema(value: Any) -> None:
-    """Of a value within another one; true and false are schemas, too."""
+    """As much of a JSON Schema as is read on the way to an answer; true and false are schemas, too."""
     if not isinstance(value, bool):
         _KEYWORDS(value)
-
-
-def _by_name(value: Any) -> None:
-    if not isinstance(value, dict):
-        raise Misshapen("must be an object")
-    name = ""
-    try:
-        for name, inner in value.items():  # noqa: B007 - where it went wrong
-            schema(inner)
-    except Misshapen as wrong:
-        wrong.where.append(f".{name[:80]}")
-        raise
 
 
 def _one_or_more(value: Any) -> None:
     (_SEVERAL if isinstance(value, list) else schema)(value)
 
 
-_SEVERAL = list_of(schema)
-_TEXTS = list_of(text)
+_SEVERAL, _BY_NAME = list_of(schema), values_of(schema)
 _KEYWORDS = Fields(
     {
-        **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions"), _by_name),
+        **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions"), _BY_NAME),
         **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _SEVERAL),
         **dict.fromkeys(("additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"), schema),
         **dict.fromkeys(("description", "title", "format", "pattern", "$ref"), text),
-        "type": text_or(_TEXTS, "a list of texts"),
-        "required": _TEXTS,
+        "type": text_or([text], "a list of texts"),
+        "required": [text],
         "enum": list_,
         "items": _one_or_more,
         "default": anything,
     }
 )
-
-
 MAY_BE_NULL = frozenset(("default", "const"))
 VALUES = MAY_BE_NULL | {"enum", "examples"}
+
+
+def tool_schema(value: Any) -> None:
+    """Of the arguments of a tool, or of a whole answer: an object, and no bare true or false."""
+    object_(value)
+    schema(value)
 
 
 def without_nulls(schema: Any) -> Any:
@@ -226,10 +260,3 @@ def without_nulls(schema: Any) -> Any:
         return schema
     given = {name: inner for name, inner in schema.items() if inner is not None or name in MAY_BE_NULL}
     return {name: inner if name in VALUES else without_nulls(inner) for name, inner in given.items()}
-
-
-def tool_schema(value: Any) -> None:
-    """Of the arguments of a tool, or of a whole answer: an object, and no bare true or false."""
-    if not isinstance(value, Mapping):
-        raise Misshapen("must be an object")
-    schema(value)

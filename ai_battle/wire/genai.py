@@ -11,11 +11,9 @@ Json = dict[str, Any]
 
 
 def message_to_json(message: Message) -> Json:
-    said: Json = {"role": message.role}
-    if message.speaker:
-        said["name"] = message.speaker
-    said["parts"] = [part_to_json(part) for part in message.parts]
-    return _with_extra(said, message.extra)
+    named = _given(name=message.speaker)
+    parts = [part_to_json(part) for part in message.parts]
+    return {"role": message.role, **named, "parts": parts, **_given(extra=message.extra)}
 
 
 def message_from_json(said: Mapping[str, Any]) -> Message:
@@ -25,20 +23,23 @@ def message_from_json(said: Mapping[str, Any]) -> Message:
 
 
 def part_to_json(part: Part) -> Json:
+    return _bare_json(part) | _given(extra=part.extra)
+
+
+def _bare_json(part: Part) -> Json:
     match part:
         case Text(text):
-            said: Json = {"type": "text", "content": text}
+            return {"type": "text", "content": text}
         case Thinking(text, signature):
-            said = {"type": "reasoning", "content": text} | _given(signature=signature)
+            return {"type": "reasoning", "content": text, **_given(signature=signature)}
         case ToolCall():
-            said = {"type": "tool_call"} | _call_to_json(part)
+            return {"type": "tool_call", **_call_to_json(part)}
         case ToolResult():
             return _result_to_json(part)
         case Image():
-            said = _file_to_json(part, "image")
+            return _file_to_json(part, "image")
         case Document(name=name):
-            said = _file_to_json(part, "document") | _given(name=name)
-    return _with_extra(said, part.extra)
+            return _file_to_json(part, "document") | _given(name=name)
 
 
 def part_from_json(said: Mapping[str, Any]) -> Part:
@@ -59,15 +60,8 @@ def part_from_json(said: Mapping[str, Any]) -> Part:
 
 
 def usage_to_json(usage: Usage) -> Json:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cost_usd": usage.cost_usd,
-        **({"estimated": True} if usage.estimated else {}),
-    }
+    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd")
+    return {name: getattr(usage, name) for name in names} | _given(estimated=usage.estimated)
 
 
 def usage_from_json(said: Mapping[str, Any]) -> Usage:
@@ -90,8 +84,7 @@ def _result_to_json(result: ToolResult) -> Json:
         case parts:
             response = [part_to_json(part) for part in parts]
     said = {"type": "tool_call_response", **_call_to_json(result.call), "response": response}
-    said |= {"is_error": result.is_error} | _given(call_extra=result.call.extra)
-    return _with_extra(said, result.extra)
+    return said | {"is_error": result.is_error} | _given(call_extra=result.call.extra)
 
 
 def _result_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> ToolResult:
@@ -119,7 +112,3 @@ def _file_from_json(said: Mapping[str, Any], extra: Mapping[str, Any]) -> Image 
 def _given(**fields: Any) -> Json:
     """Those that say something."""
     return {name: value for name, value in fields.items() if value}
-
-
-def _with_extra(said: Json, extra: Mapping[str, Any]) -> Json:
-    return said | {"extra": extra} if extra else said

@@ -21,56 +21,64 @@ def paired(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     A result that comes too late moves up to its call, a call without a result gets one that says so, and a result
     without a call becomes words of the user's.
     """
-    if not any(isinstance(part, ToolCall | ToolResult) for message in messages for part in message.parts):
-        return messages
-    return tuple(_Pairing(messages).repaired())
+    return messages if _is_paired(messages) else tuple(_repaired(messages))
 
 
-class _Pairing:
-    def __init__(self, messages: tuple[Message, ...]) -> None:
-        self._messages = messages
-        self._answers: dict[int, list[ToolResult]] = {}
-        self._orphans: dict[int, list[ToolResult]] = {}
-        self._match()
+def _is_paired(messages: tuple[Message, ...]) -> bool:
+    awaited: set[str] = set()
+    for message in messages:
+        if message.role == "assistant":
+            if awaited:
+                return False
+            awaited = {part.id for part in message.parts if isinstance(part, ToolCall)}
+            continue
+        answered = [part.call.id for part in message.parts if isinstance(part, ToolResult)]
+        if answered or awaited:
+            if not len(message.parts) == len(answered) == len(awaited) or awaited != set(answered):
+                return False
+            awaited = set()
+    return not awaited
 
-    def repaired(self) -> Iterator[Message]:
-        for place, message in enumerate(self._messages):
-            if _results_in(message):
-                yield from self._left_of(place, message)
-            else:
-                yield message
-            if calls := _calls_of(message):
-                yield self._answered(place, calls)
 
-    def _match(self) -> None:
-        """Ids may come again in later turns; a result belongs to the last call with its id that has none yet."""
-        awaited: dict[str, int] = {}
-        for place, message in enumerate(self._messages):
-            awaited |= {call.id: place for call in _calls_of(message)}
-            for result in _results_in(message):
-                asked = awaited.pop(result.call.id, None)
-                if asked is None:
-                    self._orphans.setdefault(place, []).append(result)
-                else:
-                    self._answers.setdefault(asked, []).append(result)
+def _repaired(messages: tuple[Message, ...]) -> Iterator[Message]:
+    answers, orphans = _matched(messages)
+    for place, message in enumerate(messages):
+        if _results_in(message):
+            words: list[Part] = [part for part in message.parts if not isinstance(part, ToolResult)]
+            for result in orphans.get(place, ()):
+                words += (Text(NO_CALL), *result.parts)
+            if words:
+                yield Message("user", tuple(words), message.speaker)
+        else:
+            yield message
+        if calls := _calls_of(message):
+            parts = _answered(calls, answers.get(place, []))
+            following = messages[place + 1 : place + 2]
+            yield following[0] if following and following[0].parts == parts else Message("tool", parts)
 
-    def _answered(self, place: int, calls: tuple[ToolCall, ...]) -> Message:
-        answers = self._answers.get(place, [])
-        told = {result.call.id for result in answers}
-        unanswered = {call.id: call for call in calls if call.id not in told}
-        missing = [ToolResult(call, (Text(NO_RESULT),), is_error=True) for call in unanswered.values()]
-        next_one = self._messages[place + 1] if place + 1 < len(self._messages) else None
-        if next_one and next_one.parts == (*answers, *missing):
-            return next_one
-        return Message("tool", (*answers, *missing))
 
-    def _left_of(self, place: int, message: Message) -> Iterator[Message]:
-        """What a message says besides results that have moved to their calls."""
-        words: list[Part] = [part for part in message.parts if not isinstance(part, ToolResult)]
-        for result in self._orphans.get(place, ()):
-            words += (Text(NO_CALL), *result.parts)
-        if words:
-            yield Message("user", tuple(words), message.speaker)
+Results = dict[int, list[ToolResult]]
+
+
+def _matched(messages: tuple[Message, ...]) -> tuple[Results, Results]:
+    """Returns the results of each turn of calls, and those without a call, by the places of the messages.
+
+    Ids may come again in later turns; a result belongs to the last call with its id that has none yet.
+    """
+    answers, orphans, awaited = Results(), Results(), dict[str, int]()
+    for place, message in enumerate(messages):
+        awaited |= {call.id: place for call in _calls_of(message)}
+        for result in _results_in(message):
+            asked = awaited.pop(result.call.id, None)
+            found, at = (orphans, place) if asked is None else (answers, asked)
+            found.setdefault(at, []).append(result)
+    return answers, orphans
+
+
+def _answered(calls: tuple[ToolCall, ...], answers: list[ToolResult]) -> tuple[ToolResult, ...]:
+    ids = {result.call.id for result in answers}
+    missing = {call.id: call for call in calls if call.id not in ids}
+    return (*answers, *(ToolResult(call, (Text(NO_RESULT),), is_error=True) for call in missing.values()))
 
 
 def _results_in(message: Message) -> tuple[ToolResult, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Thinking
 from ..bodies import count, dumps, given, kept, own
-from ..checks import Fields, by_field, list_of, object_, text
+from ..checks import Fields, Kinds, object_, text
 from ..errors import no_answer, readable_answer, require_content
 from ..messages import with_ids
 from .blocks import BLOCKS, WIRE, Block, Calls, decode_block, encode_part
@@ -37,8 +37,8 @@ ERRORS = {
 }  # fmt: skip
 # Fields of an answer that have a place of their own in our values; its id is made anew for each client.
 _READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
-_BLOCK = by_field("type", {**BLOCKS, "tool_use": Fields({"id": text, "name": text}, "name")})
-_ANSWER = Fields({"content": list_of(_BLOCK), "model": text, "stop_details": object_}, "content")
+_BLOCK = Kinds("type", {**BLOCKS, "tool_use": {"id": text, "name!": text}})
+_ANSWER = Fields({"content!": [_BLOCK], "model": text, "stop_details": object_})
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:

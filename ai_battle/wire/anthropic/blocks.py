@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
 from ..bodies import dumps, kept, own, read_arguments
-from ..checks import Check, Fields, base64, by_field, flag, list_of, object_, text, text_or
+from ..checks import Kinds, Shape, base64, flag, object_, text, text_or
 from ..messages import flowing
 
 WIRE = "anthropic"
@@ -16,29 +16,23 @@ WIRE = "anthropic"
 Block = dict[str, Any]
 Calls = MutableMapping[str, ToolCall]
 
-TEXT = Fields({"type": text, "text": text}, "text")
-_SOURCE = by_field(
+TEXT = {"type": text, "text!": text}
+_SOURCE = Kinds(
     "type",
-    {
-        "base64": Fields({"media_type": text, "data": base64}, "media_type", "data"),
-        "url": Fields({"url": text}, "url"),
-        "text": Fields({"data": text}, "data"),
-    },
+    {"base64": {"media_type!": text, "data!": base64}, "url": {"url!": text}, "text": {"data!": text}},
 )
-_SHOWN: dict[str, Check] = {
-    "text": TEXT,
-    "image": Fields({"type": text, "source": _SOURCE}, "source"),
-    "document": Fields({"type": text, "source": _SOURCE, "title": text}, "source"),
-}
-_RETURNED = text_or(list_of(by_field("type", _SHOWN)), "a list of blocks")
-BLOCKS: dict[str, Check] = {
+_SHOWN: dict[str, Shape] = {
+    "text": TEXT, "image": {"source!": _SOURCE}, "document": {"source!": _SOURCE, "title": text},
+}  # fmt: skip
+_RETURNED = text_or([Kinds("type", _SHOWN)], "a list of blocks")
+BLOCKS: dict[str, Shape] = {
     **_SHOWN,
-    "thinking": Fields({"type": text, "thinking": text, "signature": text}, "thinking"),
-    "tool_use": Fields({"type": text, "id": text, "name": text, "input": text_or(object_, "an object")}, "id", "name"),
-    "tool_result": Fields({"type": text, "tool_use_id": text, "content": _RETURNED, "is_error": flag}, "tool_use_id"),
+    "thinking": {"thinking!": text, "signature": text},
+    "tool_use": {"id!": text, "name!": text, "input": text_or(object_, "an object")},
+    "tool_result": {"tool_use_id!": text, "content": _RETURNED, "is_error": flag},
 }
 """Blocks by their type; those of another type, and all further fields, are passed on as they came."""
-_CARRIED = {kind: shape.names for kind, shape in BLOCKS.items() if isinstance(shape, Fields)}
+_CARRIED = Kinds("type", BLOCKS).names
 
 # What the API takes as the id of a call; other providers' ids may have dots, colons or blanks.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")

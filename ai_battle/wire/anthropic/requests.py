@@ -10,8 +10,8 @@ from ...core.messages import Document, Message, Part, Role, Text, Thinking, Tool
 from ..bodies import dumps, kept, own
 from ..checks import (
     Fields,
-    Misshapen,
-    by_field,
+    Kinds,
+    anything,
     check,
     check_choice,
     flag,
@@ -19,7 +19,7 @@ from ..checks import (
     number,
     object_,
     positive,
-    some,
+    refused,
     text,
     text_or,
     tool_schema,
@@ -33,37 +33,32 @@ from .options import CURRENT, decode_options, decode_tool_choice, encode_options
 Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
 
 
-def _not_theirs(value: object) -> None:
-    raise Misshapen("is a call of a tool, which only the assistant makes")
-
-
-_SAID = {
-    role: Fields({"content": text_or(list_of(by_field("type", blocks)), "a list of blocks")}, "content")
-    for role, blocks in {"user": {**BLOCKS, "tool_use": _not_theirs}, "assistant": BLOCKS, "system": BLOCKS}.items()
-}
-_MESSAGE = by_field("role", _SAID, known_only=True)
-_TOOL = Fields({"name": text, "description": text, "input_schema": tool_schema}, "name", "input_schema")
-_CHOICE = {"type": text, "name": text, "disable_parallel_tool_use": flag}
-_CHOICES = {
-    "auto": Fields(_CHOICE), "any": Fields(_CHOICE), "tool": Fields(_CHOICE, "name"), "none": Fields(_CHOICE),
-}  # fmt: skip
+_THEIRS = refused("is a call of a tool, which only the assistant makes")
+_MESSAGE = Kinds(
+    "role",
+    {
+        role: {"content!": text_or([Kinds("type", blocks)], "a list of blocks")}
+        for role, blocks in {"user": {**BLOCKS, "tool_use": _THEIRS}, "assistant": BLOCKS, "system": BLOCKS}.items()
+    },
+    known_only=True,
+)
+_TOOL = Fields({"name!": text, "description": text, "input_schema!": tool_schema})
+_CHOICE = {"name": text, "disable_parallel_tool_use": flag}
+_CHOICES = {"auto": _CHOICE, "any": _CHOICE, "tool": {**_CHOICE, "name!": text}, "none": _CHOICE}
 _REQUEST = Fields(
     {
+        **dict.fromkeys(("temperature", "top_p", "top_k"), number),
         "model": text,
-        "messages": some,
-        "system": text_or(list_of(TEXT), "a list of blocks"),
-        "tool_choice": by_field("type", _CHOICES, known_only=True),
+        "messages!": list_of(anything, at_least=1),
+        "system": text_or([TEXT], "a list of blocks"),
+        "tool_choice": Kinds("type", _CHOICES, known_only=True),
         "max_tokens": positive,
-        "temperature": number,
-        "top_p": number,
-        "top_k": number,
-        "stop_sequences": list_of(text),
+        "stop_sequences": [text],
         "stream": flag,
         "metadata": object_,
-        "thinking": Fields({"type": text, "budget_tokens": positive}, "type"),
-        "output_config": Fields({"effort": text, "format": Fields({"schema": tool_schema})}),
-    },
-    "messages",
+        "thinking": {"type!": text, "budget_tokens": positive},
+        "output_config": {"effort": text, "format": {"schema": tool_schema}},
+    }
 )
 _READ = _REQUEST.names - {"metadata"} | {"tools"}
 OURS = frozenset({"system", "tools", "reasoning"})  # fields of `extra` with a meaning of our own
@@ -198,4 +193,4 @@ def _is_result(part: Part) -> bool:
 
 
 MESSAGES = MessageCache(_MESSAGE, _decode_message)
-TOOLS: ToolCache[Tools] = ToolCache(by_field("type", {"custom": _TOOL}, otherwise="custom"), _decode_tools)
+TOOLS: ToolCache[Tools] = ToolCache(Kinds("type", {"custom": _TOOL}, otherwise="custom"), _decode_tools)

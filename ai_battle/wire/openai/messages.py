@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..bodies import dumps, given, read_arguments
-from ..checks import Fields, Misshapen, by_field, list_of, object_, text, text_or
+from ..checks import Kinds, object_, refused, text, text_or
 from ..messages import Decoded, MessageCache, as_failure, call_id
 from .parts import CONTENT, WIRE, decode_content, encode_content, kept, own, refusal
 
@@ -40,28 +40,20 @@ class Quirks:
 USUAL = Quirks()
 
 
-def refuse_custom(value: object) -> None:
-    raise Misshapen("is of the type custom, which is not possible here: offer a function that takes a text")
-
-
-_FUNCTION = Fields({"name": text, "arguments": text_or(object_, "an object")}, "name")
-_CALL = by_field(
-    "type",
-    {"function": Fields({"id": text, "function": _FUNCTION}, "function"), "custom": refuse_custom},
-    otherwise="function",
-)
-_SAID = {"content": CONTENT, "name": text}
-_ASKED = Fields(_SAID, "content")
-_THOUGHT = {"reasoning_content": text, "reasoning": text, "refusal": text}
-_MESSAGE = by_field(
+CUSTOM = refused("is of the type custom, which is not possible here: offer a function that takes a text")
+_FUNCTION = {"name!": text, "arguments": text_or(object_, "an object")}
+_CALL = Kinds("type", {"function": {"id": text, "function!": _FUNCTION}, "custom": CUSTOM}, otherwise="function")
+_ASKED = {"content!": CONTENT, "name": text}
+_ANSWERED = dict.fromkeys(("name", "reasoning_content", "reasoning", "refusal"), text)
+_MESSAGE = Kinds(
     "role",
     {
         "system": _ASKED,
         "developer": _ASKED,
         "user": _ASKED,
-        "assistant": Fields({**_SAID, **_THOUGHT, "tool_calls": list_of(_CALL)}),
-        "tool": Fields({"content": CONTENT, "tool_call_id": text}, "tool_call_id"),
-        "function": Fields(_SAID),
+        "assistant": {**_ANSWERED, "content": CONTENT, "tool_calls": [_CALL]},
+        "tool": {"content": CONTENT, "tool_call_id!": text},
+        "function": {"content": CONTENT, "name": text},
     },
     known_only=True,
 )

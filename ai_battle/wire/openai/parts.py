@@ -9,7 +9,7 @@ from typing import Any
 from ...core.events import Event, ThinkingDelta
 from ...core.messages import Document, Image, Part, Text, Thinking, joined_text
 from .. import bodies
-from ..checks import Fields, address, by_field, list_of, text, text_or
+from ..checks import Fields, Kinds, address, text, text_or
 from ..checks import base64 as base64_text
 from ..messages import flowing
 
@@ -17,20 +17,21 @@ WIRE = "openai"
 own = partial(bodies.own, WIRE)
 kept = partial(bodies.kept, WIRE)
 
-_URL = Fields({"url": address}, "url")
-AUDIO = Fields({"input_audio": Fields({"data": base64_text, "format": text}, "data", "format")}, "input_audio")
-_PART = by_field(
+_URL = Fields({"url!": address})
+AUDIO = {"input_audio!": {"data!": base64_text, "format!": text}}
+_PART = Kinds(
     "type",
     {
-        "text": Fields({"text": text}, "text"),
-        "refusal": Fields({"refusal": text}, "refusal"),
-        "image_url": Fields({"image_url": lambda url: (address if isinstance(url, str) else _URL)(url)}, "image_url"),
+        "text": {"text!": text},
+        "refusal": {"refusal!": text},
+        "image_url": {"image_url!": lambda url: (address if isinstance(url, str) else _URL)(url)},
         "input_audio": AUDIO,
-        "file": Fields({"file": Fields({"file_data": address, "filename": text, "file_id": text})}, "file"),
+        "file": {"file!": {"file_data": address, "filename": text, "file_id": text}},
     },
 )
+
 # Some clients send words as they are among the parts.
-CONTENT = text_or(list_of(lambda part: None if isinstance(part, str) else _PART(part)), "a list of parts")
+CONTENT = text_or([lambda part: None if isinstance(part, str) else _PART(part)], "a list of parts")
 
 
 def refusal(text: str) -> Text:

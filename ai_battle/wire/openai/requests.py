@@ -8,8 +8,9 @@ from ...core.messages import Text
 from ..bodies import ANY_OBJECT, NOTHING, dumps
 from ..checks import (
     Fields,
+    Kinds,
     Misshapen,
-    by_field,
+    anything,
     check,
     check_choice,
     flag,
@@ -18,15 +19,15 @@ from ..checks import (
     object_,
     one_of,
     positive,
-    some,
     text,
     text_or,
     tool_schema,
     without_nulls,
+    word_or,
 )
 from ..errors import readable_request
 from ..messages import ToolCache, flowing
-from .messages import USUAL, Quirks, decode_messages, encode_messages, refuse_custom
+from .messages import CUSTOM, USUAL, Quirks, decode_messages, encode_messages
 from .parts import WIRE, kept, own
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
@@ -39,25 +40,11 @@ SAMPLING = frozenset(
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
-_TOOL = by_field(
-    "type",
-    {
-        "function": Fields(
-            {"function": Fields({"name": text, "description": text, "parameters": tool_schema}, "name")}, "function"
-        ),
-        "custom": refuse_custom,
-    },
-    otherwise="function",
-)
-_BY_NAME = Fields({"function": Fields({"name": text}, "name")}, "function")
-_ALLOWED = Fields(
-    {"mode": one_of("auto", "required"), "tools": list_of(by_field("type", {"function": _BY_NAME}))}, "tools"
-)
-_NAMED = by_field("type", {"function": _BY_NAME, "allowed_tools": Fields({"allowed_tools": _ALLOWED}, "allowed_tools")})
-
-
-def _choice(value: object) -> None:
-    (one_of("auto", "none", "required") if isinstance(value, str) else _NAMED)(value)
+_DESCRIBED = {"name!": text, "description": text, "parameters": tool_schema}
+_TOOL = Kinds("type", {"function": {"function!": _DESCRIBED}, "custom": CUSTOM}, otherwise="function")
+_BY_NAME = {"function!": {"name!": text}}
+_ALLOWED = {"mode": one_of("auto", "required"), "tools!": [Kinds("type", {"function": _BY_NAME})]}
+_CHOICE = Kinds("type", {"function": _BY_NAME, "allowed_tools": {"allowed_tools!": _ALLOWED}})
 
 
 def _former(value: object) -> None:
@@ -72,27 +59,19 @@ def _one(value: object) -> None:
 
 _REQUEST = Fields(
     {
-        "model": text,
-        "messages": some,
-        "tool_choice": _choice,
-        "max_tokens": positive,
-        "max_completion_tokens": positive,
-        "temperature": number,
-        "top_p": number,
-        "frequency_penalty": number,
-        "presence_penalty": number,
+        **dict.fromkeys(("max_tokens", "max_completion_tokens"), positive),
+        **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), number),
+        **dict.fromkeys(("model", "reasoning_effort"), text),
+        **dict.fromkeys(("stream", "parallel_tool_calls"), flag),
+        **dict.fromkeys(("functions", "function_call"), _former),
+        "messages!": list_of(anything, at_least=1),
+        "tool_choice": word_or(("auto", "none", "required"), _CHOICE),
         "n": _one,
-        "stop": text_or(list_of(text), "a list of texts"),
-        "stream": flag,
-        "stream_options": Fields({"include_usage": flag}),
-        "parallel_tool_calls": flag,
-        "reasoning_effort": text,
-        "response_format": by_field("type", {"json_schema": Fields({"json_schema": Fields({"schema": tool_schema})})}),
+        "stop": text_or([text], "a list of texts"),
+        "stream_options": {"include_usage": flag},
+        "response_format": Kinds("type", {"json_schema": {"json_schema": {"schema": tool_schema}}}),
         "logit_bias": object_,
-        "functions": _former,
-        "function_call": _former,
-    },
-    "messages",
+    }
 )
 
 

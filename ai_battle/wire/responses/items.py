@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..bodies import kept, read_arguments
-from ..checks import Check, Fields, Misshapen, address, by_field, list_of, one_of, text, text_or
+from ..checks import Check, Fields, Kinds, Misshapen, address, one_of, text, text_or
 from ..openai.parts import AUDIO, audio, image_at, read_data_url
 
 WIRE = "responses"
@@ -18,50 +18,40 @@ Calls = dict[str, ToolCall]
 Item = Mapping[str, Any]
 LONGEST = 64  # of the name of a tool
 
-_TEXT = Fields({"type": text, "text": text}, "text")
 
-
-def _file(inner: Mapping[str, Check]) -> Check:
+def _file(**inner: Check) -> Check:
     """A picture or a file that comes along, in one of the fields of `inner`, and is not referred to."""
-    check = Fields({**inner, "filename": text})
+    fields = Fields({**inner, "filename": text})
 
     def checked(value: Any) -> None:
-        check(value)
+        fields(value)
         if not any(value.get(name) for name in inner):
             raise Misshapen(f"must bring its data, as {' or '.join(inner)}: this server keeps no files")
 
     return checked
 
 
-_CONTENT = text_or(
-    list_of(
-        by_field(
-            "type",
-            {
-                "input_text": _TEXT,
-                "output_text": _TEXT,
-                "text": _TEXT,
-                "refusal": Fields({"refusal": text}, "refusal"),
-                "input_audio": AUDIO,
-                "input_image": _file({"image_url": address}),
-                "input_file": _file({"file_data": address, "file_url": text}),
-            },
-        )
-    ),
-    "a list of parts",
-)
-_THOUGHTS = list_of(_TEXT)
-_CALLED = {"call_id": text, "name": text, "namespace": text, "arguments": text, "input": text}
-_RETURNED = Fields({"call_id": text, "output": _CONTENT}, "call_id", "output")
-ITEM = by_field(
+_TEXT = {"type": text, "text!": text}
+_PART = Kinds(
     "type",
     {
-        "message": Fields(
-            {"role": one_of("user", "assistant", "system", "developer"), "content": _CONTENT}, "role", "content"
-        ),
-        "reasoning": Fields({"summary": _THOUGHTS, "content": _THOUGHTS, "encrypted_content": text}),
-        "function_call": Fields(_CALLED, "call_id", "name", "arguments"),
-        "custom_tool_call": Fields(_CALLED, "call_id", "name", "input"),
+        **dict.fromkeys(("input_text", "output_text", "text"), _TEXT),
+        "refusal": {"refusal!": text},
+        "input_audio": AUDIO,
+        "input_image": _file(image_url=address),
+        "input_file": _file(file_data=address, file_url=text),
+    },
+)
+_CONTENT = text_or([_PART], "a list of parts")
+_CALLED = {"call_id!": text, "name!": text, "namespace": text}
+_RETURNED = {"call_id!": text, "output!": _CONTENT}
+ITEM = Kinds(
+    "type",
+    {
+        "message": {"role!": one_of(*ROLES), "content!": _CONTENT},
+        "reasoning": {"summary": [_TEXT], "content": [_TEXT], "encrypted_content": text},
+        "function_call": {**_CALLED, "arguments!": text, "input": text},
+        "custom_tool_call": {**_CALLED, "arguments": text, "input!": text},
         "function_call_output": _RETURNED,
         "custom_tool_call_output": _RETURNED,
     },

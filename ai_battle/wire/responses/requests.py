@@ -11,7 +11,7 @@ from ...core.messages import Message
 from ..bodies import ANY_OBJECT, NOTHING, own
 from ..checks import (
     Fields,
-    by_field,
+    Kinds,
     check,
     check_choice,
     flag,
@@ -24,6 +24,7 @@ from ..checks import (
     text_or,
     tool_schema,
     without_nulls,
+    word_or,
 )
 from ..errors import readable_request
 from .items import ITEM, WIRE, decode_input, flat_name
@@ -48,47 +49,28 @@ TAKES_TEXT: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 
-_NAMED = {"name": text, "description": text, "parameters": tool_schema}
-_FUNCTION = Fields(_NAMED, "name")
-_OURS = {"function": _FUNCTION, "custom": Fields({"name": text, "description": text}, "name")}
-_TOOL = by_field(
-    "type",
-    {**_OURS, "namespace": Fields({"name": text, "tools": list_of(by_field("type", _OURS))}, "name", "tools")},
-)
-_CHOICES = {
-    "function": Fields({"name": text, "namespace": text}, "name"),
-    "custom": Fields({"name": text, "namespace": text}, "name"),
-    "allowed_tools": Fields(
-        {"mode": one_of("auto", "required"), "tools": list_of(Fields({"name": text, "namespace": text}))}, "tools"
-    ),
+_OURS = {
+    "function": {"name!": text, "description": text, "parameters": tool_schema},
+    "custom": {"name!": text, "description": text},
 }
-
-
-def _choice(value: object) -> None:
-    (one_of("auto", "none", "required") if isinstance(value, str) else by_field("type", _CHOICES))(value)
-
-
+_TOOL = Kinds("type", {**_OURS, "namespace": {"name!": text, "tools!": [Kinds("type", _OURS)]}})
+_NAMED = {"name!": text, "namespace": text}
+_ALLOWED = {"mode": one_of("auto", "required"), "tools!": [{"name": text, "namespace": text}]}
+_CHOICE = Kinds("type", {"function": _NAMED, "custom": _NAMED, "allowed_tools": _ALLOWED})
 _REQUEST = Fields(
     {
-        "model": text,
-        "input": text_or(list_of(ITEM, at_least=1), "a list of items"),
-        "instructions": text,
-        "tools": list_of(_TOOL),
-        "tool_choice": _choice,
-        "text": Fields({"format": by_field("type", {"json_schema": Fields({"schema": tool_schema}, "schema")})}),
-        "reasoning": Fields({"effort": text, "summary": text}),
-        "include": list_of(text),
+        **dict.fromkeys(("model", "instructions", "previous_response_id"), text),
+        **dict.fromkeys(("temperature", "top_p"), number),
+        **dict.fromkeys(("parallel_tool_calls", "stream", "store", "background"), flag),
+        "input!": text_or(list_of(ITEM, at_least=1), "a list of items"),
+        "tools": [_TOOL],
+        "tool_choice": word_or(("auto", "none", "required"), _CHOICE),
+        "text": {"format": Kinds("type", {"json_schema": {"schema!": tool_schema}})},
+        "reasoning": {"effort": text, "summary": text},
+        "include": [text],
         "metadata": object_,
         "max_output_tokens": positive,
-        "temperature": number,
-        "top_p": number,
-        "parallel_tool_calls": flag,
-        "stream": flag,
-        "store": flag,
-        "background": flag,
-        "previous_response_id": text,
-    },
-    "input",
+    }
 )
 
 

@@ -63,22 +63,18 @@ def positive(value: Any) -> None:
         raise Misshapen("must be a whole number above 0")
 
 
-def base64(value: Any) -> None:
+def base64(value: Any, start: int = 0) -> None:
     """It is read later on; what reading it would trip over is seen by its length."""
     text(value)
-    _require_base64(value, 0)
+    if not value.isascii() or ((len(value) - start) % 4 and len("".join(value[start:].split())) % 4):
+        raise Misshapen("must be base64")
 
 
 def address(value: Any) -> None:
     """Of a picture or a file; it may hold all of it, as a data URL."""
     text(value)
     if value.startswith("data:") and ";base64," in value[:HEAD]:
-        _require_base64(value, value.index(",") + 1)
-
-
-def _require_base64(value: str, start: int) -> None:
-    if not value.isascii() or ((len(value) - start) % 4 and len("".join(value[start:].split())) % 4):
-        raise Misshapen("must be base64")
+        base64(value, value.index(",") + 1)
 
 
 def anything(value: Any) -> None:

@@ -20,7 +20,7 @@ from ..core.errors import (
     Refused,
 )
 from ..core.exchange import ModelResponse
-from ..core.messages import Message, Part, Text, Thinking
+from ..core.messages import Part, Text, Thinking
 from ..core.redaction import without_keys
 from .bodies import dumps, loads
 
@@ -77,7 +77,8 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     known = {name.lower(): value for name, value in headers.items()}
     after = _wait_in_headers(known)
     complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
-    error = _classified(complaint, "always" if _should_retry(status, known) else "never")
+    is_final = known.get("x-should-retry", "").strip().lower() == "false"  # a provider may forbid what others allow
+    error = _classified(complaint, "always" if _may_pass(status) and not is_final else "never")
     if complaint.kinds & WRONG_KEY:
         error.status = 401
     error.raw = head(body)
@@ -147,33 +148,27 @@ def read_complaint(body: Any) -> Complaint:
         return Complaint(message, retry_after=_wait_in_words(message))
     if inner := body.get("error") or (not body.get("message") and body.get("detail")):
         return read_complaint(inner)
-    return _complaint(body)
+    kinds = [str(body[key]) for key in ("code", "type", "status") if body.get(key)]
+    message = str(body.get("message") or body.get("msg") or " ".join(kinds) or dict(body))
+    details: list[Any] = found if isinstance(found := body.get("details"), list) else []
+    kinds += _kinds_in(details)
+    delays = (entry.get("retryDelay") for entry in details if isinstance(entry, Mapping))
+    after = next((_seconds(str(delay).removesuffix("s")) for delay in delays if delay), None)
+    after = _wait_in_words(message) if after is None else after
+    return Complaint(_one_line(message), frozenset(kinds), _status_of(kinds), after)
 
 
 def head(raw: bytes) -> str:
     return without_keys(raw[:RAW].decode("utf-8", "replace"))
 
 
-def _complaint(body: Mapping[str, Any]) -> Complaint:
-    kinds = [str(body[key]) for key in ("code", "type", "status") if body.get(key)]
-    message = str(body.get("message") or body.get("msg") or " ".join(kinds) or dict(body))
-    kinds += _named_in(body.get("details"))
-    after = _wait_in_details(body.get("details"))
-    after = _wait_in_words(message) if after is None else after
-    return Complaint(_one_line(message), frozenset(kinds), _status(kinds), after)
-
-
-def _named_in(details: Any) -> Iterator[str]:
+def _kinds_in(details: list[Any]) -> Iterator[str]:
     """The reason and the violated quotas in Google's details."""
-    for entry in details if isinstance(details, list) else []:
+    for entry in details:
         if isinstance(entry, Mapping):
-            violations = entry.get("violations")
-            named = [entry.get("reason"), *(_quota(each) for each in violations or ())]
+            violations = [each for each in entry.get("violations") or () if isinstance(each, Mapping)]
+            named = [entry.get("reason"), *(violation.get("quotaId") for violation in violations)]
             yield from (name for name in named if isinstance(name, str))
-
-
-def _quota(violation: Any) -> Any:
-    return violation.get("quotaId") if isinstance(violation, Mapping) else None
 
 
 def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
@@ -186,50 +181,39 @@ def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
 
 
 def _classified(said: Complaint, again: Again) -> ProviderError:
-    message = without_keys(said.message)[:MESSAGE] or "no reason given"
-    text = f"HTTP {said.status}: {message}" if said.status else message
+    status, message = said.status, without_keys(said.message)[:MESSAGE] or "no reason given"
+    text = f"HTTP {status}: {message}" if status else message
     if said.kinds & BLOCKED:
-        return Refused(text, status=said.status)
-    if _too_long(said):
-        return ContextTooLong(text, status=said.status)
-    if _out_of_money(said):
-        return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=said.status)
-    if said.status == 429 and _is_of_a_day(said):
+        return Refused(text, status=status)
+    if _is_too_long(said):
+        return ContextTooLong(text, status=status)
+    if _is_out_of_money(said):
+        return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=status)
+    if status != 429:
+        return ProviderError(text, again=again, status=status, retry_after=said.retry_after)
+    # Google's delay of some seconds says nothing about a quota of a day; in words alone, one without a delay is meant.
+    if any(map(PER_DAY.search, said.kinds)) or (said.retry_after is None and PER_DAY.search(said.message)):
         return RateLimited(f"{text} (a quota of a whole day is used up)", status=429)
-    if said.status == 429:
-        return RateLimited(text, again=again, status=429, retry_after=said.retry_after)
-    return ProviderError(text, again=again, status=said.status, retry_after=said.retry_after)
-
-
-def _should_retry(status: int, headers: Mapping[str, str]) -> bool:
-    """A provider may forbid what the status allows; what is wrong with a request is not mended by its word."""
-    return _may_pass(status) and headers.get("x-should-retry", "").strip().lower() != "false"
+    return RateLimited(text, again=again, status=429, retry_after=said.retry_after)
 
 
 def _may_pass(status: int) -> bool:
     return status in (408, 409, 425, 429) or status >= 500
 
 
-def _too_long(said: Complaint) -> bool:
+def _is_too_long(said: Complaint) -> bool:
     if said.status == 413 or said.kinds & TOO_LONG_CODES:
         return True
     return said.status in (None, 400, 422, 429, 500) and TOO_LONG.search(said.message) is not None
 
 
-def _out_of_money(said: Complaint) -> bool:
+def _is_out_of_money(said: Complaint) -> bool:
     if said.status == 402 or said.kinds & QUOTA:
         return True
     return said.status in (None, 400, 403, 429) and said.retry_after is None and bool(NO_MONEY.search(said.message))
 
 
-def _is_of_a_day(said: Complaint) -> bool:
-    """Google's delay of some seconds says nothing about such a quota; in words alone, one without a delay is meant."""
-    if any(PER_DAY.search(kind) for kind in said.kinds):
-        return True
-    return said.retry_after is None and PER_DAY.search(said.message) is not None
-
-
-def _status(kinds: list[str]) -> int | None:
+def _status_of(kinds: list[str]) -> int | None:
     found: Iterator[int | None] = (int(kind) if kind.isdecimal() else STATUS_OF.get(kind) for kind in kinds)
     return next((status for status in found if status and 400 <= status < 600), None)
 
@@ -260,13 +244,6 @@ def _wait_in_headers(headers: Mapping[str, str]) -> float | None:
     return left if left > 0 else None
 
 
-def _wait_in_details(details: Any) -> float | None:
-    """Google says `"details": [{"@type": ".../google.rpc.RetryInfo", "retryDelay": "36s"}]`."""
-    entries = details if isinstance(details, list) else []
-    given = (entry.get("retryDelay") for entry in entries if isinstance(entry, Mapping))
-    return next((_seconds(str(delay).removesuffix("s")) for delay in given if delay), None)
-
-
 def _wait_in_words(message: str) -> float | None:
     """OpenAI and Groq say "Please try again in 1m12.5s", Google "Please retry in 12.3s", Azure "after 26 seconds"."""
     said = RETRY_IN.search(message)
@@ -282,32 +259,28 @@ def _seconds(value: str) -> float | None:
 
 
 def require_content(response: ModelResponse, reason: str = "") -> ModelResponse:
-    """The answer, when it says something; `reason` is the provider's own for a silence. Raises `ProviderError`."""
-    if says_something(response.message):
+    """Returns the answer, when it has a text or a call: thinking alone is none. Raises `ProviderError` otherwise.
+
+    `reason` is what the provider itself says about its silence.
+    """
+    message = response.message
+    if any(map(_is_content, message.parts)) or _has(CONTENT, message.extra):
         return response
-    error = _silence(response, reason)
+    match response.stop:
+        case "refusal":
+            error: ProviderError = Refused(reason or "The model refused to answer, without a word.")
+        case "content_filter":
+            error = Refused(reason or "A content filter held the whole answer back.")
+        case "length":
+            error = _used_up(response)
+        case _:
+            error = empty("the model thought, and then said nothing") if message.thinking else empty()
     error.response = response
     raise error
 
 
-def says_something(message: Message) -> bool:
-    """Thinking alone is no answer."""
-    return any(map(_is_said, message.parts)) or _has(CONTENT, message.extra)
-
-
 def empty(after: str = "no text, no tool call") -> EmptyAnswer:
     return EmptyAnswer(f"The answer is empty: {after}.", again="once")
-
-
-def _silence(response: ModelResponse, reason: str) -> ProviderError:
-    match response.stop:
-        case "refusal":
-            return Refused(reason or "The model refused to answer, without a word.")
-        case "content_filter":
-            return Refused(reason or "A content filter held the whole answer back.")
-        case "length":
-            return _used_up(response)
-    return empty("the model thought, and then said nothing") if response.message.thinking else empty()
 
 
 def _used_up(response: ModelResponse) -> EmptyAnswer:
@@ -319,13 +292,10 @@ def _used_up(response: ModelResponse) -> EmptyAnswer:
     return EmptyAnswer(f"The answer is empty: {cause}. Raise max_tokens or lower reasoning.")
 
 
-def _is_said(part: Part) -> bool:
-    match part:
-        case Text(text):
-            return (bool(text) and not text.isspace()) or _has(WHOLE, part.extra)
-        case Thinking():
-            return False
-    return True
+def _is_content(part: Part) -> bool:
+    if isinstance(part, Text):
+        return (bool(part.text) and not part.text.isspace()) or _has(WHOLE, part.extra)
+    return not isinstance(part, Thinking)
 
 
 def _has(names: frozenset[str], extra: Mapping[str, Any]) -> bool:

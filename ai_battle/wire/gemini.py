@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ..core.errors import BadReply, Refused
-from ..core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ..core.events import Event, ToolCallDelta
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from . import streams
@@ -60,6 +60,7 @@ MARKS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersio
 READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
 READ_IN_CANDIDATE = frozenset({"content", "finishReason", "index"})
 
+PART_FIELDS = ("text", "functionCall", "inlineData", "fileData")
 # What Google documents for calls that another model made: Gemini 3 refuses a turn of calls without a signature.
 UNSIGNED = {"thoughtSignature": "skip_thought_signature_validator"}
 ROLES: Mapping[Role, bytes] = {"system": b"user", "user": b"user", "tool": b"user", "assistant": b"model"}
@@ -78,8 +79,9 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
         head["tools"] = [{"functionDeclarations": [*map(_encode_tool, request.tools)]}]
     head |= _encode_choice(request) | _encode_config(request, model)
     start = dumps(head)[:-1] + b"," if head else b"{"
-    encoded = _encode_messages(request.messages, modern=generation(model) >= (3, 0))
-    return b"".join((start, b'"contents":[', *turns(encoded), b"]}"))
+    modern = generation(model) >= (3, 0)
+    contents = turns(_encode_message(message, modern=modern) for message in request.messages)
+    return b"".join((start, b'"contents":[', *contents, b"]}"))
 
 
 def unsupported(options: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
@@ -136,14 +138,12 @@ def _thinking(level: str, model: str) -> dict[str, Any]:
     return {"thinkingBudget": max(BUDGETS[level], SMALLEST_BUDGET if always else 0), **shown}
 
 
-def _encode_messages(messages: Iterable[Message], *, modern: bool) -> list[tuple[bytes, bytes]]:
+def _encode_message(message: Message, *, modern: bool) -> tuple[bytes, bytes]:
+    """How a turn in its role opens, and its parts, joined by commas, for all later requests too."""
     key = f"{WIRE} modern" if modern else WIRE
-    return [(TURNS[m.role], m.encoded.get(key) or _encode_message(m, key, modern=modern)) for m in messages]
-
-
-def _encode_message(message: Message, key: str, *, modern: bool) -> bytes:
-    """Its parts, joined by commas, for all later requests too."""
-    return message.encoded.setdefault(key, dumps(_encode_parts(message.parts, modern=modern))[1:-1])
+    if key not in message.encoded:
+        message.encoded[key] = dumps(_encode_parts(message.parts, modern=modern))[1:-1]
+    return TURNS[message.role], message.encoded[key]
 
 
 def _encode_tool(tool: ToolSpec) -> Body:
@@ -160,42 +160,33 @@ def _encode_parts(parts: Iterable[Part], *, modern: bool) -> list[Body]:
     return bodies
 
 
-def _encode_part(part: Part, modern: bool) -> Iterable[Body]:
-    if isinstance(part, ToolResult):
-        return _encode_result(part, modern)
+def _encode_part(part: Part, modern: bool) -> list[Body]:
     extra = own(WIRE, part.extra)
     if "part" in extra:
         return [dict(extra["part"])]
-    if isinstance(part, Text) and not part.text and not extra:
-        return []
-    return [{**_bare_part(part), **extra}]
-
-
-def _bare_part(part: Text | Thinking | ToolCall | Image | Document) -> Body:
     match part:
+        case Text(""):
+            return [{"text": "", **extra}] if extra else []
         case Text(text):
-            return {"text": text}
+            return [{"text": text, **extra}]
         case Thinking(text):
-            return {"text": text, "thought": True}
+            return [{"text": text, "thought": True, **extra}]
         case ToolCall(name, arguments, id_):
-            return {"functionCall": {"name": name, "args": dict(arguments), **_id(id_)}}
+            return [{"functionCall": {"name": name, "args": dict(arguments), **_id(id_)}, **extra}]
+        case ToolResult(call):
+            answer = {"error" if part.is_error else "output": part.text}
+            body: Body = {"name": call.name, "response": answer, **_id(call.id), **extra}
+            files = [_file(shown) for shown in part.parts if isinstance(shown, Image | Document)]
+            within = {"parts": files} if files and modern else {}
+            return [{"functionResponse": {**body, **within}}, *([] if within else files)]
         case Image() | Document():
-            return _file(part)
+            return [{**_file(part), **extra}]
 
 
 def _file(file: Image | Document) -> Body:
     if not file.data:
         return {"fileData": {"mimeType": file.media_type, "fileUri": file.url}}
     return {"inlineData": {"mimeType": file.media_type, "data": b64encode(file.data).decode()}}
-
-
-def _encode_result(result: ToolResult, modern: bool) -> Iterable[Body]:
-    answer = {"error" if result.is_error else "output": result.text}
-    body: Body = {"name": result.call.name, "response": answer, **_id(result.call.id), **own(WIRE, result.extra)}
-    files = [_file(part) for part in result.parts if isinstance(part, Image | Document)]
-    if files and modern:
-        return [{"functionResponse": {**body, "parts": files}}]
-    return [{"functionResponse": body}, *files]
 
 
 def _id(id_: str) -> Body:
@@ -268,34 +259,29 @@ def _sentence(what: str, body: Mapping[str, Any], reason: str, message: str) -> 
 
 
 def _decode_part(body: Mapping[str, Any]) -> Part:
-    """A part without a counterpart in our values is kept whole and goes back as it came."""
-    if body.get("text") is not None:
-        kind = Thinking if body.get("thought") else Text
-        return kind(needed(body, "text", str), extra=_rest(body, "text", "thought"))
-    if (call := body.get("functionCall")) is not None:
-        extra = _rest(body, "functionCall")
-        return ToolCall(needed(call, "name", str), given(call, "args", {}), given(call, "id", ""), extra=extra)
-    if (file := body.get("inlineData")) is not None:
-        data = _read_base64(given(file, "data", ""))
-        return _file_kind(file)(given(file, "mimeType", ""), data, extra=_rest(body, "inlineData"))
-    if (file := body.get("fileData")) is not None:
-        extra = _rest(body, "fileData")
-        return _file_kind(file)(given(file, "mimeType", ""), url=needed(file, "fileUri", str), extra=extra)
-    return Text("", extra={WIRE: {"part": dict(body)}})
+    """What a part has beyond the fields that our values carry (`thoughtSignature`, `videoMetadata`) is its extra.
 
-
-def _file_kind(file: Mapping[str, Any]) -> type[Image | Document]:
-    return Image if given(file, "mimeType", "").startswith("image/") else Document
+    A part without a counterpart in our values is kept whole and goes back as it came.
+    """
+    field = next((name for name in PART_FIELDS if body.get(name) is not None), "")
+    extra = kept(WIRE, body, frozenset((field, "thought") if field == "text" else (field,)))
+    if field == "text":
+        return (Thinking if body.get("thought") else Text)(needed(body, "text", str), extra=extra)
+    if not field:
+        return Text("", extra={WIRE: {"part": dict(body)}})
+    inner = body[field]
+    if field == "functionCall":
+        return ToolCall(needed(inner, "name", str), given(inner, "args", {}), given(inner, "id", ""), extra=extra)
+    media_type = given(inner, "mimeType", "")
+    kind = Image if media_type.startswith("image/") else Document
+    if field == "fileData":
+        return kind(media_type, url=needed(inner, "fileUri", str), extra=extra)
+    return kind(media_type, _read_base64(given(inner, "data", "")), extra=extra)
 
 
 def _read_base64(text: str) -> bytes:
     """Google's own client writes the alphabet of addresses, others the usual one, some leave the padding out."""
     return b64decode(text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4))
-
-
-def _rest(body: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """What a part has beyond the fields that our values carry (`thoughtSignature`, `videoMetadata`, ...)."""
-    return kept(WIRE, body, frozenset(known))
 
 
 class StreamReader(streams.StreamReader):
@@ -337,37 +323,29 @@ class StreamReader(streams.StreamReader):
         return ""
 
     def _read_candidate(self, candidate: Mapping[str, Any], events: list[Event]) -> None:
-        parts = (candidate.get("content") or {}).get("parts") or ()
-        events.extend(event for part in parts if (event := self._take_part(dict(part))))
+        for part in (candidate.get("content") or {}).get("parts") or ():
+            if "functionCall" in part:
+                self._add_call(dict(part), events)
+            elif part.get("text") is None:
+                self._parts.append((dict(part), []))
+            else:
+                self._add_text(needed(part, "text", str), {k: v for k, v in part.items() if k != "text"}, events)
         self._candidate.update({name: value for name, value in candidate.items() if value is not None})
 
-    def _take_part(self, part: Body) -> Event | None:
-        if "functionCall" in part:
-            return self._take_call(part)
-        if part.get("text") is None:
-            self._parts.append((part, []))
-            return None
-        text = needed(part, "text", str)
-        del part["text"]
-        self._add_text(text, part)
-        if part.get("thought"):
-            return ThinkingDelta(text) if text else None
-        self._said.append(text)
-        return TextDelta(text) if text else None
-
-    def _add_text(self, text: str, about: Body) -> None:
+    def _add_text(self, text: str, about: Body, events: list[Event]) -> None:
         """A signed piece stays by itself: its signature speaks of it alone."""
         last, texts = self._parts[-1] if self._parts else ({}, [])
         if texts and last == about and "thoughtSignature" not in about:
             texts.append(text)
         else:
             self._parts.append((about, [text]))
+        (self._think if about.get("thought") else self._say)(text, events)
 
-    def _take_call(self, part: Body) -> Event:
+    def _add_call(self, part: Body, events: list[Event]) -> None:
         call = {**part["functionCall"]}
         if not given(call, "id", "") or call["id"] in self._calls:
             call["id"] = new_id()
         self._calls.append(call["id"])
         self._parts.append(({**part, "functionCall": call}, []))
         arguments = dumps(call.get("args") or {}).decode()
-        return ToolCallDelta(len(self._calls) - 1, call["id"], needed(call, "name", str), arguments)
+        events.append(ToolCallDelta(len(self._calls) - 1, call["id"], needed(call, "name", str), arguments))

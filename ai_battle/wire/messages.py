@@ -8,7 +8,7 @@ from secrets import token_hex
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..core.messages import Message, Part, ToolCall, ToolResult
-from .bodies import DecodeCache, decode_piece, dumps
+from .bodies import DecodeCache, decode_piece, dumps, given, kept, read_arguments
 from .checks import Check, check, list_of
 
 T = TypeVar("T")
@@ -22,6 +22,17 @@ def new_id() -> str:
 def call_id(call: ToolCall) -> str:
     """Its id; a call that never got one has the same in every message that speaks of it."""
     return call.id or "call_" + hashlib.sha256(dumps([call.name, call.arguments])).hexdigest()[:24]
+
+
+def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> ToolCall:
+    """Reads a call as OpenAI and Ollama write it; arguments that were no JSON come back as we wrap them."""
+    function = body["function"]
+    said = function.get("arguments") or {}
+    arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(str(said))
+    if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
+        arguments, malformed = {}, arguments["malformed"]
+    extra = kept(wire, body, known)
+    return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)
 
 
 def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from ..core.errors import ConfigError, ProviderError
-from ..core.events import Event, ThinkingDelta, ToolCallDelta
+from ..core.events import Event, ToolCallDelta
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import bodies, streams
-from .bodies import ANY_OBJECT, NOTHING, count, dumps, given, loads, read_arguments
+from .bodies import ANY_OBJECT, NOTHING, count, dumps, given, loads
 from .errors import cut, in_answer, in_stream, no_answer, readable_answer, require_content
 from .errors import http_error as decode_error
-from .messages import as_failure, call_id, flowing, new_id, with_ids
+from .messages import as_failure, call_id, decode_call, flowing, new_id, with_ids
 
 __all__ = ["StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request"]
 
@@ -165,7 +165,7 @@ def _stop_from(last: Mapping[str, Any], message: Message) -> Stop:
 def _decode_message(body: Mapping[str, Any]) -> Message:
     thought, content = given(body, "thinking", ""), given(body, "content", "")
     said = [part for part in (Thinking(thought), Text(content)) if part.text]
-    calls = (_decode_call(call) for call in body.get("tool_calls") or ())
+    calls = (decode_call(call, WIRE, KNOWN_IN_CALLS) for call in body.get("tool_calls") or ())
     return Message("assistant", (*said, *_pictures(body), *calls), extra=kept(body, KNOWN_IN_MESSAGES))
 
 
@@ -175,16 +175,6 @@ def _pictures(body: Mapping[str, Any]) -> Iterable[Image]:
         yield Image(next((kind for magic, kind in MAGIC.items() if data.startswith(magic)), "image/png"), data)
 
 
-def _decode_call(body: Mapping[str, Any]) -> ToolCall:
-    function = body["function"]
-    said = function.get("arguments") or {}
-    arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(str(said))
-    if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
-        arguments, malformed = {}, arguments["malformed"]
-    extra = kept(body, KNOWN_IN_CALLS)
-    return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)
-
-
 class StreamReader(streams.StreamReader):
     """One per stream. The answer is whole when a line has said `"done": true`."""
 
@@ -192,7 +182,6 @@ class StreamReader(streams.StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._thinking: list[str] = []
         self._calls: list[ToolCall] = []
         self._last: Mapping[str, Any] | None = None
         self._begun = False
@@ -206,7 +195,7 @@ class StreamReader(streams.StreamReader):
     def finish(self) -> ModelResponse:
         if self._last is None:
             raise self._unfinished(has_begun=self._begun)
-        said = (Thinking("".join(self._thinking)), Text(self.text))
+        said = (Thinking("".join(self._thoughts)), Text(self.text))
         parts: list[Part] = [part for part in said if part.text]
         with readable_answer(self._last):
             return _answer(Message("assistant", (*parts, *self._calls)), self._last)
@@ -217,9 +206,7 @@ class StreamReader(streams.StreamReader):
             raise in_stream(line, self.text)
         message = line["message"]
         self._begun = True
-        if thought := given(message, "thinking", ""):
-            self._thinking.append(thought)
-            events.append(ThinkingDelta(thought))
+        self._think(given(message, "thinking", ""), events)
         self._say(given(message, "content", ""), events)
         if calls := message.get("tool_calls"):
             events.extend(self._take_call(call) for call in calls)
@@ -228,7 +215,7 @@ class StreamReader(streams.StreamReader):
         return ""
 
     def _take_call(self, body: Mapping[str, Any]) -> ToolCallDelta:
-        call = _decode_call(body)
+        call = decode_call(body, WIRE, KNOWN_IN_CALLS)
         taken = {earlier.id for earlier in self._calls}
         call = call if call.id and call.id not in taken else replace(call, id=new_id())
         self._calls.append(call)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic_core import from_json
 
 from ..core.errors import BadReply, ProviderError
-from ..core.events import Event, TextDelta
+from ..core.events import Event, TextDelta, ThinkingDelta
 from ..core.exchange import ModelResponse
 from .bodies import dumps, is_whole
 from .errors import UNREADABLE, cut, head, malformed, no_answer
@@ -161,6 +161,7 @@ class StreamReader(ABC):
         self.bill: Mapping[str, Any] = {}
         self._tokens = self.tokenizer()
         self._said: list[str] = []
+        self._thoughts: list[str] = []
         self._run = TextEvents()
 
     @property
@@ -200,6 +201,11 @@ class StreamReader(ABC):
         if text:
             self._said.append(text)
             events.append(TextDelta(text))
+
+    def _think(self, thought: str, events: list[Event]) -> None:
+        if thought:
+            self._thoughts.append(thought)
+            events.append(ThinkingDelta(thought))
 
     def _collect_events(self, pieces: list[bytes]) -> list[Event]:
         """Those behind a fault are read as well, as the usage may stand in them."""

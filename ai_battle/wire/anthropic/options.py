@@ -55,7 +55,8 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
     given = {name: value for name, value in present(request.options).items() if name not in dropped}
     given |= clamped(request.options, version, model)
     body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
-    if came := _as_it_came(request):
+    came: dict[str, Any] = own(WIRE, request.extra).get("reasoning", {})
+    if came and _level(came) == request.options.get("reasoning"):  # a client's own words, which nobody has changed
         body = {**came, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
     if request.output_schema not in (None, ANY_OBJECT):  # which the API refuses: all properties are to be named
         schema = {"type": "json_schema", "schema": request.output_schema}
@@ -114,44 +115,34 @@ def _thinks(model: str) -> Literal["never", "by_budget", "by_effort"]:
 
 
 def _reasoning(level: str | None, max_tokens: int | None, model: str) -> dict[str, Any]:
-    """`thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count."""
+    """`thinking`, `output_config` and `max_tokens`, in which the tokens of thinking count.
+
+    At most half of what was allowed goes into thinking, which the API wants to be `SMALLEST_BUDGET` at least.
+    """
     how = _thinks(model)
-    answer = {"max_tokens": MAX_TOKENS if max_tokens is None else max_tokens}
     if level is None or how == "never":
-        return answer
+        return {"max_tokens": MAX_TOKENS if max_tokens is None else max_tokens}
     if level == "none":
-        return {**answer, "thinking": {"type": "disabled"}}
-    return _by_effort(level, max_tokens) if how == "by_effort" else _by_budget(level, max_tokens)
-
-
-def _by_effort(level: str, max_tokens: int | None) -> dict[str, Any]:
-    return {
-        "max_tokens": max_tokens or MAX_TOKENS + BUDGETS[level],
-        "thinking": {"type": "adaptive", "display": "summarized"},
-        "output_config": {"effort": "low" if level == "minimal" else level},
-    }
-
-
-def _by_budget(level: str, max_tokens: int | None) -> dict[str, Any]:
-    """At most half of what was allowed goes into thinking, which the API wants to be `SMALLEST_BUDGET` at least."""
+        return {"max_tokens": MAX_TOKENS if max_tokens is None else max_tokens, "thinking": {"type": "disabled"}}
+    if how == "by_effort":
+        return {
+            "max_tokens": max_tokens or MAX_TOKENS + BUDGETS[level],
+            "thinking": {"type": "adaptive", "display": "summarized"},
+            "output_config": {"effort": "low" if level == "minimal" else level},
+        }
     budget = max(SMALLEST_BUDGET, min(BUDGETS[level], max_tokens // 2)) if max_tokens else BUDGETS[level]
     room = max(max_tokens, 2 * SMALLEST_BUDGET) if max_tokens else MAX_TOKENS + budget
     return {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
 def _decode_reasoning(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    came = _reasoning_fields(body)
+    """What a client said about reasoning, without the format that stands in `output_config` too."""
+    config = {key: value for key, value in (body.get("output_config") or {}).items() if key != "format"}
+    came = present({"thinking": body.get("thinking") or None, "output_config": config or None})
     level = _level(came)
     would_be = _reasoning(level, body.get("max_tokens"), body.get("model", ""))
     exact = not came or {**came, "max_tokens": body.get("max_tokens")} == would_be
     return {"reasoning": level} if level else {}, {} if exact else {"reasoning": came}
-
-
-def _reasoning_fields(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client said about reasoning, without the format that stands in `output_config` too."""
-    came = {"thinking": body["thinking"]} if body.get("thinking") else {}
-    config = {key: value for key, value in (body.get("output_config") or {}).items() if key != "format"}
-    return came | ({"output_config": config} if config else {})
 
 
 def _level(came: Mapping[str, Any]) -> str | None:
@@ -164,9 +155,3 @@ def _level(came: Mapping[str, Any]) -> str | None:
         case {"type": "adaptive"} if not effort:
             return "high"  # what the API does when no effort is given
     return effort if effort in BUDGETS else None
-
-
-def _as_it_came(request: ModelRequest) -> dict[str, Any]:
-    """A client's own words about reasoning, as long as nobody has changed the option since."""
-    came: dict[str, Any] = own(WIRE, request.extra).get("reasoning", {})
-    return dict(came) if came and _level(came) == request.options.get("reasoning") else {}

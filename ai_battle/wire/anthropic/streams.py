@@ -11,7 +11,7 @@ from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
 from ...core.messages import Document, Image, Part
 from .. import streams
 from ..blocks import WAITING, AnswerBlock, BlockWriter
-from ..bodies import dumps, given, loads, needed, own, read_arguments
+from ..bodies import dumps, given, loads, needed, own, present, read_arguments
 from ..errors import in_stream
 from ..failures import Failed, failure
 from ..messages import new_id
@@ -37,24 +37,22 @@ class _Growing:
     fragments: list[str] = field(default_factory=list)
     uncited: list[Any] = field(default_factory=list)  # sources that came before the text that they belong to
 
-    @property
-    def grows(self) -> str:
-        kind: str = self.block["type"]
-        return kind if kind in ("text", "thinking") else "input"
-
     def add(self, grows: str, fragment: str) -> None:
-        if grows != self.grows:
+        if grows != self._grows:
             raise TypeError(f"{grows} in a block of {self.block['type']}")
         self.fragments.append(fragment)
 
     def whole(self) -> Block:
         text = "".join(self.fragments)
-        if self.grows != "input":
-            return {**self.block, self.grows: text}
-        if not text:
-            return self.block
+        if self._grows != "input":
+            return {**self.block, self._grows: text}
         arguments, wrong = read_arguments(text)
-        return {**self.block, "input": wrong or arguments}
+        return {**self.block, "input": wrong or arguments} if text else self.block
+
+    @property
+    def _grows(self) -> str:
+        kind: str = self.block["type"]
+        return kind if kind in ("text", "thinking") else "input"
 
 
 class StreamReader(streams.StreamReader):
@@ -66,7 +64,7 @@ class StreamReader(streams.StreamReader):
         self._message: dict[str, Any] = {}
         self._blocks: list[_Growing] = []
         self._open: dict[int, _Growing] = {}
-        self._speaking: _Growing | None = None  # the block of the last text
+        self._growing = _Growing({})
         self._calls: dict[str, int] = {}
 
     @property
@@ -91,8 +89,9 @@ class StreamReader(streams.StreamReader):
                 self._stop(self._open[event["index"]], events)
             case "message_start":
                 self.bill = self._message = dict(event["message"])
-            case "message_delta":
-                self._update(event)
+            case "message_delta":  # counts are cumulative; those that an event leaves out stand as they were
+                self._message |= event["delta"]
+                self._message["usage"] = {**(self._message.get("usage") or {}), **present(event.get("usage") or {})}
             case "message_stop":
                 self._ended = True
             case "error":
@@ -101,13 +100,13 @@ class StreamReader(streams.StreamReader):
 
     def _start(self, index: int, block: Block, events: list[Event]) -> None:
         """Opens a block; some servers put all of it in here."""
-        self._open[index] = growing = _Growing(block)
-        self._blocks.append(growing)
+        self._open[index] = self._growing = _Growing(block)
+        self._blocks.append(self._growing)
         match needed(block, "type", str):
             case "text":
-                self._speak(growing, given(block, "text", ""), events)
+                self._say(given(block, "text", ""), events)
             case "thinking":
-                self._think(growing, given(block, "thinking", ""), events)
+                self._think(given(block, "thinking", ""), events)
             case "tool_use":
                 if not given(block, "id", "") or block["id"] in self._calls:
                     block["id"] = new_id()
@@ -123,15 +122,17 @@ class StreamReader(streams.StreamReader):
             events.append(_cited(growing.uncited))
 
     def _grow(self, growing: _Growing, delta: Mapping[str, Any], events: list[Event]) -> str:
+        self._growing = growing
         match delta["type"]:
             case "text_delta":
-                text = needed(delta, "text", str)
-                self._speak(growing, text, events)
+                self._say(text := needed(delta, "text", str), events)
                 return text
             case "thinking_delta":
-                self._think(growing, needed(delta, "thinking", str), events)
+                self._think(needed(delta, "thinking", str), events)
             case "input_json_delta":
-                self._add_arguments(growing, needed(delta, "partial_json", str), events)
+                growing.add("input", text := needed(delta, "partial_json", str))
+                if text and growing.block["type"] == "tool_use":  # of the API's own tools nobody else need know
+                    events.append(ToolCallDelta(self._calls[growing.block["id"]], arguments=text))
             case "signature_delta":
                 growing.block["signature"] = delta["signature"]
                 events.append(ThinkingDelta("", delta["signature"]))
@@ -146,31 +147,13 @@ class StreamReader(streams.StreamReader):
         else:
             growing.uncited.append(citation)
 
-    def _speak(self, growing: _Growing, text: str, events: list[Event]) -> None:
-        self._speaking = growing
-        self._say(text, events)
-
     def _say(self, text: str, events: list[Event]) -> None:
-        if self._speaking:
-            self._speaking.add("text", text)
+        self._growing.add("text", text)
         super()._say(text, events)
 
-    def _think(self, growing: _Growing, thought: str, events: list[Event]) -> None:
-        growing.add("thinking", thought)
-        if thought:
-            events.append(ThinkingDelta(thought))
-
-    def _add_arguments(self, growing: _Growing, text: str, events: list[Event]) -> None:
-        """Those of a tool that the API runs itself are nobody else's concern."""
-        growing.add("input", text)
-        if text and growing.block["type"] == "tool_use":
-            events.append(ToolCallDelta(self._calls[growing.block["id"]], arguments=text))
-
-    def _update(self, event: Mapping[str, Any]) -> None:
-        """Counts are cumulative; those that an event leaves out stand as they were."""
-        self._message |= event["delta"]
-        counts = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
-        self._message["usage"] = {**(self._message.get("usage") or {}), **counts}
+    def _think(self, thought: str, events: list[Event]) -> None:
+        self._growing.add("thinking", thought)
+        super()._think(thought, events)
 
 
 def _cited(citations: list[Any]) -> Event:

@@ -7,9 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from ..bodies import dumps, given, read_arguments
+from ..bodies import dumps, given
 from ..checks import Kinds, object_, refused, text, text_or
-from ..messages import Decoded, MessageCache, as_failure, call_id
+from ..messages import Decoded, MessageCache, as_failure, call_id, decode_call
 from .parts import CONTENT, WIRE, decode_content, encode_content, kept, own, refusal
 
 NAME_LENGTH = 64
@@ -109,21 +109,6 @@ def decode_answer(body: Mapping[str, Any]) -> Message:
     return Message("assistant", tuple(_decode_parts(body)), extra=kept(body, KNOWN))
 
 
-def reasoning_of(body: Mapping[str, Any]) -> str:
-    """Servers that send both fields send the same text in both."""
-    return next((text for field in REASONING if (text := given(body, field, ""))), "")
-
-
-def decode_call(body: Mapping[str, Any]) -> ToolCall:
-    function = body["function"]
-    said = function.get("arguments")
-    arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(said or "")
-    if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
-        arguments, malformed = {}, arguments["malformed"]
-    extra = kept(body, KNOWN_IN_CALLS)
-    return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)
-
-
 def _plain(message: Message) -> bytes:
     """The usual message, one text and nothing else, in a third of the time; empty for any other."""
     said = message.parts[0] if len(message.parts) == 1 else None
@@ -142,30 +127,26 @@ def _encoded(message: Message, quirks: Quirks, key: str, after: str) -> dict[str
 
 
 def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], list[Part]]:
+    """What a message is here, and what it says besides results of tools, with the pictures and files in them."""
     if message.role == "assistant":
-        return [assistant_body(message, quirks)], [part for part in message.parts if isinstance(part, Image | Document)]
-    if results := message.tool_results:
-        return [_result_body(result) for result in results], _beside_results(message)
-    role = "user" if message.role == "tool" else message.role
-    return [{"role": role, "content": encode_content(_content(message))} | own(message.extra)], []
+        return [assistant_body(message, quirks)], _files(message.parts)
+    content: list[Part] = [part for part in message.parts if isinstance(part, Text | Image | Document)]
+    if not (results := message.tool_results):
+        role = "user" if message.role == "tool" else message.role
+        return [{"role": role, "content": encode_content(content)} | own(message.extra)], []
+    beside: list[Part] = []
+    for result in results:
+        if files := _files(result.parts):
+            beside += [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *files]
+    return [_result_body(result) for result in results], beside + content
 
 
-def _beside_results(message: Message) -> list[Part]:
-    """What a message says besides results of tools, and the pictures and files in those results."""
-    shown: list[Part] = []
-    for result in message.tool_results:
-        if files := [part for part in result.parts if isinstance(part, Image | Document)]:
-            shown += [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *files]
-    return shown + _content(message)
-
-
-def _content(message: Message) -> list[Part]:
-    return [part for part in message.parts if isinstance(part, Text | Image | Document)]
+def _files(parts: Iterable[Part]) -> list[Part]:
+    return [part for part in parts if isinstance(part, Image | Document)]
 
 
 def _result_body(result: ToolResult) -> dict[str, Any]:
-    words = [part for part in result.parts if isinstance(part, Text)]
-    content = encode_content(words)
+    content = encode_content([part for part in result.parts if isinstance(part, Text)])
     if isinstance(content, str):
         content = as_failure(result, content)
     return {"role": "tool", "tool_call_id": call_id(result.call), "content": content} | own(result.extra)
@@ -179,13 +160,14 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
-    if reasoning := reasoning_of(body):
+    """Servers that send both fields of reasoning send the same text in both."""
+    if reasoning := next((thought for field in REASONING if (thought := given(body, field, ""))), ""):
         yield Thinking(reasoning)
     yield from decode_content(body.get("content"))
-    if refused := given(body, "refusal", ""):
-        yield refusal(refused)
+    if refusing := given(body, "refusal", ""):
+        yield refusal(refusing)
     for call in body.get("tool_calls") or ():
-        yield decode_call(call)
+        yield decode_call(call, WIRE, KNOWN_IN_CALLS)
 
 
 def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> ToolResult:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
 
-from ...core.errors import AIBattleError, ProviderError
-from ...core.events import Event, ThinkingDelta, ToolCallDelta
+from ...core.errors import AIBattleError
+from ...core.events import Event, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse
 from ...core.messages import Message, Part, Text, Thinking, ToolCall
 from .. import streams
@@ -46,7 +46,6 @@ class StreamReader(streams.StreamReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._thinking: list[str] = []
         self._refused = False
         self._calls = _Calls()
         self._first: Mapping[str, Any] = {}
@@ -67,26 +66,17 @@ class StreamReader(streams.StreamReader):
 
     def finish(self) -> ModelResponse:
         if not (self._reason or (self._ended and self._first and not self._gives_reasons)):
-            raise self._not_whole()
-        with readable_answer(self._first):
-            return self._answer()
-
-    def _answer(self) -> ModelResponse:
+            if not self._first and (self._ended or self._usage is not UNKNOWN_USAGE):
+                raise empty("the server sent no choices")
+            raise self._unfinished(has_begun=self._tokens.is_event_stream)
         said = refusal(self.text) if self._refused else Text(self.text)
-        thought = Thinking("".join(self._thinking))
+        thought = Thinking("".join(self._thoughts))
         parts: list[Part] = [part for part in (thought, said) if part.text]
-        message = Message(
-            "assistant",
-            (*parts, *self._calls.calls()),
-            extra={WIRE: self._message_extra} if self._message_extra else {},
-        )
-        extra = kept({**self._first, "choice": self._choice_extra}, KNOWN)
-        return answer(message, self._reason, self._usage, given(self._first, "model", ""), extra)
-
-    def _not_whole(self) -> ProviderError:
-        if not self._first and (self._ended or self._usage is not UNKNOWN_USAGE):
-            return empty("the server sent no choices")
-        return self._unfinished(has_begun=self._tokens.is_event_stream)
+        extra = {WIRE: self._message_extra} if self._message_extra else {}
+        with readable_answer(self._first):
+            message = Message("assistant", (*parts, *self._calls.calls()), extra=extra)
+            about = kept({**self._first, "choice": self._choice_extra}, KNOWN)
+            return answer(message, self._reason, self._usage, given(self._first, "model", ""), about)
 
     def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
         if payload == DONE:
@@ -116,7 +106,7 @@ class StreamReader(streams.StreamReader):
         if content := delta.get("content"):
             self._say_content(content, events)
         if fragments := delta.get("tool_calls"):
-            events.extend(self._calls.take(fragment) for fragment in fragments)
+            events.extend(self._calls.add(fragment) for fragment in fragments)
         self._end_choice(choice)
         return content if is_plain and isinstance(content, str) else ""
 
@@ -140,13 +130,8 @@ class StreamReader(streams.StreamReader):
             elif isinstance(part, Text):
                 self._say(part.text, events)
 
-    def _think(self, thought: str, events: list[Event]) -> None:
-        self._thinking.append(thought)
-        events.append(ThinkingDelta(thought))
-
     def _read_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
-        if thought := given(delta, "reasoning_content", "") or given(delta, "reasoning", ""):
-            self._think(thought, events)
+        self._think(given(delta, "reasoning_content", "") or given(delta, "reasoning", ""), events)
         if refused := given(delta, "refusal", ""):
             if not self._refused:
                 events.append(REFUSES)
@@ -175,69 +160,49 @@ class _GrowingCall:
     id: str
     name: str
     given_id: str
-    arguments: list[str] = field(default_factory=list)
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any]
+    fragments: list[str] = field(default_factory=list)
 
-    @property
-    def is_complete(self) -> bool:
-        text = "".join(self.arguments)
-        return bool(text) and not read_arguments(text)[1]
+    def whole(self) -> ToolCall:
+        arguments, wrong = read_arguments("".join(self.fragments))
+        return ToolCall(self.name, arguments, self.id, wrong, extra=self.extra)
+
+    def ends_before(self, given_id: str, name: str) -> bool:
+        """Several servers give every call the same index: a new id, or a name after whole arguments, starts another."""
+        if given_id and self.given_id:
+            return given_id != self.given_id
+        return bool(name) and any(self.fragments) and not self.whole().malformed
 
 
 class _Calls:
-    """Several servers give every call the same index: a new id, or a new name after complete arguments, starts one."""
+    """Puts calls together from their fragments."""
 
     def __init__(self) -> None:
         self._all: list[_GrowingCall] = []
         self._at: dict[Any, _GrowingCall] = {}
 
-    def take(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
-        function = fragment.get("function") or {}
-        identity, name = given(fragment, "id", ""), given(function, "name", "")
-        arguments = _arguments_text(function.get("arguments"))
-        growing = self._going_on(fragment.get("index"), identity)
-        if growing is None or _starts_anew(growing, identity, name):
-            growing = self._start(fragment, identity, name)
-            growing.arguments.append(arguments)
-            return ToolCallDelta(growing.position, growing.id, name, arguments)
-        growing.name = growing.name or name
-        growing.arguments.append(arguments)
-        return ToolCallDelta(growing.position, arguments=arguments)
-
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(_call(growing) for growing in self._all)
+        return tuple(growing.whole() for growing in self._all)
 
-    def _going_on(self, index: Any, identity: str) -> _GrowingCall | None:
-        """The call that a fragment belongs to; without an index its id tells, and else it is the one before."""
-        if index is None and identity:
-            return next((growing for growing in self._all if growing.given_id == identity), None)
-        return self._at.get(index)
-
-    def _start(self, fragment: Mapping[str, Any], given_id: str, name: str) -> _GrowingCall:
-        taken = {growing.id for growing in self._all}
-        own_id = given_id if given_id and given_id not in taken else new_id()
-        growing = _GrowingCall(len(self._all), own_id, name, given_id, extra=kept(fragment, KNOWN_IN_CALLS))
-        self._all.append(growing)
-        self._at[fragment.get("index")] = growing
-        return growing
-
-
-def _starts_anew(growing: _GrowingCall, given_id: str, name: str) -> bool:
-    if given_id and growing.given_id:
-        return given_id != growing.given_id
-    return bool(name) and growing.is_complete
-
-
-def _call(growing: _GrowingCall) -> ToolCall:
-    arguments, wrong = read_arguments("".join(growing.arguments))
-    return ToolCall(growing.name, arguments, growing.id, wrong, extra=growing.extra)
-
-
-def _arguments_text(arguments: Any) -> str:
-    """Ollama's relatives send the object itself."""
-    if arguments is None or isinstance(arguments, str):
-        return arguments or ""
-    return dumps(arguments).decode()
+    def add(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
+        """Without an index, the id of a fragment tells which call it belongs to, and else it is the one before."""
+        function, index = fragment.get("function") or {}, fragment.get("index")
+        id_, name, arguments = given(fragment, "id", ""), given(function, "name", ""), function.get("arguments") or ""
+        if not isinstance(arguments, str):  # Ollama's relatives send the object itself
+            arguments = dumps(arguments).decode()
+        growing = self._at.get(index)
+        if index is None and id_:
+            growing = next((each for each in self._all if each.given_id == id_), None)
+        if growing is None or growing.ends_before(id_, name):
+            taken = {each.id for each in self._all}
+            own_id = id_ if id_ and id_ not in taken else new_id()
+            growing = _GrowingCall(len(self._all), own_id, name, id_, kept(fragment, KNOWN_IN_CALLS), [arguments])
+            self._all.append(growing)
+            self._at[index] = growing
+            return ToolCallDelta(growing.position, own_id, name, arguments)
+        growing.name = growing.name or name
+        growing.fragments.append(arguments)
+        return ToolCallDelta(growing.position, arguments=arguments)
 
 
 class StreamWriter(BlockWriter):

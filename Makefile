@@ -7,7 +7,7 @@ export PYTHONDONTWRITEBYTECODE =
 # Half of the tests' time is waiting: for clocks to run out and for other processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-.PHONY: demo test lint compiled unit slow bench docs clean
+.PHONY: demo test lint compiled unit slow bench docs pictures clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/ai-battle run configs/quickstart.yaml
@@ -38,6 +38,10 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.generate
+
+# Those of the README, from shipped configurations; those of reports need Chromium.
+pictures: $(VENV)/.dev
+	$(BIN)/python -m docs.pictures
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

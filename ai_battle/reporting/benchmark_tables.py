@@ -59,7 +59,8 @@ def beaten(summary: BenchmarkSummary) -> Iterator[str]:
             names_by.setdefault(row.dominated, []).append(row.name)
     for by, names in names_by.items():
         who = ", ".join(names) if len(names) <= MOST_BEATEN else f"{len(names):,} other settings"
-        yield f"beaten by {by}, which is no worse and no dearer, and shown to be better in one of both: {who}"
+        verb = "is" if len(names) == 1 else "are"
+        yield f"{who} {verb} beaten by {by}, which is no worse, no dearer, and shown to be better in one of both"
 
 
 def _interval(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:

@@ -69,7 +69,7 @@ def test_all_that_is_asked_of_a_report_is_there(page: str) -> None:
 def test_a_beaten_setting_is_grey_and_says_by_which(page: str) -> None:
     assert re.search(r'<g class="point grey" data-of="silly"><title>silly: .*small is no worse and no dearer', page)
     assert '<tr class="dominated">' in page
-    assert "beaten by small, which is no worse and no dearer, and shown to be better in one of both: silly." in page
+    assert "silly is beaten by small, which is no worse, no dearer, and shown to be better in one of both." in page
 
 
 def test_every_pair_is_in_the_matrix_from_both_sides(page: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.config import packaged, packaged_names
 from ai_battle.testing import FakeProvider, FakeProviders
 
@@ -62,7 +62,7 @@ def test_an_editor_finds_the_schema(config: Path) -> None:
 
 @every_config
 def test_it_validates_without_a_note(config: Path, fakes: FakeProviders, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _exit_code(["validate", str(config)]) == 0
+    assert run_command(["validate", str(config)]) == 0
     assert capsys.readouterr().out == f"{config}: ok\n"
 
 
@@ -80,7 +80,7 @@ def test_it_runs_to_its_end(config: Path, fakes: FakeProviders) -> None:
     discussion = yaml.safe_load(config.read_text(encoding="utf-8"))["discussion"]
     scripted = [name for name, model in discussion["models"].items() if "pace" in model]
 
-    code = _exit_code(
+    code = run_command(
         [
             "run",
             config.stem,
@@ -101,15 +101,15 @@ def test_it_runs_to_its_end(config: Path, fakes: FakeProviders) -> None:
 
 
 def test_the_picture_is_in_the_first_request_of_each(fakes: FakeProviders) -> None:
-    assert _exit_code(["run", "vision", "--quiet"]) == 0
+    assert run_command(["run", "vision", "--quiet"]) == 0
     assert "data:image/png;base64," in asked(fakes.openai)[0]
     assert "image/png" in asked(fakes.gemini)[0]
 
 
 def test_the_file_and_the_facts_are_in_the_first_requests(fakes: FakeProviders) -> None:
-    assert _exit_code(["run", "code-review", "--quiet"]) == 0
+    assert run_command(["run", "code-review", "--quiet"]) == 0
     assert "price_after_discount" in asked(fakes.anthropic)[0]
-    assert _exit_code(["run", "panel", "--quiet"]) == 0
+    assert run_command(["run", "panel", "--quiet"]) == 0
     assert "14 days above 35 degrees" in asked(fakes.gemini)[0]
 
 

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 from aiohttp import web
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.testing import FakeProviders, call
 from tests.test_configs import FOLDER, events, fakes, require_server  # noqa: F401 - a fixture
 
@@ -31,7 +31,7 @@ PAGE = "<html><head><title>Heat</title></head><body><article><h1>Heat</h1><p>2.4
 
 
 def run(name: str, *options: str) -> int:
-    return _exit_code(["run", name, "--out", "here", "--quiet", "--trust", *options])
+    return run_command(["run", name, "--out", "here", "--quiet", "--trust", *options])
 
 
 def transcript() -> str:
@@ -40,14 +40,14 @@ def transcript() -> str:
 
 @pytest.mark.usefixtures("fakes")
 def test_there_is_a_fence_or_the_run_says_how_to_get_one(capsys: pytest.CaptureFixture[str]) -> None:
-    code = _exit_code(["tools", "call", "code_execution", '{"code": "print(1)"}'])
+    code = run_command(["tools", "call", "code_execution", '{"code": "print(1)"}'])
     assert code in (0, 3)
     shown = capsys.readouterr()
     assert '"stdout": "1\\n"' in shown.out if code == 0 else "fence" in shown.err
 
 
 def test_programs_are_written_and_run(fakes: FakeProviders) -> None:  # noqa: F811
-    if _exit_code(["tools", "call", "code_execution", '{"code": "print(1)"}']) == 3:
+    if run_command(["tools", "call", "code_execution", '{"code": "print(1)"}']) == 3:
         pytest.skip("this machine has no fence for code")
     fakes.ollama.says(
         call("file_manipulation", action="write", path="roman.py", content=ROMAN),

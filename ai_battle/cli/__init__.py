@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 
 import click
@@ -10,16 +11,55 @@ import click
 from ai_battle import __version__
 from ai_battle.core.errors import AIBattleError, ConfigError, translate_errors
 
-from . import bench, calibrate, doctor, export, init, models, replay, resume, run, schema, serve, show, tools, validate
-from ._plain import without_secrets
-
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-
-
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+# What `--help` shows of each command, which is the beginning of its own words; so none need be imported for that.
+COMMANDS = {
+    "run": "Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart.",
+    "resume": (
+        "Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."
+    ),
+    "replay": "Play the run of RUN_DIR again without calling a model; with --swap only that participant calls one.",
+    "show": "Show one TURN of the run in RUN_DIR: what was said, by which model, and what it took.",
+    "validate": (
+        "Check files of discussions, benchmarks and servers without running them; exit 2 when there is a problem."
+    ),
+    "schema": "Print the JSON Schema of a YAML format, for editors and programs.",
+    "init": (
+        "Write a discussion to start from: TEMPLATE is the name of a packaged one; without it, one for your models."
+    ),
+    "doctor": "Tell what this machine has for discussions, and how to get what it lacks.",
+    "models": "List the models that can be reached, and show or probe what one can do.",
+    "tools": "List the tools that models can use, and call one.",
+    "export": "Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place.",
+    "calibrate": "Choose when a small model is helped, from answers of your own.",
+    "serve": "Serve models as an Anthropic- and OpenAI-compatible server.",
+    "bench": "Compare settings on real tasks: quality, cost and time, with how sure the comparison is.",
+}
 
 
-@click.group(
+class Commands(click.Group):
+    """Imports the module of a command when that is used: all of them cost each start a tenth of a second."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        _name_variables(command, f"AI_BATTLE_{cmd_name.upper()}")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        shown = (click.Command(name, help=text) for name, text in sorted(COMMANDS.items()))
+        with formatter.section("Commands"):
+            formatter.write_dl([(command.name or "", command.get_short_help_str(room)) for command in shown])
+
+
+@click.command(
+    cls=Commands,
     context_settings=CONTEXT,
     epilog="Every option has a twin in the environment: --turns of run is AI_BATTLE_RUN_TURNS.",
 )
@@ -28,50 +68,44 @@ def commands() -> None:
     """Conversations between language models, from a YAML file."""
 
 
-for module in (
-    run, resume, replay, show, validate, schema, init, doctor, models, tools, export, calibrate, serve, bench
-):  # fmt: skip
-    commands.add_command(module.command)
-
-
-def _name_twins(command: click.Command, prefix: str) -> None:
-    """Each option can be given by a variable that is called like the option as it is typed."""
+def _name_variables(command: click.Command, prefix: str) -> None:
+    """Let each option be given by a variable that is called like the option as it is typed."""
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             parameter.envvar = f"{prefix}_{max(parameter.opts, key=len).lstrip('-').replace('-', '_').upper()}"
     for name, inner in getattr(command, "commands", {}).items():
-        _name_twins(inner, f"{prefix}_{name.upper()}")
-
-
-_name_twins(commands, "AI_BATTLE")
+        _name_variables(inner, f"{prefix}_{name.upper()}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs one command and exits with its code: 0 done, 1 failed or stopped by a limit, 2 misused, 130 interrupted."""
-    _show_what_can_be_shown()
-    sys.exit(_exit_code(list(sys.argv[1:] if arguments is None else arguments)))
+    """Run one command and exit with its code: 0 done, 1 failed or stopped by a limit, 2 misused, 130 interrupted."""
+    _replace_unknown_signs()
+    sys.exit(run_command(list(sys.argv[1:] if arguments is None else arguments)))
 
 
-def _show_what_can_be_shown() -> None:
+def _replace_unknown_signs() -> None:
     """A sign that the terminal's encoding lacks becomes a question mark, and the line is said all the same."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-def _exit_code(arguments: list[str]) -> int:
+def run_command(arguments: list[str]) -> int:
+    """Return the exit code; an error of ours is a message on stderr."""
     try:
         with translate_errors("This is an error in ai-battle itself; please report it", AIBattleError):
-            return _dispatched(arguments)
+            return _dispatch(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     except AIBattleError as error:
+        from .output import without_secrets
+
         words = without_secrets(str(error))
         click.echo(f"{click.style('error:', fg='red', bold=True)} {words}", err=True, color=_colour())
         return MISUSED if isinstance(error, ConfigError) else FAILED
 
 
-def _dispatched(arguments: list[str]) -> int:
+def _dispatch(arguments: list[str]) -> int:
     """What the command returned is its exit code; None is success."""
     try:
         return commands.main(arguments, prog_name="ai-battle", standalone_mode=False, color=_colour()) or 0

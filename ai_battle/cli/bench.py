@@ -1,21 +1,36 @@
 """`ai-battle bench`: settings compared on real tasks."""
 
 import asyncio
+import json
+import tempfile
+from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ._options import as_json
-from ._plain import print_json
+from ai_battle.benchmark import compare as comparing
+from ai_battle.benchmark.availability import require_models
+from ai_battle.benchmark.checking import named_code
+from ai_battle.benchmark.forecast import Forecast, forecast
+from ai_battle.benchmark.loading import LoadOptions, load
+from ai_battle.benchmark.playing import DiscussionAnswer
+from ai_battle.benchmark.run import RunOptions, begin, reopen
+from ai_battle.benchmark.run import run as play
+from ai_battle.benchmark.store import Store
+from ai_battle.benchmark.suite import Suite
+from ai_battle.benchmark.tasks import Task
+from ai_battle.config import load as load_discussion
+from ai_battle.conversation.manager import ConversationManager
+from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
+from ai_battle.core.exchange import WHOLE_ANSWER
+from ai_battle.core.files import lock_directory
 
-if TYPE_CHECKING:
-    from ai_battle.benchmark.forecast import Forecast
-    from ai_battle.benchmark.loading import LoadOptions
-    from ai_battle.benchmark.store import Store
-    from ai_battle.benchmark.suite import Suite
+from .bench_output import Shown, forecast_said, show, show_comparison
+from .options import as_json
+from .output import dollars, print_json
+from .trust import require_trust_in
 
 DONE, STOPPED, INTERRUPTED = 0, 1, 130
 
@@ -38,15 +53,6 @@ def command() -> None:
 @as_json
 def run(suite: str, out: Path | None, **how: object) -> int:
     """Run the benchmark of SUITE: a YAML file, or the name of a packaged one such as recorded-gsm8k."""
-    from ai_battle.benchmark.availability import require_models
-    from ai_battle.benchmark.checking import named_code
-    from ai_battle.benchmark.forecast import forecast
-    from ai_battle.benchmark.loading import load
-    from ai_battle.benchmark.run import begin
-
-    from ._bench_progress import forecast_said
-    from ._trust import require_trust_in
-
     loaded = load(suite, _wishes(how))
     require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
     expected = forecast(loaded)
@@ -68,11 +74,6 @@ def run(suite: str, out: Path | None, **how: object) -> int:
 @as_json
 def resume(results: Path, **how: object) -> int:
     """Go on with the RESULTS of a benchmark that did not end; nothing that is finished is done again."""
-    from ai_battle.benchmark.checking import named_code
-    from ai_battle.benchmark.run import reopen
-
-    from ._trust import require_trust_in
-
     loaded, store = reopen(results, _wishes(how))
     require_trust_in(loaded.document, named_code(loaded), given=bool(how["trust"]))
     return _played(loaded, store, how)
@@ -83,13 +84,6 @@ def resume(results: Path, **how: object) -> int:
 @as_json
 def report(results: Path, *, as_json: bool) -> None:
     """Sum up RESULTS, and write summary.json, results.csv and report.html beside them again."""
-    from contextlib import closing
-
-    from ai_battle.benchmark.store import Store
-    from ai_battle.core.files import lock_directory
-
-    from ._bench_results import show
-
     with closing(Store.open(results)) as store, lock_directory(results):
         show(store, as_json=as_json)
 
@@ -100,27 +94,21 @@ def report(results: Path, *, as_json: bool) -> None:
 @as_json
 def compare(what: tuple[str, ...], *, fail_on_regression: bool, as_json: bool) -> int:
     """Compare two folders of results, setting by setting, or with RESULTS two settings of that one."""
-    from ai_battle.benchmark.compare import compare, compare_settings
-
-    from ._bench_results import show_comparison
-
     if len(what) not in (2, 3):
         raise click.UsageError(f"two folders of results, or one and two of its settings; these are {len(what)}")
     first, *rest = what
     inside = [Path(first) / name for name in rest]
     if len(what) == 2:
-        found = compare(Path(first), Path(rest[0]))
+        found = comparing.compare(Path(first), Path(rest[0]))
     elif all(path.is_dir() for path in inside):
-        found = compare(*inside)
+        found = comparing.compare(*inside)
     else:
-        found = compare_settings(Path(first), *rest)
+        found = comparing.compare_settings(Path(first), *rest)
     show_comparison(found, as_json=as_json)
     return STOPPED if fail_on_regression and found.regressions else DONE
 
 
 def _wishes(how: dict[str, object]) -> "LoadOptions":
-    from ai_battle.benchmark.loading import LoadOptions
-
     changes = [str(change) for change in how.get("changes") or ()]  # type: ignore[attr-defined]
     if how["max_cost"] is not None:
         changes.append(f"benchmark.limits.cost_usd={how['max_cost']}")
@@ -130,9 +118,6 @@ def _wishes(how: dict[str, object]) -> "LoadOptions":
 
 
 def _forecast(expected: "Forecast", *, as_json: bool) -> int:
-    from ._bench_progress import forecast_said
-    from ._money import dollars
-
     if as_json:
         print_json(asdict(expected))
         return DONE
@@ -144,13 +129,6 @@ def _forecast(expected: "Forecast", *, as_json: bool) -> int:
 
 def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
-    from ai_battle.benchmark.run import RunOptions
-    from ai_battle.benchmark.run import run as play
-
-    from ._bench_discussing import discuss
-    from ._bench_progress import Shown
-    from ._bench_results import show
-
     shown = Shown(suite.said.limits.cost_usd, quiet=bool(how["quiet"]))
     terms = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
     try:
@@ -173,3 +151,28 @@ def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
 
 def _folder(name: str) -> Path:
     return Path("bench") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"
+
+
+async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
+    """The synthesis of the discussion where its file asks for an `outcome`, else the last thing that was said."""
+    concluded: list[str] = []
+
+    async def heard(event: Event) -> None:
+        if isinstance(event, Concluded):
+            concluded.append(event.text)
+        if isinstance(event, ModelReplied):
+            await emit(event)
+
+    goal = {"goal": task.prompt, "initial_prompt": "", **(task.goal or {})}
+    loaded = load_discussion(file, overrides=[f"discussion.{key}={_yaml(value)}" for key, value in goal.items()])
+    with tempfile.TemporaryDirectory(prefix="ai-battle-") as folder:
+        manager = ConversationManager.from_config(loaded, out=Path(folder) / "run")
+        result = await manager.run_discussion(heard, WHOLE_ANSWER)
+        last = next((message.text for message in reversed(result.messages)), "")
+    failed = result.status == "failed"
+    return DiscussionAnswer(concluded[-1] if concluded else last, result.stop_reason if failed else "")
+
+
+def _yaml(value: object) -> str:
+    """What looks like a variable in a task is none."""
+    return json.dumps(value, ensure_ascii=False).replace("${", "$${")

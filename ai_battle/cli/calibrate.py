@@ -1,17 +1,22 @@
 """`ai-battle calibrate`: when a pair asks for help, chosen from answers of one's own."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from pathlib import Path
+from textwrap import fill, indent
+from typing import Any
 
 import click
 
-from ._options import as_json
-from ._plain import print_json
+from ai_battle.core.errors import ConfigError
+from ai_battle.judging.agreement_calibrating import calibrate
+from ai_battle.judging.calibrating import Report, Target
+from ai_battle.judging.own_answers import read_answers
+from ai_battle.reporting.calibration import COLUMNS, data, fragment, likely, recommendation
+from ai_battle.reporting.calibration_curve import rows
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ai_battle.judging.calibrating import Report, Target
+from .options import as_json
+from .output import print_json
 
 
 def _share(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
@@ -42,8 +47,6 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
     DATA has one answer a line: {"prompt", "response"}, and where they are known "correct" and "helper_correct"; for
     several models also "peers", what the others answered, and "peers_correct".
     """
-    from pathlib import Path
-
     target = _target(**targets)
     found, answers = _calibrated(Path(data), target)
     if out:
@@ -60,10 +63,6 @@ def command(data: str, out: str | None, report: str | None, as_json: bool, **tar
 
 def _calibrated(path: "Path", target: "Target") -> "tuple[Report, int]":
     """The calibration, and how many answers there were; what is wrong with them is told with their file."""
-    from ai_battle.core.errors import ConfigError
-    from ai_battle.judging.agreement_calibrating import calibrate
-    from ai_battle.judging.own_answers import read_answers
-
     answers = read_answers(path)
     try:
         return calibrate(answers, target), len(answers)
@@ -79,9 +78,6 @@ def _target(
     helper_price: float,
     own_price: float,
 ) -> "Target":
-    from ai_battle.core.errors import ConfigError
-    from ai_battle.judging.calibrating import Target
-
     said = {"help_rate": target_help_rate, "quality": target_quality, "pgr": target_pgr, "max_cost": max_cost}
     given = [(kind, value) for kind, value in said.items() if value is not None]
     if len(given) != 1:
@@ -99,10 +95,6 @@ def _write(path: "Path", text: str) -> None:
 
 
 def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from ai_battle.reporting.calibration import likely, recommendation
-
     point = likely(found)
     return {
         "answers": answers,
@@ -118,11 +110,6 @@ def _document(found: "Report", target: "Target", answers: int) -> dict[str, Any]
 
 
 def _show(found: "Report", target: "Target", answers: int, out: str | None) -> None:
-    from textwrap import fill, indent
-
-    from ai_battle.reporting.calibration import COLUMNS, data, fragment, recommendation
-    from ai_battle.reporting.calibration_curve import rows
-
     click.echo(data(found, answers))
     for row in ("", *rows(found)) if found.curve else ():
         click.echo(row)

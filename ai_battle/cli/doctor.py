@@ -1,15 +1,26 @@
 """`ai-battle doctor`: what is installed, reachable and usable here, each finding with the way to mend it."""
 
+import importlib.util
+import os
+import platform
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
 
 import click
+from rich.table import Table
+from rich.text import Text
 
-from ._options import as_json
-from ._plain import print_json
+from ai_battle import __version__
+from ai_battle.core.files import cache_directory
+from ai_battle.tools.sandbox import NoFence, choose
 
-if TYPE_CHECKING:
-    from ._findings import Finding
+from .options import as_json
+from .output import print_json
+from .survey import Found, survey
+from .tables import show_table
 
 MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "yellow")}
 
@@ -18,10 +29,6 @@ MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "
 @as_json
 def command(as_json: bool) -> None:
     """Tell what this machine has for discussions, and how to get what it lacks."""
-    from dataclasses import asdict
-
-    from ._findings import findings
-
     found = findings()
     if as_json:
         print_json([asdict(finding) for finding in found])
@@ -30,11 +37,6 @@ def command(as_json: bool) -> None:
 
 
 def _show(found: "list[Finding]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from ._options import show_table
-
     table = Table.grid(padding=(0, 2))
     for finding in found:
         mark, colour = MARKS[finding.state]
@@ -49,3 +51,88 @@ def _printable(mark: str) -> str:
     except UnicodeEncodeError:
         return "*"
     return mark
+
+
+LOCAL = ("ollama", "lmstudio", "vllm", "llamacpp", "mlx", "gguf")
+EXTRAS = {
+    "xllamacpp": ("local", "GGUF files inside this process"),
+    "PIL": ("images", "pictures scaled to a size"),
+    "mcp": ("mcp", "tools of MCP servers"),
+    "pypdf": ("web", "PDF files from the web"),
+    "sqlalchemy": ("database", "databases other than SQLite"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`optional` is what is not there and need not be; `mend` is what to do about it."""
+
+    subject: str
+    state: Literal["ok", "missing", "optional"]
+    message: str
+    mend: str = ""
+
+
+def findings() -> list[Finding]:
+    found = survey()
+    return [*_installation(), *_places(), _fence(), *map(_provider, found), *_conclusion(found)]
+
+
+def _installation() -> Iterator[Finding]:
+    yield Finding("ai-battle", "ok", f"{__version__} on Python {platform.python_version()}, {platform.system()}")
+    for module, (extra, brings) in EXTRAS.items():
+        if importlib.util.find_spec(module):
+            yield Finding(f"[{extra}]", "ok", brings)
+        else:
+            yield Finding(f"[{extra}]", "optional", f"not installed: {brings}", f"pip install 'ai-battle[{extra}]'")
+
+
+def _places() -> Iterator[Finding]:
+    yield _writable("runs", Path.cwd(), "run directories are made here", "go to another folder, or use run --out DIR")
+    yield _writable("cache", cache_directory(), "what models refuse is remembered here", "set XDG_CACHE_HOME")
+
+
+def _fence() -> Finding:
+    try:
+        fence = choose()
+    except NoFence as error:
+        return Finding("fence", "optional", str(error))
+    return Finding("fence", "ok", f"code that models write runs in {fence.name}: {', '.join(fence.layers)}")
+
+
+def _writable(subject: str, path: Path, purpose: str, mend: str) -> Finding:
+    there = next(parent for parent in (path, *path.parents) if parent.exists())
+    if os.access(there, os.W_OK):
+        return Finding(subject, "ok", f"{path}: {purpose}")
+    return Finding(subject, "missing", f"{path} can't be written", mend)
+
+
+def _provider(found: Found) -> Finding:
+    if found.state == "ready" and (found.models or found.provider not in LOCAL):
+        return Finding(found.provider, "ok", _listed(found))
+    if found.state == "ready":
+        return Finding(found.provider, "optional", "no models", _how_to_get(found.provider))
+    wrong = found.state == "out of reach" and found.provider not in LOCAL
+    message, _, mend = found.message.partition(": set the environment")
+    return Finding(found.provider, "missing" if wrong else "optional", message, mend and f"set the environment{mend}")
+
+
+def _listed(found: Found) -> str:
+    names = ", ".join(model.name for model in found.models[:4])
+    more = f" and {len(found.models) - 4} more" if len(found.models) > 4 else ""
+    return f"{len(found.models)} models: {names}{more}"
+
+
+def _how_to_get(provider: str) -> str:
+    return {"ollama": "ollama pull gemma3:1b", "gguf": "put a .gguf file into this folder"}.get(
+        provider, "load a model"
+    )
+
+
+def _conclusion(found: Iterable[Found]) -> Iterator[Finding]:
+    ready = [one.provider for one in found if one.models]
+    if ready:
+        yield Finding("next", "ok", f"ai-battle init writes a discussion for {ready[0]}", "ai-battle init")
+    else:
+        message = "no model yet, but scripted ones work: ai-battle run quickstart"
+        yield Finding("next", "optional", message, "install Ollama from ollama.com, or set one of the keys above")

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import click
 
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.files import lock_directory
+from ai_battle.reporting import export
+
 
 @click.command("export")
 @click.argument("run_dir", type=click.Path(path_type=Path))
@@ -16,10 +20,6 @@ import click
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a folder for several formats.")
 def command(run_dir: Path, formats: str, output: Path | None) -> None:
     """Write the run of RUN_DIR in one or more formats, to standard output unless --output names a place."""
-    from ai_battle.core.errors import ConfigError
-    from ai_battle.core.files import lock_directory
-    from ai_battle.reporting import export
-
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
     if output is None and len(wanted) > 1:
         raise ConfigError(f"{len(wanted)} formats don't fit on one output; name a folder with --output.")
@@ -39,8 +39,6 @@ def _place(output: Path, run_dir: Path, name: str, *, several: bool) -> Path:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    from ai_battle.core.errors import ConfigError
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8") as file:

@@ -1,8 +1,20 @@
 """`ai-battle init`: a starter YAML, for the models that this machine has or from a packaged discussion."""
 
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 
 import click
+import yaml
+
+from ai_battle.config import packaged, packaged_names
+from ai_battle.core.errors import ConfigError
+from ai_battle.core.plugins import near
+
+from .survey import Found, survey
 
 
 @click.command("init")
@@ -10,10 +22,6 @@ import click
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; by default its own name.")
 def command(template: str | None, output: Path | None) -> None:
     """Write a discussion to start from: TEMPLATE is the name of a packaged one; without it, one for your models."""
-    from ai_battle.core.errors import ConfigError
-
-    from ._starters import copied, starter
-
     path = output or Path(f"{template or 'discussion'}.yaml")
     if path.exists():
         raise ConfigError(f"{path} exists; name another file with --output.")
@@ -21,3 +29,96 @@ def command(template: str | None, output: Path | None) -> None:
     for one in written:
         click.echo(f"{one} written", err=True)
     click.echo(f"ai-battle run {path}")
+
+
+SCHEMA = files("ai_battle.config") / "schemas" / "discussion.json"
+SCHEMA_FILE = "discussion.schema.json"
+CLOUD = {
+    "anthropic": "haiku",
+    "openai": "gpt-4o-mini",
+    "gemini": "gemini-2.5-flash",
+    "groq": "groq/llama-3.3-70b-versatile",
+    "openrouter": "openrouter/meta-llama/llama-3.3-70b-instruct",
+}
+BILLIONS = re.compile(r"(\d+(?:\.\d+)?)b\b", re.IGNORECASE)
+PAIR = """\
+  collaboration:                # the small model asks the large one where its answer looks poor
+    pairs: [{{primary: Planner, secondary: {}, strategy: rescue, help_rate: 0.2}}]
+"""
+NO_CONVERSATION = ("embed", "bge-", "whisper", "tts", "rerank")
+
+
+def copied(name: str, path: Path) -> Sequence[Path]:
+    """A packaged discussion, with the files that it reads, under a name of the user's."""
+    source = packaged(name)
+    if source is None:
+        raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
+    text = source.read_text(encoding="utf-8")
+    _write(path, "\n".join([_schema_line(), *text.splitlines()[1:], ""]))
+    return [path, *_with_schema(path), *_with_inputs(text, source.parent, path.parent)]
+
+
+def starter(path: Path) -> Sequence[Path]:
+    """A discussion between two models that are there now; between scripted ones when there are none."""
+    types = _two(survey())
+    if not types:
+        return copied("quickstart", path)
+    template = Template((files(__package__) / "starter.yaml").read_text(encoding="utf-8"))
+    pair = PAIR.format(types[-1]) if _is_larger(types[-1], types[0]) else ""
+    _write(path, f"{_schema_line()}\n{template.substitute(first=types[0], second=types[-1], pair=pair)}")
+    return [path, *_with_schema(path)]
+
+
+def _two(found: Sequence[Found]) -> list[str]:
+    """Two different ones where that can be had: the smallest on this machine, and a larger one."""
+    local = [f"{one.provider}/{model}" for one in found if one.provider not in CLOUD for model in _talking(one)]
+    local = _small_first(local)
+    cloud = [CLOUD[one.provider] for one in found if one.provider in CLOUD and one.state == "ready"]
+    return [*local[:1], *cloud[:1], *local[:0:-1], *cloud[1:2]][:2]
+
+
+def _small_first(models: Sequence[str]) -> list[str]:
+    """Those whose names tell no size keep their place behind those whose names do."""
+    sizes = {each: float(found[1]) for each in models if (found := BILLIONS.search(each))}
+    return sorted(models, key=lambda each: sizes.get(each, float("inf")))
+
+
+def _is_larger(large: str, small: str) -> bool:
+    """A model of the cloud is larger than one on this machine; of two here the name tells how large they are."""
+    of_cloud = [each in CLOUD.values() for each in (large, small)]
+    sizes = [float(found[1]) for each in (large, small) if (found := BILLIONS.search(each))]
+    return of_cloud == [True, False] or (of_cloud == [False, False] and len(sizes) == 2 and sizes[0] >= 2 * sizes[1])
+
+
+def _talking(found: Found) -> list[str]:
+    return [model.name for model in found.models if not any(word in model.name.lower() for word in NO_CONVERSATION)]
+
+
+def _schema_line() -> str:
+    return f"# yaml-language-server: $schema=./{SCHEMA_FILE}"
+
+
+def _with_schema(path: Path) -> Iterator[Path]:
+    """The schema beside the file, so that the folder can be moved and shared."""
+    copy = path.parent / SCHEMA_FILE
+    if not copy.exists() or copy.read_bytes() != SCHEMA.read_bytes():
+        _write(copy, SCHEMA.read_text(encoding="utf-8"))
+        yield copy
+
+
+def _with_inputs(text: str, source: Path, target: Path) -> Iterator[Path]:
+    discussion = yaml.safe_load(text)["discussion"]
+    for file in filter(None, [discussion.get("input_file"), *discussion.get("input_files", {}).get("files", [])]):
+        place = target / file["path"]
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / file["path"], place)
+            yield place
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} can't be written: {error.strerror}; name another file with --output.") from error

@@ -1,16 +1,30 @@
-"""`ai-battle models`: which models there are, and what is known of one, from whom."""
+"""`ai-battle models`: which models there are, what is known of one, and what one can do when it is tried."""
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import click
+from rich.table import Table
 
-from ._options import as_json
-from ._plain import print_json
+from ai_battle.assembly import create_client
+from ai_battle.core.client import ModelClient
+from ai_battle.core.errors import ProviderError
+from ai_battle.core.events import EventLog, TextDelta
+from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ai_battle.core.messages import user
+from ai_battle.providers._capabilities import NAMES, ListedModel, ModelCapabilities
+from ai_battle.providers._listing import capabilities
+from ai_battle.providers._names import ModelName, parse
+from ai_battle.providers._prices import FREE, Price, price
 
-if TYPE_CHECKING:
-    from ai_battle.providers._capabilities import ListedModel
-
-    from ._survey import Found
+from .options import as_json
+from .output import print_json
+from .survey import SURVEYED, Found, survey
+from .tables import show_table
 
 
 @click.group("models")
@@ -23,8 +37,6 @@ def command() -> None:
 @as_json
 def list_(providers: tuple[str, ...], as_json: bool) -> int:
     """Ask PROVIDERs, by default all that are set up, for their models."""
-    from ._survey import SURVEYED, survey
-
     found = survey(providers or SURVEYED)
     if as_json:
         print_json({one.provider: _to_json(one) for one in found})
@@ -42,10 +54,6 @@ def list_(providers: tuple[str, ...], as_json: bool) -> int:
 @as_json
 def show(type_: str, as_json: bool) -> None:
     """Show what is known of the model TYPE, such as gpt-4o or ollama/phi4, and which source says so."""
-    import asyncio
-
-    from ._knowledge import knowledge
-
     known = asyncio.run(knowledge(type_))
     if as_json:
         print_json(known.to_json())
@@ -62,11 +70,7 @@ def show(type_: str, as_json: bool) -> None:
 @as_json
 def probe(type_: str, as_json: bool) -> int:
     """Try streaming, tools and JSON output of the model TYPE for real; this calls the model three times."""
-    import asyncio
-
-    from ._probing import probe
-
-    results = asyncio.run(probe(type_))
+    results = asyncio.run(_probe(type_))
     if as_json:
         print_json([result.to_json() for result in results])
     else:
@@ -77,10 +81,6 @@ def probe(type_: str, as_json: bool) -> int:
 
 
 def _show_list(found: "Found") -> None:
-    from rich.table import Table
-
-    from ._options import show_table
-
     click.secho(f"{found.provider} ({len(found.models)})", bold=True)
     if found.message:
         click.echo(f"  {found.message}")
@@ -104,3 +104,117 @@ def _abilities(model: "ListedModel") -> list[str]:
 def _to_json(found: "Found") -> dict[str, Any]:
     models = [{"name": model.name, **model.says} for model in found.models]
     return {"state": found.state, "message": found.message, "models": models}
+
+
+Row = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    name: ModelName
+    capabilities: ModelCapabilities
+    price: Price | None
+
+    @property
+    def title(self) -> str:
+        options = "".join(f", {key}: {value}" for key, value in self.name.options.items())
+        return f"{self.name}{options}"
+
+    @property
+    def rows(self) -> Iterable[Row]:
+        for name in NAMES:
+            known = self.capabilities.known.get(name)
+            yield (name, _told(known.value), known.source) if known else (name, "unknown", "")
+        yield self._price_row()
+
+    @property
+    def notes(self) -> Iterable[str]:
+        refused = ", ".join(sorted(self.capabilities.refused))
+        return filter(None, (self.name.note, self.capabilities.note, refused and f"It refused lately: {refused}."))
+
+    def to_json(self) -> dict[str, Any]:
+        known = {name: {"value": k.value, "source": k.source} for name, k in self.capabilities.known.items()}
+        cost = {"input": self.price.input, "output": self.price.output} if self.price else None
+        return {
+            "model": str(self.name),
+            "options": dict(self.name.options),
+            "capabilities": known,
+            "price_per_million_tokens": cost,
+            "notes": list(self.notes),
+        }
+
+    def _price_row(self) -> Row:
+        if self.price is None:
+            return "price", "unknown", "say it in the file's prices: section"
+        if self.price == FREE:
+            return "price", "free", "it runs on your machine"
+        return "price", f"${self.price.input:g} in, ${self.price.output:g} out", "per million tokens, genai-prices"
+
+
+async def knowledge(spelled: str) -> Knowledge:
+    name = parse(spelled)
+    return Knowledge(name, await capabilities(name), price(name))
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+Judge = Callable[[ModelResponse, EventLog], str]
+"""What is wrong with an answer; nothing when it is as it should be."""
+
+CLOCK = ToolSpec("clock", "The time at a place.", {"type": "object", "properties": {"place": {"type": "string"}}})
+SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"], "additionalProperties": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    name: str
+    works: bool
+    seconds: float
+    message: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+async def _probe(type_: str) -> Sequence[Probed]:
+    client = create_client(type_)
+    trials: dict[str, tuple[ModelRequest, Judge]] = {
+        "streaming": (ModelRequest((user("Count from one to ten, in words."),)), _streamed),
+        "tools": (ModelRequest((user("What time is it in Oslo? Use the tool."),), tools=(CLOCK,)), _called),
+        "json": (ModelRequest((user("Add 2 and 3."),), output_schema=SUM), _structured),
+    }
+    try:
+        return [await _tried(client, name, *trial) for name, trial in trials.items()]
+    finally:
+        await client.aclose()
+
+
+async def _tried(client: ModelClient, name: str, request: ModelRequest, judge: Judge) -> Probed:
+    started = time.monotonic()
+    try:
+        response = await client.complete(request, heard := EventLog())
+        fault = judge(response, heard)
+    except ProviderError as error:
+        fault = str(error)
+    return Probed(name, not fault, time.monotonic() - started, fault)
+
+
+def _streamed(response: ModelResponse, heard: EventLog) -> str:
+    pieces = sum(isinstance(event, TextDelta) for event in heard.events)
+    return "" if pieces > 1 else "the answer came in one piece"
+
+
+def _called(response: ModelResponse, heard: EventLog) -> str:
+    return "" if response.tool_calls else "it answered in text instead of calling the tool"
+
+
+def _structured(response: ModelResponse, heard: EventLog) -> str:
+    try:
+        answer = json.loads(response.text)
+    except ValueError:
+        return "the answer is no JSON"
+    return "" if isinstance(answer, dict) and isinstance(answer.get("sum"), int) else "the JSON does not fit the schema"

@@ -3,15 +3,19 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ._options import as_json
-from ._plain import print_json
+from ai_battle.conversation.journal import messages
+from ai_battle.conversation.replay import Difference, replay, swap
+from ai_battle.core.events import ignore
+from ai_battle.wire.genai import message_to_json
 
-if TYPE_CHECKING:
-    from ai_battle.conversation.replay import Difference
+from .live import view
+from .loading import recast
+from .options import as_json
+from .output import print_json
 
 
 @click.command("replay")
@@ -33,11 +37,6 @@ def command(run_dir: Path, swap: str | None, quiet: bool, as_json: bool) -> None
 
 
 async def _replay(run_dir: Path, *, quiet: bool) -> None:
-    from ai_battle.conversation.replay import replay
-    from ai_battle.core.events import ignore
-
-    from ._live import view
-
     screen = None if quiet else view(sys.stdout)
     try:
         await replay(run_dir, screen or ignore)
@@ -47,12 +46,6 @@ async def _replay(run_dir: Path, *, quiet: bool) -> None:
 
 
 async def _swap(run_dir: Path, name: str, model: str, *, quiet: bool, as_json: bool) -> None:
-    from ai_battle.conversation.replay import swap
-    from ai_battle.core.events import ignore
-
-    from ._live import view
-    from ._loading import recast
-
     screen = None if quiet or as_json else view(sys.stdout)
     cast = recast(run_dir, name, model)
     try:
@@ -86,7 +79,4 @@ def _to_json(difference: "Difference") -> dict[str, Any]:
 
 
 def _print_messages(run_dir: Path) -> None:
-    from ai_battle.conversation.journal import messages
-    from ai_battle.wire.genai import message_to_json
-
     print_json([message_to_json(m) for m in messages(run_dir)])

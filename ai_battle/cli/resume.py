@@ -4,7 +4,14 @@ from pathlib import Path
 
 import click
 
-from ._options import approve, as_json
+from ai_battle.conversation.manager import ConversationManager
+
+from .approval import with_approval
+from .live import Look
+from .loading import of_run
+from .options import approve, as_json
+from .running import Showing, run
+from .trust import require_trust
 
 
 @click.command("resume")
@@ -17,14 +24,6 @@ from ._options import approve, as_json
 @as_json
 def command(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **how: bool) -> int:
     """Go on with the run of RUN_DIR; nothing that is finished is done again, and a finished run stays as it is."""
-    from ai_battle.conversation.manager import ConversationManager
-
-    from ._live import Look
-    from ._loading import of_run
-    from ._policy import with_approval
-    from ._running import Showing, run
-    from ._trust import require_trust
-
     loaded = with_approval(of_run(run_dir), approve)
     require_trust(loaded, given=how["trust"])
     showing = Showing(quiet, how["as_json"], Look.of(loaded))

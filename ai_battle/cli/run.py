@@ -5,15 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._options import approve, as_json
-from ._strategies import WithStrategies
+from ai_battle.assembly import NO_RECORDING, RecordingFiles
+from ai_battle.config import Loaded
+from ai_battle.conversation.manager import ConversationManager
+from ai_battle.conversation.setup import load_checked
+from ai_battle.core.ledger import SpendingLimits
+
+from .approval import with_approval
+from .live import Look
+from .options import WithStrategies, approve, as_json
+from .running import Showing, run
+from .trust import require_trust
 
 if TYPE_CHECKING:
-    from ai_battle.assembly import RecordingFiles
-    from ai_battle.config import Loaded
-
-    from ._running import Showing
-    from ._series import Planned
+    from .series import Planned
 
 MOST_RUNS = 1000
 
@@ -52,12 +57,6 @@ def command(
     **how: object,
 ) -> int:
     """Run the discussion of CONFIG: a YAML file, or the name of a packaged one such as quickstart."""
-    from ai_battle.assembly import NO_RECORDING, RecordingFiles
-    from ai_battle.conversation.setup import load_checked
-
-    from ._policy import with_approval
-    from ._trust import require_trust
-
     several = bool(how["modes"] or how["repeat"])
     shortcuts = {"discussion.turns": turns, "discussion.limits.cost_usd": None if several else max_cost}
     overrides = (*changes, *(f"{path}={value}" for path, value in shortcuts.items() if value is not None))
@@ -68,7 +67,7 @@ def command(
     runs = _planned(loaded, how) if several else ()
     require_trust(loaded, given=bool(how["trust"]))
     if how["dry_run"]:
-        from ._forecasting import show_forecast
+        from .forecasting import show_forecast
 
         show_forecast(loaded, runs, as_json=bool(how["as_json"]))
         return 0
@@ -76,10 +75,6 @@ def command(
 
 
 def _run(loaded: "Loaded", tapes: "RecordingFiles", how: dict[str, object]) -> int:
-    from ai_battle.conversation.manager import ConversationManager
-
-    from ._running import run
-
     showing = _showing(loaded, how)
     manager = ConversationManager.from_config(
         loaded,
@@ -93,22 +88,17 @@ def _run(loaded: "Loaded", tapes: "RecordingFiles", how: dict[str, object]) -> i
 
 
 def _planned(loaded: "Loaded", how: dict[str, Any]) -> "tuple[Planned, ...]":
-    from ._series import planned
+    from .series import planned
 
     return planned(loaded, how["modes"], how["repeat"] or 1, how["out"])
 
 
 def _run_series(runs: "tuple[Planned, ...]", max_cost: float | None, how: dict[str, object]) -> int:
-    from ai_battle.core.ledger import SpendingLimits
-
-    from ._series import Series
+    from .series import Series
 
     showing = _showing(runs[0].loaded, how)
     return Series(runs, showing, SpendingLimits(max_cost), bool(how["allow_unsandboxed"])).play()
 
 
 def _showing(loaded: "Loaded", how: dict[str, object]) -> "Showing":
-    from ._live import Look
-    from ._running import Showing
-
     return Showing(bool(how["quiet"]), bool(how["as_json"]), Look.of(loaded, verbose=bool(how["verbose"])))

@@ -4,11 +4,11 @@ import json
 
 import click
 
+from ai_battle.config import json_schema
+
 
 @click.command("schema")
 @click.argument("kind", type=click.Choice(["discussion", "benchmark", "server"]), default="discussion")
 def command(kind: str) -> None:
     """Print the JSON Schema of a YAML format, for editors and programs."""
-    from ai_battle.config import json_schema
-
     click.echo(json.dumps(json_schema(kind), indent=2, ensure_ascii=False))

@@ -10,7 +10,7 @@ from functools import partial
 
 import click
 
-from ._strategies import WithStrategies
+from .options import WithStrategies
 
 
 @click.command("serve", cls=WithStrategies)
@@ -30,7 +30,7 @@ def command(config: str, host: str | None, port: int | None, trust: bool) -> Non
         from ai_battle.server.config import ConfigSource
         from ai_battle.server.running import serve
 
-        from ._trust import require_trust_in
+        from .trust import require_trust_in
 
         over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
         source = ConfigSource(config, os.environ, over, partial(require_trust_in, given=trust))

@@ -2,19 +2,23 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ai_battle.conversation.records import encoded, record, specs_to_json
+from ai_battle.conversation.replay import Turn, recorded_turn, request_of
+from ai_battle.core.events import TurnFinished
+from ai_battle.core.exchange import ModelRequest
+from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
 from ai_battle.core.texts import printable
+from ai_battle.reporting.sentences import arguments, attachment
+from ai_battle.wire.genai import message_to_json
 
-from ._options import as_json
-from ._plain import print_json
-
-if TYPE_CHECKING:
-    from ai_battle.conversation.replay import Turn
-    from ai_battle.core.exchange import ModelRequest
-    from ai_battle.core.messages import Message, Part
+from .loading import plan_of
+from .options import as_json
+from .output import dollars, print_json, tokens
+from .tools import described
 
 
 @click.command("show")
@@ -24,10 +28,6 @@ if TYPE_CHECKING:
 @as_json
 def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
     """Show one TURN of the run in RUN_DIR: what was said, by which model, and what it took."""
-    from ai_battle.conversation.replay import recorded_turn, request_of
-
-    from ._loading import plan_of
-
     found, request = recorded_turn(run_dir, turn), None
     if with_request:
         plan, redactor = plan_of(run_dir)
@@ -44,16 +44,11 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
 
 
 def _turn_to_json(turn: "Turn") -> dict[str, Any]:
-    from ai_battle.conversation.records import encoded, record
-
     said: dict[str, Any] = json.loads(encoded(record(turn)))
     return said
 
 
 def _request_to_json(request: "ModelRequest") -> dict[str, Any]:
-    from ai_battle.conversation.records import specs_to_json
-    from ai_battle.wire.genai import message_to_json
-
     return {
         "system": request.system,
         "messages": [message_to_json(message) for message in request.messages],
@@ -63,10 +58,6 @@ def _request_to_json(request: "ModelRequest") -> dict[str, Any]:
 
 
 def _show_turn(turn: "Turn") -> None:
-    from ai_battle.core.events import TurnFinished
-
-    from ._money import dollars, tokens
-
     took = f"{tokens(turn.usage)}, {dollars(turn.usage.cost_usd)}"
     if isinstance(turn, TurnFinished):
         attempts = f", {turn.attempts} attempts" if turn.attempts > 1 else ""
@@ -75,8 +66,6 @@ def _show_turn(turn: "Turn") -> None:
 
 
 def _show_answer(turn: "Turn") -> None:
-    from ai_battle.core.events import TurnFinished
-
     if isinstance(turn, TurnFinished):
         if thought := turn.message.thinking:
             click.secho(printable(thought), dim=True)
@@ -86,8 +75,6 @@ def _show_answer(turn: "Turn") -> None:
 
 
 def _show_request(request: "ModelRequest") -> None:
-    from ._tools_shown import described
-
     for name, value in request.options.items():
         click.echo(f"{name}: {value}")
     if request.tools:
@@ -106,9 +93,6 @@ def _shown(message: "Message") -> str:
 
 
 def _part(part: "Part") -> str:
-    from ai_battle.core.messages import Text, Thinking, ToolCall, ToolResult
-    from ai_battle.reporting.sentences import arguments, attachment
-
     match part:
         case Text(text) | Thinking(text):
             return text

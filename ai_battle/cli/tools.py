@@ -1,24 +1,32 @@
 """`ai-battle tools`: which tools there are, and one call through what runs a model's calls."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import yaml
+from rich.table import Table
 
+from ai_battle.config import Loaded
+from ai_battle.config.tools import RegisteredTool, Tools
+from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
+from ai_battle.core.exchange import ToolSpec
+from ai_battle.core.messages import ToolCall
 from ai_battle.core.texts import printable
+from ai_battle.tools.base import ToolRegistry
+from ai_battle.tools.loading import Place, build, builtin_names
+from ai_battle.tools.manager import ToolManager
+from ai_battle.tools.mcp import McpServers
+from ai_battle.tools.sandbox import NoFence
+from ai_battle.wire.dialects.schemas import signature
 
-from ._options import as_json
-from ._plain import print_json
-
-if TYPE_CHECKING:
-    from ai_battle.config import Loaded
-    from ai_battle.core.exchange import ToolSpec
-    from ai_battle.core.messages import ToolCall
-    from ai_battle.tools.base import ToolRegistry
-    from ai_battle.tools.loading import Place
+from .options import as_json
+from .output import print_json
+from .tables import show_table
+from .trust import require_trust
 
 LACKS_A_FENCE = 3
 drop_ins = click.option(
@@ -41,8 +49,6 @@ def command() -> None:
 @as_json
 def list_(paths: tuple[str, ...], as_json: bool) -> None:
     """List the tools that come with ai-battle or are installed, and those of the files given."""
-    from ai_battle.tools.loading import Place, builtin_names
-
     registry = _registry(paths, {name: {} for name in builtin_names()}, Place(Path()))
     if as_json:
         shown = {one.name: {"description": one.description, "parameters": one.schema} for one in registry.specs}
@@ -68,9 +74,6 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
     """Call the tool NAME with arguments in JSON, as a model would, and print its result."""
     import asyncio
 
-    from ai_battle.core.messages import ToolCall
-    from ai_battle.tools.loading import Place, builtin_names
-
     if not name:
         raise ConfigError("NAME is empty; 'ai-battle tools list' says which tools there are.")
     wanted = ToolCall(name, _object(arguments))
@@ -91,28 +94,18 @@ def accept(config: str, trust: bool) -> None:
     """
     import asyncio
 
-    from ai_battle.conversation.setup import load_checked
-
-    from ._trust import require_trust
-
     loaded = load_checked(config)
     require_trust(loaded, given=trust)
     _show(loaded.redactor.value(asyncio.run(_accepted(loaded))))
 
 
 async def _accepted(loaded: "Loaded") -> "tuple[ToolSpec, ...]":
-    from ai_battle.tools.base import ToolRegistry
-    from ai_battle.tools.mcp import McpServers
-
     said = loaded.file.discussion.tools
     async with McpServers(said.mcp.servers if said else {}, ToolRegistry(), loaded.base) as servers:
         return ToolRegistry(servers.accept()).specs
 
 
 async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
-    from ai_battle.tools.manager import ToolManager
-    from ai_battle.tools.sandbox import NoFence
-
     if find_fence := getattr(registry.get_tool(call.name), "fence", None):
         try:
             fence = await find_fence()
@@ -127,9 +120,6 @@ async def _call(call: "ToolCall", registry: "ToolRegistry") -> int:
 
 
 def _registry(paths: Sequence[str], named: Mapping[str, Any], place: "Place") -> "ToolRegistry":
-    from ai_battle.config.tools import RegisteredTool, Tools
-    from ai_battle.tools.loading import build
-
     entries = tuple(RegisteredTool(name=name, parameters=parameters) for name, parameters in named.items())
     return build(Tools(registry=entries, paths=tuple(paths)), place)
 
@@ -145,8 +135,6 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _setting(written: str) -> tuple[str, Any]:
-    import yaml
-
     key, equals, text = written.partition("=")
     if not equals or not key:
         raise ConfigError(f"--set {written}: must be key=value, for example backend=duckduckgo")
@@ -157,14 +145,13 @@ def _setting(written: str) -> tuple[str, Any]:
 
 
 def _show(tools: "Sequence[ToolSpec]") -> None:
-    from rich.table import Table
-
-    from ai_battle.wire.dialects.schemas import signature
-
-    from ._options import show_table
-
     table = Table.grid(padding=(0, 2))
     for tool in tools:
         about = f"{tool.description}\n  {signature('', tool.schema)}"
         table.add_row(printable(tool.name), printable(about))
     show_table(table)
+
+
+def described(tools: Iterable[ToolSpec]) -> Iterator[str]:
+    """What models are told of each, without control characters of servers that it may come from."""
+    return (printable(f"{signature(tool.name, tool.schema)}: {tool.description.strip()}") for tool in tools)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._options import as_json
+from .options import as_json
+from .output import print_json
 
 if TYPE_CHECKING:
     from ai_battle.config import Located
-from ._plain import print_json
 
 SECTION = re.compile(rb"^(benchmark|discussion|server):", re.MULTILINE)
 LOOKED_AT = 1_000_000

@@ -1,12 +1,12 @@
 """The page of the exit codes."""
 
 from ai_battle import cli
-from ai_battle.cli import _running
+from ai_battle.cli import running
 
 from .tables import code, table
 
 MEANING = {
-    _running.DONE: ("done", "The command did what it is for. A discussion came to its end or to a `stop` condition."),
+    running.DONE: ("done", "The command did what it is for. A discussion came to its end or to a `stop` condition."),
     cli.FAILED: (
         "failed, or stopped by a limit",
         "The run failed, or one of its `limits` ended it before its goal. The journal is whole. A failed run goes on "

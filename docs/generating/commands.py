@@ -25,7 +25,9 @@ def page() -> str:
 
 def _sections(context: click.Context) -> Iterator[str]:
     assert isinstance(context.command, click.Group)
-    for name, command in sorted(context.command.commands.items()):
+    for name in sorted(context.command.list_commands(context)):
+        command = context.command.get_command(context, name)
+        assert command
         inside = click.Context(command, info_name=name, parent=context)
         if isinstance(command, click.Group):
             yield from _sections(inside)

@@ -13,7 +13,7 @@ from ai_battle.benchmark.run import RunOptions, begin, play, reopen, run
 from ai_battle.benchmark.runner import BenchmarkProgress
 from ai_battle.benchmark.sample import SampleKey
 from ai_battle.benchmark.store import Store
-from ai_battle.cli._bench_discussing import discuss
+from ai_battle.cli.bench import discuss
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .suites import ALWAYS_4, KNOWS, SUMS, played, rows, suite

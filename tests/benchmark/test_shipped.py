@@ -18,7 +18,7 @@ from ai_battle.benchmark.run import begin, run
 from ai_battle.benchmark.sample import Sample
 from ai_battle.benchmark.scorers import ScoredAnswer, numeric, python_tests, regex, tool_calls
 from ai_battle.benchmark.tasks import Task
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.config import json_schema
 from ai_battle.config.packaged import packaged_suite, packaged_suites
 from ai_battle.core.messages import ToolCall
@@ -145,7 +145,7 @@ def test_the_recorded_pair_shows_what_help_costs_and_brings(tmp_path: Path) -> N
 def test_the_first_steps_need_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert _exit_code(["bench", "run", "first-steps", "--out", "out", "-q"]) == 0
+    assert run_command(["bench", "run", "first-steps", "--out", "out", "-q"]) == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"results.sqlite", "suite.yaml"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def folder(here: Path) -> Path:
 @pytest.fixture
 def ai_battle(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     def run(*arguments: object) -> Outcome:
-        code = _exit_code([str(argument) for argument in arguments])
+        code = run_command([str(argument) for argument in arguments])
         shown = capsys.readouterr()
         return Outcome(code, shown.out, shown.err)
 

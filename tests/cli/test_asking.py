@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.cli._live import TICK
+from ai_battle.cli.live import TICK
 from tests.cli.test_typing import scrolled
 from tests.scenarios.terminal import begun, ended, terminal, wait_for
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ai_battle.benchmark.store import Store
-from ai_battle.cli._columns import parted
+from ai_battle.cli.tables import parted
 from ai_battle.core.files import lock_directory
 from ai_battle.testing import FakeProviders
 from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 
 RIGHT = "There are 7 trays of 24 rolls, so 7 * 24 = 168 rolls. The answer is 168."
 WRONG = "There are 7 trays of 24 rolls, so 7 * 24 = 158 rolls. The answer is 158."
@@ -33,7 +33,7 @@ def data(tmp_path: Path) -> Any:
 
 
 def test_a_help_rate_needs_no_labels(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    code = _exit_code(["calibrate", data([without_labels(n) for n in range(60)]), "--target-help-rate", "0.33"])
+    code = run_command(["calibrate", data([without_labels(n) for n in range(60)]), "--target-help-rate", "0.33"])
 
     said = capsys.readouterr().out
     assert code == 0
@@ -43,7 +43,7 @@ def test_a_help_rate_needs_no_labels(data: Any, capsys: pytest.CaptureFixture[st
 
 
 def test_a_target_of_quality_takes_as_little_help_as_it_needs(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    code = _exit_code(["calibrate", data([row(n) for n in range(90)]), "--target-quality", "1", "--json"])
+    code = run_command(["calibrate", data([row(n) for n in range(90)]), "--target-quality", "1", "--json"])
 
     found = json.loads(capsys.readouterr().out)
     assert code == 0
@@ -59,7 +59,7 @@ def test_of_answers_that_look_alike_as_many_get_help_as_the_quality_takes(
     """One group looks bad and is; the others all look alike, so that helping none of them is too little."""
     rows = [row(n, correct=n % 3 > 0 and n % 2 > 0) for n in range(90)]
 
-    assert _exit_code(["calibrate", data(rows), "--target-quality", "0.7", "--json"]) == 0
+    assert run_command(["calibrate", data(rows), "--target-quality", "0.7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["calibration"]["help_rate"] == 1
 
 
@@ -67,7 +67,7 @@ def test_what_it_writes_decides_in_a_pair(data: Any, tmp_path: Path, capsys: pyt
     made, picture = tmp_path / "new" / "own.json", tmp_path / "own.html"
     target = ["--target-pgr", "1", "--out", str(made), "--report", str(picture)]
 
-    assert _exit_code(["calibrate", data([row(n) for n in range(90)]), *target]) == 0
+    assert run_command(["calibrate", data([row(n) for n in range(90)]), *target]) == 0
     assert f"calibration: {made}" in capsys.readouterr().out
     assert json.loads(made.read_text())["cut"] > 0
     assert "<svg" in picture.read_text()
@@ -77,7 +77,7 @@ def test_what_it_writes_decides_in_a_pair(data: Any, tmp_path: Path, capsys: pyt
 def test_help_that_brings_nothing_is_not_recommended(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [row(n, helper_correct=n % 2 == 0) for n in range(60)]
 
-    assert _exit_code(["calibrate", data(rows), "--target-pgr", "0.8"]) == 0
+    assert run_command(["calibrate", data(rows), "--target-pgr", "0.8"]) == 0
     assert "asking it brings nothing" in capsys.readouterr().out
 
 
@@ -98,14 +98,14 @@ def test_help_that_brings_nothing_is_not_recommended(data: Any, capsys: pytest.C
 def test_data_that_cannot_tell_says_why(
     data: Any, rows: list[Any], target: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _exit_code(["calibrate", data(rows), target, "0.5"]) == 2
+    assert run_command(["calibrate", data(rows), target, "0.5"]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_named_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing = tmp_path / "none.jsonl"
 
-    assert _exit_code(["calibrate", str(missing), "--target-help-rate", "0.2"]) == 2
+    assert run_command(["calibrate", str(missing), "--target-help-rate", "0.2"]) == 2
     assert f"{missing} can't be read: No such file or directory" in capsys.readouterr().err
 
 
@@ -114,33 +114,33 @@ def test_a_place_that_cannot_be_written_to_is_named(
 ) -> None:
     target = ["--target-help-rate", "0.3", "--out", str(tmp_path)]
 
-    assert _exit_code(["calibrate", data([without_labels(n) for n in range(60)]), *target]) == 1
+    assert run_command(["calibrate", data([without_labels(n) for n in range(60)]), *target]) == 1
     assert f"The system refused {tmp_path}: Is a directory" in capsys.readouterr().err
 
 
 def test_one_target_has_to_be_said(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path = data([row(n) for n in range(60)])
 
-    assert _exit_code(["calibrate", path]) == 2
-    assert _exit_code(["calibrate", path, "--target-quality", "1", "--target-pgr", "1"]) == 2
+    assert run_command(["calibrate", path]) == 2
+    assert run_command(["calibrate", path, "--target-quality", "1", "--target-pgr", "1"]) == 2
     assert "Say one target" in capsys.readouterr().err
 
 
 def test_dollars_need_the_price_of_an_answer(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path = data([row(n) for n in range(60)])
 
-    assert _exit_code(["calibrate", path, "--max-cost", "0.001"]) == 2
+    assert run_command(["calibrate", path, "--max-cost", "0.001"]) == 2
     assert "needs the price of one answer of the helper" in capsys.readouterr().err
-    assert _exit_code(["calibrate", path, "--max-cost", "0.0015", "--helper-price", "0.004"]) == 0
+    assert run_command(["calibrate", path, "--max-cost", "0.0015", "--helper-price", "0.004"]) == 0
     assert "33.3% of the answers" in capsys.readouterr().out
-    assert _exit_code(["calibrate", path, "--max-cost", "0.001", "--helper-price", "0.004"]) == 0
+    assert run_command(["calibrate", path, "--max-cost", "0.001", "--helper-price", "0.004"]) == 0
     assert "0.0% of the answers" in capsys.readouterr().out
 
 
 def test_what_is_printed_fits_a_terminal_and_marks_what_is_recommended(
     data: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _exit_code(["calibrate", data([row(n) for n in range(90)]), "--target-quality", "0.9"]) == 0
+    assert run_command(["calibrate", data([row(n) for n in range(90)]), "--target-quality", "0.9"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -150,14 +150,14 @@ def test_what_is_printed_fits_a_terminal_and_marks_what_is_recommended(
 def test_what_is_wrong_with_the_answers_is_told_with_their_file(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path = data([row(n) for n in range(10)])
 
-    assert _exit_code(["calibrate", path, "--target-quality", "0.9"]) == 2
+    assert run_command(["calibrate", path, "--target-quality", "0.9"]) == 2
     assert f"{path}: 10 answers with labels are too few" in capsys.readouterr().err
 
 
 def test_answers_of_peers_are_part_of_what_is_calibrated(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [row(n, peers=[RIGHT if n % 7 else WRONG]) for n in range(60)]
 
-    code = _exit_code(["calibrate", data(rows), "--target-pgr", "0.8"])
+    code = run_command(["calibrate", data(rows), "--target-pgr", "0.8"])
 
     said = capsys.readouterr().out
     assert code == 0

@@ -4,9 +4,11 @@ import json
 import subprocess
 from pathlib import Path
 
+import click
 import jsonschema
 import pytest
 
+from ai_battle.cli import COMMANDS, commands
 from ai_battle.testing import FakeProviders, fault
 from tests.scenarios import terminal
 
@@ -399,3 +401,11 @@ class TestValidateAndSchema:
         schema = json.loads(ai_battle("schema").out)
         jsonschema.Draft202012Validator.check_schema(schema)
         assert "discussion" in schema["properties"]
+
+
+def test_help_tells_the_beginning_of_what_each_command_says_itself() -> None:
+    context = click.Context(commands)
+    for name, text in COMMANDS.items():
+        command = commands.get_command(context, name)
+        assert command
+        assert click.Command(name, help=text).get_short_help_str(95) == command.get_short_help_str(95)

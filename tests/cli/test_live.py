@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ai_battle.cli._live import LiveView, Look, PlainLines, view
-from ai_battle.cli._money import dollars, duration
-from ai_battle.cli._plain import one_line
-from ai_battle.cli._wrapping import Wrapping
+from ai_battle.cli.live import LiveView, Look, PlainLines, view
+from ai_battle.cli.output import dollars, duration, one_line
+from ai_battle.cli.screen import Wrapping
 from ai_battle.config import load
 from ai_battle.core.events import (
     AttemptFailed,

@@ -6,8 +6,7 @@ import pytest
 from click import unstyle
 from rich.cells import cell_len
 
-from ai_battle.cli._approval import understood
-from ai_battle.cli._question import question, visible
+from ai_battle.cli.approval import question, understood, visible
 from ai_battle.core.messages import ToolCall
 from ai_battle.tools.approval import Answer
 

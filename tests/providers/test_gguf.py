@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
@@ -49,7 +49,7 @@ def test_a_relative_path_starts_at_the_folder_of_the_yaml(
     (tmp_path / "talks" / "talk.yaml").write_text(talk)
     monkeypatch.chdir(tmp_path / "elsewhere")
 
-    assert _exit_code(["validate", "../talks/talk.yaml"]) == 0, capsys.readouterr().out
+    assert run_command(["validate", "../talks/talk.yaml"]) == 0, capsys.readouterr().out
 
 
 def test_a_file_that_is_not_there_is_an_error_with_near_names(

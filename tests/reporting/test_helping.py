@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.cli._remarks import Remarks
+from ai_battle.cli.remarks import Remarks
 from ai_battle.conversation.helped import Help
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.testing import FakeProviders
 from tests.pixels import png
 
@@ -43,7 +43,7 @@ def ai_battle(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
             for name, value in fakes.environment.items():
                 monkeypatch.setenv(name, value)
             before = _files(here)
-            code = _exit_code(list(map(str, arguments)))
+            code = run_command(list(map(str, arguments)))
             assert not [request for fake in fakes.all for request in fake.questions], "nothing is spent"
         assert _files(here) == before, "nothing is left behind"
         told = Told(code, *capsys.readouterr())
@@ -224,7 +224,7 @@ class TestModels:
         before = _files(here)
         path = changed("gpt-4o", type_)
 
-        code = _exit_code(["run", path])
+        code = run_command(["run", path])
 
         message = refusal(Told(code, *capsys.readouterr()))
         assert message.startswith(
@@ -240,7 +240,7 @@ class TestModels:
         monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
         text = GOOD.replace("gpt-4o", "ollama-gemma3-1b").replace("turns: 1", "turns: 1\n  timeouts: {retry_count: 0}")
 
-        code = _exit_code(["run", written(text), "--out", "here"])
+        code = run_command(["run", written(text), "--out", "here"])
 
         told = Told(code, *capsys.readouterr())
         assert told.code == 1
@@ -292,7 +292,7 @@ class TestInputFiles:
         with FakeProviders.in_thread() as fakes:
             for name, value in fakes.environment.items():
                 monkeypatch.setenv(name, value)
-            code = _exit_code(["run", written(GOOD + "  input_file: {path: sketch.txt, type: text}\n")])
+            code = run_command(["run", written(GOOD + "  input_file: {path: sketch.txt, type: text}\n")])
 
         assert code == 0
         assert "! sketch.txt is an image, not a text as the configuration says" in capsys.readouterr().out
@@ -303,7 +303,7 @@ def kept(here: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     """A run that is over."""
     said = "{type: scripted, script: [Hello.]}"
     written(GOOD.replace("{type: gpt-4o}", said).replace("{type: ollama-phi4}", said))
-    assert _exit_code(["run", "talk.yaml", "--out", "kept"]) == 0
+    assert run_command(["run", "talk.yaml", "--out", "kept"]) == 0
     capsys.readouterr()
     return here / "kept"
 

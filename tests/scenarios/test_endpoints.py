@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.conversation.journal import read
 from ai_battle.core.events import EventLog, Summarised, TurnFinished, Warned
 from ai_battle.testing import FakeProviders, fault
@@ -60,7 +60,7 @@ async def test_any_server_with_the_api_of_openai_has_a_name_of_its_own(fakes: Fa
 def shown(source: dict[str, Any], *options: str) -> int:
     """Runs it on the command line, among fake providers; the exit code."""
     Path("talk.json").write_text(json.dumps(source))
-    return _exit_code(["run", "talk.json", "--out", "here", *options])
+    return run_command(["run", "talk.json", "--out", "here", *options])
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.testing import FakeProviders, fault
 
 
@@ -23,9 +23,9 @@ def fakes_that_break(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fa
 def test_of_a_discussion(fakes_that_break: FakeProviders, capsys: pytest.CaptureFixture[str]) -> None:
     models = {"Ann": {"type": "gpt-4o"}, "Bob": {"type": "anthropic/claude-sonnet-4-5"}}
     Path("talk.yaml").write_text(json.dumps({"discussion": {"goal": "Talk.", "turns": 1, "models": models}}))
-    _exit_code(["run", "talk.yaml", "--out", "left"])
-    _exit_code(["show", "left", "1"])
-    _exit_code(["show", "left", "2"])
+    run_command(["run", "talk.yaml", "--out", "left"])
+    run_command(["show", "left", "1"])
+    run_command(["show", "left", "2"])
     summary, ann, bob = (line for line in capsys.readouterr().out.splitlines() if " in, " in line)
 
     assert "≈ " in summary
@@ -41,8 +41,8 @@ def test_of_a_benchmark(fakes_that_break: FakeProviders, capsys: pytest.CaptureF
     settings = [{"name": name, "model": name} for name in ("gpt-4o", "anthropic/claude-sonnet-4-5")]
     suite = {"datasets": [{"path": "sums.jsonl"}], "scorers": ["contains"], "settings": settings}
     Path("suite.yaml").write_text(json.dumps({"benchmark": suite}))
-    _exit_code(["bench", "run", "suite.yaml", "--out", "left"])
-    _exit_code(["bench", "report", "left"])
+    run_command(["bench", "run", "suite.yaml", "--out", "left"])
+    run_command(["bench", "report", "left"])
 
     rows = [line for line in capsys.readouterr().out.splitlines() if "100.0 %" in line and "$" in line]
     assert max(("gpt" in row, "≈ $" in row) for row in rows) == (True, True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.conversation.journal import messages, read
 from ai_battle.core.events import TurnFailed, TurnFinished
 from ai_battle.testing import FakeProviders, call, fault, reply
@@ -104,7 +104,7 @@ def test_every_command_reads_the_run(
         **kind(fakes_in_thread),
     }
     Path("talk.yaml").write_text(json.dumps({"discussion": discussion}))
-    ended = _exit_code(["run", "talk.yaml", "--out", "left", "--quiet"])
+    ended = run_command(["run", "talk.yaml", "--out", "left", "--quiet"])
     turns = [event.turn for _, event in read(Path("left")) if isinstance(event, TurnFinished | TurnFailed)]
     said = capsys.readouterr()
 
@@ -119,7 +119,7 @@ def test_every_command_reads_the_run(
         ["resume", "left", "--quiet"],
     ]
     for command in commands:
-        code = _exit_code(command)
+        code = run_command(command)
         shown = capsys.readouterr()
         assert code == (ended if command[0] == "resume" else 0), (command, shown.err)
         assert "report it" not in shown.err

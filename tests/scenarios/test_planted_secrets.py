@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.testing import FakeProviders, call, fault, reply
 
 from .terminal import terminal
@@ -92,7 +92,7 @@ class Planted:
 
     def run(self, *arguments: object) -> str:
         """What a command shows; what it answers with is its own affair."""
-        _exit_code(list(map(str, arguments)))
+        run_command(list(map(str, arguments)))
         shown = self.capsys.readouterr()
         return shown.out + shown.err
 

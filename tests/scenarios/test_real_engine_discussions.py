@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.conversation.journal import read
 from ai_battle.core.events import AttemptFailed, ModelReplied, TurnFinished
 
@@ -50,7 +50,7 @@ def test_three_apis_and_a_file_in_one_discussion(
     types = {"poet": "llamacpp/tiny", "sailor": "anthropic/tiny", "miller": f"gguf/{model}", "judge": "llamacpp/tiny"}
     (here / "weather.yaml").write_text(talk(types, address, turns=5, local_only=True))
 
-    code = _exit_code(["run", "weather.yaml", "--out", "here", "--json"])
+    code = run_command(["run", "weather.yaml", "--out", "here", "--json"])
 
     shown = json.loads(capsys.readouterr().out)
     assert (code, shown["status"], shown["turns"]) == (0, "done", 20)
@@ -68,7 +68,7 @@ def test_a_long_talk_stays_within_what_the_engine_can_read(here: Path, address: 
     source = talk(types, address, turns=8, execution={"max_conversation_tokens": 400})
     (here / "weather.yaml").write_text(source)
 
-    assert _exit_code(["run", "weather.yaml", "--out", "here", "--quiet"]) == 0
+    assert run_command(["run", "weather.yaml", "--out", "here", "--quiet"]) == 0
 
     assert len(turns("here")) == 16
     assert max(turn.usage.input_tokens for turn in turns("here")) < 1_500

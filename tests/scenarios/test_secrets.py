@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.conversation.journal import messages
 from ai_battle.testing import FakeProviders, fault, reply
 
@@ -27,7 +27,7 @@ class Around:
     capsys: pytest.CaptureFixture[str]
 
     def run(self, *arguments: object) -> tuple[int, str]:
-        code = _exit_code(list(map(str, arguments)))
+        code = run_command(list(map(str, arguments)))
         shown = self.capsys.readouterr()
         return code, shown.out + shown.err
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle import ConversationManager
-from ai_battle.cli import _exit_code
+from ai_battle.cli import run_command
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.tooling import ToolDecided, ToolReturned
@@ -83,7 +83,7 @@ async def test_a_changed_tool_is_accepted_on_the_command_line(
     file = tmp_path / "talk.yaml"
     file.write_text(json.dumps(discussion(f"@{said}")))
 
-    code = await asyncio.to_thread(_exit_code, ["tools", "accept", str(file), "--trust"])
+    code = await asyncio.to_thread(run_command, ["tools", "accept", str(file), "--trust"])
     log = await played(f"@{said}")
 
     assert code == 0

@@ -21,10 +21,9 @@ from ai_battle.reporting import write_reports
 from ai_battle.reporting.figures import counted
 from ai_battle.reporting.sentences import help_document, sentence
 
-from ._approval import AtTerminal
-from ._live import LiveView, Look, PlainLines, view
-from ._money import dollars, tokens
-from ._plain import one_line, print_json
+from .approval import AtTerminal
+from .live import LiveView, Look, PlainLines, view
+from .output import dollars, one_line, print_json, tokens
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 

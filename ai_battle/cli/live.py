@@ -31,10 +31,9 @@ from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import printable
 
-from ._money import dollars, duration, tokens
-from ._plain import one_line
-from ._remarks import NOTICES, Remarks, is_wanted
-from ._screen import Screen
+from .output import dollars, duration, one_line, tokens
+from .remarks import NOTICES, Remarks, is_wanted
+from .screen import Screen
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 TICK = 0.5

@@ -29,7 +29,7 @@ from ai_battle.core.tooling import (
 from ai_battle.reporting.figures import counted
 from ai_battle.reporting.sentences import HELP_SENTENCES, decision_words, proposal_reason, sentence
 
-from ._plain import one_line
+from .output import one_line
 
 FOLDED = 100
 NOTICES = frozenset({"timeout", "retry", "error"})

@@ -4,10 +4,11 @@ import shutil
 import sys
 from collections.abc import Collection, Iterator, Sequence
 
+import click
+from rich.console import Console
 from rich.table import Table
 
-from ._options import WIDE, show_table
-
+WIDE = 200
 GAP = 2
 SHORTEST = 12
 Column = Sequence[str]
@@ -48,3 +49,12 @@ def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> Ta
     for place, cells in enumerate(zip(names[1:], *(column[1:] for column in columns), strict=True)):
         table.add_row(*cells, style="dim" if place in dim else None)
     return table
+
+
+def show_table(table: Table) -> None:
+    """As wide as the terminal, without spaces at the ends of lines; what others say is never taken for markup."""
+    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, markup=False, emoji=False)
+    with console.capture() as shown:
+        console.print(table)
+    for line in shown.get().splitlines():
+        click.echo(line.rstrip())

@@ -1,6 +1,14 @@
-"""The strategies of pairs, as the help of commands tells them."""
+"""Options and words that several commands have."""
 
 import click
+
+approve = click.option(
+    "--approve",
+    metavar="ask|allow|deny",
+    default="",
+    help="What becomes of calls of tools, and for single ones: ask,calculator=allow,code_execution=deny.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, all else on stderr.")
 
 
 class WithStrategies(click.Command):

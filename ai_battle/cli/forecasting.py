@@ -12,10 +12,9 @@ from ai_battle.core.texts import printable
 from ai_battle.reporting.figures import counted
 from ai_battle.wire.genai import usage_to_json
 
-from ._money import dollars, tokens
-from ._plain import print_json
-from ._series import Planned, in_turn
-from ._tools_shown import described
+from .output import dollars, print_json, tokens
+from .series import Planned, in_turn
+from .tools import described
 
 
 def show_forecast(loaded: Loaded, series: Sequence[Planned], *, as_json: bool) -> None:

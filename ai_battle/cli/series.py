@@ -20,9 +20,9 @@ from ai_battle.core.exchange import Wants
 from ai_battle.core.ledger import Budget, SpendingLimits, charged_to
 from ai_battle.core.plugins import near
 
-from ._money import dollars, tokens
-from ._plain import print_json
-from ._running import INTERRUPTED, Showing, document, exit_code, played, print_summary
+from .output import dollars, print_json, tokens
+from .running import INTERRUPTED, Showing, document, exit_code, played, print_summary
+from .tables import show_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,6 @@ class Series:
 
     def _show_table(self) -> None:
         from rich.table import Table
-
-        from ._options import show_table
 
         table = Table(box=None, padding=(0, 2, 0, 0))
         for heading in ("run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds"):

@@ -1,0 +1,237 @@
+"""Asks the person at the terminal whether a model may call a tool; `--approve` answers beforehand."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from json import dumps
+from typing import Any, TextIO, get_args
+
+import click
+from rich.cells import cell_len, chop_cells
+
+from ai_battle.config import Loaded
+from ai_battle.config.tools import Tools
+from ai_battle.conversation.person import Keyboard, keyboard
+from ai_battle.core.events import Emit, Event, ignore
+from ai_battle.core.messages import ToolCall
+from ai_battle.core.plugins import near
+from ai_battle.tools.approval import Answer, Verdict
+
+from .live import LiveView, PlainLines
+
+TAB = "    "
+BLANK_LETTERS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
+"""They count as printable, and show nothing."""
+NARROWEST = 20
+
+
+def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> Iterator[str]:
+    """The lines of it, none of them wider than `width`; what the model wrote stands behind a bar in each of them."""
+    who, tool = visible(participant, one_line=True), visible(call.name, one_line=True)
+    bar = _styled("│ ", colour, fg="yellow")
+    for number, row in enumerate(chop_cells(f"{who} wants to use {tool}", max(width - 2, NARROWEST))):
+        yield _styled("│ " if number else "╭ ", colour, fg="yellow") + _styled(row, colour, bold=True)
+    rows = [row for name, value in call.arguments.items() for row in _argument(name, value, width - 2, colour)]
+    yield from (bar + row for row in rows or ["(without arguments)"])
+    asked = f"May {who} use {tool}?"
+    asked = asked if cell_len(asked) <= width - 2 else "May this be run?"
+    yield _styled("╰ ", colour, fg="yellow") + _styled(asked, colour, bold=True)
+
+
+def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
+    """`name: value` on one line where that fits, else a block with numbered lines."""
+    width = max(width, NARROWEST)
+    shown = visible(name, one_line=True)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    lines = [visible(line, one_line=True) for line in text.removesuffix("\n").split("\n")]
+    if len(lines) == 1 and cell_len(f"{shown}: {lines[0]}") <= width:
+        yield f"{_styled(f'{shown}:', colour, fg='cyan')} {lines[0] or _styled('(empty)', colour, dim=True)}"
+        return
+    yield from (_styled(row, colour, fg="cyan") for row in chop_cells(f"{shown}:", width))
+    yield from _numbered(lines, width, colour)
+
+
+def _numbered(lines: list[str], width: int, colour: bool) -> Iterator[str]:
+    digits = max(len(str(len(lines))), 2)
+    for number, line in enumerate(lines, 1):
+        rows = chop_cells(line, max(width - digits - 2, NARROWEST)) or [""]
+        for gutter, row in zip((number, *[""] * (len(rows) - 1)), rows, strict=True):
+            yield f"{_styled(f'{gutter:>{digits}}', colour, dim=True)}  {row}"
+
+
+def visible(text: str, *, one_line: bool = False) -> str:
+    """The text with a sign for each character that would steer the terminal, or not be seen."""
+    if text.isprintable() and not any(letter in text for letter in BLANK_LETTERS):
+        return text
+    return "".join(_sign(character, one_line) for character in text)
+
+
+def _sign(character: str, one_line: bool) -> str:
+    if character == "\t":
+        return TAB
+    if character == "\n" and not one_line:
+        return character
+    if character.isprintable() and character not in BLANK_LETTERS:
+        return character
+    return chr(0x2400 + ord(character)) if character < " " else f"⟨U+{ord(character):04X}⟩"
+
+
+def _styled(text: str, colour: bool, **style: Any) -> str:
+    return click.style(text, **style) if colour else text
+
+
+HINTS = ("  y yes · n no, n WHY tells the model why", "  always, never: for the whole run")
+PROMPT = "  y/n/always/never> "
+USUAL_WIDTH, WIDEST = 80, 120
+YES, NO, ALWAYS, NEVER = ("y", "yes"), ("n", "no"), ("a", "always"), ("never",)
+
+
+class AtTerminal:
+    """One person at one terminal: is asked one thing at a time, and meanwhile nothing else is written there."""
+
+    def __init__(self) -> None:
+        self.watch(None)
+
+    def watch(self, view: LiveView | PlainLines | None) -> Emit:
+        """A run begins that is shown by `view`: who is to be told of its events."""
+        self._view = view
+        self._turn = asyncio.Lock()
+        self._later: list[Event] | None = None
+        return self._hear if view else ignore
+
+    async def line(self, prompt: str) -> str | None:
+        """What a participant types; None at the end of the input."""
+        async with self._turn:
+            return await keyboard(prompt)
+
+    async def approve(self, call: ToolCall, participant: str) -> Answer | None:
+        """What the person says to a call; None where there is no terminal."""
+        async with self._turn:
+            if (out := _terminal()) is None:
+                return None
+            async with self._silence(f"{participant} waits for your answer"):
+                return await _answered(call, participant, out)
+
+    async def _hear(self, event: Event) -> None:
+        if self._later is not None:
+            self._later.append(event)
+        elif self._view:
+            await self._view(event)
+
+    @contextlib.asynccontextmanager
+    async def _silence(self, doing: str) -> AsyncIterator[None]:
+        """What happens meanwhile is shown afterwards."""
+        later: list[Event] = []
+        self._later = later
+        if isinstance(self._view, LiveView):
+            self._view.pause(doing)
+        try:
+            yield
+        finally:
+            if isinstance(self._view, LiveView):
+                self._view.go_on()
+            while later and self._view:
+                await self._view(later.pop(0))
+            self._later = None
+
+
+async def _answered(call: ToolCall, participant: str, out: TextIO) -> Answer:
+    """Asks until it is answered; the end of the input is a no. What was typed before the question is no answer."""
+    colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    width = min(os.get_terminal_size(out.fileno()).columns or USUAL_WIDTH, WIDEST)
+    hints = (click.style(hint, dim=True) if colour else hint for hint in HINTS)
+    lines = (*question(call, participant, width, colour=colour), *hints)
+    out.write("\n" + "\n".join(lines) + "\n")
+    _forget_what_was_typed()
+    while True:
+        out.write(click.style(PROMPT, bold=True) if colour else PROMPT)
+        out.flush()
+        typed = await Keyboard()("")
+        if typed is None:
+            return Answer(False, reason="the input ended")
+        if answer := understood(typed):
+            return answer
+
+
+def _forget_what_was_typed() -> None:
+    with contextlib.suppress(ImportError):
+        import termios
+
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+def understood(typed: str) -> Answer | None:
+    """The answer in a line; None for one that is none, and for an empty one."""
+    word, _, reason = typed.strip().partition(" ")
+    word = word.lower().rstrip(",.:;")
+    if word in NO:
+        return Answer(False, reason=reason.strip())
+    if reason or word not in (*YES, *ALWAYS, *NEVER):
+        return None
+    return Answer(word not in NEVER, for_good=word not in YES)
+
+
+def _terminal() -> TextIO | None:
+    """Where a question can be seen, if it can also be answered."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return None
+    return next((out for out in (sys.stderr, sys.stdout) if out is not None and out.isatty()), None)
+
+
+VERDICTS = get_args(Verdict)
+
+
+def with_approval(loaded: Loaded, said: str) -> Loaded:
+    """The discussion with that in `tools.approval`; raises `click.BadParameter` for a word or a tool that is none."""
+    tools = loaded.file.discussion.tools
+    if not said.strip():
+        return loaded
+    default, wanted = _parsed(said, tools or Tools(enabled=False))
+    if tools is None:
+        return loaded
+    lists = {word: [*getattr(tools.approval, word)] for word in VERDICTS}
+    for tool, verdict in wanted.items():
+        for word, listed in lists.items():
+            lists[word] = [name for name in listed if name != tool] + [tool] * (word == verdict)
+    return loaded.changed(*_overrides(default, lists if wanted else {}))
+
+
+def _overrides(default: str, lists: dict[str, list[str]]) -> Iterator[str]:
+    if default:
+        yield f"discussion.tools.approval.default={default}"
+    for word, tools in lists.items():
+        yield f"discussion.tools.approval.{word}={dumps(tools, ensure_ascii=False)}"
+
+
+def _parsed(said: str, tools: Tools) -> tuple[str, dict[str, str]]:
+    """The word for all tools, and those for single ones."""
+    wanted: dict[str, str] = {}
+    for entry in said.split(","):
+        tool, equals, word = (part.strip() for part in entry.rpartition("="))
+        verdict = _verdict(word)
+        if equals:
+            _require_known(tool, tools)
+        if tool in wanted:
+            raise _wrong(f"{tool or 'what holds for all tools'} is said twice")
+        wanted[tool] = verdict
+    return wanted.pop("", ""), wanted
+
+
+def _verdict(word: str) -> str:
+    if word.lower() not in VERDICTS:
+        raise _wrong(f"{word!r} is none of {', '.join(VERDICTS)}{near(word.lower(), [*VERDICTS])}")
+    return word.lower()
+
+
+def _require_known(tool: str, tools: Tools) -> None:
+    """Tools of files and servers get their names when they are loaded; there a wrong one is told of by the run."""
+    known = [entry.name for entry in tools.registry]
+    if tool not in known and not tools.paths and not tools.mcp.servers:
+        raise _wrong(f"this discussion has no tool {tool!r}{near(tool, known)}")
+
+
+def _wrong(words: str) -> click.BadParameter:
+    return click.BadParameter(words, param_hint="--approve")

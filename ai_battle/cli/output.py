@@ -1,0 +1,60 @@
+"""Text for people and programs: JSON, money and time; nothing steers the terminal, and no secret is shown."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ai_battle.core.exchange import Usage
+from ai_battle.core.redaction import Redactor
+from ai_battle.core.texts import about, printable
+
+
+def _redactor() -> Redactor:
+    """Knows the secrets of the environment and of the `.env` here; those of a file are masked where it is run."""
+    from ai_battle.config import environment_redactor
+
+    return environment_redactor(os.environ, Path.cwd())
+
+
+def without_secrets(text: str) -> str:
+    return _redactor().text(text)
+
+
+def one_line(text: str, width: int) -> str:
+    """The text on one line of at most `width` characters."""
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def print_json(document: Any) -> None:
+    """Prints one JSON document; characters that are not seen are escaped in it."""
+    text = json.dumps(_redactor().document(document), indent=2, ensure_ascii=False, default=str)
+    click.echo(text if printable(text) == text else json.dumps(json.loads(text), indent=2))
+
+
+def dollars(cost: float | None) -> str:
+    """`$0.0123`; never a zero for what is not known."""
+    if cost is None:
+        return "cost unknown"
+    if 0 < cost < 0.0001:
+        return "under $0.0001"
+    return f"${cost:.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
+
+
+def count(number: int) -> str:
+    return f"{number / 1000:.1f}k" if number >= 10_000 else str(number)
+
+
+def tokens(usage: Usage) -> str:
+    """With a mark where any of them are estimated."""
+    mark = about(estimated=usage.estimated)
+    return f"{mark}{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

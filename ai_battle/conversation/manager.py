@@ -10,13 +10,13 @@ from typing import Any, Literal, Self, TypedDict, Unpack
 from .. import assembly
 from .. import tools as toolbox
 from ..config import Loaded, Source, environment_redactor
-from ..core.client import ModelClient
+from ..core.client import ModelClient, earlier_message
 from ..core.errors import ConfigError
 from ..core.events import Emit, ModelReplied, RunFinished, RunResumed, RunStarted, TurnFinished, Warned, ignore
 from ..core.exchange import Usage, Wants
 from ..core.helping import HelpSummed
 from ..core.ledger import SpendingLimits
-from ..core.messages import Message, Part, assistant
+from ..core.messages import Message, Part
 from ..core.plugins import check_options, near
 from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
@@ -190,7 +190,9 @@ class ConversationManager:
         if client is None:
             raise ConfigError(f"There is no client for {model_type!r}; a turn needs one.")
         heard = self._with_prompt(prompt, role)
-        *earlier, asked = seen_by(role, [assistant(entry["content"], entry["role"]) for entry in heard])
+        *earlier, asked = seen_by(
+            role, [earlier_message("assistant", entry["content"], entry["role"]) for entry in heard]
+        )
         history = [{"role": message.role, "content": message.text} for message in earlier]
         said = await client.generate_response(asked.text, system_instruction, history, file_data)
         self.conversation_history = [*heard, {"role": role, "content": said}]

@@ -3,6 +3,7 @@
 import base64
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from .events import Emit, ignore
@@ -38,12 +39,18 @@ class ModelClient(ABC):
         `{"type": "text", "text_content"}`.
         """
         asked = Message("user", (*_attached(file_data), Text(prompt)))
-        earlier = (Message(cast(Role, entry["role"]), (Text(entry["content"]),)) for entry in history or ())
+        earlier = (earlier_message(cast(Role, entry["role"]), entry["content"]) for entry in history or ())
         response = await self.complete(ModelRequest((*earlier, asked), system_instruction or "", wants=WHOLE_ANSWER))
         return response.text
 
 
 BaseClient = ModelClient
+
+
+@lru_cache(maxsize=1_000)
+def earlier_message(role: Role, text: str, speaker: str = "") -> Message:
+    """The very same message for the same words: a history comes anew with each turn, and a message keeps its bytes."""
+    return Message(role, (Text(text),), speaker)
 
 
 class ClientWrapper(ModelClient):

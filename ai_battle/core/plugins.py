@@ -8,7 +8,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -59,7 +59,7 @@ def create(package: str, name: str, *args: Any, **options: Any) -> Any:
     create_ = factory(package, name)
     check_options(create_, name, options)
     try:
-        inspect.signature(create_).bind(*args, **options)
+        _signature(create_).bind(*args, **options)
     except TypeError as error:
         raise ConfigError(f"{name} can't be made of its options: {error}.") from error
     return create_(*args, **options)
@@ -91,7 +91,7 @@ def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, 
 
 def takes(factory: Callable[..., Any], option: str) -> bool:
     """Whether a parameter of that name stands in the signature of `factory`."""
-    return option in inspect.signature(factory).parameters
+    return option in _signature(factory).parameters
 
 
 def optional(module: str, extra: str) -> ModuleType:
@@ -112,9 +112,14 @@ def near(name: str, known: list[str]) -> str:
 
 
 @cache
+@lru_cache(maxsize=256)
+def _signature(factory: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(factory)
+
+
 def _accepted(factory: Callable[..., Any]) -> tuple[str, ...] | None:
     """The names of the options that `factory` takes; None when it takes any."""
-    parameters = inspect.signature(factory).parameters.values()
+    parameters = _signature(factory).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     return tuple(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))

@@ -241,7 +241,13 @@ def _same(before: tuple[T, ...], after: Iterable[T]) -> tuple[T, ...]:
     return before if all(map(is_, made, before)) else made
 
 
-def _spellings(secret: str) -> Iterator[str]:
+@lru_cache(maxsize=256)
+def _spellings(secret: str) -> tuple[str, ...]:
+    """Once for each secret: every provider, run and server has a redactor of its own."""
+    return tuple(_each_spelling(secret))
+
+
+def _each_spelling(secret: str) -> Iterator[str]:
     """The secret as it stands in JSON, in a URL, in hexadecimal digits and within base64."""
     data = secret.encode("utf-8", "surrogatepass")
     for ascii_ in (True, False):

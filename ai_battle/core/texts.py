@@ -100,7 +100,9 @@ def _each_field(value: Any, names: tuple[str, ...], change: Callable[[str], str]
     made = {}
     for name in names:
         old = getattr(value, name)
-        if (new := _below(name, old, change, but)) is not old:
+        if type(old) in TEXTLESS or name in but:
+            continue
+        if (new := each_text(old, change, NOTHING if name in FREE else but)) is not old:
             made[name] = new
     return replace(value, **made) if made else value
 

@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
+from types import TracebackType
 
 from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
 from . import _scope
@@ -45,7 +45,7 @@ class CircuitBreaker:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.clock = clock
-        self._is_failure = is_failure
+        self.is_failure = is_failure
         self._of_model = of_model
         self._closed_until = 0.0
         self._failures = 0
@@ -84,25 +84,8 @@ class CircuitBreaker:
         """The provider asked to be left alone: this holds for all calls."""
         self._closed_until = max(self._closed_until, self.clock() + seconds)
 
-    @asynccontextmanager
-    async def attempt(self) -> AsyncIterator[None]:
-        """One call on its way. One that is cancelled says nothing about the provider."""
-        probes = await self._enter()
-        begun = self.clock()
-        try:
-            yield
-            self._record(None, begun)
-        except NotCalled:
-            raise
-        except ProviderError as error:
-            self._record(error, begun)
-            if probes and self._is_failure(error):
-                error.again = "never"  # it has waited long enough, and the others have given up
-            raise
-        finally:
-            if probes and self._probe is not None:  # those that waited for the outcome go on, or give up
-                self._probe.set()
-                self._probe = None
+    def attempt(self) -> "Attempt":
+        return Attempt(self)
 
     @property
     def _is_open(self) -> bool:
@@ -110,7 +93,7 @@ class CircuitBreaker:
             return True
         return self._of_model and 2 * len(self._failed) >= len(self._calls) >= ENOUGH_CALLS
 
-    async def _enter(self) -> bool:
+    async def enter(self) -> bool:
         """Lets a call pass; true when it is the one that probes."""
         while self._is_open:
             if self._probe is None:
@@ -122,11 +105,11 @@ class CircuitBreaker:
                 raise NotCalled(f"Not called after {self.reason}")
         return False
 
-    def _record(self, error: ProviderError | None, begun: float) -> None:
+    def record(self, error: ProviderError | None, begun: float) -> None:
         """Counts how a call ended: any answer, even a 4xx, shows that the provider is up."""
-        is_limit = isinstance(error, RateLimited) and not self._is_failure(error)
+        is_limit = isinstance(error, RateLimited) and not self.is_failure(error)
         self._limited = self._limited + 1 if is_limit else 0
-        if error is None or not self._is_failure(error):
+        if error is None or not self.is_failure(error):
             self._record_answer(begun)
             # A single 429 may be a matter of one client's limit.
             if error and error.retry_after and self._of_model and self._limited >= LIMITED:
@@ -137,6 +120,12 @@ class CircuitBreaker:
             self._last = str(error)
             self._failed.append(self._failed_at)
             self._count_call()
+
+    def end_probe(self) -> None:
+        """Those that waited for the outcome go on, or give up."""
+        if self._probe is not None:
+            self._probe.set()
+            self._probe = None
 
     def _record_answer(self, begun: float) -> None:
         """An answer to a call that began when the circuit was open ends the outage."""
@@ -152,6 +141,29 @@ class CircuitBreaker:
         for ended in (self._calls, self._failed):
             while ended and ended[0] < now - MINUTE:
                 ended.popleft()
+
+
+class Attempt:
+    """One call on its way. One that is cancelled, or never made, says nothing about the provider."""
+
+    __slots__ = ("_begun", "_breaker", "_probes")
+
+    def __init__(self, breaker: CircuitBreaker) -> None:
+        self._breaker = breaker
+
+    async def __aenter__(self) -> None:
+        self._probes = await self._breaker.enter()
+        self._begun = self._breaker.clock()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or (isinstance(error, ProviderError) and not isinstance(error, NotCalled)):
+            self._breaker.record(error, self._begun)
+        if self._probes:
+            self._breaker.end_probe()
+            if isinstance(error, ProviderError) and self._breaker.is_failure(error):
+                error.again = "never"  # it has waited long enough, and the others have given up
 
 
 @dataclass(frozen=True, slots=True)

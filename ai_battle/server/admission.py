@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -69,9 +68,8 @@ class Admission:
     _places_taken: int = 0
     _queues: dict[str, KeyQueue] = field(default_factory=dict)
 
-    @asynccontextmanager
-    async def place(self, holder: KeyHolder) -> AsyncIterator[None]:
-        """Begins when a request may be answered; raises `Denied`."""
+    async def enter(self, holder: KeyHolder) -> KeyQueue:
+        """Returns when a request may be answered, after which its queue is left again; raises `Denied`."""
         queue = self._queues.setdefault(holder.name, KeyQueue())
         queue.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
         queue.check_rate(holder.per_minute, self.clock())
@@ -79,10 +77,7 @@ class Admission:
             self._take(queue)
         else:
             await self._wait_for_turn(queue, self._share(self.queue, holder))
-        try:
-            yield
-        finally:
-            self._leave(queue)
+        return queue
 
     def _share(self, places: int, holder: KeyHolder) -> int:
         return max(1, int(places * SHARE)) if holder.is_one_of_several else places
@@ -108,10 +103,10 @@ class Admission:
                 queue.waiting.remove(turn)
                 self.queued -= 1
             elif not turn.cancelled():
-                self._leave(queue)
+                self.leave(queue)
             raise
 
-    def _leave(self, queue: KeyQueue) -> None:
+    def leave(self, queue: KeyQueue) -> None:
         """Whoever waits longest of the next key takes the place over."""
         self.running -= 1
         queue.running -= 1

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from ..core.errors import AIBattleError, ConfigError
 from ..core.events import Event
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, Wants
 from ..core.messages import Part, Text, Thinking
 from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
@@ -66,26 +66,31 @@ class Api:
     usage: Callable[[Mapping[str, Any]], bool] = lambda body: True
     refers: bool = False
 
-    def decode(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> ApiRequest:
-        """What the client asks, in its body and beside it; raises `ConfigError`."""
+    def decode(self, body: Mapping[str, Any], headers: Mapping[str, str], most: int | None = None) -> ApiRequest:
+        """What the client asks, in its body and beside it, with `most` tokens of an answer; raises `ConfigError`."""
         model = _model_in(body)
         if self.name == "messages" and body.get("max_tokens") is None:
             raise ConfigError("max_tokens is missing.")
         request = with_pairs(self.decode_request(body))
         if not (request.system or any(_says_something(part) for message in request.messages for part in message.parts)):
             raise ConfigError("There is nothing to answer: all messages are empty.")
-        return ApiRequest(self._with_headers(request, headers), model, _flag(body, "stream"), self.usage(body))
+        options, stream = request.options, _flag(body, "stream")
+        if most and options.get("max_tokens", most + 1) > most:
+            options = {**options, "max_tokens": most}
+        wants = Wants(stream, drafts=False, each_warning=True)
+        request = replace(request, options=options, extra=self._extra(request, headers), wants=wants)
+        return ApiRequest(request, model, stream, self.usage(body))
 
-    def _with_headers(self, request: ModelRequest, headers: Mapping[str, str]) -> ModelRequest:
+    def _extra(self, request: ModelRequest, headers: Mapping[str, str]) -> Mapping[str, Any]:
         """An upstream of Anthropic's API is spoken to as its client speaks; else in a version that has all options."""
-        extra: dict[str, Any] = {}
+        extra = dict(request.extra)
         if self.name == "messages":
             extra[HEADERS] = {name: headers[name] for name in PASSED_ON if name in headers}
         if VERSION not in extra.get(HEADERS, ()):
             unsupported = anthropic.unsupported
             if unsupported(request.options) != unsupported(request.options, anthropic.CLASSIC):
                 extra[VERSION] = anthropic.CLASSIC
-        return replace(request, extra={**request.extra, **extra}) if extra else request
+        return extra
 
 
 def _model_in(body: Mapping[str, Any]) -> str:

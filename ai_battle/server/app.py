@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from math import ceil
 from typing import Any, TypeAlias
 
 from aiohttp import web
 
+from ..core.client import ModelClient
 from ..core.errors import AIBattleError, translate_errors
-from ..core.exchange import ModelRequest, Wants
 from ..core.ledger import charged_to
 from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
@@ -19,7 +18,7 @@ from ..wire.failures import Failed
 from .admission import read_body
 from .apis import CHAT, MESSAGES, RESPONSES, Api
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
-from .routes import is_anthropic, model_entry, model_list
+from .routes import Route, is_anthropic, model_entry, model_list
 from .state import ServerState
 from .stats import RequestStats
 from .stored import Conversation
@@ -27,7 +26,6 @@ from .streaming import ClientStream, ServedRequest
 
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-BYTES_PER_TOKEN = 4
 GUARDED = translate_errors("The server failed", Crashed)
 APIS = {"/v1/messages": MESSAGES, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
 COUNT = "/v1/messages/count_tokens"
@@ -83,28 +81,33 @@ def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Ha
 async def _answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     """Every call of a model on the way is charged to the key of the request."""
     with charged_to(state.budgets.budget_of(stats.holder)):
-        async with state.admission.place(stats.holder):
+        queue = await state.admission.enter(stats.holder)
+        try:
             body, conversation = await _read_body(state, http, stats), None
             if api.refers:
                 body, conversation = await Conversation(state.store, stats.holder.name).expand(body)
-            asked = api.decode(body, http.headers)
+            asked = api.decode(body, http.headers, state.bounds.max_tokens)
             stats.model, stats.stream = asked.model, asked.stream
-            async with state.route(asked.model) as route:
-                stats.route = route
-                if tracing := state.current.tracing:
-                    tracing.continue_trace(http.headers)
-                request = replace(
-                    _within_bounds(asked.request, state.bounds.max_tokens),
-                    wants=Wants(asked.stream, drafts=False, each_warning=True),
-                )
-                tokens = (http.content_length or 0) // BYTES_PER_TOKEN
-                call = ServedRequest(api, replace(asked, request=request), route, stats, tokens, conversation)
-                return await (_send_stream if asked.stream else _send_whole)(state, http, call)
+            return await _answer_by_route(state, http, ServedRequest(api, asked, stats, conversation))
+        finally:
+            state.admission.leave(queue)
 
 
-async def _send_whole(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
-    response = await call.complete(call.route.make(), call.stats)
-    writer = call.writer()
+async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
+    """The routes stay those of this moment until the answer is out, also where others take their place."""
+    deployment = state.current
+    call.stats.route = route = deployment.enter(call.asked.model)
+    try:
+        if deployment.tracing:
+            deployment.tracing.continue_trace(http.headers)
+        return await (_send_stream if call.asked.stream else _send_whole)(state, http, call, route)
+    finally:
+        await deployment.leave()
+
+
+async def _send_whole(state: ServerState, http: web.Request, call: ServedRequest, route: Route) -> web.StreamResponse:
+    response = await call.complete(route.make(), call.stats)
+    writer = call.writer(http)
     body = writer.whole(response)
     await call.store(writer)
     if state.log_content:
@@ -112,11 +115,11 @@ async def _send_whole(state: ServerState, http: web.Request, call: ServedRequest
     return web.Response(body=body, content_type=JSON, headers=call.stats.headers)
 
 
-async def _send_stream(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
-    stream = ClientStream(http, call, state.timing)
+async def _send_stream(state: ServerState, http: web.Request, call: ServedRequest, route: Route) -> web.StreamResponse:
+    stream = ClientStream(http, call, route, state.timing)
     try:
         with suppress(ClientDisconnected):
-            await _stream_answer(state, stream, call)
+            await _stream_answer(state, stream, call, route.make())
         return await stream.end()
     finally:
         await stream.aclose()
@@ -125,11 +128,11 @@ async def _send_stream(state: ServerState, http: web.Request, call: ServedReques
             call.stats.record_departure()
 
 
-async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedRequest) -> None:
+async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedRequest, client: ModelClient) -> None:
     """Raises what went wrong before anything was sent; what goes wrong later is said in the stream."""
     try:
         with GUARDED:
-            response = await stream.answer(call.route.make())
+            response = await stream.answer(client)
         if state.log_content:
             call.stats.content["answer"] = response.text
     except AIBattleError as error:
@@ -137,13 +140,6 @@ async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedR
             raise
         call.stats.record_failure(error)
         stream.fail(state.failure(error, call.stats.model))
-
-
-def _within_bounds(request: ModelRequest, most: int | None) -> ModelRequest:
-    """With no more tokens than there may be."""
-    if most and request.options.get("max_tokens", most + 1) > most:
-        return replace(request, options={**request.options, "max_tokens": most})
-    return request
 
 
 async def _count_tokens(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:

@@ -1,7 +1,6 @@
 """What all requests of one server share; its routes can be exchanged while requests run."""
 
-from collections.abc import AsyncIterator, Sequence, Set
-from contextlib import asynccontextmanager
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -39,6 +38,16 @@ class Deployment:
     running: int = 0
     retired: bool = False
 
+    def enter(self, name: str) -> Route:
+        """The route of this name, which stays whole until the deployment is left; raises `NoRoute`."""
+        route = self.routes.find(name)
+        self.running += 1
+        return route
+
+    async def leave(self) -> None:
+        self.running -= 1
+        await self.close_if_done()
+
     async def close_if_done(self) -> None:
         if self.retired and not self.running:
             for model in self.models:
@@ -63,18 +72,6 @@ class ServerState:
     @property
     def routes(self) -> Routes:
         return self.current.routes
-
-    @asynccontextmanager
-    async def route(self, name: str) -> AsyncIterator[Route]:
-        """The route stays whole until the request is over; raises `NoRoute`."""
-        deployment = self.current
-        route = deployment.routes.find(name)
-        deployment.running += 1
-        try:
-            yield route
-        finally:
-            deployment.running -= 1
-            await deployment.close_if_done()
 
     async def exchange(self, new: Deployment) -> None:
         """From now on requests are answered by the new routes; those that run keep the old ones."""

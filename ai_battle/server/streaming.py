@@ -24,6 +24,7 @@ EVENT_STREAM = {
     "x-accel-buffering": "no",
 }
 """The last one keeps nginx from holding a stream back."""
+BYTES_PER_TOKEN = 4
 HIGH = 256 * 1024
 """Bytes that wait for a slow client before whoever says more has to wait too."""
 BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
@@ -47,20 +48,15 @@ USUAL = StreamTiming()
 
 @dataclass(frozen=True, slots=True)
 class ServedRequest:
-    """A request that is understood, who is to answer it, and who counts.
-
-    `tokens` is an estimate of its length, `conversation` what it goes on, where an API has such.
-    """
+    """A request that is understood, and who counts; `conversation` is what it goes on, where an API has such."""
 
     api: Api
     asked: ApiRequest
-    route: Route
     stats: RequestStats
-    tokens: int = 0
     conversation: Conversation | None = None
 
-    def writer(self) -> AnswerWriter:
-        return self.api.writer(self.asked, self.tokens)
+    def writer(self, http: web.Request) -> AnswerWriter:
+        return self.api.writer(self.asked, (http.content_length or 0) // BYTES_PER_TOKEN)
 
     async def complete(self, client: ModelClient, listen: Emit) -> ModelResponse:
         """A model that has answered and said nothing is no error to a client of an API."""
@@ -84,12 +80,13 @@ class ClientStream:
     to think first gives a sign of life early, and pings fill every silence. It is a listener.
     """
 
-    def __init__(self, http: web.Request, call: ServedRequest, timing: StreamTiming = USUAL) -> None:
+    def __init__(self, http: web.Request, call: ServedRequest, route: Route, timing: StreamTiming = USUAL) -> None:
         self._http = http
         self._call = call
+        self._is_direct = route.is_direct
         self._timing = timing
         self._is_amid_reply = False
-        self._writer = call.writer()
+        self._writer = call.writer(http)
         self._opening = self._writer.begin()
         self.buffer = StreamBuffer(http, lambda: {**call.stats.early_headers, **EVENT_STREAM})
         self._loop = asyncio.get_running_loop()
@@ -120,7 +117,7 @@ class ClientStream:
 
     @property
     def _patience(self) -> float:
-        return self._timing.ping if self.buffer.begun or self._call.route.is_direct else self._timing.first_sign
+        return self._timing.ping if self.buffer.begun or self._is_direct else self._timing.first_sign
 
     async def __call__(self, event: Event) -> None:
         if data := self._writer.feed(event):
@@ -132,7 +129,7 @@ class ClientStream:
         if isinstance(event, ModelReplied) and not event.failed:
             self._is_amid_reply = False
         # A strategy must not go on with another attempt where what was read of this one stands.
-        if isinstance(event, AttemptFailed) and self._is_amid_reply and not self._call.route.is_direct:
+        if isinstance(event, AttemptFailed) and self._is_amid_reply and not self._is_direct:
             raise BrokenStream(ProviderError(event.reason, status=event.status, request_id=event.request_id))
 
     def _say(self, data: bytes) -> None:

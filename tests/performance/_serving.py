@@ -50,10 +50,11 @@ class Work:
 def assistant(api: str) -> dict[str, Any]:
     """What a coding assistant sends first: 110 kB, most of them tools and instructions."""
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-    tools: list[dict[str, Any]] = [{"name": f"read_{n}", "description": "Reads a file. " * 230} for n in range(24)]
+    tools: list[dict[str, Any]] = [{"name": f"read_{n}", "description": "Reads a file. " * 230} for n in range(20)]
     instructions = "Be short, and read before you write. " * 300
-    reminders = [{"type": "text", "text": "The file says that it is what it was. " * 300}] * 2
-    messages = [{"role": "user", "content": reminders}]
+    reminders = [{"type": "text", "text": "The file says that it is what it was. " * 100}] * 2
+    talk = [{"role": ("assistant", "user")[n % 2], "content": f"{n}. It says what it was. " * 10} for n in range(39)]
+    messages = [{"role": "user", "content": reminders}, *talk]
     if api.endswith("messages"):
         blocks = [{"type": "text", "text": instructions, "cache_control": {"type": "ephemeral"}}]
         return {"messages": messages, "system": blocks, "tools": [{**tool, "input_schema": schema} for tool in tools]}
@@ -62,9 +63,31 @@ def assistant(api: str) -> dict[str, Any]:
 
 
 def long_talk() -> dict[str, Any]:
-    """As many bytes, in a hundred messages."""
-    text = "The file says that it is what it was. " * 29
-    return {"messages": [{"role": ("user", "assistant")[n % 2], "content": text} for n in range(99)]}
+    """As many bytes, in two hundred messages."""
+    text = "The file says that it is what it was. " * 14
+    return {"messages": [{"role": ("user", "assistant")[n % 2], "content": f"{n}. {text}"} for n in range(199)]}
+
+
+def working_talk(api: str) -> dict[str, Any]:
+    """As many bytes in two hundred messages: calls of a tool and what it returned."""
+    text = "The file says that it is what it was. " * 24
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all files."}]
+    for number in range(100):
+        id_, arguments = f"call_{number:03}", {"path": f"folder/file-{number}.txt"}
+        if api.endswith("messages"):
+            call = {"type": "tool_use", "id": id_, "name": "read", "input": arguments}
+            result = {"type": "tool_result", "tool_use_id": id_, "content": text}
+            messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        else:
+            function = {"name": "read", "arguments": json.dumps(arguments)}
+            call = {"id": id_, "type": "function", "function": function}
+            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            messages.append({"role": "tool", "tool_call_id": id_, "content": text})
+    tool: dict[str, Any] = {"name": "read", "description": "Reads a file."}
+    if api.endswith("messages"):
+        return {"messages": messages, "tools": [{**tool, "input_schema": schema}]}
+    return {"messages": messages, "tools": [{"type": "function", "function": {**tool, "parameters": schema}}]}
 
 
 def kinds(api: str) -> dict[str, Work]:
@@ -72,8 +95,9 @@ def kinds(api: str) -> dict[str, Work]:
         "a plain request": Work.of("words-20", 600),
         "a stream of 20 chunks": Work.of("words-20", 400, stream=True),
         "the same, 2 ms apart": Work.of("slow-20", 400, stream=True),
-        "a request of 110 kB": Work.of("words-20", 200, **assistant(api)),
-        "a talk of 110 kB": Work.of("words-20", 200, **long_talk()),
+        "110 kB, 20 tools and 40 messages": Work.of("words-20", 200, **assistant(api)),
+        "110 kB, 200 texts": Work.of("words-20", 200, **long_talk()),
+        "110 kB, 200 calls and results": Work.of("words-20", 200, **working_talk(api)),
         "a stream of 400 chunks": Work.of("words-400", 60, stream=True, at_once=30),
         "400 chunks, 2 ms apart": Work.of("slow-400", 60, stream=True, at_once=30),
     }

@@ -45,7 +45,7 @@ def boosting(fakes: FakeProviders) -> dict[str, str]:
     }
 
 
-HEAVY = ("genai_prices", "ai_battle.config.discussion", "ai_battle.judging.detector", "ai_battle.tools")
+HEAVY = ("genai_prices", "ai_battle.config.discussion", "ai_battle.judging.detector", "ai_battle.tools.client")
 
 
 def test_a_server_listens_before_it_loads_what_it_may_never_need() -> None:

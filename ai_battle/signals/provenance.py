@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, islice
 from typing import Literal
 
@@ -228,13 +228,21 @@ def misplaces(text: str, table: str) -> bool:
     cells = list(islice(_cells(table), MOST))
     times = Counter(value for *_, value in cells)
     unique = [cell for cell in cells if times[cell[2]] == 1]
-    clauses = _CLAUSE.split(text[:LONGEST])[:MOST_CLAUSES] if unique else ()
+    if len({row for row, *_ in unique}) < 2:
+        return False
+    clauses = _CLAUSE.split(text[:LONGEST])[:MOST_CLAUSES]
     return any(_mixes_rows(clause, unique, fewest=1) for clause in clauses) or _mixes_rows(text[:LONGEST], unique)
+
+
+@lru_cache(maxsize=256)
+def _facts_of(text: str) -> tuple[Fact, ...]:
+    """The facts of a clause or a cell, which are compared with each other many times."""
+    return tuple(facts(text))
 
 
 def _mixes_rows(text: str, cells: Sequence[_Cell], fewest: int = 2) -> bool:
     """It tells as many values of two columns, of the same rows in another order; or one of each, of different rows."""
-    lowered, told = text.casefold(), list(facts(text))
+    lowered, told = text.casefold(), _facts_of(text)
     columns: dict[Hashable, list[tuple[int, int]]] = {}
     for row, column, value in cells:
         if (place := _place(value, lowered, told)) >= 0:
@@ -264,7 +272,7 @@ def _cells(table: str) -> Iterator[_Cell]:
 
 def _place(value: str, text: str, told: Sequence[Fact]) -> int:
     """Where a text tells a value, if it does so once."""
-    known = next((fact for fact in facts(value[:_LONGEST_CELL]) if fact.values and fact.text == value), None)
+    known = next((fact for fact in _facts_of(value[:_LONGEST_CELL]) if fact.values and fact.text == value), None)
     if known is None:
         found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", text)]
         return found[0] if len(found) == 1 else -1

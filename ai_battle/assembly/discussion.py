@@ -9,7 +9,7 @@ from pathlib import Path
 from .. import assembly, collaboration, tools
 from ..config import ConfigProblems, Loaded, Problem
 from ..config.collaboration import HelperSettings, PairLimits
-from ..config.reaching import Provider
+from ..config.providers import Provider
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from .. import tools
-from ..config.capabilities import Capabilities
 from ..config.collaboration import HelperSettings
 from ..config.documents import Document
+from ..config.participants import Capabilities
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
@@ -77,7 +77,7 @@ class BuildContext:
         )
 
     @classmethod
-    def beside(cls, document: Document[Any], retry: RetryPolicy) -> Self:
+    def beside(cls, document: Document, retry: RetryPolicy) -> Self:
         """What stands beside the main section of any kind of file."""
         file = document.file
         return cls(

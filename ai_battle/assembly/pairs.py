@@ -7,7 +7,7 @@ from .. import assembly, collaboration, tools
 from ..config import Problem
 from ..config.collaboration import Help, HelperSettings, Pair
 from ..config.discussion import Discussion
-from ..config.problems import Path
+from ..config.problems import KeyPath
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from ..core.traits import StrategyTraits
@@ -24,7 +24,7 @@ class ResolvedPair:
     """A pair, its place in the file, and the participants that it helps."""
 
     pair: Pair
-    path: Path
+    path: KeyPath
     helped: tuple[str, ...]
 
     @property
@@ -193,7 +193,7 @@ def _wrong_options(each: ResolvedPair) -> Iterator[Problem]:
         yield each.problem(error.words, error.key, key=error.is_key)
 
 
-def _answering(each: ResolvedPair) -> Iterator[tuple[Path, HelperSettings]]:
+def _answering(each: ResolvedPair) -> Iterator[tuple[KeyPath, HelperSettings]]:
     """Those that answer where the primary is stuck; in a cascade all further models do."""
     yield from secondaries(each.pair)
     if "models" in each.traits.models and each.traits.models["models"].role == "helper":

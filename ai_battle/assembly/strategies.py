@@ -4,11 +4,11 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from ..config.collaboration import Help, HelperSettings
-from ..config.problems import Path
+from ..config.problems import KeyPath
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, translate_errors
@@ -65,7 +65,7 @@ def traits(name: str, *, trusted: bool = True) -> StrategyTraits:
     return plugins.traits(STRATEGIES, name, USUAL)
 
 
-def with_file(pair: H, base: FilePath) -> H:
+def with_file(pair: H, base: Path) -> H:
     """Return the pair, its strategy named by the file beside the YAML (`mine.py` for `mine`) where no other is."""
     name = pair.strategy
     file = base / (name if name.endswith(".py") else f"{name}.py")
@@ -75,7 +75,7 @@ def with_file(pair: H, base: FilePath) -> H:
     return pair.model_copy(update={"strategy": str(file.resolve())})
 
 
-def helpers_of(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
+def helpers_of(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
     """Return the models of a pair beside the primary, and where each stands in it."""
     yield from secondaries(pair)
     if pair.judge:
@@ -85,7 +85,7 @@ def helpers_of(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
             yield (key, index), helper
 
 
-def secondaries(pair: Help) -> Iterator[tuple[Path, HelperSettings]]:
+def secondaries(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
     """Return those that stand in for each other; one alone is written without a list."""
     for index, helper in enumerate(pair.secondary):
         yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
@@ -131,7 +131,7 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     _check_options(pair, make)
 
 
-def place_of(pair: Help, about: str) -> Path:
+def place_of(pair: Help, about: str) -> KeyPath:
     """Return where a pair says what an error is about: an option, a key, one of a list; the strategy otherwise."""
     key, _, number = about.partition(".")
     if key in pair.options:

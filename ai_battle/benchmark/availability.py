@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from .. import providers
 from ..config import Problem
 from ..config.collaboration import HelperSettings
-from ..config.problems import Path
+from ..config.problems import KeyPath
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
 from ..providers._names import ModelName, nearest_tag, parse
@@ -19,7 +19,7 @@ COMPLETE = ("ollama", "openai", "anthropic", "gemini")
 """Those who list all that they have; what stands behind an address of the suite's own may have more."""
 
 LATEST = "-latest"
-Called = tuple[Path, ModelName]
+Called = tuple[KeyPath, ModelName]
 
 
 async def require_models(suite: Suite) -> None:
@@ -38,7 +38,7 @@ def _called_models(suite: Suite) -> Iterator[Called]:
             yield path, parse(settings.type, suite.around.providers)
 
 
-def _written_models(suite: Suite) -> Iterator[tuple[Path, HelperSettings]]:
+def _written_models(suite: Suite) -> Iterator[tuple[KeyPath, HelperSettings]]:
     for setting in suite.settings:
         yield from (((*setting.place, *steps), settings) for steps, settings in models_of(setting))
     for scorers in suite.scorers.values():

@@ -8,7 +8,7 @@ from ..assembly import strategies
 from ..assembly.models import BuildContext, Model, participant
 from ..config import Loaded, Problem, load
 from ..config.collaboration import HelperSettings
-from ..config.problems import Path
+from ..config.problems import KeyPath
 from ..core import plugins
 from ..core.errors import ConfigError
 from .clients import NO_TASK, ClientPool, build_setting
@@ -79,7 +79,7 @@ def _of_models(setting: Setting, suite: Suite) -> Iterator[Problem]:
             yield Problem((*setting.place, *steps), words)
 
 
-def models_of(setting: Setting) -> Iterator[tuple[Path, HelperSettings]]:
+def models_of(setting: Setting) -> Iterator[tuple[KeyPath, HelperSettings]]:
     """All models of a setting with their place in it."""
     if setting.model:
         yield ("model",), setting.model
@@ -175,7 +175,7 @@ def _of_scorers(suite: Suite, means: ScorerFactory) -> Iterator[Problem]:
         yield from _of_dataset(suite, name, path, means)
 
 
-def _of_dataset(suite: Suite, name: str, path: Path, means: ScorerFactory) -> Iterator[Problem]:
+def _of_dataset(suite: Suite, name: str, path: KeyPath, means: ScorerFactory) -> Iterator[Problem]:
     scorers = {}
     for number, scorer in enumerate(suite.scorers[name]):
         if "." in scorer.name:

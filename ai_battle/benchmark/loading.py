@@ -9,11 +9,11 @@ from pathlib import Path
 from ..assembly import RetryPolicy, strategies
 from ..assembly.models import BuildContext
 from ..config import Problem, Source
-from ..config._aliases import renamed_below
-from ..config._nodes import Node
 from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
-from ..config.documents import Kind, Reading
+from ..config.documents import FileKind, read_document
 from ..config.packaged import packaged_suite, packaged_suites
+from ..config.rewriting import renamed_below
+from ..config.tree import Node
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from . import checking
@@ -26,7 +26,7 @@ def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
     return renamed_below(tree, ("benchmark", "settings"), "primary", "model"), ()
 
 
-SUITE = Kind("benchmark", BenchmarkFile, _rewritten)
+SUITE = FileKind("benchmark", BenchmarkFile, _rewritten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def load(
         return drawing.problems or checking.problems(found[0], allow_unsandboxed=wishes.allow_unsandboxed)
 
     with seldom_collected():
-        Reading(SUITE, SuiteFile, look).read(_resolved_source(source), environment, wishes.changes, base)
+        read_document(SUITE, SuiteFile, _resolved_source(source), environment, wishes.changes, base, look)
     return found[0]
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from ..config import Problem
 from ..config.benchmark import SettingSettings
 from ..config.collaboration import Help, HelperSettings
-from ..config.problems import Path
+from ..config.problems import KeyPath
 from ..core.errors import ConfigError
 from ..core.plugins import near
 
@@ -18,7 +18,7 @@ RECORDED = "recorded/"
 """Begins the model type of an answer that the dataset brings: `recorded/small`."""
 
 MOST = 10_000
-PLACE: Path = ("benchmark", "settings")
+PLACE: KeyPath = ("benchmark", "settings")
 _OWN = ("name", "model", "recorded", "discussion", "system", "grid")
 _FIXED = ("name", "grid")
 
@@ -32,7 +32,7 @@ class Setting:
     help: Help | None = None
     discussion: str = ""
     system: str = ""
-    place: Path = ()
+    place: KeyPath = ()
     written: Mapping[str, Any] | None = None
 
     @property
@@ -59,7 +59,7 @@ class SettingError(ConfigError):
 
 def expand_settings(written: Sequence[SettingSettings]) -> Iterator[Setting]:
     """All settings, those of a grid in the order of its keys; raises `Wrong`."""
-    seen: dict[str, Path] = {}
+    seen: dict[str, KeyPath] = {}
     for index, settings in enumerate(written):
         for setting in islice(_of(settings, (*PLACE, index)), MOST + 1):
             if setting.name in seen:
@@ -72,7 +72,7 @@ def expand_settings(written: Sequence[SettingSettings]) -> Iterator[Setting]:
                 raise SettingError(Problem((*PLACE, index, "grid"), f"makes more than {MOST:,} settings"))
 
 
-def _of(written: SettingSettings, place: Path) -> Iterator[Setting]:
+def _of(written: SettingSettings, place: KeyPath) -> Iterator[Setting]:
     if not written.grid:
         yield _setting(written, written.name, place)
         return
@@ -84,7 +84,7 @@ def _of(written: SettingSettings, place: Path) -> Iterator[Setting]:
         yield _setting(_settings_with(written, chosen, place), _name(written.name, chosen), place)
 
 
-def _check_key(key: str, path: Path) -> None:
+def _check_key(key: str, path: KeyPath) -> None:
     known = [name for name in SettingSettings.model_fields if name not in _FIXED]
     if key not in known:
         raise SettingError(Problem(path, f"there is no such key of a setting{near(key, known)}", key=True))
@@ -100,7 +100,7 @@ def _short(value: Any) -> str:
     return "+".join(map(_short, value)) if isinstance(value, list) else str(value)
 
 
-def _settings_with(written: SettingSettings, chosen: Mapping[str, Any], place: Path) -> SettingSettings:
+def _settings_with(written: SettingSettings, chosen: Mapping[str, Any], place: KeyPath) -> SettingSettings:
     kept = {key: getattr(written, key) for key in written.model_fields_set if key != "grid"}
     try:
         return SettingSettings.model_validate({**kept, **chosen})
@@ -110,7 +110,7 @@ def _settings_with(written: SettingSettings, chosen: Mapping[str, Any], place: P
         raise SettingError(Problem((*place, "grid", key), f"{chosen.get(key)!r}: {wrong['msg']}")) from None
 
 
-def _setting(written: SettingSettings, name: str, place: Path) -> Setting:
+def _setting(written: SettingSettings, name: str, place: KeyPath) -> Setting:
     model = written.model
     if written.recorded:
         model = HelperSettings(type=f"{RECORDED}{written.recorded}")

@@ -17,8 +17,10 @@ from .tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteFile(Document[BenchmarkFile]):
+class SuiteFile(Document):
     """A suite as it is written."""
+
+    file: BenchmarkFile = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

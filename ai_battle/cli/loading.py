@@ -6,8 +6,8 @@ from typing import Any
 import yaml
 
 from ai_battle.config import Loaded
-from ai_battle.config._compose import compose
-from ai_battle.config._reading import read_text
+from ai_battle.config.documents import read_text
+from ai_battle.config.tree import compose
 from ai_battle.conversation import replay
 from ai_battle.conversation.journal import progress
 from ai_battle.conversation.person import keyboard

@@ -10,10 +10,10 @@ from .packaged import packaged, packaged_names
 from .problems import ConfigProblems, Located, Problem
 
 if TYPE_CHECKING:
+    from .discussion import DiscussionFile
     from .documents import Source, environment_redactor
     from .editors import json_schema
     from .loading import Loaded, load
-    from .schema import DiscussionFile
 
 _HOME = {
     "documents": ("Source", "environment_redactor"),

@@ -4,7 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ._values import (
+from .collaboration import Help, Helper
+from .discussion import Timeouts
+from .providers import BaseDirectory, ContextWindows, Prices, Providers
+from .tools import Sandbox
+from .values import (
     AS_NUMBER,
     TEXT,
     Amount,
@@ -18,10 +22,6 @@ from ._values import (
     Section,
     Short,
 )
-from .collaboration import Help, Helper
-from .discussion import Timeouts
-from .reaching import BaseDirectory, ContextWindows, Prices, Providers
-from .tools import Sandbox
 
 Unscored = Literal["wrong", "exclude"]
 """What an answer counts that no scorer can read."""

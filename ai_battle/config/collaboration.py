@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ._values import (
+from .participants import Capabilities, Parameters, Script, ScriptRule
+from .values import (
     AS_NUMBER,
     TEXT,
     Amount,
@@ -19,8 +20,6 @@ from ._values import (
     Short,
     free,
 )
-from .capabilities import Capabilities
-from .speaking import Parameters, Script, ScriptRule
 
 Attempts = Annotated[int, Field(ge=1, le=100), AS_NUMBER]
 

@@ -1,13 +1,20 @@
-"""The schema of `discussion`, key by key as people write it."""
+"""The schema of a discussion file, key by key as people write it."""
 
+import os
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from ._values import (
+from .collaboration import Collaboration
+from .participants import ParticipantSettings
+from .providers import BaseDirectory, ContextWindows, Prices, Providers
+from .tools import AnyTools, Sandbox
+from .values import (
     AS_NUMBER,
     LARGE,
+    TEXT,
     Amount,
     Count,
     Flag,
@@ -20,10 +27,53 @@ from ._values import (
     Short,
     is_null,
 )
-from .collaboration import Collaboration
-from .inputs import AnyFile, AnyFiles
-from .participants import ParticipantSettings
-from .tools import AnyTools, Sandbox
+
+FileType = Literal["image", "video", "text", "code", "pdf"]
+VIDEOS = (".mp4", ".mov", ".avi", ".webm", ".mkv", ".m4v")
+Resolution = Annotated[str, Field(pattern=r"^([1-9]\d{0,4}[xX][1-9]\d{0,4}|[1248][kK])$")]
+
+
+def _file(written: Any) -> Any:
+    return {"path": written} if isinstance(written, str) else written
+
+
+def _files(written: Any) -> Any:
+    return {"files": written} if isinstance(written, list | tuple) else written
+
+
+class InputFile(Section):
+    """A file that goes with the first prompt."""
+
+    path: Name = Field(description="Relative to this YAML; ~ is the home directory.", examples=["./diagram.png"])
+    type: FileType | None = Field(default=None, description="What it is; by default found from its content.")
+    max_resolution: Resolution | None = Field(
+        default=None, description="Larger images are scaled down (needs the extra 'images').", examples=["1024x1024"]
+    )
+
+    @property
+    def names_video(self) -> bool:
+        """Whether the file is called a video, by its type or else by its ending; such a file is not read."""
+        return self.type == "video" or (self.type is None and self.path.lower().endswith(VIDEOS))
+
+    def resolve(self, base: Path) -> Path:
+        return base / os.path.expanduser(self.path)
+
+
+AnyFile = Annotated[InputFile, Short(_file, TEXT)]
+
+
+class InputFiles(Section):
+    """Several files: listed, or found in a directory."""
+
+    files: Listed[AnyFile] = Field(default=(), description="The files, each a path or {path, type, max_resolution}.")
+    directory: str = Field(default="", description="Takes the files of this directory.", examples=["./src"])
+    file_pattern: str = Field(default="*", description="Which files of the directory.", examples=["*.py"])
+    max_files: Positive = Field(default=10, description="At most this many files of the directory.")
+    max_resolution: Resolution | None = Field(default=None, description="For images that say nothing else.")
+
+
+AnyFiles = Annotated[InputFiles, Short(_files, {"type": "array", "items": {"type": ["string", "object"]}})]
+
 
 MODES = {"default": "no-meta", "no-meta-prompting": "no-meta"}
 
@@ -189,3 +239,17 @@ class Discussion(Section):
         if not goal.strip() and not info.data.get("initial_prompt", "").strip():
             raise PydanticCustomError("no_goal", "is missing: say what the discussion is about")
         return goal
+
+
+class DiscussionFile(Section):
+    """A discussion, and how its models are reached."""
+
+    discussion: Discussion = Field(description="The conversation.")
+    providers: Providers = Field(default={})
+    prices: Prices = Field(default={})
+    context_windows: ContextWindows = Field(default={})
+    base_directory: BaseDirectory = ""
+
+    @property
+    def established_facts(self) -> object:
+        return self.discussion.established_facts

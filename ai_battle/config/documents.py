@@ -5,33 +5,49 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from ..core.errors import ConfigError
+from ..core.plugins import likely_names
 from ..core.redaction import NO_SECRETS, Redactor
-from ._compose import compose
-from ._environment import Expansion, with_dotenv
-from ._expanding import Expanding
-from ._nodes import Node, Place, from_python, place_of
-from ._overriding import overridden
-from ._reading import read_text
-from ._secrets import can_be_hidden, in_environment
-from ._values import Section
-from ._words import problems_of
-from ._writing import written_back
+from .environment import Expansion, TreeExpander, with_dotenv, written_back
+from .messages import problems_of
 from .packaged import packaged, packaged_names
-from .problems import ConfigProblems, Located, Problem, dotted
-from .problems import Path as KeyPath
+from .problems import ConfigProblems, KeyPath, Located, Problem, dotted
+from .rewriting import overridden
+from .secrets import can_be_hidden, secrets_in_environment
+from .tree import Node, Place, compose, from_python, place_of
+from .values import Section
 
 COMMANDS = {"discussion": "ai-battle run", "benchmark": "ai-battle bench run", "server": "ai-battle serve"}
-
-F = TypeVar("F", bound=Section)
+LARGEST = 5_000_000
+YAML = (".yaml", ".yml")
 
 Source = str | os.PathLike[str] | Mapping[str, Any]
-Fault = tuple[Place, str, str]
+_Fault = tuple[Place, str, str]
 """A place, the path there, and what is wrong."""
+
+
+def find_nothing(document: Any) -> Iterable[Any]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What differs between kinds of files.
+
+    `rewrite` brings older spellings up to date and notes them; `check` finds what no single key can tell; `notes` tells
+    what has no effect; `allowed` are the names of secrets that may be sent to models.
+    """
+
+    name: str
+    schema: type[Section]
+    rewrite: Callable[[Node], tuple[Node, Sequence[str]]]
+    check: Callable[[Any], Iterable[Problem]] = find_nothing
+    notes: Callable[[Any], Iterable[str]] = find_nothing
+    allowed: Callable[[Any], Iterable[str]] = find_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,36 +61,12 @@ class Origin:
     shown: str = ""
 
 
-def _as_it_is(tree: Node) -> tuple[Node, tuple[str, ...]]:
-    return tree, ()
-
-
-def nothing(document: Any) -> Iterable[Any]:
-    """What a check says that finds nothing."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[F]):
-    """What differs between kinds of files.
-
-    `rewritten` brings older spellings up to date and notes them; `check` finds what no single key can tell.
-    """
-
-    name: str
-    schema: type[F]
-    rewritten: Callable[[Node], tuple[Node, Sequence[str]]] = _as_it_is
-    check: Callable[[F], Iterable[Problem]] = nothing
-    notes: Callable[[F], Iterable[str]] = nothing
-    allowed: Callable[[F], Iterable[str]] = nothing
-    """The names of secrets that may be sent to models."""
-
-
-@dataclass(frozen=True, slots=True)
-class Document(Generic[F]):
+class Document:
     """A checked configuration; its `repr` shows nothing that came from the environment."""
 
-    file: F = field(repr=False)
+    file: Any = field(repr=False)
+    """What the schema of its kind makes of it; each kind of document says which."""
     base: Path
     name: str
     shown: str
@@ -87,78 +79,87 @@ class Document(Generic[F]):
     """Knows the secrets of the file and of the environment, which must never be shown or stored."""
 
     def located(self, problem: Problem) -> str:
-        """The problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
+        """Returns the problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
         return str(self.location_of(problem))
 
     def location_of(self, problem: Problem) -> Located:
         return _located(_fault(self.tree, problem), self.shown, self.expansion)
 
     def resolved(self) -> str:
-        """The configuration as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
+        """Returns it as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
         return written_back(self.tree, self.expansion, self.base)
 
 
-D = TypeVar("D", bound=Document[Any])
+D = TypeVar("D", bound=Document)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading(Generic[F, D]):
-    """How a kind of file is read into a `document`; `also` finds what is wrong beyond the file itself."""
+def read_document(
+    kind: FileKind,
+    make: Callable[..., D],
+    source: Source,
+    environment: Mapping[str, str] | None = None,
+    overrides: Sequence[str] = (),
+    base: Path | None = None,
+    also: Callable[[D], Iterable[Problem]] = find_nothing,
+) -> D:
+    """Reads a file of a kind into what `make` makes of it; `also` finds what is wrong beyond the file itself.
 
-    kind: Kind[F]
-    document: Callable[..., D]
-    also: Callable[[D], Iterable[Problem]] = nothing
+    Raises `ConfigError` with all that is wrong.
+    """
+    origin = _origin_of(source, base, kind.name)
+    variables = os.environ if environment is None else environment
+    if not isinstance(source, Mapping):
+        variables = with_dotenv(variables, origin.base)
+    return check_document(kind, make, origin, variables, overrides, also)
 
-    def read(
-        self,
-        source: Source,
-        environment: Mapping[str, str] | None = None,
-        overrides: Sequence[str] = (),
-        base: Path | None = None,
-    ) -> D:
-        """Raises `ConfigError` with all that is wrong."""
-        origin = origin_of(source, base, self.kind.name)
-        variables = os.environ if environment is None else environment
-        if not isinstance(source, Mapping):
-            variables = with_dotenv(variables, origin.base)
-        return self.checked(origin, variables, overrides)
 
-    def checked(self, origin: Origin, variables: Mapping[str, str], overrides: Sequence[str] = ()) -> D:
-        tree, notes = self.kind.rewritten(overridden(origin.tree, overrides, self.kind.schema.model_fields))
-        expansion = Expansion(variables)
-        expanding = Expanding(expansion)
-        file, problems = _validated(self.kind.schema, _expanded(tree, expanding, origin), tree)
-        if file is None:
-            raise _wrong(problems, expanding, tree, origin)
-        all_notes = tuple(map(expansion.hide, (*notes, *expanding.notes, *self.kind.notes(file))))
-        known = self._redactor(file, expansion)
-        found = self.document(
-            file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=known
-        )
-        further = [*self.kind.check(file), *_told_to_models(expanding, known.sent), *self.also(found)]
-        problems = [*problems, *_elsewhere(problems, further)]
-        if problems or expanding.problems or origin.faults:
-            raise _wrong(problems, expanding, tree, origin)
-        return found
+def check_document(
+    kind: FileKind,
+    make: Callable[..., D],
+    origin: Origin,
+    variables: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    also: Callable[[D], Iterable[Problem]] = find_nothing,
+) -> D:
+    """Checks what was read, with overrides; raises `ConfigError` with all that is wrong."""
+    tree, notes = kind.rewrite(overridden(origin.tree, overrides, kind.schema.model_fields))
+    expander = TreeExpander(Expansion(variables))
+    try:
+        values = expander.expanded(tree)
+    except ConfigError as error:
+        raise ConfigError(f"{origin.shown}: {error}") from None
+    file, problems = _validated(kind.schema, values, tree)
+    if file is None:
+        raise _wrong(problems, expander, tree, origin)
+    expansion = expander.expansion
+    all_notes = tuple(map(expansion.hide, (*notes, *expander.notes, *kind.notes(file))))
+    redactor = _redactor(frozenset(kind.allowed(file)), expansion)
+    found = make(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=redactor)
+    further = [*kind.check(file), *_secrets_in_prompts(expander, redactor.sent), *also(found)]
+    problems = [*problems, *_elsewhere(problems, further)]
+    if problems or expander.problems or origin.faults:
+        raise _wrong(problems, expander, tree, origin)
+    return found
 
-    def _redactor(self, file: F, expansion: Expansion) -> Redactor:
-        """What its user calls a secret that may be sent is one, whatever it looks like."""
-        allowed, variables = frozenset(self.kind.allowed(file)), expansion.variables
-        called = {variables[name]: name for name in allowed if can_be_hidden(variables.get(name, ""))}
-        return Redactor({**in_environment(variables), **called, **expansion.secrets}, allowed)
+
+def _redactor(allowed: frozenset[str], expansion: Expansion) -> Redactor:
+    """What its user calls a secret that may be sent is one, whatever it looks like."""
+    variables = expansion.variables
+    named = {variables[name]: name for name in allowed if can_be_hidden(variables.get(name, ""))}
+    return Redactor({**secrets_in_environment(variables), **named, **expansion.secrets}, allowed)
 
 
 def environment_redactor(variables: Mapping[str, str], folder: Path | None = None) -> Redactor:
     """Knows what variables, and those of the `.env` of a folder, hold whose names say that it is a secret."""
     with suppress(ConfigError):
         variables = with_dotenv(variables, folder) if folder else variables
-    return Redactor(in_environment(variables))
+    return Redactor(secrets_in_environment(variables))
 
 
-def origin_of(source: Source, base: Path | None, name: str) -> Origin:
+def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
     if isinstance(source, Mapping):
         tree = from_python(source)
-        return Origin(tree, [], base or _base(tree, Path.cwd()), name)
+        return Origin(tree, [], base or _base(tree, Path.cwd()), kind)
     if "\n" in os.fspath(source):
         raise ConfigError(
             "this is YAML itself, not the path of a file; pass yaml.safe_load(text), or write it to a file"
@@ -167,17 +168,12 @@ def origin_of(source: Source, base: Path | None, name: str) -> Origin:
     if not os.path.exists(path) and (found := packaged(str(source))):
         path = found
     shown = str(path)
-    tree, faults = compose(read_text(path, shown, packaged_names()), shown, name)
-    _require_kind(tree, name, shown)
-    return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
-
-
-def _require_kind(tree: Node, kind: str, shown: str) -> None:
-    """A file of another kind is no list of unknown keys."""
+    tree, faults = compose(read_text(path, shown, packaged_names()), shown, kind)
     other = next((each for each in COMMANDS if tree.child(each)), kind)
-    if other != kind and not tree.child(kind):
+    if other != kind and not tree.child(kind):  # that is no list of unknown keys
         fault = Problem((other,), f"this is the file of a {other}; it is run with: {COMMANDS[other]} {shown}", key=True)
         raise ConfigProblems([_located(_fault(tree, fault), shown, Expansion({}))])
+    return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
 
 
 def _base(tree: Node, folder: Path) -> Path:
@@ -185,33 +181,7 @@ def _base(tree: Node, folder: Path) -> Path:
     return folder / os.path.expanduser(named.value) if named and isinstance(named.value, str) else folder
 
 
-def _expanded(tree: Node, expanding: Expanding, origin: Origin) -> Any:
-    try:
-        return expanding.value(tree)
-    except ConfigError as error:
-        raise ConfigError(f"{origin.shown}: {error}") from None
-
-
-def _wrong(problems: list[Problem], expanding: Expanding, tree: Node, origin: Origin) -> ConfigProblems:
-    unset = {problem.path for problem in expanding.problems}
-    all_problems = [*expanding.problems, *(problem for problem in problems if problem.path not in unset)]
-    unread = ((place, "", message) for place, message in origin.faults)
-    faults = sorted((*unread, *(_fault(tree, problem) for problem in all_problems)), key=_order)
-    return ConfigProblems(_located(fault, origin.shown, expanding.expansion) for fault in faults)
-
-
-def _told_to_models(expanding: Expanding, redactor: Redactor) -> Iterable[Problem]:
-    """Secrets that stand in prompts and may not be there."""
-    for path, text in expanding.prompts:
-        for name in redactor.names_in(text):
-            yield Problem(
-                path,
-                f"the secret {name} would be sent to the models; take it out, or allow it: "
-                f"'allow_secrets: [{name}]' under discussion",
-            )
-
-
-def _validated(schema: type[F], values: Any, tree: Node) -> tuple[F | None, list[Problem]]:
+def _validated(schema: type[Section], values: Any, tree: Node) -> tuple[Section | None, list[Problem]]:
     """The file can often be read on without the keys that are wrong, so that all that is wrong is found at once."""
     try:
         return schema.model_validate(values), []
@@ -223,12 +193,6 @@ def _validated(schema: type[F], values: Any, tree: Node) -> tuple[F | None, list
         return schema.model_validate(values), problems
     except ValidationError:
         return None, problems
-
-
-def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
-    """What was found beside no wrong key: there it may be that key's fault."""
-    sections = {problem.path[:-1] for problem in known}
-    return [problem for problem in found if not sections & {problem.path, problem.path[:-1]}]
 
 
 def _drop(path: KeyPath, values: Any) -> None:
@@ -246,15 +210,79 @@ def _drop(path: KeyPath, values: Any) -> None:
         above[0].pop(above[1], None)
 
 
-def _fault(tree: Node, problem: Problem) -> Fault:
+def _secrets_in_prompts(expander: TreeExpander, redactor: Redactor) -> Iterable[Problem]:
+    for path, text in expander.prompts:
+        for name in redactor.names_in(text):
+            yield Problem(
+                path,
+                f"the secret {name} would be sent to the models; take it out, or allow it: "
+                f"'allow_secrets: [{name}]' under discussion",
+            )
+
+
+def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
+    """What was found beside no wrong key: there it may be that key's fault."""
+    sections = {problem.path[:-1] for problem in known}
+    return [problem for problem in found if not sections & {problem.path, problem.path[:-1]}]
+
+
+def _wrong(problems: list[Problem], expander: TreeExpander, tree: Node, origin: Origin) -> ConfigProblems:
+    """All that is wrong, in the order of the file."""
+    unset = {problem.path for problem in expander.problems}
+    all_problems = [*expander.problems, *(problem for problem in problems if problem.path not in unset)]
+    faults = [
+        *((place, "", message) for place, message in origin.faults),
+        *(_fault(tree, problem) for problem in all_problems),
+    ]
+    faults.sort(key=lambda fault: fault[0] if isinstance(fault[0], tuple) else (0, 0))
+    return ConfigProblems(_located(fault, origin.shown, expander.expansion) for fault in faults)
+
+
+def _fault(tree: Node, problem: Problem) -> _Fault:
     return place_of(tree, problem.path, problem.key), dotted(problem.path), problem.message
 
 
-def _located(fault: Fault, shown: str, expansion: Expansion) -> Located:
+def _located(fault: _Fault, shown: str, expansion: Expansion) -> Located:
     place, path, message = fault
     file, line, column = (shown, *place) if isinstance(place, tuple) else (place, None, None)
     return Located(file, line, column, expansion.hide(path), expansion.hide(message))
 
 
-def _order(fault: Fault) -> tuple[int, int]:
-    return fault[0] if isinstance(fault[0], tuple) else (0, 0)
+def read_text(path: Path, shown: str, others: Sequence[str] = ()) -> str:
+    """Reads a file, bounded in size; `others` are names that may have been meant when there is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise ConfigError(f"{shown}: there is no such file{near_file(path, YAML, others)}") from None
+    except IsADirectoryError:
+        files = [name for name in _names(path) if name.endswith(YAML)]
+        listed = f": {', '.join(files[:5])}" if files else ""
+        raise ConfigError(f"{shown}: is a directory; name a YAML file in it{listed}") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{shown}: can't be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > LARGEST:
+        raise ConfigError(f"{shown}: is larger than 5 MB; long texts belong in files named by input_file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        looks = "; it looks like UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        message = f"is not UTF-8 text (byte 0x{data[error.start]:02x}){looks}; save it as UTF-8"
+        raise ConfigProblems([Located(shown, line, None, None, message)]) from None
+
+
+def near_file(path: Path, endings: tuple[str, ...] = ("",), others: Sequence[str] = ()) -> str:
+    """Returns the end of an error message: files beside `path`, or `others`, that may have been meant."""
+    if not os.path.isdir(path.parent):
+        return f", and no directory {str(path.parent)!r} either"
+    names = [name for name in _names(path.parent) if name.endswith(endings)]
+    likely = likely_names(path.name, [*names, *others])
+    return f"; did you mean {' or '.join(map(repr, likely))}?" if likely else ""
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        return []

@@ -7,11 +7,11 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from ..core.errors import ConfigError
 from ..core.plugins import near
-from ._rewriting import BESIDE, INSIDE
-from ._values import Section
 from .benchmark import BenchmarkFile
-from .schema import DiscussionFile
+from .discussion import DiscussionFile
+from .rewriting import BESIDE, INSIDE
 from .server import ServerFile
+from .values import Section
 
 SCHEMAS: Mapping[str, type[Section]] = {
     "discussion": DiscussionFile,

@@ -1,57 +1,54 @@
-"""Loads a discussion: from a file, a dictionary or the name of a packaged one to a checked `Loaded`."""
+"""Loads a discussion, and tells what no single key can: how its parts fit together, and what has no effect."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ._checks import check
-from ._files import missing_files
-from ._nodes import Node, from_python
-from ._notes import notes_on
-from ._overriding import appended, overridden
-from ._rewriting import rewritten
-from .documents import Document, Kind, Origin, Reading, Source
-from .problems import Problem
-from .schema import DiscussionFile
+from ..core.plugins import near
+from .discussion import Discussion, DiscussionFile, InputFile
+from .documents import Document, FileKind, Origin, Source, check_document, find_nothing, near_file, read_document
+from .participants import ParticipantSettings
+from .problems import KeyPath, Problem
+from .rewriting import appended, overridden, rewritten
+from .tools import Approval, McpServer, Tools
+from .tree import Node, from_python
 
-
-def _check(file: DiscussionFile) -> Iterable[Problem]:
-    return check(file.discussion)
-
-
-def _notes(file: DiscussionFile) -> Iterable[str]:
-    return notes_on(file.discussion)
-
-
-def _allowed(file: DiscussionFile) -> Iterable[str]:
-    return file.discussion.allow_secrets
-
-
-DISCUSSION = Kind("discussion", DiscussionFile, rewritten, _check, _notes, _allowed)
+DECIDING = ("threshold", "help_rate", "max_cost", "calibration")
+SAYING = {"say", "think", "call", "fail"}
+OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
+NOT_BUILT_YET = {
+    "judge": "this run is not judged",
+    "goal_mode": "this run goes without",
+    "visibility": "everybody hears everybody",
+    "signals": "this run takes no measures",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded(Document[DiscussionFile]):
+class Loaded(Document):
     """A checked discussion."""
 
+    file: DiscussionFile = field(repr=False)
+
     def missing_files(self) -> list[Problem]:
-        """The input files that are not there."""
-        return list(missing_files(self.file.discussion, self.base))
+        """Lists the input files that are not there."""
+        return list(_missing_files(self.file.discussion, self.base))
 
     def changed(self, *overrides: str) -> "Loaded":
-        """The same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
+        """Returns the same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
         return self._again(self.tree, overrides)
 
     def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "Loaded":
-        """The same with one more pair of models; raises `ConfigError` with all that is wrong with it."""
+        """Returns the same with one more pair of models; raises `ConfigError` with all that is wrong with it."""
         enabled = overridden(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile.model_fields)
         tree = appended(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
         return self._again(tree, (), also)
 
-    def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = lambda loaded: ()) -> "Loaded":
+    def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = find_nothing) -> "Loaded":
         origin = Origin(tree, [], self.base, self.name, self.shown)
-        again = Reading(DISCUSSION, Loaded, also).checked(origin, self.environment, overrides)
+        again = check_document(DISCUSSION, Loaded, origin, self.environment, overrides, also)
         return replace(again, notes=tuple(dict.fromkeys((*self.notes, *again.notes))))
 
 
@@ -63,11 +60,173 @@ def load(
     environment: Mapping[str, str] | None = None,
     overrides: Sequence[str] = (),
     base: Path | None = None,
-    also: Check = lambda loaded: (),
+    also: Check = find_nothing,
 ) -> Loaded:
-    """A checked discussion; raises `ConfigError` with all that is wrong.
+    """Loads and checks a discussion; raises `ConfigError` with all that is wrong.
 
     `source` is a path, the name of a packaged configuration, or a dictionary. `overrides` are `path=value`. `base` is
     where relative paths start and `.env` is read; by default the folder of the file. `also` finds what else is wrong.
     """
-    return Reading(DISCUSSION, Loaded, also).read(source, environment, overrides, base)
+    return read_document(DISCUSSION, Loaded, source, environment, overrides, base, also)
+
+
+def _problems(file: DiscussionFile) -> Iterator[Problem]:
+    discussion = file.discussion
+    yield from _moderators(discussion)
+    yield from _one_decides(discussion)
+    for name, participant in discussion.models.items():
+        path = ("discussion", "models", name)
+        yield from _script(participant, path)
+        yield from _unregistered(participant.tools or (), discussion.tools, (*path, "tools"))
+        yield from _approved_tools(participant.approval, discussion.tools, (*path, "approval"))
+    if discussion.tools:
+        yield from _approved_tools(discussion.tools.approval, discussion.tools, ("discussion", "tools", "approval"))
+        yield from _registered_once(discussion.tools)
+        yield from _mcp_servers(discussion.tools)
+
+
+def _one_decides(discussion: Discussion) -> Iterator[Problem]:
+    """What decides that a model is stuck: one of these."""
+    section = discussion.collaboration
+    for index, pair in enumerate(section.pairs if section else ()):
+        first, *others = [key for key in DECIDING if key in pair.model_fields_set] or [""]
+        for key in others:
+            path = ("discussion", "collaboration", "pairs", index, key)
+            yield Problem(path, f"{first} decides already when help is due; leave one of the two out")
+
+
+def _moderators(discussion: Discussion) -> Iterator[Problem]:
+    moderators = [name for name, participant in discussion.models.items() if participant.role == "moderator"]
+    if discussion.speaker_selection == "moderator" and not moderators:
+        message = "moderator needs a participant with 'role: moderator', and there is none"
+        yield Problem(("discussion", "speaker_selection"), message)
+    for name in moderators[1:]:
+        yield Problem(("discussion", "models", name, "role"), f"{moderators[0]!r} is the moderator already")
+    if all(participant.role in ("moderator", "observer") for participant in discussion.models.values()):
+        yield Problem(("discussion", "models"), "needs a participant who is neither moderator nor observer")
+
+
+def _script(participant: ParticipantSettings, path: KeyPath) -> Iterator[Problem]:
+    if participant.is_scripted and participant.role != "user" and not participant.script and not participant.when:
+        yield Problem((*path, "script"), "is missing: a scripted participant says what stands there")
+    for key, entries in (("script", participant.script), ("when", participant.when)):
+        for index, entry in enumerate(entries):
+            if not SAYING & entry.model_fields_set:
+                yield Problem((*path, key, index), "says nothing; it needs one of say, think, call, fail")
+
+
+def _approved_tools(approval: Approval, tools: Tools | None, path: KeyPath) -> Iterator[Problem]:
+    for key in ("allow", "ask", "deny"):
+        yield from _unregistered(getattr(approval, key), tools, (*path, key))
+
+
+def _unregistered(named: Sequence[str], tools: Tools | None, path: KeyPath) -> Iterator[Problem]:
+    """Tools of files and servers get their names when they are loaded, so they can't be checked here."""
+    tools = tools or Tools()
+    if tools.paths or tools.mcp.servers:
+        return
+    known = [tool.name for tool in tools.registry]
+    for index, tool in enumerate(named):
+        if tool not in known:
+            message = f"no tool {tool!r} is registered in discussion.tools.registry{near(tool, known)}"
+            yield Problem((*path, index), message)
+
+
+def _registered_once(tools: Tools) -> Iterator[Problem]:
+    names = [tool.name for tool in tools.registry]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(("discussion", "tools", "registry", index), f"{name!r} is registered above already")
+
+
+def _mcp_servers(tools: Tools) -> Iterator[Problem]:
+    for name, server in tools.mcp.servers.items():
+        path = ("discussion", "tools", "mcp", "servers", name)
+        if ":" in name:
+            yield Problem(path, "its tools are named server:tool, so the name of a server has no colon")
+        if bool(server.command) == bool(server.url):
+            yield Problem(path, "an MCP server has either a command or a url")
+        else:
+            yield from _mcp_server(path, server)
+
+
+def _mcp_server(path: KeyPath, server: McpServer) -> Iterator[Problem]:
+    kind, others = ("a command", OF_ADDRESSES) if server.command else ("a url", OF_PROGRAMS)
+    for key in sorted(server.model_fields_set & others):
+        yield Problem((*path, key), f"does not go with {kind}")
+    if server.url and not server.url.startswith(("http://", "https://")):
+        yield Problem((*path, "url"), "an MCP server is reached by http:// or https://")
+
+
+def _notes(file: DiscussionFile) -> Iterator[str]:
+    """What is accepted but has no effect: said once at the start, so that nobody waits for it."""
+    discussion, tools = file.discussion, file.discussion.tools
+    if not tools or not tools.enabled:
+        yield from _notes_without_tools(discussion)
+    elif tools.tool_format and tools.calling in ("native", "json"):
+        yield f"discussion.tools.tool_format: has no effect with 'calling: {tools.calling}'"
+    yield from _notes_on_pairs(discussion)
+    if discussion.execution.parallel and discussion.speaker_selection != "round_robin":
+        yield "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once"
+    yield from _notes_on_participants(discussion)
+    for key, words in NOT_BUILT_YET.items():
+        if key in discussion.model_fields_set:
+            yield f"discussion.{key}: accepted, but not there yet; {words}"
+
+
+def _notes_without_tools(discussion: Discussion) -> Iterator[str]:
+    for key in ("sandbox", "workspace", "allow_hosts"):
+        if key in discussion.model_fields_set:
+            yield f"discussion.{key}: has no effect without tools"
+    for name, participant in discussion.models.items():
+        if "approval" in participant.model_fields_set:
+            yield f"discussion.models.{name}.approval: has no effect without tools"
+
+
+def _notes_on_participants(discussion: Discussion) -> Iterator[str]:
+    for name, participant in discussion.models.items():
+        if participant.role == "user" and participant.type:
+            yield f"discussion.models.{name}.type: has no effect; a user is a person at the keyboard"
+        elif not participant.is_scripted and (participant.script or participant.when):
+            yield f"discussion.models.{name}.script: has no effect; only 'type: scripted' plays one"
+
+
+def _notes_on_pairs(discussion: Discussion) -> Iterator[str]:
+    """What decides by the expected gain of help would be changed by trying again first."""
+    section = discussion.collaboration
+    for index, pair in enumerate(section.pairs if section and section.enabled else ()):
+        beside = next((key for key in DECIDING if key != "threshold" and key in pair.model_fields_set), "")
+        if beside and "max_retries" in pair.model_fields_set:
+            key = f"discussion.collaboration.pairs[{index}].max_retries"
+            yield f"{key}: has no effect beside {beside}, which leaves one attempt before help"
+
+
+def _missing_files(discussion: Discussion, base: Path) -> Iterator[Problem]:
+    """Looked for when they are needed; a name that can't be one is not there either."""
+    if discussion.input_file:
+        yield from _missing_file(discussion.input_file, base, ("discussion", "input_file"))
+    if files := discussion.input_files:
+        for index, file in enumerate(files.files):
+            yield from _missing_file(file, base, ("discussion", "input_files", "files", index))
+        if files.directory and not os.path.isdir(base / os.path.expanduser(files.directory)):
+            yield Problem(("discussion", "input_files", "directory"), f"there is no directory {files.directory!r}")
+
+
+def _missing_file(file: InputFile, base: Path, path: KeyPath) -> Iterator[Problem]:
+    there = file.resolve(base)
+    if file.names_video:
+        return
+    if os.path.isdir(there):
+        yield Problem((*path, "path"), f"{file.path!r} is a directory; input_files takes one as 'directory'")
+    elif not os.path.isfile(there):
+        yield Problem((*path, "path"), f"there is no file {file.path!r} in {base}{near_file(there)}")
+
+
+DISCUSSION = FileKind(
+    "discussion",
+    DiscussionFile,
+    rewritten,
+    _problems,
+    _notes,
+    lambda file: file.discussion.allow_secrets,
+)

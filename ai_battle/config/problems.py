@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from ..core.errors import ConfigError
 
 LONGEST_KEY = 80
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """`path` leads to the key or value, outermost key first; `key` points at the key itself, not at its value."""
 
-    path: Path
+    path: KeyPath
     message: str
     key: bool = False
 
@@ -48,7 +48,7 @@ class ConfigProblems(ConfigError):
         super().__init__("\n".join(self.problems))
 
 
-def dotted(path: Path) -> str:
+def dotted(path: KeyPath) -> str:
     """`discussion.stop.any[0].phrase`; long keys are cut, control characters written out."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{_tame(step)}" for step in path)
     return text.removeprefix(".")

@@ -1,16 +1,17 @@
 """The schema of a server file: `server`, and how its models are reached."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ._aliases import renamed_below
-from ._nodes import Node
-from ._values import AS_NUMBER, LARGE, TEXT, Amount, Count, Name, Positive, Seconds, Section, Short
 from .collaboration import Help, Helper
-from .documents import Document, Kind, Reading, Source
-from .reaching import ContextWindows, Prices, Providers
+from .documents import Document, FileKind, Source, read_document
+from .providers import ContextWindows, Prices, Providers
+from .rewriting import renamed_below
+from .tree import Node
+from .values import AS_NUMBER, LARGE, TEXT, Amount, Count, Name, Positive, Seconds, Section, Short
 
 Port = Annotated[int, Field(ge=0, le=65535), AS_NUMBER]
 
@@ -102,17 +103,20 @@ class ServerFile(Section):
     context_windows: ContextWindows = Field(default={})
 
 
-class LoadedServer(Document[ServerFile]):
+@dataclass(frozen=True, slots=True)
+class LoadedServer(Document):
     """A checked server file."""
+
+    file: ServerFile = field(repr=False)
 
 
 def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
     return renamed_below(tree, ("server", "routes"), "primary", "model"), ()
 
 
-SERVER = Kind("server", ServerFile, _rewritten)
+SERVER = FileKind("server", ServerFile, _rewritten)
 
 
 def load_server(source: Source, environment: Mapping[str, str]) -> LoadedServer:
     """Raises `ConfigError` with all that is wrong."""
-    return Reading(SERVER, LoadedServer).read(source, environment)
+    return read_document(SERVER, LoadedServer, source, environment)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ._values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Seconds, Section, Short
+from .values import AS_NUMBER, TEXT, Amount, Flag, FreeMapping, Listed, Name, Positive, Seconds, Section, Short
 
 Sandbox = Literal["auto", "strict", "docker", "none"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..config import ConfigProblems, Loaded, Problem
-from ..config.inputs import InputFile, InputFiles
-from ..config.problems import Path as KeyPath
+from ..config.discussion import InputFile, InputFiles
+from ..config.problems import KeyPath
 from ..core.errors import ConfigError
 from ..core.messages import Image, Part, Text
 from . import pictures

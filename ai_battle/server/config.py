@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from ..assembly import RetryPolicy
 from ..assembly.models import BuildContext
 from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_settings
-from ..config._values import Section
 from ..config.server import LoadedServer, ServeKey, Server, load_server
+from ..config.values import Section
 from ..core.errors import ConfigError
 from ..core.ledger import unpriced
 from ..core.redaction import NO_SECRETS, Redactor

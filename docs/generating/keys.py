@@ -6,8 +6,8 @@ from typing import Any
 import yaml
 
 from ai_battle.config import json_schema, load
-from ai_battle.config._notes import NOT_BUILT_YET
-from ai_battle.config._rewriting import BESIDE, INSIDE
+from ai_battle.config.loading import NOT_BUILT_YET
+from ai_battle.config.rewriting import BESIDE, INSIDE
 from ai_battle.providers.scripted import FAULTS
 
 from .tables import code, codes, table

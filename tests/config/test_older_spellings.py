@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ai_battle.config import Loaded
-from ai_battle.config.inputs import InputFiles
+from ai_battle.config.discussion import InputFiles
 
 from .conftest import SMALL, Problems
 

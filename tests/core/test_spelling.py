@@ -6,8 +6,7 @@ import pytest
 
 from ai_battle.config.collaboration import Pair
 from ai_battle.config.discussion import Discussion
-from ai_battle.config.participants import ParticipantSettings
-from ai_battle.config.speaking import Parameters
+from ai_battle.config.participants import Parameters, ParticipantSettings
 from ai_battle.core.plugins import likely_names, near
 
 KEYS = [list(section.model_fields) for section in (Discussion, ParticipantSettings, Pair, Parameters)]

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 
 from ..core.redaction import KEYS
-from ._scalars import resolve
-from .problems import Path
+from .problems import KeyPath
+from .tree import resolve
 
 SECRET_KEY = re.compile(r".*(api[-_]?key|token|password|secret|authorization)", re.IGNORECASE)
 SECRET_VARIABLE = re.compile(
@@ -27,7 +27,7 @@ def is_secret_key(step: str | int) -> bool:
     return isinstance(step, str) and SECRET_KEY.fullmatch(step) is not None
 
 
-def is_secret(path: Path) -> bool:
+def is_secret(path: KeyPath) -> bool:
     """Whether the value there is a secret even when it is written in the file itself."""
     if path[:2] == ("server", "keys"):
         return path[-1] == "key" or isinstance(path[-1], int)
@@ -35,11 +35,11 @@ def is_secret(path: Path) -> bool:
     return (in_settings or path[-2:-1] == ("options",)) and is_secret_key(path[-1])
 
 
-def is_prompt(path: Path) -> bool:
+def is_prompt(path: KeyPath) -> bool:
     return not PROMPTS.isdisjoint(path)
 
 
-def is_shown(path: Path) -> bool:
+def is_shown(path: KeyPath) -> bool:
     """Whether the value there is for anybody to see, so that only a key would be a secret: prompts, names of models."""
     return is_prompt(path) or path[-1:] == ("type",)
 
@@ -64,34 +64,34 @@ def _looks_random(value: str) -> bool:
     return len(runs) >= MANY_RUNS and (digits > 1 or len(runs) > MANY_RUNS + 1) and sum(map(len, runs)) <= 3 * len(runs)
 
 
-def in_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The secrets, each with its name, that are known by the names of their variables; files are none."""
-    named = ((name, whole) for name, whole in variables.items() if SECRET_VARIABLE.fullmatch(name))
-    values = ((value.strip(), name) for name, whole in named for value in _each(name, whole))
-    return {value: name for value, name in values if can_be_hidden(value) and not _is_file(value)}
-
-
-def _each(name: str, whole: str) -> list[str]:
-    return whole.split(",") if name.lower().endswith("keys") else [whole]
+def secrets_in_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Returns the secrets, each with its name, that are known by the names of their variables; files are none."""
+    secrets: dict[str, str] = {}
+    for name, whole in variables.items():
+        if SECRET_VARIABLE.fullmatch(name):
+            values = whole.split(",") if name.lower().endswith("keys") else [whole]
+            stripped = (value.strip() for value in values)
+            secrets |= {value: name for value in stripped if can_be_hidden(value) and not _is_file(value)}
+    return secrets
 
 
 def _is_file(value: str) -> bool:
     return value[:1] in "/~." and os.path.exists(os.path.expanduser(value))
 
 
-def in_url(text: str) -> list[str]:
-    """The passwords in the addresses of a text, as they are written."""
+def passwords_in(text: str) -> list[str]:
+    """Returns the passwords in the addresses of a text, as they are written."""
     return IN_URL.findall(text) if "://" in text else []
 
 
-def variable_for(path: Path) -> str:
-    """The variable in which a secret that is written in the file should be: `OPENAI_API_KEY`."""
+def variable_for(path: KeyPath) -> str:
+    """Returns the variable in which a secret that is written in the file should be: `OPENAI_API_KEY`."""
     owners = [step for step in path[:-1] if isinstance(step, str) and step not in NO_OWNER]
     return re.sub(r"\W+", "_", f"{owners[-1] if owners else ''}_{path[-1]}".upper().replace("-", "_")).strip("_")
 
 
 def hidden(text: str, taken: Mapping[str, str]) -> str:
-    """The text with the names of variables in place of their values; `taken` has the values by name."""
+    """Returns the text with the names of variables in place of their values; `taken` has the values by name."""
     for name, value in sorted(taken.items(), key=lambda item: -len(item[1])):
         text = text.replace(value if can_be_hidden(value) else repr(value), f"${{{name}}}")
     return text

@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from ._scalars import Plain, resolve
+from .tree import Plain, resolve
 
 LARGE = 1_000_000_000
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from ._values import AS_NUMBER, LARGE, Amount, Name, Section, free
+from .values import AS_NUMBER, LARGE, Amount, Name, Section, free
 
 
 class Provider(Section):

@@ -1,0 +1,220 @@
+"""`${NAME}` and `${NAME:-default}` in the values of a configuration, the `.env` beside it, and how both are undone."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import yaml
+
+from ..core.errors import ConfigError
+from .problems import KeyPath, Problem, dotted
+from .secrets import can_be_hidden, hidden, is_credential, is_prompt, is_secret, is_shown, passwords_in, variable_for
+from .tree import Node, Plain, resolve
+
+_REFERENCE = re.compile(r"(\$?)\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\})?")
+_WHOLE = re.compile(r"\$\{([^{}]*)\}")
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
+_MOST_VALUES = 100_000
+_MOST_TEXT = 20_000_000
+
+
+class UnsetVariable(Exception):
+    """A variable that is not set and has no default, or no variable at all."""
+
+
+class Expansion:
+    """Replaces references by values and remembers which values came from the environment."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self.variables = variables
+        self.taken: dict[str, str] = {}
+        self.secrets: dict[str, str] = {}
+        """What must not be shown, by its value, and its variable."""
+
+    def value(self, text: str, *, is_shown: bool = False) -> str:
+        """Returns the text with values in place of references; of one for anybody to see only keys are secret."""
+        if (whole := _WHOLE.fullmatch(text)) and not _REFERENCE.fullmatch(text):
+            raise UnsetVariable(
+                f"${{{whole[1]}}} is no variable; write ${{NAME}} or ${{NAME:-default}}, or $${{ to mean it as it is"
+            )
+        for name in (match[2] for match in _REFERENCE.finditer(text) if self._is_taken(match)):
+            value = self.variables[name]
+            if not is_shown or is_credential(name, value):
+                self.keep_secret(value, name)
+        return _REFERENCE.sub(self._replaced, text)
+
+    def written_back(self, text: str) -> str:
+        """Returns the text with defaults filled in, but what came from the environment still as `${NAME}`."""
+        return _REFERENCE.sub(lambda match: f"${{{match[2]}}}" if self._is_taken(match) else self._default(match), text)
+
+    def keep_secret(self, value: str, name: str) -> None:
+        """Remembers a secret as it is written and, out of an address, as it is meant."""
+        self.taken[name] = value
+        for each in filter(can_be_hidden, (value, unquote(value))):
+            self.secrets.setdefault(each, name)
+
+    def hide(self, text: str) -> str:
+        """Returns the text without values from the environment."""
+        return hidden(text, self.taken)
+
+    def _is_taken(self, match: re.Match[str]) -> bool:
+        return not match[1] and match[2] is not None and bool(self.variables.get(match[2]))
+
+    def _default(self, match: re.Match[str]) -> str:
+        return match[0] if match[1] or match[2] is None else match[3] or ""
+
+    def _replaced(self, match: re.Match[str]) -> str:
+        escaped, name, default = match.groups()
+        if escaped:
+            return match[0][1:]
+        if name is None:
+            return match[0]
+        if value := self.variables.get(name):
+            self.taken[name] = value
+            return value
+        if default is None and name not in self.variables:
+            raise UnsetVariable(
+                f"the variable {name} is not set; set it, write ${{{name}:-default}}, or $${{{name}}} for that text"
+            )
+        return default or ""
+
+
+class TreeExpander:
+    """Turns a tree into plain values, references replaced and aliases written out within bounds.
+
+    `problems` are the references that can't be replaced; `prompts` are what models will be sent as it is.
+    """
+
+    def __init__(self, expansion: Expansion) -> None:
+        self.expansion = expansion
+        self._values = 0
+        self._text = 0
+        self.problems: list[Problem] = []
+        self.notes: list[str] = []
+        self.prompts: list[tuple[KeyPath, str]] = []
+
+    def expanded(self, node: Node, path: KeyPath = ()) -> Any:
+        self._values += 1
+        self._text += len(node.value) if isinstance(node.value, str) else 0
+        if self._values > _MOST_VALUES or self._text > _MOST_TEXT:
+            raise ConfigError(f"holds more than {_MOST_VALUES:,} values, or 20 MB of text, its aliases written out")
+        match node.value:
+            case dict():
+                return {key: self.expanded(child, (*path, key)) for key, child in node.value.items()}
+            case list():
+                return [self.expanded(child, (*path, index)) for index, child in enumerate(node.value)]
+            case str():
+                return self._expanded_text(node.value, path)
+        return node.value
+
+    def _expanded_text(self, written: str, path: KeyPath) -> str:
+        text = self._replaced(written, path) if "${" in written else written
+        secrets = (text,) if text is written and text and is_secret(path) else passwords_in(text)
+        for secret in secrets:
+            self._keep(secret, path, is_written=secret in written)
+        if is_prompt(path):
+            self.prompts.append((path, text))
+        return text
+
+    def _keep(self, secret: str, path: KeyPath, *, is_written: bool) -> None:
+        """What is written in the file itself gets the name of a variable that it should be in."""
+        name = variable_for(path if is_secret(path) else (*path[:-1], "password"))
+        if secret not in self.expansion.secrets:
+            self.expansion.keep_secret(secret, name)
+            if is_written:
+                self.notes.append(f"{dotted(path)}: a secret is better kept out of the file: ${{{name}}}")
+
+    def _replaced(self, text: str, path: KeyPath) -> str:
+        try:
+            value = self.expansion.value(text, is_shown=is_shown(path))
+        except UnsetVariable as unset:
+            # A tool without its key is a matter of that tool, and no reason not to talk.
+            if path[:3] == ("discussion", "tools", "registry"):
+                self.notes.append(f"{dotted(path)}: {unset}")
+                return ""
+            self.problems.append(Problem(path, str(unset)))
+            return text
+        return Plain(value) if isinstance(text, Plain) else value
+
+
+def with_dotenv(environment: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    """Returns the environment and what the `.env` of a folder adds to it; variables that exist win."""
+    path = folder / ".env"
+    if not path.is_file():
+        return environment
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"{path}: can't be read: {reason}") from None
+    found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
+    return {**{match[1]: _unquoted(match[2]) for match in found if match}, **environment}
+
+
+def _unquoted(value: str) -> str:
+    """Quotes and comments as shells have them."""
+    for quote in "'\"":
+        if value.startswith(quote) and (end := value.find(quote, 1)) > 0:
+            inside = value[1:end]
+            return inside.replace("\\n", "\n") if quote == '"' else inside
+    return re.split(r"\s#", value, maxsplit=1)[0].rstrip() if not value.startswith("#") else ""
+
+
+_OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_DUMPER):  # type: ignore[misc]
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_plain(dumper: yaml.SafeDumper, text: Plain) -> yaml.Node:
+    tag = dumper.resolve(yaml.ScalarNode, str(text), (True, False))  # type: ignore[no-untyped-call]
+    return dumper.represent_scalar(tag, str(text))
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    """Quotes keep text what it is: numbers, references to numbers, and line breaks that YAML would change."""
+    if "${" in text or _OTHER_BREAKS & set(text) or not isinstance(resolve(text), str):
+        style: str | None = '"'
+    else:
+        style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(Plain, _represent_plain)
+_Dumper.add_representer(str, _represent_text)
+
+
+def written_back(tree: Node, expansion: Expansion, base: Path) -> str:
+    """Returns the tree as YAML with `${NAME}` where a value came from the environment.
+
+    The text says itself where its relative paths start, so that it may be stored elsewhere.
+    """
+    whole = {**_values_of(tree, expansion), "base_directory": str(base)}
+    return yaml.dump(whole, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _values_of(node: Node, expansion: Expansion, path: KeyPath = ()) -> Any:
+    match node.value:
+        case dict():
+            return {key: _values_of(child, expansion, (*path, key)) for key, child in node.value.items()}
+        case list():
+            return [_values_of(child, expansion, (*path, index)) for index, child in enumerate(node.value)]
+        case str() if node.value and is_secret(path) and "${" not in node.value:
+            return f"${{{variable_for(path)}}}"
+        case str():
+            return _without_passwords(node.value, expansion)
+    return node.value
+
+
+def _without_passwords(written: str, expansion: Expansion) -> str:
+    """With the names of variables also where a password stands in an address itself."""
+    text = expansion.written_back(written) if "${" in written else written
+    if passwords := passwords_in(text):
+        for name, value in expansion.taken.items():
+            text = text.replace(f":{value}@", f":${{{name}}}@") if value in passwords else text
+    return text if text is written else type(written)(text)

@@ -1,0 +1,150 @@
+"""What pydantic finds wrong, said in the words of someone who writes YAML."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from pydantic import ValidationError
+
+from ..core.plugins import near
+from .problems import KeyPath, Problem
+from .secrets import is_secret_key
+from .tree import Node, is_number
+from .values import Section
+
+MISSING = "is missing"
+HUGE = 10**30
+PARTICIPANTS = ("discussion", "models")
+
+# What is said of each kind of fault; filled in are the value as it was written, and what was expected.
+MESSAGES = {
+    "missing": MISSING,
+    "string_type": "must be text, not {value}",
+    "string_unicode": "must be text that UTF-8 can write",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must be at most {max_length} characters long",
+    "string_pattern_mismatch": "must be like 1024x1024 or 4K, not {value}",
+    "int_parsing_size": "is too large a number",
+    "finite_number": "must be a finite number, not {value}",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number, not {value}"),
+    **dict.fromkeys(("float_type", "float_parsing", "not_a_number"), "must be a number, not {value}"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false, not {value}"),
+    **dict.fromkeys(("tuple_type", "list_type"), "must be a list, not {value}"),
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type"), "must be a mapping of keys and values, not {value}"
+    ),
+    "greater_than_equal": "must be at least {ge}, not {value}",
+    "greater_than": "must be more than {gt}, not {value}",
+    "less_than_equal": "must be at most {le}, not {value}",
+    "less_than": "must be less than {lt}, not {value}",
+    "share": "is a share from 0 to 1, not {value}; write {share} for {percent} %",
+    "literal_error": "must be {choices}, not {value}{near}",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries, not {actual_length}",
+}
+MESSAGES_ON_PARTICIPANTS = {
+    "too_short": "needs at least {min_length} participants, not {actual_length}",
+    "too_long": "names more than {max_length} participants; no more can take part",
+}
+
+
+def problems_of(error: ValidationError, schema: type[Section], written: Node) -> list[Problem]:
+    """Lists what is wrong; a key that is missing because it is misspelt is told once."""
+    problems = list(_each_problem(error, schema, written))
+    misspelt = {(p.path[:-1], key) for p in problems if p.key for key in re.findall(r"'(\w+)'", p.message)}
+    return [p for p in problems if (p.path[:-1], p.path[-1]) not in misspelt or not p.message.startswith(MISSING)]
+
+
+def _each_problem(error: ValidationError, schema: type[Section], written: Node) -> Iterator[Problem]:
+    """One problem for each fault; values are shown as they were written, never as the environment filled them."""
+    for fault in error.errors(include_url=False, include_context=True):
+        path, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
+        if kind == "extra_forbidden":
+            yield Problem(path, f"unknown key{_near_key(str(path[-1]), schema, path[:-1])}", key=True)
+        elif path and path[-1] == "[key]":
+            yield Problem(path[:-1], f"the key {_message(kind, path, context, '', fault['msg'])}", key=True)
+        else:
+            yield Problem(path, _message(kind, path, context, shown(written, path), fault["msg"]))
+
+
+def _message(kind: str, path: KeyPath, context: Mapping[str, Any], value: str, otherwise: str) -> str:
+    template = MESSAGES_ON_PARTICIPANTS.get(kind) if path == PARTICIPANTS else None
+    template = template or MESSAGES.get(kind)
+    if template is None:
+        return otherwise
+    expected = {name: _limit(limit) if isinstance(limit, int | float) else limit for name, limit in context.items()}
+    if kind == "literal_error":
+        choices = str(context["expected"]).replace(" or ", ", ").split(", ")
+        hint = near(value.strip("'"), [choice.strip("'") for choice in choices])
+        listed = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
+        expected |= {"choices": listed, "near": hint if hint.startswith("; did") else ""}
+    return template.format_map({**expected, "value": value})
+
+
+def _limit(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:,.12g}"
+
+
+def shown(written: Node, path: KeyPath) -> str:
+    """Returns the value at `path`, short and as it was written; secrets are not shown."""
+    node = written.nearest(path)
+    value = None if isinstance(node.value, dict) and node is not written.at(path) else node.value
+    if any(map(is_secret_key, path)):
+        return "this"
+    match value:
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case None | "":
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case int() if abs(value) >= HUGE:
+            return "a number of more than 30 digits"
+    text = str(value)
+    short = text if len(text) <= 40 else f"{text[:37]}..."
+    return repr(short) if isinstance(value, str) and not is_number(value) else short
+
+
+def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
+    """What the key may have been meant to be, or where it belongs."""
+    if not path and (inside := next((n for n in schema.model_fields if key in _keys_at(schema, (n,))), "")):
+        return f" here; it belongs under '{inside}:'"
+    return near(key, _keys_at(schema, path))
+
+
+def _keys_at(schema: type[Section], path: KeyPath) -> list[str]:
+    section = section_at(schema, path)
+    return list(section.model_fields) if section else []
+
+
+def section_at(schema: type[Section], path: KeyPath) -> type[Section] | None:
+    """The schema of the mapping at `path`."""
+    expected: Any = schema
+    for step in path:
+        expected = _inside(expected, step)
+    return _section_in(expected)
+
+
+def _inside(expected: Any, step: str | int) -> Any:
+    if section := _section_in(expected):
+        return get_type_hints(section, include_extras=True).get(str(step))
+    several = [kind for kind in _kinds(expected) if get_origin(kind) in (dict, tuple)]
+    return get_args(several[0])[1 if get_origin(several[0]) is dict else 0] if several else None
+
+
+def _section_in(expected: Any) -> type[Section] | None:
+    return next((kind for kind in _kinds(expected) if isinstance(kind, type) and issubclass(kind, Section)), None)
+
+
+def _kinds(expected: Any) -> Iterator[Any]:
+    """The alternatives of a union, annotations left away."""
+    origin = get_origin(expected)
+    if origin is Annotated:
+        yield from _kinds(get_args(expected)[0])
+    elif origin in (dict, tuple) or isinstance(expected, type):
+        yield expected
+    else:
+        for part in get_args(expected):
+            yield from _kinds(part)

@@ -1,0 +1,156 @@
+"""Changes of the tree before it is checked: older spellings, keys in another place, and `path=value`."""
+
+from collections.abc import Collection, Sequence
+
+from ..core.errors import ConfigError
+from ..core.plugins import near
+from .participants import ROLES
+from .problems import KeyPath
+from .tree import Node, compose_value
+
+BESIDE = ("providers", "prices", "context_windows")
+"""What holds for any discussion stands beside it, but may stand in it."""
+INSIDE = (
+    "established_facts", "durability", "local_only", "sandbox", "workspace", "allow_hosts", "judge", "goal_mode",
+    "outcome", "visibility", "signals",
+)  # fmt: skip
+"""What belongs to a discussion stands in it, but may stand beside it."""
+WITHOUT_EFFECT = ("demo_generation",)
+OPTION = "--set"
+TOOLS = ("discussion", "tools")
+
+
+def renamed_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> Node:
+    """Returns the tree with a key of each entry of the list or mapping at `path` under its other name.
+
+    The model of a pair is `primary` in every kind of file; `model` means the same.
+    """
+    if path:
+        child = tree.child(path[0])
+        return tree.with_child(path[0], renamed_below(child, path[1:], old, new)) if child else tree
+    match tree.value:
+        case dict():
+            return Node({key: _renamed(child, old, new) for key, child in tree.value.items()}, tree.place, tree.keys)
+        case list():
+            return Node([_renamed(child, old, new) for child in tree.value], tree.place)
+    return tree
+
+
+def _renamed(node: Node, old: str, new: str) -> Node:
+    """Where the other name is free; the place stays."""
+    is_free = isinstance(node.value, dict) and old in node.value and new not in node.value
+    return node.without(old).with_child(new, node.value[old], node.keys[old]) if is_free else node
+
+
+def rewritten(tree: Node) -> tuple[Node, list[str]]:
+    """Returns the tree as the schema has it, and notes on what has no effect."""
+    notes: list[str] = []
+    tree = _without_old_keys(tree, "", notes)
+    discussion = tree.child("discussion")
+    if discussion is None or not isinstance(discussion.value, dict):
+        return tree, notes
+    discussion = _without_old_keys(discussion, "discussion.", notes)
+    discussion, tree = _moved(BESIDE, discussion, tree)
+    tree, discussion = _moved(INSIDE, tree, discussion)
+    discussion = renamed_below(discussion, ("collaboration", "pairs"), "model", "primary")
+    models = discussion.child("models")
+    if models and isinstance(models.value, dict):
+        discussion, models = _with_roles(discussion, models)
+        discussion = discussion.with_child("models", _with_known_roles(models, notes))
+    return tree.with_child("discussion", discussion), notes
+
+
+def _without_old_keys(node: Node, prefix: str, notes: list[str]) -> Node:
+    for key in filter(node.value.__contains__, WITHOUT_EFFECT):
+        node = node.without(key)
+        notes.append(f"{prefix}{key}: has no effect any more and can be removed")
+    return node
+
+
+def _moved(keys: tuple[str, ...], source: Node, target: Node) -> tuple[Node, Node]:
+    for key in keys:
+        if key in source.value and key not in target.value:
+            target = target.with_child(key, source.value[key], source.keys[key])
+            source = source.without(key)
+    return source, target
+
+
+def _with_roles(discussion: Node, models: Node) -> tuple[Node, Node]:
+    """`model1_role: human` beside the models is the role of `model1`."""
+    for name, participant in models.value.items():
+        key = f"{name}_role"
+        if key in discussion.value and isinstance(participant.value, dict) and "role" not in participant.value:
+            with_role = participant.with_child("role", discussion.value[key], discussion.keys[key])
+            discussion, models = discussion.without(key), models.with_child(name, with_role)
+    return discussion, models
+
+
+def _with_known_roles(models: Node, notes: list[str]) -> Node:
+    """Roles that nobody knows are those of an assistant; what nearly is one of ours is left to the schema."""
+    for name, participant in models.value.items():
+        role = participant.child("role")
+        if not role or not isinstance(role.value, str) or not role.value.strip() or "${" in role.value:
+            continue
+        known = role.value.strip().lower()
+        if known not in ROLES and not near(known, list(ROLES)).startswith("; did"):
+            known = "assistant"
+            notes.append(f"discussion.models.{name}.role: {role.value!r} has no rules of its own; taken as assistant")
+        models = models.with_child(name, participant.with_child("role", Node(known, role.place)))
+    return models
+
+
+def overridden(tree: Node, overrides: Sequence[str], known: Collection[str]) -> Node:
+    """Returns the tree with each `path=value` from the command line put into it.
+
+    `known` are the keys of the file, and what is none belongs to the discussion. A path that names nothing known is
+    found when the tree is checked.
+    """
+    for override in overrides:
+        path, equals, text = override.partition("=")
+        if not equals or not path.strip():
+            raise ConfigError(f"{OPTION} {override}: must be path=value, for example discussion.turns=5")
+        label = f"{OPTION} {path.strip()}"
+        steps = path.strip().replace("[", ".").replace("]", "").split(".")
+        if steps[0] not in known and steps[0] not in tree.value:
+            steps = ["discussion", *steps]
+        tree = _put(_with_registry(tree, steps), steps, compose_value(text, label), label)
+    return tree
+
+
+def _with_registry(tree: Node, steps: list[str]) -> Node:
+    """The tree with a list of tools written out as their registry, where a key beside it is meant."""
+    listed = tree.at(TOOLS)
+    is_beside = tuple(steps[:2]) == TOOLS and len(steps) > 2 and not steps[2].isdecimal()
+    if not is_beside or not listed or not isinstance(listed.value, list):
+        return tree
+    registry = Node({"registry": listed}, listed.place, {"registry": listed.place})
+    return tree.with_child("discussion", tree.value["discussion"].with_child("tools", registry))
+
+
+def appended(tree: Node, path: KeyPath, value: Node) -> Node:
+    """Returns the tree with one more entry in the list at `path`, which is made where there is none."""
+    if not path:
+        return tree.with_child(len(tree.value), value)
+    step, *rest = path
+    child = tree.child(step) or Node({} if rest else [])
+    return tree.with_child(step, appended(child, tuple(rest), value))
+
+
+def _put(node: Node, steps: list[str], value: Node, label: str) -> Node:
+    if not steps:
+        return value
+    if isinstance(node.value, list):
+        index = int(steps[0]) if steps[0].isdecimal() and len(steps[0]) < 9 else -1
+        child = node.child(index)
+        if child is None:
+            last = len(node.value) - 1
+            raise ConfigError(f"{label}: {steps[0]!r} is not one of the list's entries, 0 to {last}")
+        return node.with_child(index, _put(child, steps[1:], value, label))
+    if not isinstance(node.value, dict):
+        raise ConfigError(f"{label}: {steps[0]!r} is asked of something that has no keys")
+    # Keys may hold dots themselves (`prices.gpt-4.1.input`): the longest that is there wins.
+    lengths = (length for length in range(len(steps), 0, -1) if ".".join(steps[:length]) in node.value)
+    length = next(lengths, 1)
+    key = ".".join(steps[:length])
+    child = node.child(key) or Node({}, label)
+    return node.with_child(key, _put(child, steps[length:], value, label), label)

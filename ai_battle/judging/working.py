@@ -87,7 +87,7 @@ def _is_number(option: str) -> bool:
 
 CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 0.5, 5280.0}
 FEW, SHORT = 3, 40
-NEAR, ROUNDING = 0.005, 1e-9
+NEAR, ROUNDING, SHOWN = 0.005, 1e-9, 0.9999
 FACTORS = (1.0, 100.0, 0.01)
 MOST = 16
 _COMPARES = (" than ", "as many", "as much", "twice", " times")
@@ -249,8 +249,8 @@ def final_off_sums(case: Case) -> float | None:
     unit = min((unit for number, unit in case.shown if number == final), default=1.0)
     others = {number for number, _ in shown(before)}.union(case.facts)
     others.update(number for claim in case.claims for number in (claim.value, claim.true, *claim.operands))
-    written = [(final, unit)]
-    leads = any(is_shown(number * factor, written) for number in others for factor in FACTORS)
+    least, most = final - unit * SHOWN, final + unit * SHOWN
+    leads = any(least <= abs(number * factor) <= most for number in others for factor in FACTORS)
     return float(not leads and not _is_one_step_from(sorted(others)[-MOST:], final, unit))
 
 

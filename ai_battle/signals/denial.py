@@ -46,6 +46,8 @@ def _says_the_opposite(said: str, language: str) -> bool:
     if not language:
         return False
     negations = closed_words(language, "negation")[0]
+    if negations.isdisjoint(spoken(said)):
+        return False
     stated = [frozenset(spoken(sentence)) - _AUXILIARIES for sentence in sentences(said)[:MOST] if sentence[-1] != "?"]
     return any(
         one - negations == other - negations

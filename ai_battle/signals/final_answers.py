@@ -64,7 +64,7 @@ _MARKED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SAID = re.compile(
-    r"\b(?:(?:final|correct|right|best) )?(?:answer|choice|option)(?: (?:to|for) [^.:\n]{1,80})?\W{0,6}"
+    r"\b(?:answer|choice|option)(?: (?:to|for) [^.:\n]{1,80})?\W{0,6}"
     r"(?:\bis\b(?: that\b)?|\bwould be\b|\bshould be\b|:|=)"
     r"(?: (?:therefore|thus|option|choice|the|approximately|about))*"
     r"|\b(?:antwort|lautet|respuesta|r\u00e9ponse|risposta|resposta)\W{0,6}(?:\b(?:ist|lautet|es|est|\u00e8|\u00e9)\b|:)"

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ai_battle.collaboration._poll import AHEAD
-from ai_battle.judging.agreement import DOUBT, Ballot, Tally, features, weighed
+from ai_battle.judging.agreement import DOUBT, Ballot, VoteCount, assessment_with_votes, features
 from ai_battle.judging.assessment import Assessment
 from ai_battle.judging.measures import apgr, curve
 from ai_battle.judging.regression import folds
@@ -63,7 +63,7 @@ class Verdict:
         """How much the answer is to be doubted by the votes of the others, and by what running has shown."""
         mine = self.ballots[self.place]
         others = [*self.ballots[: self.place], *self.ballots[self.place + 1 :]]
-        return -(self.judged.quality if self.verified else weighed(self.judged, mine, others).quality)
+        return -(self.judged.quality if self.verified else assessment_with_votes(self.judged, mine, others).quality)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def area(table: Table, members: Sequence[str], large: str = LARGE) -> tuple[Area
 def _verdict(ballots: Sequence[Ballot | None], verified: Sequence[bool], first: int) -> Verdict:
     """As `Poll` decides: the reserve is asked until an answer is verified or two votes ahead."""
     asked = first
-    while (tally := Tally.of(ballots[:asked])).margin < min(AHEAD, first) and asked < len(ballots):
+    while (tally := VoteCount.of(ballots[:asked])).margin < min(AHEAD, first) and asked < len(ballots):
         if any(verified[:asked]):
             break
         asked += 1

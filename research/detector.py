@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ai_battle.judging.calibrating import Sample, fitted
+from ai_battle.judging.calibrating import MeasuredAnswer, fitted_corrections
 from ai_battle.judging.calibration import Calibration
 from ai_battle.judging.early_stop import Prefix
 from ai_battle.judging.family import FAMILIES, Family
-from ai_battle.judging.judgements import JUDGEMENTS, Measured, to_learn
+from ai_battle.judging.judgements import JUDGEMENTS, Measurements, to_learn
 from ai_battle.judging.measures import Measure, apgr, auroc, calibration_error, cpt, interval, mean
-from ai_battle.judging.weights import Score, Weights, score, shipped, with_hand
+from ai_battle.judging.weights import Score, Weights, score, shipped_weights, with_hand
 from research.learn import guards, learned, with_gains
 from research.records import Pair, Record, pairs_named
 
@@ -61,16 +61,16 @@ def stuck(scores: Sequence[Score]) -> list[bool]:
 
 
 def by_weights(pair: Pair, weights: Weights) -> list[Score]:
-    return [score(measured, pair.family, weights) for measured in pair.measured]
+    return [score(measured, pair.family, weights) for measured in pair.measurements]
 
 
 def left_out(pair: Pair, pairs: Sequence[Pair]) -> Weights:
     """Weights that have seen no answer of this small model."""
     others = [other for other in pairs if other.family == pair.family and other.small_model != pair.small_model]
     if not others or not to_learn(pair.family):
-        return shipped()
+        return shipped_weights()
     profile = with_hand(with_gains(learned(others, pair.family, pair.small_model), others), pair.family)
-    return Weights({**shipped().families, pair.family: profile})
+    return Weights({**shipped_weights().families, pair.family: profile})
 
 
 def calibrated(pair: Pair, weights: Weights) -> list[Score]:
@@ -78,23 +78,23 @@ def calibrated(pair: Pair, weights: Weights) -> list[Score]:
     found: list[Score] = [None] * len(pair.records)  # type: ignore[list-item]
     for fold in range(FOLDS):
         samples = [sample for place, sample in enumerate(_samples(pair)) if place % FOLDS != fold]
-        own = Calibration(0.0, corrections=fitted(samples, weights)).applied(weights)
+        own = Calibration(0.0, corrections=fitted_corrections(samples, weights)).apply_to(weights)
         for place in range(fold, len(pair.records), FOLDS):
-            found[place] = score(pair.measured[place], pair.family, own)
+            found[place] = score(pair.measurements[place], pair.family, own)
     return found
 
 
-def _samples(pair: Pair) -> list[Sample]:
+def _samples(pair: Pair) -> list[MeasuredAnswer]:
     return [
-        Sample(pair.family, measured, record.small, record.large)
-        for measured, record in zip(pair.measured, pair.records, strict=True)
+        MeasuredAnswer(pair.family, measured, record.small, record.large)
+        for measured, record in zip(pair.measurements, pair.records, strict=True)
     ]
 
 
 def tables(pairs: Sequence[Pair]) -> Iterator[str]:
     ways: dict[str, Callable[[Pair], list[Score]]] = {
         "without labels of the small model": lambda pair: by_weights(pair, left_out(pair, pairs)),
-        "as shipped": lambda pair: by_weights(pair, shipped()),
+        "as shipped": lambda pair: by_weights(pair, shipped_weights()),
         "calibrated on the pair's other labels": lambda pair: calibrated(pair, left_out(pair, pairs)),
     }
     for title, way in ways.items():
@@ -151,7 +151,7 @@ def left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
     Where none of the options is named, MMLU-Pro draws one at random (evaluate_from_local.py): that is no right answer.
     """
     for pair in pairs:
-        answers = zip(pair.measured, pair.small, strict=True)
+        answers = zip(pair.measurements, pair.small, strict=True)
         yield _left_alone(
             pair.name,
             [(each, pair.family) for each, small in answers if small > 0.5 and not each.signals.get("no_pick")],
@@ -159,8 +159,8 @@ def left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
     yield _left_alone("everyday", [(found, family) for family in FAMILIES for found in guards(family)])
 
 
-def _left_alone(name: str, right: Sequence[tuple[Measured, Family]]) -> LeftAlone:
-    scores = [score(found, family, shipped()) for found, family in right]
+def _left_alone(name: str, right: Sequence[tuple[Measurements, Family]]) -> LeftAlone:
+    scores = [score(found, family, shipped_weights()) for found, family in right]
     names = [row.name for row in JUDGEMENTS if row.at_once]
     fallen = {each: mean([float(each in found.failed) for found, _ in right]) for each in names}
     return LeftAlone(name, len(right), mean([float(is_stuck) for is_stuck in stuck(scores)]), fallen)

@@ -17,9 +17,9 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.judging.assessment import NO_CONTEXT
 from ai_battle.judging.case import Case
 from ai_battle.judging.family import FAMILIES, Family
-from ai_battle.judging.judgements import Measured, by_hand, measured, to_learn
+from ai_battle.judging.judgements import Measurements, by_hand, measurements, to_learn
 from ai_battle.judging.measures import mean
-from ai_battle.judging.regression import Problem, Term, fit
+from ai_battle.judging.regression import RegressionProblem, Term, fit
 from ai_battle.judging.weights import FILE, Head, Profile, logit, standard, with_hand
 from research.everyday import everyday
 from research.records import Pair, read_pairs
@@ -68,10 +68,10 @@ def learned(pairs: Sequence[Pair], family: Family, without: str = "") -> Profile
 
 
 @cache
-def guards(family: Family) -> tuple[Measured, ...]:
+def guards(family: Family) -> tuple[Measurements, ...]:
     """Right everyday answers, measured."""
     cases = (Case(response, prompt, NO_CONTEXT) for prompt, response in everyday())
-    return tuple(measured(case) for case in cases if case.family == family)
+    return tuple(measurements(case) for case in cases if case.family == family)
 
 
 def _allowed(profile: Profile, family: Family, pairs: Sequence[Pair]) -> Iterator[float]:
@@ -80,7 +80,9 @@ def _allowed(profile: Profile, family: Family, pairs: Sequence[Pair]) -> Iterato
     Of models that are mostly wrong the right answers look like wrong ones.
     """
     able = [pair for pair in pairs if mean(pair.small) >= ABLE] or pairs
-    right = [[found for found, small in zip(pair.measured, pair.small, strict=True) if small > 0.5] for pair in able]
+    right = [
+        [found for found, small in zip(pair.measurements, pair.small, strict=True) if small > 0.5] for pair in able
+    ]
     for found, share in (*((each, STUCK) for each in right), (guards(family), STUCK_GUARDS)):
         doubts = sorted(logit(profile.failure, profile.standard(each.signals)) for each in found if not each.failed)
         if doubts:
@@ -158,7 +160,7 @@ def _head(
     owners = (*pairs, None)
     offsets = [Term([float(each.pair is owner) for each in examples], OFFSET_STRENGTH) for owner in owners]
     labels, weights = [each.label for each in examples], [each.weight for each in examples]
-    found = fit(Problem([*signals, *offsets], labels, weights))
+    found = fit(RegressionProblem([*signals, *offsets], labels, weights))
     return Head(mean(found[len(signals) : -1]), dict(zip(spread, found, strict=False)))
 
 
@@ -167,7 +169,7 @@ def _standard(signals: Mapping[str, float], name: str, width: tuple[float, float
 
 
 def _signals(pair: Pair) -> list[Mapping[str, float]]:
-    return [found.signals for found in pair.measured]
+    return [found.signals for found in pair.measurements]
 
 
 def as_json(profile: Profile) -> dict[str, Any]:

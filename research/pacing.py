@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ai_battle.judging.detector import moved
+from ai_battle.judging.detector import next_shift
 from ai_battle.judging.measures import mean
 from ai_battle.judging.weights import Profile, Score
 from research.detector import by_weights, left_out
@@ -47,7 +47,7 @@ def _run(scores: Sequence[Score], cut: float, rate: float) -> Iterator[bool]:
     shift = 0.0
     for score in scores:
         stuck = bool(score.failed) or score.gain >= cut + shift
-        shift = moved(shift, rate, stuck=stuck)
+        shift = next_shift(shift, rate, stuck=stuck)
         yield stuck
 
 

@@ -7,7 +7,7 @@ from math import log
 from pathlib import Path
 from statistics import fmean
 
-from ai_battle.judging.agreement import WORTH, Ballot, pattern, weighed
+from ai_battle.judging.agreement import WORTH, Ballot, assessment_with_votes, pattern
 from ai_battle.judging.assessment import Assessment
 from ai_battle.judging.detector import StuckDetector
 from ai_battle.judging.measures import apgr, auroc, cpt
@@ -141,7 +141,7 @@ def _with(mine: Attempt, peer: Ballot | None) -> Assessment:
     """An answer that says nothing is no better for a peer that says something."""
     if mine.ballot is None:
         return replace(mine.judged, quality=0.0)
-    return weighed(mine.judged, mine.ballot, [peer])
+    return assessment_with_votes(mine.judged, mine.ballot, [peer])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ai_battle.core.exchange import ToolSpec
 from ai_battle.judging.assessment import NO_CONTEXT, Context
 from ai_battle.judging.case import Case
 from ai_battle.judging.family import Family
-from ai_battle.judging.judgements import Measured, measured
+from ai_battle.judging.judgements import Measurements, measurements
 from ai_battle.wire.dialects.reader import parse_tool_calls
 
 FAMILY_OF: Mapping[str, Family] = {
@@ -51,9 +51,9 @@ class Pair:
     records: tuple[Record, ...]
 
     @cached_property
-    def measured(self) -> tuple[Measured, ...]:
+    def measurements(self) -> tuple[Measurements, ...]:
         """Each record, measured once."""
-        return tuple(measured(Case(each.response, each.prompt, each.context)) for each in self.records)
+        return tuple(measurements(Case(each.response, each.prompt, each.context)) for each in self.records)
 
     @cached_property
     def reversed(self) -> "Pair":

@@ -19,7 +19,7 @@ from typing import Any, Self
 from ai_battle.judging.measures import auroc, mean
 from ai_battle.judging.regression import LogisticModel, fit_model
 from ai_battle.judging.trajectory import FIRST_TURN, HAND_OVER
-from ai_battle.signals.trouble import Step, in_trouble, troubles
+from ai_battle.signals.trouble import ToolStep, in_trouble, troubles
 
 FOLDS = 5
 SOURCE = "princeton-nlp/intercode (MIT), SQL: gpt-3.5-turbo, helped by gpt-4"
@@ -30,7 +30,7 @@ class Trajectory:
     """What the small model did, and whether it and the large one got there."""
 
     prompt: str
-    steps: tuple[Step, ...]
+    steps: tuple[ToolStep, ...]
     small: float
     large: float
 
@@ -129,7 +129,7 @@ def unseen(trajectories: Sequence[Trajectory]) -> Iterator[Scored]:
 
 
 def _trajectory(row: Mapping[str, Any]) -> Trajectory:
-    steps = tuple(Step(s["action"], s["observation"], not s["valid"]) for s in row["small_steps"])
+    steps = tuple(ToolStep(s["action"], s["observation"], not s["valid"]) for s in row["small_steps"])
     return Trajectory(row["prompt"], steps, float(row["small_correct"]), float(row["large_correct"]))
 
 

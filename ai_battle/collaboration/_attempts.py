@@ -81,11 +81,11 @@ def hopeless(signal: str, reason: str) -> Assessment:
 class CountsTurns(Protocol):
     """A detector that wants to know how often there is help."""
 
-    def turned(self, *, stuck: bool) -> None: ...
+    def record_turn(self, *, stuck: bool) -> None: ...
 
 
 def _counts_turns(detector: Judges) -> TypeGuard[CountsTurns]:
-    return hasattr(detector, "turned")
+    return hasattr(detector, "record_turn")
 
 
 class Attempts:
@@ -132,7 +132,7 @@ class Attempts:
         while self._may_try_again:
             await self._object()
         if _counts_turns(self.detector):
-            self.detector.turned(stuck=self.stuck)
+            self.detector.record_turn(stuck=self.stuck)
 
     @property
     def _may_try_again(self) -> bool:

@@ -9,7 +9,7 @@ from ..core.client import ModelClient
 from ..core.errors import ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
-from ..judging.agreement import Ballot, Tally, ballot, features, is_refuted, is_verified, weighed
+from ..judging.agreement import Ballot, VoteCount, assessment_with_votes, ballot, features, is_refuted, is_verified
 from ..judging.assessment import Assessment, Context
 from ..judging.calibration import Agreement
 from ..judging.detector import StuckDetector
@@ -56,25 +56,25 @@ class Poll:
     def leader(self) -> Candidate | None:
         """The first that is verified, or that says what most say; nobody where opinions are divided."""
         verified = (answer for answer in self.answers if is_verified(answer.judged))
-        return next(verified, next((self.answers[place] for place in Tally.of(self.ballots).leading), None))
+        return next(verified, next((self.answers[place] for place in VoteCount.of(self.ballots).leading), None))
 
     @property
     def is_divided(self) -> bool:
         """Whether they could agree and don't all; free text that is long says nothing about that."""
         comparable = all(self.ballots) or any(each and each.kind != "text" for each in self.ballots)
-        return comparable and len(Tally.of(self.ballots).groups) > 1
+        return comparable and len(VoteCount.of(self.ballots).groups) > 1
 
     @property
     def is_open(self) -> bool:
         """Whether one more opinion could matter: all are refuted; or they are divided, and no group is two ahead."""
         if self.leader and is_verified(self.leader.judged):
             return False
-        return self._all_refuted or (self.is_divided and Tally.of(self.ballots).margin < AHEAD)
+        return self._all_refuted or (self.is_divided and VoteCount.of(self.ballots).margin < AHEAD)
 
     def with_votes(self, answer: Candidate, judged: Assessment | None = None) -> Assessment:
         """Return what the detector makes of an answer, or has just `judged` of it, and what the others say."""
         others = [other.ballot for other in self.answers if other is not answer]
-        return weighed(judged or answer.judged, answer.ballot, others)
+        return assessment_with_votes(judged or answer.judged, answer.ballot, others)
 
     async def add(self, *answers: Coroutine[Any, Any, Answer | None]) -> None:
         """Request all at once; those that bring nothing have no opinion."""

@@ -13,8 +13,8 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.traits import CalledModel, StrategyTraits
 from ..judging.assessment import steps_of
-from ..judging.trajectory import FIRST_TURN, HAND_OVER, lost, why_hand_over
-from ..signals.trouble import Step, troubles
+from ..judging.trajectory import FIRST_TURN, HAND_OVER, failure_probability, why_hand_over
+from ..signals.trouble import ToolStep, troubles
 from ._attempts import Strategy
 from ._prompts import HelpCase, without_tuning
 from ._turn import Helping, Turn
@@ -55,7 +55,7 @@ class Handover(Strategy):
         if not (reason := self._why(steps, prompt)):
             return await self.primary.complete(request, emit)
         turn = Turn("handover", self.helping, emit)
-        probability = lost(steps, prompt)
+        probability = failure_probability(steps, prompt)
         await emit(StuckFound(1 - probability, probability, reason, troubles(steps, prompt)))
         shown = request
         if self.helping.sees != "history":
@@ -63,7 +63,7 @@ class Handover(Strategy):
         answer = await turn.ask(self.secondary, without_tuning(shown), reason)
         return await turn.accept(answer or await turn.request_draft(self.primary, request))
 
-    def _why(self, steps: Sequence[Step], prompt: str) -> str:
+    def _why(self, steps: Sequence[ToolStep], prompt: str) -> str:
         """The reason of the first step that was one too many; empty when there was none."""
         turns = range(FIRST_TURN, min(len(steps), LONGEST) + 1)
         return next(filter(None, (why_hand_over(steps[:turn], prompt, self.above) for turn in turns)), "")

@@ -53,7 +53,7 @@ def ballot(request: ModelRequest, response: ModelResponse) -> Ballot | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class VoteCount:
     """Who votes with whom: places of ballots, the largest group first, of equal ones the earliest.
 
     What can't be compared agrees with nothing and counts among the voters all the same.
@@ -62,7 +62,7 @@ class Tally:
     groups: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, ballots: Iterable[Ballot | None]) -> "Tally":
+    def of(cls, ballots: Iterable[Ballot | None]) -> "VoteCount":
         found: dict[Ballot | int, list[int]] = {}
         for place, each in enumerate(ballots):
             found.setdefault(place if each is None else each, []).append(place)
@@ -96,7 +96,7 @@ def is_verified(judged: Assessment) -> bool:
     return bool(judged.signals.get("verified")) and not is_refuted(judged)
 
 
-def weighed(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:
+def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:
     """What is known of an answer, and what others say to the same request: each of them shifts the odds.
 
     An answer that is refuted is not mended by others that agree with it.
@@ -114,7 +114,7 @@ def weighed(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | N
 
 def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
     """Who stands apart from those who lead, and what these say."""
-    led = Tally.of(ballots).leading
+    led = VoteCount.of(ballots).leading
     ballot = ballots[led[0]] if led else None
     served = ballots[led[0] if led else 0] if ballots else None
     return {
@@ -132,7 +132,7 @@ def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
 def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int, prompt: str) -> dict[str, float]:
     """All that is known of the answer at `place`: its signals, the pattern of all, and what both make of it."""
     others = [*ballots[:place], *ballots[place + 1 :]]
-    quality = min(max(weighed(judged, ballots[place], others).quality, 1 - CERTAIN), CERTAIN)
+    quality = min(max(assessment_with_votes(judged, ballots[place], others).quality, 1 - CERTAIN), CERTAIN)
     length = {"prompt_length": log(1 + len(prompt))}
     return {**judged.signals, **pattern(ballots), **length, DOUBT: log((1 - quality) / quality)}
 

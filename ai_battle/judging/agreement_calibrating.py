@@ -7,9 +7,9 @@ from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
 from . import calibrating
-from .agreement import DOUBT, Ballot, Tally, ballot, features, is_refuted
+from .agreement import DOUBT, Ballot, VoteCount, ballot, features, is_refuted
 from .assessment import Assessment
-from .calibrating import NEVER, REFITS, Answer, Report, Target, curve_points, cut_at, no_use, share_for
+from .calibrating import NEVER, REFITS, LabelledAnswer, Report, Target, curve_points, cut_at, no_use, share_for
 from .calibration import Agreement, Rank, rank
 from .detector import StuckDetector
 from .measures import mean
@@ -42,7 +42,7 @@ class Polled:
         return float(self.helper > self.served)
 
 
-def calibrate(answers: Sequence[Answer], target: Target) -> Report:
+def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
     """For one model, and where there are peers beside it for several too; raises `ConfigError` for what won't do."""
     report = calibrating.calibrate(answers, target)
     beside = sum(bool(answer.peers) for answer in answers)
@@ -51,16 +51,16 @@ def calibrate(answers: Sequence[Answer], target: Target) -> Report:
     if beside < len(answers):
         raise ConfigError("Some answers have peers and others have none; calibrate on each kind by itself.")
     if report.labels:
-        return _by_labels(report, list(map(_polled, filter(_is_labelled, answers))), target)
-    return _cut(report, list(map(_polled, answers)), BY_VOTES, target.value, target)
+        return _by_labels(report, list(map(_poll, filter(_is_labelled, answers))), target)
+    return _cut(report, list(map(_poll, answers)), BY_VOTES, target.value, target)
 
 
-def _is_labelled(answer: Answer) -> bool:
+def _is_labelled(answer: LabelledAnswer) -> bool:
     return answer.good is not None and answer.helper_good is not None
 
 
 def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Report:
-    weights, scores = _fitted(polled)
+    weights, scores = _weights_and_scores(polled)
     small, large = tuple(each.served for each in polled), tuple(each.helper for each in polled)
     report = replace(report, refit=weights is not BY_VOTES, helps=mean(large) > mean(small))
     if report.helps:
@@ -72,7 +72,7 @@ def _by_labels(report: Report, polled: Sequence[Polled], target: Target) -> Repo
     return replace(made, curve=curve, scores=tuple(scores), small=small, large=large)
 
 
-def _fitted(polled: Sequence[Polled]) -> tuple[LogisticModel, list[float]]:
+def _weights_and_scores(polled: Sequence[Polled]) -> tuple[LogisticModel, list[float]]:
     """The weights, and scores by such as have not seen the answer; of few labels nothing is learned."""
     gains = [each.gain for each in polled]
     if len(polled) < REFITS or not 0 < mean(gains) < 1:
@@ -102,24 +102,24 @@ def _score(polled: Polled, score: float) -> float:
     return score + AT_ONCE if polled.at_once else score
 
 
-def _polled(answer: Answer) -> Polled:
+def _poll(answer: LabelledAnswer) -> Polled:
     """As a poll of these answers would decide; what fails a hard check has no vote."""
     request = ModelRequest((user(answer.prompt),), tools=answer.context.tools)
-    judged, ballots = zip(*(_judged(request, text) for text in (answer.response, *answer.peers)), strict=True)
-    place = next(iter(Tally.of(ballots).leading), 0)
+    judged, ballots = zip(*(_judgement(request, text) for text in (answer.response, *answer.peers)), strict=True)
+    place = next(iter(VoteCount.of(ballots).leading), 0)
     known = features(judged[place], ballots, place, answer.prompt)
     text = (answer.response, *answer.peers)[place]
     good, helper = _good(answer, place), answer.helper_good or 0.0
     return Polled(known, judged[place].at_once, good, helper, answer.prompt, text)
 
 
-def _judged(request: ModelRequest, text: str) -> tuple[Assessment, Ballot | None]:
+def _judgement(request: ModelRequest, text: str) -> tuple[Assessment, Ballot | None]:
     response = ModelResponse(assistant(text))
     judged = StuckDetector().assess_response(request, response)
     return judged, None if is_refuted(judged) else ballot(request, response)
 
 
-def _good(answer: Answer, place: int) -> float:
+def _good(answer: LabelledAnswer, place: int) -> float:
     if not place or answer.good is None:
         return answer.good or 0.0
     if not answer.peers_good:

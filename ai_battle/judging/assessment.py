@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec
 from ..core.messages import Message, ToolCall, ToolResult
-from ..signals.trouble import Step
+from ..signals.trouble import ToolStep
 
 _TAG = re.compile(r"<([a-z][\w-]{0,40})>")
 NOTHING_BROUGHT: Mapping[str, float] = {}
@@ -63,10 +63,10 @@ class Context:
         return self.steps[-1].tool_calls if self.steps else ()
 
 
-def steps_of(messages: Iterable[Message]) -> tuple[Step, ...]:
+def steps_of(messages: Iterable[Message]) -> tuple[ToolStep, ...]:
     """What was called and what came back, in order; calls that nothing has answered yet are no steps."""
     return tuple(
-        Step(f"{result.call.name} {_arguments_text(result.call)}", result.text, result.is_error)
+        ToolStep(f"{result.call.name} {_arguments_text(result.call)}", result.text, result.is_error)
         for message in messages
         for result in message.tool_results
     )

@@ -10,10 +10,10 @@ from .assessment import NO_CONTEXT, Context
 from .calibration import BESIDE, INTERCEPT, Calibration, Point, Rank, rank
 from .case import Case
 from .family import Family
-from .judgements import DOUBT, Measured, measured
+from .judgements import DOUBT, Measurements, measurements
 from .measures import curve, intervals, lower_bounds, mean
-from .regression import Problem, Term, fit
-from .weights import Head, Score, Weights, score, shipped
+from .regression import RegressionProblem, Term, fit
+from .weights import Head, Score, Weights, score, shipped_weights
 
 LEAST, LEAST_LABELLED, REFITS = 20, 20, 50
 """Answers below which there is no help rate, no calibration by labels, and no correction of weights."""
@@ -30,7 +30,7 @@ Kind = Literal["help_rate", "quality", "max_cost", "pgr"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LabelledAnswer:
     """One answer of one's own; `good` and `helper_good` are the qualities of it and of the helper's, where known.
 
     `peers` are what others answered beside it, `peers_good` how good these are.
@@ -58,11 +58,11 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MeasuredAnswer:
     """An answer as it was measured."""
 
     family: Family
-    measured: Measured
+    measurements: Measurements
     small: float
     large: float
 
@@ -83,9 +83,9 @@ class Report:
     lengths: tuple[int, ...] = field(default=(), repr=False)
 
 
-def calibrate(answers: Sequence[Answer], target: Target, weights: Weights | None = None) -> Report:
+def calibrate(answers: Sequence[LabelledAnswer], target: Target, weights: Weights | None = None) -> Report:
     """Raises `ConfigError` for data that can't tell what the target asks for."""
-    weights = weights or shipped()
+    weights = weights or shipped_weights()
     labelled = [answer for answer in answers if answer.good is not None and answer.helper_good is not None]
     if target.kind == "help_rate" and not labelled:
         return _by_quantile(answers, target.value, weights)
@@ -93,14 +93,16 @@ def calibrate(answers: Sequence[Answer], target: Target, weights: Weights | None
     return _by_labels(labelled, target, weights)
 
 
-def fitted(samples: Sequence[Sample], weights: Weights) -> dict[Family, dict[str, dict[str, float]]]:
+def fitted_corrections(
+    samples: Sequence[MeasuredAnswer], weights: Weights
+) -> dict[Family, dict[str, dict[str, float]]]:
     """The corrections of the families that have labels enough, by family and head; the prior is what is shipped."""
     families = dict.fromkeys(sample.family for sample in samples)
     found = {family: [sample for sample in samples if sample.family == family] for family in families}
     return {family: _corrections(of, weights) for family, of in found.items() if len(of) >= REFITS}
 
 
-def _corrections(samples: Sequence[Sample], weights: Weights) -> dict[str, dict[str, float]]:
+def _corrections(samples: Sequence[MeasuredAnswer], weights: Weights) -> dict[str, dict[str, float]]:
     profile = weights.families[samples[0].family]
     wrong = [sample for sample in samples if sample.small <= 0.5]
     failure = _correction(samples, [1 - s.small for s in samples], profile.failure, "failure", weights)
@@ -109,29 +111,29 @@ def _corrections(samples: Sequence[Sample], weights: Weights) -> dict[str, dict[
 
 
 def _correction(
-    samples: Sequence[Sample], labels: Sequence[float], head: Head, name: str, weights: Weights
+    samples: Sequence[MeasuredAnswer], labels: Sequence[float], head: Head, name: str, weights: Weights
 ) -> dict[str, float]:
     """What adds to a head: the most likely coefficients with the head's own as the prior, less these."""
     if not samples or not 0 < mean(labels) < 1:
         return {}
     terms = dict(_terms(samples, head, name, weights))
-    found = fit(Problem(list(terms.values()), labels, [1.0] * len(samples)))
+    found = fit(RegressionProblem(list(terms.values()), labels, [1.0] * len(samples)))
     return {each: round(value - term.prior, 4) for (each, term), value in zip(terms.items(), found, strict=True)}
 
 
-def _terms(samples: Sequence[Sample], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
+def _terms(samples: Sequence[MeasuredAnswer], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:
     """What can be corrected of a head: the weight of each signal, the intercept, and that of failed hard checks."""
     profile = weights.families[samples[0].family]
-    standard = [profile.standard(sample.measured.signals) for sample in samples]
+    standard = [profile.standard(sample.measurements.signals) for sample in samples]
     for each in profile.spread:
         column = [values.get(each, 0.0) for values in standard]
         yield each, Term(column, STRENGTH[name], head.weights.get(each, 0.0))
     yield INTERCEPT, Term([1.0] * len(samples), INTERCEPT_STRENGTH, head.intercept)
-    offsets = [DOUBT if name == "failure" and sample.measured.failed else 0.0 for sample in samples]
+    offsets = [DOUBT if name == "failure" and sample.measurements.failed else 0.0 for sample in samples]
     yield BESIDE, Term(offsets, BESIDE_STRENGTH, head.everywhere)
 
 
-def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Report:
+def _by_quantile(answers: Sequence[LabelledAnswer], rate: float, weights: Weights) -> Report:
     if len(answers) < LEAST:
         raise ConfigError(f"{len(answers)} answers are too few to find a help rate with; at least {LEAST} are needed.")
     gains = _gains(list(map(_sample, answers)), weights, {})
@@ -140,12 +142,12 @@ def _by_quantile(answers: Sequence[Answer], rate: float, weights: Weights) -> Re
     )
 
 
-def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> Report:
+def _by_labels(labelled: Sequence[LabelledAnswer], target: Target, weights: Weights) -> Report:
     """The curve is drawn with scores of answers that the corrections have not seen."""
     samples = [_sample(answer) for answer in labelled]
     small, large = tuple(each.small for each in samples), tuple(each.large for each in samples)
-    corrections = fitted(samples, weights)
-    gains = _unseen(labelled, samples, weights) if corrections else _gains(samples, weights, {})
+    corrections = fitted_corrections(samples, weights)
+    gains = _unseen_gains(labelled, samples, weights) if corrections else _gains(samples, weights, {})
     if helps := mean(large) > mean(small):
         rate = share_for(target, _ranks(gains, labelled), small, large)
         ranks = _ranks(_gains(samples, weights, corrections), labelled)
@@ -166,24 +168,26 @@ def _by_labels(labelled: Sequence[Answer], target: Target, weights: Weights) -> 
     )
 
 
-def _ranks(gains: Sequence[float], answers: Sequence[Answer]) -> list[Rank]:
+def _ranks(gains: Sequence[float], answers: Sequence[LabelledAnswer]) -> list[Rank]:
     return [rank(gain, answer.prompt, answer.response) for gain, answer in zip(gains, answers, strict=True)]
 
 
-def _unseen(labelled: Sequence[Answer], samples: Sequence[Sample], weights: Weights) -> list[float]:
+def _unseen_gains(
+    labelled: Sequence[LabelledAnswer], samples: Sequence[MeasuredAnswer], weights: Weights
+) -> list[float]:
     """Gains by corrections that have not seen the answer, nor another that repeats it: its label would tell."""
     gains = [0.0] * len(samples)
     folds = _folds(labelled)
     for fold in range(FOLDS):
         held = [place for place, of in enumerate(folds) if of == fold]
         others = [sample for sample, of in zip(samples, folds, strict=True) if of != fold]
-        found = _gains([samples[place] for place in held], weights, fitted(others, weights))
+        found = _gains([samples[place] for place in held], weights, fitted_corrections(others, weights))
         for place, gain in zip(held, found, strict=True):
             gains[place] = gain
     return gains
 
 
-def _folds(labelled: Sequence[Answer]) -> list[int]:
+def _folds(labelled: Sequence[LabelledAnswer]) -> list[int]:
     """The fold of each answer; equal ones are in one, where there are different ones enough."""
     numbers: dict[tuple[str, str], int] = {}
     for answer in labelled:
@@ -252,9 +256,9 @@ def _at(reached: Sequence[float], share: float) -> float:
     return reached[round(share * (len(reached) - 1))]
 
 
-def _gains(samples: Sequence[Sample], weights: Weights, corrections: Corrected) -> list[float]:
-    own = Calibration(0.0, corrections=corrections).applied(weights)
-    return [_gain(score(sample.measured, sample.family, own)) for sample in samples]
+def _gains(samples: Sequence[MeasuredAnswer], weights: Weights, corrections: Corrected) -> list[float]:
+    own = Calibration(0.0, corrections=corrections).apply_to(weights)
+    return [_gain(score(sample.measurements, sample.family, own)) for sample in samples]
 
 
 def _gain(found: Score) -> float:
@@ -262,12 +266,12 @@ def _gain(found: Score) -> float:
     return found.gain + 1 if found.failed else found.gain
 
 
-def _sample(answer: Answer) -> Sample:
+def _sample(answer: LabelledAnswer) -> MeasuredAnswer:
     case = Case(answer.response, answer.prompt, answer.context)
-    return Sample(case.family, measured(case), answer.good or 0.0, answer.helper_good or 0.0)
+    return MeasuredAnswer(case.family, measurements(case), answer.good or 0.0, answer.helper_good or 0.0)
 
 
-def _check(answers: Sequence[Answer], labelled: Sequence[Answer]) -> None:
+def _check(answers: Sequence[LabelledAnswer], labelled: Sequence[LabelledAnswer]) -> None:
     if not labelled:
         raise ConfigError(
             f'None of the {len(answers)} answers says both "correct" and "helper_correct", which this target needs; '
@@ -290,5 +294,5 @@ def no_use(small: float, large: float) -> str:
     )
 
 
-def lengths(answers: Sequence[Answer]) -> tuple[int, ...]:
+def lengths(answers: Sequence[LabelledAnswer]) -> tuple[int, ...]:
     return tuple(len(answer.response) for answer in answers)

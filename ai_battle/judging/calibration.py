@@ -83,9 +83,9 @@ class Calibration:
     def helps(self, gain: float, prompt: str, answer: str) -> bool:
         return rank(gain, prompt, answer) >= (round(self.cut, 6), self.tie_break)
 
-    def applied(self, weights: Weights) -> Weights:
+    def apply_to(self, weights: Weights) -> Weights:
         families = {
-            family: _corrected(profile, self.corrections[family]) if family in self.corrections else profile
+            family: _corrected_profile(profile, self.corrections[family]) if family in self.corrections else profile
             for family, profile in weights.families.items()
         }
         return Weights(families)
@@ -147,12 +147,12 @@ def _are_numbers(value: Any, depth: int) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
-def _corrected(profile: Profile, corrections: Mapping[str, Corrections]) -> Profile:
-    failure = _added(profile.failure, corrections.get("failure", {}))
-    return replace(profile, failure=failure, rescue=_added(profile.rescue, corrections.get("rescue", {})))
+def _corrected_profile(profile: Profile, corrections: Mapping[str, Corrections]) -> Profile:
+    failure = _corrected_head(profile.failure, corrections.get("failure", {}))
+    return replace(profile, failure=failure, rescue=_corrected_head(profile.rescue, corrections.get("rescue", {})))
 
 
-def _added(head: Head, corrections: Corrections) -> Head:
+def _corrected_head(head: Head, corrections: Corrections) -> Head:
     names = {*head.weights, *corrections} - {INTERCEPT, BESIDE}
     weights = {name: head.weights.get(name, 0.0) + corrections.get(name, 0.0) for name in sorted(names)}
     intercept, beside = (corrections.get(name, 0.0) for name in (INTERCEPT, BESIDE))

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 from ..core.messages import ToolCall
 from ..signals.arithmetic import Calculation, Claim, calculation
-from ..signals.cleaning import cleaned
+from ..signals.cleaning import cleaned_answer
 from ..signals.code import code_blocks
 from ..signals.endings import four_word_repetition, is_wanted
 from ..signals.final_answers import FinalAnswer, final_answer, options
 from ..signals.languages import names_time, sentences
-from ..signals.numbers import quantities, readings, rounded, shown, stands_among, without_samples
-from ..signals.trouble import Step
+from ..signals.numbers import displayed_numbers, quantities, readings, rounded_values, stands_among, without_samples
+from ..signals.trouble import ToolStep
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
 from .assessment import NO_CONTEXT, Context, steps_of
@@ -40,8 +40,8 @@ class Case:
 
     def __init__(self, response: str, prompt: str, context: Context) -> None:
         self.received = response
-        self.answer = cleaned(response)
-        self.prompt = shortened(prompt)
+        self.answer = cleaned_answer(response)
+        self.prompt = head_and_tail(prompt)
         self.context = context
         self._known: dict[Callable[[Case], Any], Any] = {}
 
@@ -55,11 +55,11 @@ class Case:
     def whole(self) -> str:
         if not (self.context.tools and self.reading.spans):
             return self.answer.text
-        return cleaned(self.reading.prose).text
+        return cleaned_answer(self.reading.prose).text
 
     @cached_property
     def text(self) -> str:
-        return shortened(self.whole)
+        return head_and_tail(self.whole)
 
     @cached_property
     def family(self) -> Family:
@@ -87,7 +87,7 @@ class Case:
         return inside.replace("\\\\", "\0").replace("\\n", "\n").replace('\\"', '"').replace("\0", "\\")
 
     @cached_property
-    def lowered(self) -> str:
+    def lower_text(self) -> str:
         return self.text.lower()
 
     @cached_property
@@ -125,7 +125,7 @@ class Case:
         """The prompt is a question, and the answer calculates with two of its numbers."""
         if self.family != "chat" or not self.claims or not self.question.rstrip().endswith(_ASKS):
             return False
-        operands = rounded(chain.from_iterable(claim.operands for claim in self.claims))
+        operands = rounded_values(chain.from_iterable(claim.operands for claim in self.claims))
         return sum(stands_among(fact, operands) for fact in self.facts) > 1
 
     @property
@@ -149,9 +149,9 @@ class Case:
         return list(quantities(self.calculation.text))
 
     @cached_property
-    def shown(self) -> list[tuple[float, float]]:
+    def displayed_numbers(self) -> list[tuple[float, float]]:
         """The numbers of the working in digits, each with what its last digit is worth."""
-        return list(shown(self.calculation.text))
+        return list(displayed_numbers(self.calculation.text))
 
     @cached_property
     def question(self) -> str:
@@ -164,14 +164,14 @@ class Case:
 
     @cached_property
     def prompt_numbers(self) -> set[float]:
-        return rounded(chain.from_iterable(map(quantities, readings(self.prompt))))
+        return rounded_values(chain.from_iterable(map(quantities, readings(self.prompt))))
 
     @cached_property
     def reading(self) -> Reading:
-        return read(shortened(self.received), self.context.tools)
+        return read(head_and_tail(self.received), self.context.tools)
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ToolStep, ...]:
         """The calls since the prompt that have a result, with it."""
         return steps_of(self.context.steps)
 
@@ -181,7 +181,7 @@ class Case:
         return self.context.own_calls or self.reading.calls
 
 
-def shortened(text: str) -> str:
+def head_and_tail(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}"

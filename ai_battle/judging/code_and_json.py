@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..signals.asked_programs import parsed
+from ..signals.asked_programs import syntax_tree
 from ..signals.code import code_of, is_readable
 from ..signals.languages import words
 from ..signals.outcomes import literal
@@ -121,7 +121,7 @@ _LEAVES = 50
 def output_measures(case: Case) -> dict[str, float]:
     """Nothing where the prompt asks for no output of a program that it gives."""
     code = _program(case.prompt)
-    call = called(code) if _HOLE.search(code) else None
+    call = asserted_call(code) if _HOLE.search(code) else None
     if call is None or case.final is None:
         return {}
     written, said = case.final.text.strip(), list(words(case.working))
@@ -160,9 +160,9 @@ def _of_value(value: Any, inputs: list[Any]) -> dict[str, float]:
 
 
 @lru_cache(maxsize=64)
-def called(code: str) -> ast.Call | None:
+def asserted_call(code: str) -> ast.Call | None:
     """The call whose result an assertion leaves open."""
-    tree = parsed(_HOLE.sub("== 0", code))
+    tree = syntax_tree(_HOLE.sub("== 0", code))
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and isinstance(node.test.left, ast.Call):
             return node.test.left

@@ -9,8 +9,8 @@ from .calibration import Agreement, Calibration
 from .case import Case
 from .early_stop import Prefix
 from .family import Family
-from .judgements import measured
-from .weights import Score, score, shipped, shown
+from .judgements import measurements
+from .weights import Score, score, shipped_weights, signals_to_show
 
 STEP, FARTHEST = 0.1, 1.0
 """A turn moves the cut of a help rate by `STEP` times its distance from the rate; `FARTHEST` is the most in all."""
@@ -42,7 +42,7 @@ class StuckDetector:
         self.threshold = threshold
         self.calibration = calibration
         self.help_rate = help_rate
-        self._weights = calibration.applied(shipped()) if calibration else shipped()
+        self._weights = calibration.apply_to(shipped_weights()) if calibration else shipped_weights()
         self.max_retries = max_retries if calibration is None and help_rate is None else 1
         self.retry_count = 0
         self._shift = 0.0
@@ -65,11 +65,11 @@ class StuckDetector:
         """What is known about an answer to `prompt`; more when its context is given."""
         known = Context.of(context) if isinstance(context, ModelRequest) else context or NO_CONTEXT
         case = Case(response, prompt, known)
-        found = measured(case)
+        found = measurements(case)
         judged = score(found, case.family, self._weights)
         stuck = bool(found.failed) or self._needs_help(judged, case.family, prompt, response)
         why = judged.reason if stuck else ""
-        return Assessment(judged.quality, judged.gain, stuck, shown(found), why, bool(found.failed))
+        return Assessment(judged.quality, judged.gain, stuck, signals_to_show(found), why, bool(found.failed))
 
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment:
         """`assess` of a whole answer to the prompt of `request`."""
@@ -80,10 +80,10 @@ class StuckDetector:
         turn = Context.of(request, response, evidence)
         return self.assess(response.text, turn.prompt, turn)
 
-    def turned(self, *, stuck: bool) -> None:
+    def record_turn(self, *, stuck: bool) -> None:
         """A turn has ended: where help comes more often than its rate, the next one takes more to get it."""
         if self.help_rate is not None:
-            self._shift = moved(self._shift, self.help_rate, stuck=stuck)
+            self._shift = next_shift(self._shift, self.help_rate, stuck=stuck)
 
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Prefix:
         """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""
@@ -98,6 +98,6 @@ class StuckDetector:
         return judged.quality < self.threshold
 
 
-def moved(shift: float, help_rate: float, *, stuck: bool) -> float:
+def next_shift(shift: float, help_rate: float, *, stuck: bool) -> float:
     """How far a cut is from the shipped one after another turn."""
     return min(FARTHEST, max(-FARTHEST, shift + STEP * (stuck - help_rate)))

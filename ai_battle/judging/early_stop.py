@@ -116,7 +116,7 @@ class EarlyStop:
         self._detector = detector
         self._asked = asked
         self._emit = emit
-        self._read: dict[type[Event], _Read] = {}
+        self._read: dict[type[Event], _WatchedText] = {}
 
     async def __call__(self, event: Event) -> None:
         await self._emit(event)
@@ -130,13 +130,13 @@ class EarlyStop:
             thinking = said.pop(ThinkingDelta, "")
             raise CutShort(reason, said.get(type(event), ""), thinking)
 
-    def _begin(self, kind: type[Event]) -> "_Read":
-        self._read[kind] = read = _Read(self._detector.watch(self._asked, thinking=kind is ThinkingDelta))
+    def _begin(self, kind: type[Event]) -> "_WatchedText":
+        self._read[kind] = read = _WatchedText(self._detector.watch(self._asked, thinking=kind is ThinkingDelta))
         return read
 
 
 @dataclass(slots=True)
-class _Read:
+class _WatchedText:
     """What was read of one text."""
 
     watcher: Watcher

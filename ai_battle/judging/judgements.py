@@ -44,7 +44,7 @@ class Judgement:
     is_habit: bool = False
 
 
-class Measured(NamedTuple):
+class Measurements(NamedTuple):
     """What was measured of an answer, by name; `failed` are the judgements at once that fell."""
 
     signals: Mapping[str, float]
@@ -202,7 +202,7 @@ _OF_FAMILY = {family: tuple(row for row in JUDGEMENTS if family in row.families)
 SENTENCES = {row.name: row.sentence for row in JUDGEMENTS if row.sentence}
 
 
-def measured(case: Case) -> Measured:
+def measurements(case: Case) -> Measurements:
     """All that the judgements of the answer's family say."""
     signals, failed = {}, {}
     for row in _OF_FAMILY[case.family]:
@@ -214,7 +214,7 @@ def measured(case: Case) -> Measured:
             signals[row.name] = value
         elif value:
             failed[row.name] = value
-    return Measured(signals, failed)
+    return Measurements(signals, failed)
 
 
 def by_hand(family: Family) -> dict[str, float]:

@@ -77,13 +77,13 @@ def curve(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
 
 def apgr(scores: Numbers, small: Numbers, large: Numbers) -> float:
     """The mean over all shares of escalated questions of the recovered part of the large model's advantage."""
-    recovered = _recovered(scores, small, large)
+    recovered = _recovered_shares(scores, small, large)
     return sum((a + b) / 2 for a, b in pairwise(recovered)) / (len(recovered) - 1)
 
 
 def cpt(scores: Numbers, small: Numbers, large: Numbers, part: float) -> float:
     """The smallest share of escalated questions that recovers `part` of the advantage."""
-    recovered = _recovered(scores, small, large)
+    recovered = _recovered_shares(scores, small, large)
     for place, (before, after) in enumerate(pairwise(recovered)):
         if after >= part - 1e-12:
             beyond = (part - before) / (after - before) if after > before else 1.0
@@ -113,7 +113,7 @@ def calibration_error(qualities: Numbers, right: Numbers) -> float:
     return sum(abs(sum(said - was for said, was in pairs)) for pairs in found.values()) / len(qualities)
 
 
-def _recovered(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
+def _recovered_shares(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
     advantage = (sum(large) - sum(small)) / len(small)
     if abs(advantage) < 1e-12:
         return [nan] * (len(small) + 1)

@@ -9,14 +9,14 @@ from typing import Any
 from ..core.errors import ConfigError
 from ..core.exchange import ToolSpec
 from .assessment import Context
-from .calibrating import Answer
+from .calibrating import LabelledAnswer
 
 ANSWER = ("response", "small_response", "answer")
 GOOD = ("correct", "small_correct", "good")
 HELPER_GOOD = ("helper_correct", "large_correct")
 
 
-def read_answers(path: Path) -> list[Answer]:
+def read_answers(path: Path) -> list[LabelledAnswer]:
     """Each line is `{prompt, response, correct, helper_correct, tools, peers, peers_correct}`; all but two may lack.
 
     The names of recorded pairs (`small_response`, `small_correct`, `large_correct`) do as well. Raises `ConfigError`
@@ -34,7 +34,7 @@ def read_answers(path: Path) -> list[Answer]:
     return answers
 
 
-def _answer(line: str, where: str) -> Answer:
+def _answer(line: str, where: str) -> LabelledAnswer:
     try:
         row = json.loads(line)
     except ValueError as error:
@@ -44,7 +44,7 @@ def _answer(line: str, where: str) -> Answer:
     prompt, response = _text(row, ("prompt",), where), _text(row, ANSWER, where)
     context = Context(tools=tuple(_tools(row.get("tools") or (), where)))
     good, helper_good = _quality(row, GOOD, where), _quality(row, HELPER_GOOD, where)
-    return Answer(prompt, response, good, helper_good, context, *_peers(row, where))
+    return LabelledAnswer(prompt, response, good, helper_good, context, *_peers(row, where))
 
 
 def _peers(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], tuple[float, ...]]:

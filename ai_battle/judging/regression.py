@@ -30,7 +30,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RegressionProblem:
     """`labels` are from 0 to 1, `weights` how much each row counts."""
 
     terms: Sequence[Term]
@@ -38,7 +38,7 @@ class Problem:
     weights: Sequence[float]
 
 
-def fit(problem: Problem) -> list[float]:
+def fit(problem: RegressionProblem) -> list[float]:
     """The most likely coefficient of each term, by Newton's method; a step that leads nowhere is halved."""
     found = [term.prior for term in problem.terms]
     now = _misfit(problem, found)
@@ -58,7 +58,7 @@ def fit(problem: Problem) -> list[float]:
     return found
 
 
-def _misfit(problem: Problem, found: Sequence[float]) -> float:
+def _misfit(problem: RegressionProblem, found: Sequence[float]) -> float:
     """What the fit makes as small as can be: surprise at the labels, and distance from the prior."""
     rows = zip(problem.weights, problem.labels, _linear(problem.terms, found), strict=True)
     surprise = sum(w * (_softplus(z) - y * z) for w, y, z in rows)
@@ -79,7 +79,7 @@ def _linear(terms: Sequence[Term], coefficients: Sequence[float]) -> list[float]
     return total
 
 
-def _step(problem: Problem, found: list[float]) -> list[float]:
+def _step(problem: RegressionProblem, found: list[float]) -> list[float]:
     terms = problem.terms
     believed = list(map(probability, _linear(terms, found)))
     surprise = [w * (p - y) for w, p, y in zip(problem.weights, believed, problem.labels, strict=True)]
@@ -94,10 +94,10 @@ def _step(problem: Problem, found: list[float]) -> list[float]:
         for other in range(row + 1):
             curvature[row][other] = curvature[other][row] = sum(map(mul, spread_column, terms[other].column))
         curvature[row][row] += term.strength + 1e-9
-    return _solved(curvature, gradient)
+    return _solution(curvature, gradient)
 
 
-def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+def _solution(matrix: list[list[float]], right: list[float]) -> list[float]:
     """Gaussian elimination; the matrix is positive definite, so the order of the rows does not matter."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for place, row in enumerate(rows):
@@ -142,8 +142,8 @@ def fit_model(rows: Sequence[Row], labels: Sequence[float], penalty: float = 3.0
     columns = [[row.get(name, 0.0) for row in rows] for name in names]
     scales = [_scale(column) for column in columns]
     ones = [1.0] * len(rows)
-    terms = [Term(_scaled(column, scale), penalty) for column, scale in zip(columns, scales, strict=True)]
-    bias, *found = fit(Problem([Term(ones, FREE), *terms], labels, ones))
+    terms = [Term(_scaled_column(column, scale), penalty) for column, scale in zip(columns, scales, strict=True)]
+    bias, *found = fit(RegressionProblem([Term(ones, FREE), *terms], labels, ones))
     features = {name: (*scale, weight) for name, scale, weight in zip(names, scales, found, strict=True)}
     return LogisticModel(bias, features)
 
@@ -153,7 +153,7 @@ def _scale(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)) or 1.0
 
 
-def _scaled(values: Sequence[float], scale: tuple[float, float]) -> list[float]:
+def _scaled_column(values: Sequence[float], scale: tuple[float, float]) -> list[float]:
     mean, width = scale
     return [(value - mean) / width for value in values]
 

@@ -13,16 +13,16 @@ MEANT = 2
 
 
 def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
-    return len(name_stems(prompt) & _about(meant(prompt, tools))) >= MEANT
+    return len(name_stems(prompt) & _about(tools_meant(prompt, tools))) >= MEANT
 
 
-def meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
+def tools_meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
     """The tools that a prompt may mean: of one that takes anything it has to say the name."""
     asked = name_stems(prompt)
     return [tool for tool in tools if not takes_anything(tool) or name_stems(tool.name) <= asked]
 
 
-def described(properties: Mapping[str, Any]) -> Iterator[str]:
+def property_texts(properties: Mapping[str, Any]) -> Iterator[str]:
     """What a schema says of its properties."""
     for name, schema in properties.items():
         yield name
@@ -30,5 +30,5 @@ def described(properties: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _about(tools: Iterable[ToolSpec]) -> frozenset[str]:
-    texts = ((tool.name, tool.description, *described(tool.schema.get("properties") or {})) for tool in tools)
+    texts = ((tool.name, tool.description, *property_texts(tool.schema.get("properties") or {})) for tool in tools)
     return name_stems(" ".join(chain.from_iterable(texts)))

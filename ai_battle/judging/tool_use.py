@@ -10,12 +10,12 @@ from ..core.exchange import ToolSpec
 from ..core.messages import ToolCall, ToolResult, user
 from ..signals.invention import Evidence, names_something
 from ..signals.languages import has_word_anywhere, name_stems, share, stems
-from ..signals.numbers import quantities, rounded, stands_among
+from ..signals.numbers import quantities, rounded_values, stands_among
 from ..signals.provenance import Known, facts
 from ..signals.refusals import gives_up
 from ..signals.trouble import troubles
 from .case import Case
-from .tasks import asks_for_tools, described, meant
+from .tasks import asks_for_tools, property_texts, tools_meant
 
 MANY = 3
 _TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}
@@ -32,7 +32,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 @dataclass(slots=True)
-class Tally:
+class CallFindings:
     """What was found in all calls of an answer."""
 
     unknown: int = 0
@@ -49,10 +49,10 @@ def call_measures(case: Case) -> dict[str, float]:
     asked = name_stems(case.prompt)
     if not case.calls:
         return _of_no_call(case, tools, asked)
-    tally = Tally()
+    tally = CallFindings()
     for call in case.calls:
         _take(call, tools.get(call.name), case, tally)
-    unused = sum(fact not in tally.numbers for fact in rounded(case.facts))
+    unused = sum(fact not in tally.numbers for fact in rounded_values(case.facts))
     return {
         "unknown_parameter": float(tally.unknown > 0),
         "missing_required": float(tally.missing > 0),
@@ -93,24 +93,24 @@ def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], asked: frozenset[str]
     if case.context.results or not names_something(case.prompt):
         return {}
     due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())
-    names = (tool.name for tool in meant(case.prompt, tools.values()))
+    names = (tool.name for tool in tools_meant(case.prompt, tools.values()))
     return {"no_call": max((float(due), *(share(name_stems(name), asked) for name in names)))}
 
 
-def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Tally) -> None:
+def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings) -> None:
     if tool is None or call.malformed:
         tally.unknown += 1
         return
     properties, required = _properties(tool), tool.schema.get("required") or ()
     tally.missing += sum(name not in call.arguments for name in required)
-    tally.explained |= name_stems(" ".join((tool.name, tool.description, *described(properties))))
+    tally.explained |= name_stems(" ".join((tool.name, tool.description, *property_texts(properties))))
     _take_arguments(call, tool, case, tally)
     asked = name_stems(case.prompt)
     optional = (name for name in properties if name not in call.arguments and name not in required)
     tally.left_out += sum(not asked.isdisjoint(name_stems(name)) for name in optional)
 
 
-def _take_arguments(call: ToolCall, tool: ToolSpec, case: Case, tally: Tally) -> None:
+def _take_arguments(call: ToolCall, tool: ToolSpec, case: Case, tally: CallFindings) -> None:
     properties = _properties(tool)
     for name, value in call.arguments.items():
         if name in properties:
@@ -123,13 +123,13 @@ def _properties(tool: ToolSpec) -> Mapping[str, Any]:
     return tool.schema.get("properties") or {}
 
 
-def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: Tally) -> None:
+def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: CallFindings) -> None:
     choices = schema.get("enum") or ()
     unlisted = bool(choices) and not isinstance(value, list | dict) and value not in choices
     tally.mistyped += unlisted or not _is_of_type(value, str(schema.get("type")))
     for leaf in _leaves(value):
         tally.explained |= name_stems(str(leaf))
-        tally.numbers |= rounded(quantities(str(leaf)))
+        tally.numbers |= rounded_values(quantities(str(leaf)))
         tally.ungrounded += not choices and not _is_grounded(leaf, case)
 
 
@@ -176,7 +176,7 @@ def result_measures(case: Case) -> dict[str, float]:
     if not case.context.tools or case.calls or not case.text:
         return {}
     turn = case.context
-    weighed = Evidence(case.text, turn.tools, (*turn.history, user(case.prompt), *turn.steps)).weighed()
+    weighed = Evidence(case.text, turn.tools, (*turn.history, user(case.prompt), *turn.steps)).findings()
     brought = any(step.brought_something for step in case.steps)
     return {
         **{name: float(value) for name, value in weighed.items()},
@@ -190,7 +190,7 @@ def say_much(case: Case) -> bool:
     return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
 
 
-def _written(result: ToolResult) -> str:
+def _arguments_text(result: ToolResult) -> str:
     return json.dumps(result.call.arguments, ensure_ascii=False, default=str)
 
 
@@ -202,7 +202,7 @@ def _declines(case: Case) -> bool:
 
 def _uses_results(case: Case) -> bool:
     """It tells something of the results that the prompt and the calls did not have."""
-    given = Known((case.prompt, *map(_written, case.context.results)))
+    given = Known((case.prompt, *map(_arguments_text, case.context.results)))
     returned = Known([result.text for result in case.context.results])
     if (stems(returned.text) - stems(given.text)) & stems(case.text):
         return True

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from ..signals.trouble import Step, in_trouble, troubles
+from ..signals.trouble import ToolStep, in_trouble, troubles
 from .regression import LogisticModel
 
 FIRST_TURN = 3
 HAND_OVER = 0.75
 
 
-def lost(steps: Sequence[Step], prompt: str) -> float:
+def failure_probability(steps: Sequence[ToolStep], prompt: str) -> float:
     """The probability that the model will not get there; 0 before its third step, of which nothing was learned."""
     return _weights().probability(troubles(steps, prompt)) if len(steps) >= FIRST_TURN else 0.0
 
 
-def why_hand_over(steps: Sequence[Step], prompt: str, above: float = HAND_OVER) -> str:
+def why_hand_over(steps: Sequence[ToolStep], prompt: str, above: float = HAND_OVER) -> str:
     """Why a stronger model should go on from here; empty while this one may get there."""
-    probability = lost(steps, prompt)
+    probability = failure_probability(steps, prompt)
     if probability <= above:
         return ""
     return in_trouble(steps) or f"after {len(steps)} calls it is {probability:.0%} likely not to get there"

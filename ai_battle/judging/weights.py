@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any, Self
 
 from .family import FAMILIES, Family
-from .judgements import DOUBT, SENTENCES, Measured, by_hand
+from .judgements import DOUBT, SENTENCES, Measurements, by_hand
 from .regression import probability
 
 FILE = "weights.json"
@@ -82,7 +82,7 @@ def logit(head: Head, standard: Mapping[str, float]) -> float:
 
 
 @cache
-def shipped() -> Weights:
+def shipped_weights() -> Weights:
     return read(files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
 
 
@@ -122,7 +122,7 @@ class Score:
         return f"{'; '.join(SENTENCES[name] for name in names[:MOST])}." if names else ""
 
 
-def score(found: Measured, family: Family, weights: Weights) -> Score:
+def score(found: Measurements, family: Family, weights: Weights) -> Score:
     """An answer that is empty has no quality; every other hard check that fails leaves little of it."""
     profile = weights.families[family]
     standard = profile.standard(found.signals)
@@ -132,6 +132,6 @@ def score(found: Measured, family: Family, weights: Weights) -> Score:
     return Score(quality, profile.gain(standard, quality), found.failed, weighed)
 
 
-def shown(found: Measured) -> dict[str, float]:
+def signals_to_show(found: Measurements) -> dict[str, float]:
     """All that speaks, the hard checks first."""
     return {name: round(value, DECIMALS) for name, value in {**found.failed, **found.signals}.items() if value}

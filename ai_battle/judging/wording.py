@@ -7,7 +7,7 @@ from ..signals.consensus import parts
 from ..signals.denial import denies_itself
 from ..signals.endings import breaks_off, cut_off, leads_nowhere, repeats
 from ..signals.endings import stops_short as lacks_last_stop
-from ..signals.languages import novelty, spoken, words_everywhere
+from ..signals.languages import novelty, plain_words, words_everywhere
 from ..signals.numbers import numbers
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_announces
@@ -55,9 +55,9 @@ def token_doubt(case: Case) -> dict[str, float]:
 
 def two_finals(case: Case) -> float:
     """Different values are called the answer."""
-    if case.lowered.count("answer") < 2:
+    if case.lower_text.count("answer") < 2:
         return 0.0
-    said = [a or b for a, b in _FINAL.findall(case.lowered)]
+    said = [a or b for a, b in _FINAL.findall(case.lower_text)]
     values = [next(iter(map(str, numbers(word))), word) for word in said]
     return float(len(set(values)) > 1 and all(len(value) <= 2 or value[:1].isdigit() for value in values))
 
@@ -138,7 +138,7 @@ def no_answer(case: Case) -> float:
     """
     if not final_missing(case) or not wants_number(case.question) or gives_up(case):
         return 0.0
-    return float(words_everywhere("numerals").isdisjoint(spoken(case.text)))
+    return float(words_everywhere("numerals").isdisjoint(plain_words(case.text)))
 
 
 def unfit_again(case: Case) -> float:

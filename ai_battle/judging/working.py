@@ -8,8 +8,8 @@ from fractions import Fraction
 from itertools import combinations
 
 from ..signals.asked_sums import asked_values
-from ..signals.languages import closed_words, language_of, spoken
-from ..signals.numbers import is_shown, numbers, quantities, rounded, shown, stands_among
+from ..signals.languages import closed_words, language_of, plain_words
+from ..signals.numbers import displayed_numbers, is_shown, numbers, quantities, rounded_values, stands_among
 from .case import Case
 
 _NOT_LISTED = re.compile(
@@ -26,7 +26,7 @@ _FACTORS = (1.0, 100.0, 0.01, 1000.0, 0.001)
 def choice_measures(case: Case) -> dict[str, float]:
     options = case.options
     picked = case.final.key if case.final else ""
-    before = _before_answer(case.lowered)
+    before = _before_answer(case.lower_text)
     stem = case.prompt.partition("(A)")[0]
     return {
         "no_pick": float(picked not in options),
@@ -129,14 +129,14 @@ def arguments(case: Case) -> float | None:
     if not case.has_working:
         return None
     words = closed_words(language_of(case.working) or "en", "clause", "contrast")[0]
-    return math.log1p(sum(word in words for word in spoken(case.working)))
+    return math.log1p(sum(word in words for word in plain_words(case.working)))
 
 
 def numbers_from_nowhere(case: Case) -> float | None:
     """Operands that neither the question nor an earlier sum gave; three are as bad as more."""
     if not case.has_working:
         return None
-    return min(sum(_strange(case, rounded(case.facts) | CONSTANTS)), FEW) / FEW
+    return min(sum(_strange(case, rounded_values(case.facts) | CONSTANTS)), FEW) / FEW
 
 
 def number_misread(case: Case) -> float | None:
@@ -146,7 +146,7 @@ def number_misread(case: Case) -> float | None:
     """
     if not case.claims or not case.facts or len(case.question.split()) > SHORT:
         return None
-    given, used = rounded(case.facts), rounded(case.numbers)
+    given, used = rounded_values(case.facts), rounded_values(case.numbers)
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
     known = given if len(given) <= FEW else given | CONSTANTS
@@ -163,16 +163,16 @@ def _strange(case: Case, known: set[float]) -> Iterator[bool]:
 def asked_sum_missed(case: Case) -> float | None:
     """The prompt asks for one sum, and no number of the answer is what comes out."""
     values = asked_values(case.prompt)
-    if not values or not case.shown:
+    if not values or not case.displayed_numbers:
         return None
-    return float(not any(is_shown(value, case.shown) for value in values))
+    return float(not any(is_shown(value, case.displayed_numbers) for value in values))
 
 
 def facts_unused(case: Case) -> float | None:
     """Numbers that the question gives and the answer never has; three are as bad as more."""
     if not case.facts or not case.has_working:
         return None
-    return _share_missing(case, rounded(case.numbers))
+    return _share_missing(case, rounded_values(case.numbers))
 
 
 def facts_not_reached(case: Case) -> float | None:
@@ -186,7 +186,7 @@ def facts_not_reached(case: Case) -> float | None:
     wanted, reached = {round(claims[-1].value, 4)}, set()
     for claim in reversed(claims):
         if round(claim.value, 4) in wanted:
-            operands = rounded(claim.operands)
+            operands = rounded_values(claim.operands)
             wanted |= operands
             reached |= operands
     return _share_missing(case, reached)
@@ -219,7 +219,7 @@ def final_unstated(case: Case) -> float | None:
 
 
 def final_unmarked(case: Case) -> float | None:
-    return None if not case.has_working else float(not any(mark in case.lowered for mark in _MARKS))
+    return None if not case.has_working else float(not any(mark in case.lower_text for mark in _MARKS))
 
 
 def final_fractional(case: Case) -> float | None:
@@ -246,8 +246,8 @@ def final_off_sums(case: Case) -> float | None:
     final, before = abs(float(value)), _up_to_result(case)
     if not _is_named(case, final, behind=case.calculation.text[len(before) :]):
         return None
-    unit = min((unit for number, unit in case.shown if number == final), default=1.0)
-    others = {number for number, _ in shown(before)}.union(case.facts)
+    unit = min((unit for number, unit in case.displayed_numbers if number == final), default=1.0)
+    others = {number for number, _ in displayed_numbers(before)}.union(case.facts)
     others.update(number for claim in case.claims for number in (claim.value, claim.true, *claim.operands))
     least, most = final - unit * SHOWN, final + unit * SHOWN
     leads = any(least <= abs(number * factor) <= most for number in others for factor in FACTORS)
@@ -257,7 +257,7 @@ def final_off_sums(case: Case) -> float | None:
 def _is_named(case: Case, final: float, behind: str) -> bool:
     """It is said to be the answer, or the only number behind what came out last."""
     stated = case.final is not None and case.final.stated
-    return case.is_split or stated or {number for number, _ in shown(behind)} == {final}
+    return case.is_split or stated or {number for number, _ in displayed_numbers(behind)} == {final}
 
 
 def _is_one_step_from(known: list[float], final: float, unit: float) -> bool:

@@ -27,7 +27,7 @@ _OPERATORS = {"x": "*", "X": "*", "**": "^"}
 _WORDS = {"plus": "+", "minus": "-", "times": "*", "of": "*"}
 
 
-class Token(NamedTuple):
+class SumToken(NamedTuple):
     """A tuple, as thousands are made for one answer."""
 
     kind: str
@@ -41,37 +41,37 @@ class Token(NamedTuple):
         return self.kind in ("operator", "bracket") and self.text != ")"
 
 
-_SIGNED = {sign: Token("operator", sign) for sign in "-+*/^"}
+_SIGNED = {sign: SumToken("operator", sign) for sign in "-+*/^"}
 
 
 @lru_cache(maxsize=8)
-def tokens(side: str) -> tuple[Token, ...]:
+def tokens(side: str) -> tuple[SumToken, ...]:
     """What ends one sum often begins the next."""
     return tuple([_token(match, kind) for match in _TOKEN.finditer(side) if (kind := match.lastgroup)])
 
 
-def _token(match: re.Match[str], kind: str) -> Token:
+def _token(match: re.Match[str], kind: str) -> SumToken:
     if kind == "glued":
         return _number(match)
     written = match[kind]
     if kind == "operator":
         return _SIGNED.get(written) or _operator(match, kind, _OPERATORS)
-    return _operator(match, kind, _WORDS) if written in _WORDS else Token(kind, written)
+    return _operator(match, kind, _WORDS) if written in _WORDS else SumToken(kind, written)
 
 
-def _operator(match: re.Match[str], kind: str, signs: Mapping[str, str]) -> Token:
+def _operator(match: re.Match[str], kind: str, signs: Mapping[str, str]) -> SumToken:
     """A letter x is a sign between numbers alone, and so is "of" behind a percentage."""
     written = match[kind]
     if written in ("x", "X", "of") and not _stands_between_numbers(written, match.string, match.span(kind)):
-        return Token("word" if written == "of" else "other", written)
-    return Token("operator", signs.get(written, written))
+        return SumToken("word" if written == "of" else "other", written)
+    return SumToken("operator", signs.get(written, written))
 
 
-def _number(match: re.Match[str]) -> Token:
+def _number(match: re.Match[str]) -> SumToken:
     written, glued = match.group("number", "glued")
     if glued and not _is_apart_from_number(glued, match.string[match.end() : match.end() + 1]):
-        return Token("other", written + glued)
-    return Token("number", written, float(written), len(written.partition(".")[2]))
+        return SumToken("other", written + glued)
+    return SumToken("number", written, float(written), len(written.partition(".")[2]))
 
 
 def _is_apart_from_number(glued: str, following: str) -> bool:
@@ -92,14 +92,14 @@ def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> b
     return _COUNTED.search(line, max(0, start - _LONGEST_UNIT), start) is not None
 
 
-def value_of(tokens: Sequence[Token]) -> float | None:
+def value_of(tokens: Sequence[SumToken]) -> float | None:
     """None for what is no sum, and for what has no value or one too large to be meant."""
     if len(tokens) == 1 and tokens[0].kind == "number":
         return tokens[0].value if tokens[0].value < LARGEST else None
-    return _calculated(tokens)
+    return _sum_value(tokens)
 
 
-def _calculated(tokens: Sequence[Token]) -> float | None:
+def _sum_value(tokens: Sequence[SumToken]) -> float | None:
     values: list[float] = []
     waiting: list[str] = []
     expects_number = True
@@ -113,7 +113,7 @@ def _calculated(tokens: Sequence[Token]) -> float | None:
     return values[0] if len(values) == 1 and abs(values[0]) < LARGEST else None
 
 
-def _step(token: Token, expects_number: bool, values: list[float], waiting: list[str]) -> bool:
+def _step(token: SumToken, expects_number: bool, values: list[float], waiting: list[str]) -> bool:
     """Takes one token in and says whether a number has to come next."""
     if token.kind == "number":
         _expect(expects_number)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ._sums import CURRENCY, Token, tokens, value_of
+from ._sums import CURRENCY, SumToken, tokens, value_of
 from .cleaning import without_emphasis
 from .numbers import are_comparable, decimal_commas, plain_digits, plain_numbers, without_latex
 
@@ -59,7 +59,7 @@ _QUOTED = re.compile(
 )
 _UNITS = 3
 _VALUES = ("number", "percent")
-_MORE, _PERCENT = Token("other", ""), Token("percent", "%")
+_MORE, _PERCENT = SumToken("other", ""), SumToken("percent", "%")
 SHOWN, ROUNDED, EXACT = 0.9999, 0.005, 1e-9
 """How far a result may be off: a unit of its last digit, as it was rounded or cut; half a percent where an operand was
 rounded itself; as good as nothing.
@@ -118,15 +118,15 @@ def claims(text: str) -> tuple[Claim, ...]:
     if not (_EQUAL.search(text) or _EQUALS.search(text) or "\\approx" in text):
         return ()
     found: list[Claim] = []
-    for line in _ENDS.split(_prepared(text)):
+    for line in _ENDS.split(_ascii_sums(text)):
         if _EQUAL.search(line) and not _OF_OTHER_KIND.search(line):
-            found.extend(_chained(line))
+            found.extend(_claims_of_line(line))
             if len(found) >= MOST_CLAIMS:
                 break
     return tuple(_without_corrected(_with_roundings(found)))
 
 
-def _prepared(text: str) -> str:
+def _ascii_sums(text: str) -> str:
     """The text with the signs of sums as ASCII has them, without what is only asked, quoted or called wrong."""
     text = text[-LONGEST:].replace("divided by", "/").replace("R$", "$").replace("Rs.", "$")
     plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), text) if "\\" in text else text
@@ -162,7 +162,7 @@ def _without_corrected(found: Iterator[Claim]) -> list[Claim]:
     return [claim for claim in kept if claim.holds or not last[claim.operands, claim.true].holds]
 
 
-def _chained(line: str) -> Iterator[Claim]:
+def _claims_of_line(line: str) -> Iterator[Claim]:
     """a = b = c is two claims."""
     parts = _EQUAL.split(line)
     for place in range(0, len(parts) - 2, 2):
@@ -184,14 +184,14 @@ def _about(claim: Claim) -> float:
     return 10.0 ** (len(written) - len(written.rstrip("0")))
 
 
-def _window_before(side: str) -> Sequence[Token]:
+def _window_before(side: str) -> Sequence[SumToken]:
     """The tokens at the end of a side, behind a mark that there are more."""
     if len(side) <= _LONGEST_SIDE:
         return tokens(side)
     return (_MORE, *tokens(side[-_LONGEST_SIDE:].partition(" ")[2]))
 
 
-def _window_after(side: str) -> Sequence[Token]:
+def _window_after(side: str) -> Sequence[SumToken]:
     """The tokens at the beginning of a side, and a mark where there are more."""
     if len(side) <= _LONGEST_SIDE:
         return tokens(side)
@@ -204,16 +204,16 @@ def _is_loose(left: str, right: str) -> bool:
     return "%" in both or "cent" in both
 
 
-def _claim(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
+def _claim(left: list[SumToken], right: list[SumToken], loose: bool) -> Claim | None:
     if not right or "operator" not in [token.kind for token in left[1:]]:
         return None
-    claim = _stated(left, right, loose)
+    claim = _claim_of_sides(left, right, loose)
     if claim and left[0].text == "-" and not claim.holds:  # a dash of a list
-        return _stated(left[1:], right, loose)
+        return _claim_of_sides(left[1:], right, loose)
     return claim
 
 
-def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
+def _claim_of_sides(left: list[SumToken], right: list[SumToken], loose: bool) -> Claim | None:
     true, value = value_of(left), value_of(right)
     if true is None or value is None:
         return None
@@ -226,16 +226,16 @@ def _stated(left: list[Token], right: list[Token], loose: bool) -> Claim | None:
     return first if first.holds and right[0] is result else Claim(operands, value, true, 0.01, loose)
 
 
-def _numbers(side: Sequence[Token]) -> list[Token]:
+def _numbers(side: Sequence[SumToken]) -> list[SumToken]:
     return [token for token in side if token.kind == "number"]
 
 
-def _first_sum(side: Sequence[Token]) -> list[Token]:
+def _first_sum(side: Sequence[SumToken]) -> list[SumToken]:
     """Up to where the words begin again, or the next sum with this result ("= 48 and 48 + 3").
 
     Nothing where it can't be told: "6 feet 2 inches", "17 remainder 2".
     """
-    kept: list[Token] = []
+    kept: list[SumToken] = []
     words = 0
     for token in side:
         if token.kind == "word":
@@ -250,20 +250,20 @@ def _first_sum(side: Sequence[Token]) -> list[Token]:
     return _without_open_end(kept)
 
 
-def _begins_anew(token: Token, kept: Sequence[Token]) -> bool:
+def _begins_anew(token: SumToken, kept: Sequence[SumToken]) -> bool:
     """Whether a token can't go on with the sum before it."""
     return token.kind == "other" or (token.kind == "number" and bool(kept) and kept[-1].kind in _VALUES)
 
 
-def _without_open_end(kept: list[Token]) -> list[Token]:
+def _without_open_end(kept: list[SumToken]) -> list[SumToken]:
     while kept and kept[-1].is_open:
         kept.pop()
     return kept
 
 
-def _last_sum(side: Sequence[Token]) -> list[Token]:
+def _last_sum(side: Sequence[SumToken]) -> list[SumToken]:
     """Back to where two numbers stand without a sign between them; words behind a number are its unit."""
-    kept: list[Token] = []
+    kept: list[SumToken] = []
     words = 0
     for token in reversed(side):
         if token.kind == "word":
@@ -279,7 +279,7 @@ def _last_sum(side: Sequence[Token]) -> list[Token]:
     return [] if hanging else _whole(kept)
 
 
-def _is_apart(token: Token, kept: Sequence[Token], words: int) -> bool:
+def _is_apart(token: SumToken, kept: Sequence[SumToken], words: int) -> bool:
     """Whether a token is no part of the sum that was kept, of which so many words keep it apart."""
     if token.kind == "other" or not kept:
         return token.kind == "other"
@@ -288,6 +288,6 @@ def _is_apart(token: Token, kept: Sequence[Token], words: int) -> bool:
     return words > 0 and (token.kind == "operator" or kept[-1].text == "(" or token.text == ")")
 
 
-def _whole(kept: list[Token]) -> list[Token]:
+def _whole(kept: list[SumToken]) -> list[SumToken]:
     kept.reverse()
     return kept if kept and (kept[0].kind != "operator" or kept[0].text == "-") else []

@@ -97,7 +97,7 @@ def asked_program(prompt: str) -> AskedProgram | None:
     return replace(asked, is_all=is_python and _asks_nothing_else(prose)) if asked else None
 
 
-def parsed(code: str) -> ast.Module | None:
+def syntax_tree(code: str) -> ast.Module | None:
     """The tree of a Python program; None for what is none."""
     try:
         with warnings.catch_warnings():
@@ -145,7 +145,11 @@ def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
 def _indented(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
     """Code that is set in by four spaces or more behind a blank line, and says so by nothing else."""
     for found in _SET_IN.finditer(prompt):
-        if (code := dedent(found.group()).strip("\n")) and not code[0].isspace() and parsed(_SESSION.sub("", code)):
+        if (
+            (code := dedent(found.group()).strip("\n"))
+            and not code[0].isspace()
+            and syntax_tree(_SESSION.sub("", code))
+        ):
             return [("", _SESSION.sub("", code))], prompt[: found.start()] + prompt[found.end() :]
     return None
 
@@ -161,7 +165,7 @@ def _plain(prompt: str) -> tuple[list[tuple[str, str]], str]:
         end += 1
     for cut in range(min(CUTS, end - start)):
         code = "\n".join(lines[start : end - cut]).rstrip()
-        if parsed(_OPEN.sub("", _SESSION.sub("", code))):
+        if syntax_tree(_OPEN.sub("", _SESSION.sub("", code))):
             return [("", _SESSION.sub("", code))], "\n".join((*lines[:start], *lines[end - cut :]))
     return [], prompt
 
@@ -182,7 +186,7 @@ def _with_hole(source: str) -> AskedProgram | None:
         return None
     program = source[: holes[0].start()] + source[holes[0].end() :]
     expression = _expression(holes[0][1])
-    if expression is None or parsed(program) is None:
+    if expression is None or syntax_tree(program) is None:
         return None
     if expression.startswith("print("):
         return AskedProgram(f"{program}\n{expression}")
@@ -191,7 +195,7 @@ def _with_hole(source: str) -> AskedProgram | None:
 
 def _by_prose(source: str, prose: str) -> AskedProgram | None:
     """What the words ask about: one call, one name, the expression at the end of the code, or what is printed."""
-    tree = parsed(source)
+    tree = syntax_tree(source)
     if tree is None:
         return None
     inline = [written for span in _INLINE.findall(prose) if (written := _expression(span))]
@@ -212,7 +216,7 @@ def _at_end(source: str, tree: ast.Module) -> AskedProgram | None:
     if isinstance(last, ast.Expr) and not _prints(last) and not isinstance(last.value, ast.Constant):
         before = "\n".join(source.split("\n")[: last.lineno - 1])
         expression = spelling(last.value)
-        return AskedProgram(before, expression) if expression and parsed(before) else None
+        return AskedProgram(before, expression) if expression and syntax_tree(before) else None
     return AskedProgram(source) if _prints(tree) else None
 
 
@@ -262,7 +266,7 @@ def _calculates(expression: str) -> bool:
 
 def _expression(text: str) -> str | None:
     """One Python expression in its plain spelling; None for anything else."""
-    tree = parsed(text.strip())
+    tree = syntax_tree(text.strip())
     if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return None
     return spelling(tree.body[0].value)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ._sums import Token, value_of
+from ._sums import SumToken, value_of
 from .numbers import readings, without_latex
 
 LONGEST = 160
@@ -90,7 +90,7 @@ def _value(expression: str) -> float | None:
     return value_of([_token(piece) for piece in _PIECE.findall(expression)])
 
 
-def _token(piece: str) -> Token:
+def _token(piece: str) -> SumToken:
     if piece[0].isdigit():
-        return Token("number", piece, float(piece))
-    return Token("bracket" if piece in "()" else "operator", piece)
+        return SumToken("number", piece, float(piece))
+    return SumToken("bracket" if piece in "()" else "operator", piece)

@@ -45,7 +45,7 @@ class CleanedAnswer:
     next_turn: str = ""
 
 
-def cleaned(text: str) -> CleanedAnswer:
+def cleaned_answer(text: str) -> CleanedAnswer:
     """Takes off what the chat template of a model leaves behind; what is quoted as code stays."""
     said, thought = _without_thinking(text)
     said, next_turn = _own_turn(said)

@@ -91,10 +91,10 @@ _MARKED = re.compile(
 
 def decisions(texts: Iterable[str]) -> list[str]:
     """The sentences that say that something was decided, each once, in order."""
-    return list(dict.fromkeys(found[:LONGEST] for text in texts for found in _marked(text)))
+    return list(dict.fromkeys(found[:LONGEST] for text in texts for found in _decisions_of(text)))
 
 
-def _marked(text: str) -> Iterator[str]:
+def _decisions_of(text: str) -> Iterator[str]:
     heading = ""
     for sentence in sentences(text):
         whole = f"{heading} {sentence}".strip()

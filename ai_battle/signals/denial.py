@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from .languages import closed_words, language_of, sentences, spoken
+from .languages import closed_words, language_of, plain_words, sentences
 
 LONGEST, MOST = 1_500, 60
 _VERDICT = re.compile(r"^\W{0,4}(yes|no|true|false)\b")
@@ -46,9 +46,11 @@ def _says_the_opposite(said: str, language: str) -> bool:
     if not language:
         return False
     negations = closed_words(language, "negation")[0]
-    if negations.isdisjoint(spoken(said)):
+    if negations.isdisjoint(plain_words(said)):
         return False
-    stated = [frozenset(spoken(sentence)) - _AUXILIARIES for sentence in sentences(said)[:MOST] if sentence[-1] != "?"]
+    stated = [
+        frozenset(plain_words(sentence)) - _AUXILIARIES for sentence in sentences(said)[:MOST] if sentence[-1] != "?"
+    ]
     return any(
         one - negations == other - negations
         and len(one - negations) >= _LEAST_WORDS

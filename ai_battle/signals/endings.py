@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from .languages import UNSPACED, closed_words, language_of, spoken
+from .languages import UNSPACED, closed_words, language_of, plain_words
 
 _OPENS = re.compile(r"(?:(?<![:;=8-])[(\[{\uff08]|(?<=[\w)\]] )[=+]|(?<=[\w)\]])[=+]|(?<=\w)[\uff0c\u3001\u060c])$")
 _JSON_BEGINS = re.compile(
@@ -121,7 +121,7 @@ def _ends_in_joint(end: str) -> bool:
     line = end[end.rfind("\n") + 1 :]
     if not _ends_in_letter(line) or not (language := language_of(end)):
         return False
-    words = spoken(line)
+    words = plain_words(line)
     return len(words) >= FEW and words[-1] in closed_words(language, "joints")[0] and line.endswith(words[-1])
 
 
@@ -136,7 +136,7 @@ def _is_open(sentence: str) -> bool:
 
 def _is_open_clause(sentence: str, text: str) -> bool:
     """It is a short clause that another has to follow."""
-    words, language = spoken(sentence), language_of(text[-_TAIL:])
+    words, language = plain_words(sentence), language_of(text[-_TAIL:])
     if not language or not FEW <= len(words) <= _LONGEST_CLAUSE or _COMMA.search(sentence):
         return False
     openers = closed_words(language, "clause")[0]
@@ -153,7 +153,7 @@ def _is_first_letter(sentence: str, text: str, prompt: str) -> bool:
         return False
     letter = last.casefold()
     known = closed_words(language, "function", "joints", "common")[0]
-    return letter not in known and spoken(text).count(letter) == 1 and letter not in spoken(prompt)
+    return letter not in known and plain_words(text).count(letter) == 1 and letter not in plain_words(prompt)
 
 
 def _is_farewell(piece: str, stop: str) -> bool:

@@ -31,17 +31,18 @@ def options(prompt: str) -> Mapping[str, str]:
     return found if len(found) > 1 else {}
 
 
-def picked(stated: str, among: Mapping[str, str]) -> str:
+def picked_option(stated: str, among: Mapping[str, str]) -> str:
     """The letter that stands for what was stated as the answer: by its letter, else by its text; empty for none."""
     if (letter := _ALONE.match(stated)) and _may_be(letter[1], stated, among):
         return letter[1].upper()
     words = _plain_words(stated)
     return next(
-        (letter for letter, text in among.items() if words and words == _plain_words(text)), mentioned(stated, among)
+        (letter for letter, text in among.items() if words and words == _plain_words(text)),
+        mentioned_option(stated, among),
     )
 
 
-def mentioned(text: str, among: Mapping[str, str]) -> str:
+def mentioned_option(text: str, among: Mapping[str, str]) -> str:
     """The letter that is written as an option last; empty for none."""
     letters = [next(filter(None, groups)) for groups in _LETTER.findall(text)]
     return next((letter for letter in reversed(letters) if letter in (among or letters)), "")
@@ -90,18 +91,18 @@ def stated_answer(text: str) -> str | None:
     for mark in reversed(list(_MARKED.finditer(text))[-MOST:]):
         if (found := _behind(mark.group(), text[mark.end() : mark.end() + LONGEST_STATED])) is not None:
             return found
-    return next(_worded(text), None)
+    return next(_worded_answers(text), None)
 
 
 def _behind(mark: str, rest: str) -> str | None:
     if mark.startswith("\\"):
-        return _braced(rest)
+        return _box_content(rest)
     if mark.startswith('"'):
         return _json_value(rest)
     return _stated_line(rest) or None
 
 
-def _worded(text: str) -> Iterator[str]:
+def _worded_answers(text: str) -> Iterator[str]:
     """What stands behind words that announce an answer, the last first."""
     for said in reversed(list(_SAID.finditer(text))[-MOST:]):
         if line := _stated_line(text[said.end() : said.end() + LONGEST_STATED].lstrip(_FRAME)):
@@ -113,7 +114,7 @@ def _stated_line(rest: str) -> str:
     return "" if _OPENS_ONLY.match(line) else line
 
 
-def _braced(rest: str) -> str | None:
+def _box_content(rest: str) -> str | None:
     """Up to the brace that closes the box; what is cut off before it is no answer."""
     depth = 1
     for place, letter in enumerate(rest):
@@ -191,9 +192,9 @@ def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> Final
         case "option":
             return _option(text, stated or "", options(prompt))
         case "code":
-            return _written(asked, text, stated, value_key)
+            return _text_answer(asked, text, stated, value_key)
         case _:
-            return _written(asked, text, stated, words_key)
+            return _text_answer(asked, text, stated, words_key)
 
 
 def same(a: FinalAnswer | None, b: FinalAnswer | None) -> bool:
@@ -268,12 +269,12 @@ def _expression(text: str) -> str:
 
 
 def _option(text: str, stated: str, among: Mapping[str, str]) -> FinalAnswer | None:
-    if stated and (letter := picked(stated, among)):
+    if stated and (letter := picked_option(stated, among)):
         return FinalAnswer("option", stated, letter)
-    letter = mentioned(text, among) or (picked(text, among) if len(text) <= LONGEST_WORDS else "")
+    letter = mentioned_option(text, among) or (picked_option(text, among) if len(text) <= LONGEST_WORDS else "")
     return FinalAnswer("option", letter, letter, stated=False) if letter else None
 
 
-def _written(kind: Kind, text: str, stated: str | None, key_of: Callable[[str], str]) -> FinalAnswer | None:
+def _text_answer(kind: Kind, text: str, stated: str | None, key_of: Callable[[str], str]) -> FinalAnswer | None:
     written = text if stated is None else stated
     return FinalAnswer(kind, written.strip(), key, stated is not None) if (key := key_of(written)) else None

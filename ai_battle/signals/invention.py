@@ -16,20 +16,20 @@ from unicodedata import normalize
 
 from ..core.exchange import ToolSpec
 from ..core.messages import Message, ToolCall, ToolResult
-from .cleaning import cleaned
+from .cleaning import cleaned_answer
 from .languages import (
     content_stems,
     has_word_anywhere,
     language_of,
     name_stems,
+    plain_words,
     sentences,
-    spoken,
     stems,
     words_everywhere,
 )
 from .provenance import Fact, Known, facts, is_constant, misplaces
 from .states import denies, opposes
-from .trouble import Step
+from .trouble import ToolStep
 
 READ, LONGEST, MOST = 40_000, 400, 60
 """Characters of an answer that are read and of a claim that is quoted; sentences that are looked at."""
@@ -76,11 +76,11 @@ _ASKS = re.compile(r"[?\uff1f\u061f][\s\"'*_)\]\u201d\u00bb]*\Z|\u304b\u3002?\Z"
 def unsupported_claim(text: str, tools: Iterable[ToolSpec] = (), messages: Sequence[Message] = ()) -> str:
     """Where an answer tells a fact or a deed that only a tool could bring, and no call did; empty where it doesn't."""
     found = Evidence(text, tuple(tools), messages)
-    if not any(found.weighed().values()):
+    if not any(found.findings().values()):
         return ""
     if mark := _ROLE.search(found.text):
         return found.text[mark.start() : mark.start() + LONGEST].strip()
-    strange = found.unbacked or [fact.text for fact in found.strange]
+    strange = found.unbacked_facts or [fact.text for fact in found.strange_facts]
     quoted = (sentence for sentence in sentences(found.text) if any(map(sentence.count, strange)))
     return next(quoted, found.text.strip() or text)[:LONGEST]
 
@@ -90,7 +90,7 @@ class Evidence:
 
     def __init__(self, text: str, tools: Sequence[ToolSpec], messages: Sequence[Message]) -> None:
         place = next((at for at in reversed(range(len(messages))) if _is_prompt(messages[at])), 0)
-        self.text = _FENCED.sub("\n", _both_ends(cleaned(text).text)) if tools else ""
+        self.text = _FENCED.sub("\n", _both_ends(cleaned_answer(text).text)) if tools else ""
         self.tools = tools
         self.results = _results(messages[place:])
         self.prompt = "".join(message.text for message in messages[place : place + 1])
@@ -99,7 +99,7 @@ class Evidence:
         # What the others of a discussion say is no order, and saying it again no deed.
         self._is_talk = any(message.speaker for message in messages)
 
-    def weighed(self) -> Mapping[str, bool]:
+    def findings(self) -> Mapping[str, bool]:
         """Whether it is otherwise than the results, by each way in which it may be."""
         if not self.tools:
             return {}
@@ -113,26 +113,26 @@ class Evidence:
         }
 
     @cached_property
-    def known(self) -> Known:
+    def sources(self) -> Known:
         return Known(_texts(self._messages))
 
     @cached_property
-    def told(self) -> list[Fact]:
+    def own_facts(self) -> list[Fact]:
         """The figures, codes and names of the answer, years left out; in German every noun looks like a name."""
         kinds = ("name",) if language_of(self.text) == "de" else ()
         digits = (fact for fact in facts(self.text) if fact.kind == "name" or any(map(str.isdigit, fact.text)))
         return [fact for fact in digits if fact.kind not in kinds and not _YEAR.fullmatch(fact.text)]
 
     @cached_property
-    def strange(self) -> list[Fact]:
-        return [fact for fact in self.told if not (self.known.has(fact) or self.known.yields(fact))]
+    def strange_facts(self) -> list[Fact]:
+        return [fact for fact in self.own_facts if not (self.sources.has(fact) or self.sources.yields(fact))]
 
     @cached_property
-    def unbacked(self) -> list[str]:
+    def unbacked_facts(self) -> list[str]:
         """The strange facts that are neither advice nor follow from others of the answer."""
-        others = (fact.text for fact in self.told if fact not in self.strange or _may_be_advice(fact))
-        further = Known((self.known.text, *others))
-        return [fact.text for fact in self.strange if not (_may_be_advice(fact) or further.yields(fact))]
+        others = (fact.text for fact in self.own_facts if fact not in self.strange_facts or _may_be_advice(fact))
+        further = Known((self.sources.text, *others))
+        return [fact.text for fact in self.strange_facts if not (_may_be_advice(fact) or further.yields(fact))]
 
     @property
     def is_contradicted(self) -> bool:
@@ -140,7 +140,7 @@ class Evidence:
 
         A round figure or a count may be advice, so it says little where a figure of the results is told as well.
         """
-        if self.unbacked or (self.strange and self._tells_nothing):
+        if self.unbacked_facts or (self.strange_facts and self._tells_nothing):
             return True
         return any(misplaces(self.text, result.text) for result in self.results)
 
@@ -150,7 +150,7 @@ class Evidence:
         brought = "\n".join(step.result for step in self._steps if step.brought_something)
         if not brought or opposes(self.text, brought):
             return bool(brought)
-        says_yes = not words_everywhere("yes").isdisjoint(spoken(self.text)[:1])
+        says_yes = not words_everywhere("yes").isdisjoint(plain_words(self.text)[:1])
         return says_yes and not denies(self.text) and "false" in stems(brought)
 
     @property
@@ -158,7 +158,7 @@ class Evidence:
         """It tells of no failure, nor anything else of what came back, though every call has failed."""
         if any(step.brought_something for step in self._steps) or not any(step.failed for step in self._steps):
             return False
-        returned = stems("\n".join(step.result for step in self._steps)) - stems(self._given)
+        returned = stems("\n".join(step.result for step in self._steps)) - stems(self._given_text)
         return not denies(self.text) and len(returned & stems(self.text)) < FEW_WORDS
 
     @property
@@ -171,27 +171,27 @@ class Evidence:
         return ordered and not (denies(self.text) or _ASKS.search(self.text))
 
     @cached_property
-    def _steps(self) -> list[Step]:
-        return [Step("", result.text, result.is_error) for result in self.results]
+    def _steps(self) -> list[ToolStep]:
+        return [ToolStep("", result.text, result.is_error) for result in self.results]
 
     @cached_property
-    def _given(self) -> str:
-        return "\n".join((self.prompt, *(_written(result.call) for result in self.results)))
+    def _given_text(self) -> str:
+        return "\n".join((self.prompt, *(_arguments_text(result.call) for result in self.results)))
 
     @property
     def _tells_nothing(self) -> bool:
         """There are figures in what came back, none of which is told; or where there are none, no word of it."""
-        given, back = Known((self._given,)), Known(result.text for result in self.results)
+        given, back = Known((self._given_text,)), Known(result.text for result in self.results)
         if all(given.has(fact) for fact in facts(back.text) if fact.values):
             return (stems(back.text) - stems(given.text)).isdisjoint(stems(self.text))
-        held = (fact for fact in self.told if fact.values and fact not in self.strange)
+        held = (fact for fact in self.own_facts if fact.values and fact not in self.strange_facts)
         return not any((back.has(fact) or not fact.is_small) and not given.has(fact) for fact in held)
 
     def _logit(self) -> float:
         """That of an invented result where no call was made; what an earlier result has told may be told again."""
         said = " ".join(each for each in sentences(self.text)[:MOST] if not _EXPLAINS.search(each))
         asked, words = content_stems(self.prompt), content_stems(said)
-        exact = [fact for fact in _specific(said) if not (_is_round(fact) or self.known.supports(fact))]
+        exact = [fact for fact in _specific(said) if not (_is_round(fact) or self.sources.supports(fact))]
         earlier = content_stems("\n".join(result.text for result in _results(self._before))) - asked
         if not said or (words & earlier and not exact):
             return WEIGHTS["none"]
@@ -217,7 +217,7 @@ class Evidence:
             "echo_of_order": is_quiet * is_order * len(asked & told) / max(1, len(told)),
             "now": is_quiet * of_now,
             "file": _FILE.search(self.prompt) is not None,
-            "yes": not words_everywhere("yes").isdisjoint(spoken(said)[:1]),
+            "yes": not words_everywhere("yes").isdisjoint(plain_words(said)[:1]),
             "range": _RANGE.search(said) is not None,
             "rough": has_word_anywhere(said, "rough"),
             "denies": negates,
@@ -262,7 +262,7 @@ def _names(prompt: str) -> frozenset[str]:
 def _roots(text: str) -> frozenset[str]:
     """The first letters of its words, without accents, fillers and courtesies."""
     courtesies = words_everywhere("courtesy")
-    plain = _ACCENTS.sub("", normalize("NFKD", " ".join(word for word in spoken(text) if word not in courtesies)))
+    plain = _ACCENTS.sub("", normalize("NFKD", " ".join(word for word in plain_words(text) if word not in courtesies)))
     return frozenset(word[:AKIN] for word in content_stems(plain))
 
 
@@ -282,10 +282,10 @@ def _texts(messages: Sequence[Message]) -> Iterator[str]:
     for message in messages[-40:]:
         yield message.text
         yield from (result.text for result in message.tool_results)
-        yield from map(_written, message.tool_calls)
+        yield from map(_arguments_text, message.tool_calls)
 
 
-def _written(call: ToolCall) -> str:
+def _arguments_text(call: ToolCall) -> str:
     return json.dumps(call.arguments, ensure_ascii=False, default=str)
 
 

@@ -65,7 +65,7 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(files(__package__).joinpath("languages.toml").read_text(encoding="utf-8"))
 
 
-def spoken(text: str) -> list[str]:
+def plain_words(text: str) -> list[str]:
     """The words of a text in lower case; an apostrophe or a hyphen parts two, and vowel signs belong to theirs."""
     return _SPOKEN.findall(text.casefold())
 
@@ -75,7 +75,7 @@ def has_word(text: str, language: str, kind: str) -> bool:
     words, stems = closed_words(language, kind)
     if language in UNSPACED:
         return any(word in text for word in words)
-    said = spoken(text)
+    said = plain_words(text)
     return any(word in words or word.startswith(stems) for word in said) or not words.isdisjoint(
         map("_".join, pairwise(said))
     )
@@ -85,7 +85,7 @@ def has_word(text: str, language: str, kind: str) -> bool:
 def has_word_anywhere(text: str, kind: str) -> bool:
     """It has one of the words of a kind in any language; of a longer text the beginning is read."""
     words, stems, unspaced = _everywhere(kind)
-    said = frozenset(spoken(text[:_LONGEST]))
+    said = frozenset(plain_words(text[:_LONGEST]))
     return not words.isdisjoint(said) or any(word.startswith(stems) for word in said) or any(map(text.count, unspaced))
 
 
@@ -137,7 +137,7 @@ def _script(text: str) -> str:
 
 
 def _votes(text: str) -> Counter[str]:
-    words = set(spoken(text))
+    words = set(plain_words(text))
     found = Counter({name: sum(min(2, len(word)) for word in words & closed) for name, closed in _latin().items()})
     for letter in set(text.casefold()) & _LETTERS.keys():
         found[_LETTERS[letter]] += 2

@@ -35,10 +35,10 @@ _WIDE_COMMA = re.compile(r"(?<=\d)\uff0c(?=\d{3})")
 
 def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
     """Whether commas are decimal in `text`: one answer where it shows, in it or else in its prompt; both where not."""
-    written = _separated(text)
-    for shown in (written, [*_separated(prompt), *written]):
-        commas = sum(_COMMA_IS_DECIMAL.fullmatch(number) is not None for number in shown)
-        points = sum(_POINT_IS_DECIMAL.fullmatch(number) is not None for number in shown)
+    written = _separated_numbers(text)
+    for displayed_numbers in (written, [*_separated_numbers(prompt), *written]):
+        commas = sum(_COMMA_IS_DECIMAL.fullmatch(number) is not None for number in displayed_numbers)
+        points = sum(_POINT_IS_DECIMAL.fullmatch(number) is not None for number in displayed_numbers)
         if commas and points:
             return (commas > points, commas <= points)
         if commas or points:
@@ -46,7 +46,7 @@ def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
     return (False, True) if any(map(_UNCLEAR.fullmatch, written)) else (False,)
 
 
-def _separated(text: str) -> list[str]:
+def _separated_numbers(text: str) -> list[str]:
     """The numbers with something between their digits."""
     return [number for number in _WRITTEN.findall(text) if "," in number or "." in number]
 
@@ -59,10 +59,10 @@ def plain_digits(text: str) -> str:
 def plain_numbers(text: str, *, decimal_comma: bool = False) -> str:
     """The text with its numbers as 1234.5; dates, versions and lists stay as they are."""
     if not text.isascii():
-        text = _TEN_THOUSANDS.sub(_multiplied, _GROUPED_BY_MARK.sub(_joined, text))
+        text = _TEN_THOUSANDS.sub(_multiply, _GROUPED_BY_MARK.sub(_join_groups, text))
     elif "'" in text:
-        text = _GROUPED_BY_MARK.sub(_joined, text)
-    text = _GROUPED_BY_SPACE.sub(_joined, text)
+        text = _GROUPED_BY_MARK.sub(_join_groups, text)
+    text = _GROUPED_BY_SPACE.sub(_join_groups, text)
     if "," in text or "." in text:
         return _CHAIN.sub(lambda chain: _plain_chain(chain.group(), decimal_comma), text)
     return text
@@ -102,11 +102,11 @@ def _are_groups(whole: str, groups: list[str]) -> bool:
     return all(len(group) == 3 for group in groups) or (len(whole) < 3 and all(len(g) == 2 for g in groups[:-1]))
 
 
-def _joined(match: re.Match[str]) -> str:
+def _join_groups(match: re.Match[str]) -> str:
     return "".join(letter for letter in match.group() if letter.isdigit())
 
 
-def _multiplied(match: re.Match[str]) -> str:
+def _multiply(match: re.Match[str]) -> str:
     value = Fraction(match[1]) * _WORTH[match[2]] + int(match[3] or 0)
     return str(value.numerator) if value.denominator == 1 else str(float(value))
 
@@ -154,12 +154,12 @@ def plain(value: Fraction) -> str:
     """Equal for what is the same number to people: two decimals count, or three digits below 1."""
     if value.denominator == 1:
         return str(value.numerator)
-    rounded = round(value, 2) if abs(value) >= 1 else Fraction(f"{float(value):.3g}")
-    return str(rounded.numerator) if rounded.denominator == 1 else str(float(rounded))
+    rounded_values = round(value, 2) if abs(value) >= 1 else Fraction(f"{float(value):.3g}")
+    return str(rounded_values.numerator) if rounded_values.denominator == 1 else str(float(rounded_values))
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
-    value = _written(match)
+    value = _fraction(match)
     if match["over"]:
         below = int(match["over"].strip(" /"))
         if not below:
@@ -170,7 +170,7 @@ def _value(match: re.Match[str]) -> Fraction | None:
     return -value if match["sign"] else value
 
 
-def _written(match: re.Match[str]) -> Fraction:
+def _fraction(match: re.Match[str]) -> Fraction:
     """Without its sign, and what it is a part of."""
     whole = (match["whole"] or "0").replace(",", "")
     return Fraction(f"{whole}{match['decimals'] or ''}{match['exponent'] or ''}")
@@ -222,7 +222,7 @@ def quantities(text: str) -> Iterator[float]:
     yield from [_NUMBER_WORDS[word] for word in _LETTERS.findall(text.lower()) if word in _NUMBER_WORDS]
 
 
-def shown(text: str) -> Iterator[tuple[float, float]]:
+def displayed_numbers(text: str) -> Iterator[tuple[float, float]]:
     """Each number in digits, and what its last digit is worth."""
     for match in _SHOWN.finditer(text[-LONGEST:]):
         whole, decimals = match.groups()
@@ -251,7 +251,7 @@ def stands_among(value: float, known: set[float]) -> bool:
     return any(round(way, 4) in known for way in ways)
 
 
-def rounded(values: Iterable[float]) -> set[float]:
+def rounded_values(values: Iterable[float]) -> set[float]:
     return {round(value, 4) for value in values}
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .asked_programs import parsed, spelling
-from .cleaning import cleaned
+from .asked_programs import spelling, syntax_tree
+from .cleaning import cleaned_answer
 from .code import code_blocks, code_of
 from .final_answers import final_answer
 
@@ -59,7 +59,7 @@ class ProgramOutcome:
 
 def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
     """Whether an answer says what came out; None where it can't be told what it says."""
-    said = cleaned(answer).text
+    said = cleaned_answer(answer).text
     final = final_answer(said, kind="code")
     if final is None or outcome.value is _NO_LITERAL:
         return None
@@ -155,14 +155,14 @@ def examples(prompt: str) -> list[Example]:
 def program_for(answer: str, prompt: str, wanted: list[Example]) -> str:
     """The Python program of an answer, where it defines what the examples call; else empty."""
     blocks = [code for language, code in code_of(answer, prompt) if language in ("python", "")]
-    readable = [code for code in blocks if parsed(code)]
+    readable = [code for code in blocks if syntax_tree(code)]
     called = {_function_name(example) for example in wanted}
     defines = [code for code in readable if called & {*_definitions(code)}]
     return defines[-1] if defines else ""
 
 
 def _of_assertion(line: str) -> Example | None:
-    tree = parsed(line)
+    tree = syntax_tree(line)
     test = tree.body[0].test if tree and isinstance(tree.body[0], ast.Assert) else None
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.Is):
         return None
@@ -177,7 +177,7 @@ def _example(call: str, expected: str) -> Example | None:
                 value = ast.literal_eval(expected[:end])
             except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
                 continue
-            tree = parsed(call)
+            tree = syntax_tree(call)
             is_call = tree and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and "(" in call
             return Example(call, repr(value)) if is_call else None
     return None
@@ -188,5 +188,5 @@ def _function_name(example: Example) -> str:
 
 
 def _definitions(code: str) -> Iterator[str]:
-    tree = parsed(code)
+    tree = syntax_tree(code)
     return (node.name for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef | ast.ClassDef))

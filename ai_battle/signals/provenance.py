@@ -112,7 +112,7 @@ class Known:
         """Whether it is one step away from what was there."""
         if fact.kind == "time":
             return any(self._is_step_from_time(minutes) for minutes, _ in fact.values)
-        ways = (self._derived, self._converted) if fact.measured else (self._derived,)
+        ways = (self._derived_values, self._converted_values) if fact.measured else (self._derived_values,)
         return any(_near(way, value, min(half, _CLOSER * value)) for value, half in fact.values for way in ways)
 
     def has(self, fact: Fact) -> bool:
@@ -153,7 +153,7 @@ class Known:
         return list(dict.fromkeys(values))
 
     @cached_property
-    def _derived(self) -> list[float]:
+    def _derived_values(self) -> list[float]:
         """What one step of arithmetic makes of the numbers that are known, and how many there are."""
         base = self._numbers[:PAIRED]
         found = {float(len(base)), sum(base) / max(1, len(base)), *(100 - value for value in base)}
@@ -164,7 +164,7 @@ class Known:
         return sorted(found.union(*((minutes, minutes / 60, minutes % 60) for minutes in gaps)))
 
     @cached_property
-    def _converted(self) -> list[float]:
+    def _converted_values(self) -> list[float]:
         """The numbers that are known, in other units."""
         base = self._numbers[:PAIRED]
         found = {value * factor for value in base for factor in _UNITS} | {v / f for v in base for f in _UNITS}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-from .languages import UNSPACED, closed_words, has_word, language_of, languages, spoken
+from .languages import UNSPACED, closed_words, has_word, language_of, languages, plain_words
 
 LONGEST = 20_000
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
@@ -136,7 +136,7 @@ def _excuses(said: str, language: str) -> bool:
     words = words - closed_words(language, "negation", "function")[0]
     if language in UNSPACED:
         return any(word in said for word in words)
-    return any(word in words or word.startswith(stems) for word in spoken(said))
+    return any(word in words or word.startswith(stems) for word in plain_words(said))
 
 
 def _only_promises(said: str, language: str, prompt: str) -> bool:
@@ -186,9 +186,11 @@ def _languages(text: str) -> tuple[str, ...]:
 def _leftovers(text: str, language: str, *kinds: str) -> list[str]:
     """The words that are none of the closed ones; where no spaces part words, what is left between these."""
     if language in UNSPACED:
-        return _UNSPACED_PIECE.findall(_closed(language, kinds).sub(" ", text))
+        return _UNSPACED_PIECE.findall(_closed_pattern(language, kinds).sub(" ", text))
     words, stems = closed_words(language, "function", *kinds)
-    return [word for word in spoken(text) if word not in words and not word.startswith(stems)] + _DIGITS.findall(text)
+    return [word for word in plain_words(text) if word not in words and not word.startswith(stems)] + _DIGITS.findall(
+        text
+    )
 
 
 def _new(leftovers: list[str], prompt: str) -> list[str]:
@@ -198,6 +200,6 @@ def _new(leftovers: list[str], prompt: str) -> list[str]:
 
 
 @cache
-def _closed(language: str, kinds: tuple[str, ...]) -> re.Pattern[str]:
+def _closed_pattern(language: str, kinds: tuple[str, ...]) -> re.Pattern[str]:
     words, _ = closed_words(language, "function", *kinds)
     return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))

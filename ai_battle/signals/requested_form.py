@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 from importlib.resources import files
 
-from .languages import languages, listed_words, spoken, words_everywhere
+from .languages import languages, listed_words, plain_words, words_everywhere
 
 LONGEST = 800
 """Characters of a prompt in whose beginning and end a form is looked for."""
@@ -35,11 +35,11 @@ _ONES = ("a", "an", "single", "eine", "einem", "einen", "une", "una", "uno", "um
 def misses_form(text: str, prompt: str) -> bool:
     """The answer lacks a form that the prompt plainly asks for."""
     text = text.strip()
-    return bool(text) and any(misses(text) for misses in _wanted(prompt))
+    return bool(text) and any(misses(text) for misses in _wanted_forms(prompt))
 
 
 @lru_cache(maxsize=128)
-def _wanted(prompt: str) -> tuple[_Misses, ...]:
+def _wanted_forms(prompt: str) -> tuple[_Misses, ...]:
     prompt = prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST // 2]}\n{prompt[-LONGEST // 2 :]}"
     return tuple(_requests(prompt.casefold(), prompt))
 
@@ -84,7 +84,7 @@ def _lacks_tag(tag: str, text: str) -> bool:
 
 
 def _is_none_of(choice: tuple[str, ...], text: str) -> bool:
-    said = text.split() if len(choice[0]) == 1 else spoken(text)
+    said = text.split() if len(choice[0]) == 1 else plain_words(text)
     return not any(word.strip(_FRAME).casefold() in choice for word in said) or len(said) > _FEW
 
 
@@ -94,13 +94,13 @@ def _is_wordy(text: str) -> bool:
 
 def _gives_no_verdict(text: str) -> bool:
     verdicts = words_everywhere("yes") | words_everywhere("no")
-    return verdicts.isdisjoint(spoken(text)) and (
+    return verdicts.isdisjoint(plain_words(text)) and (
         text.isascii() or not any(mark in text for mark in "\u662f\u4e0d\u5426\u306f\u3044")
     )
 
 
 def _gives_no_number(text: str) -> bool:
-    return not any(map(str.isdigit, text)) and _numerals().keys().isdisjoint(spoken(text))
+    return not any(map(str.isdigit, text)) and _numerals().keys().isdisjoint(plain_words(text))
 
 
 def _has_no_table(text: str) -> bool:

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from .languages import spoken
+from .languages import plain_words
 
 _UNSPACED = re.compile(r"[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff]")
 _PREFIXES = ("un", "in", "im", "dis", "de", "dés", "non", "des")
@@ -18,7 +18,7 @@ def opposes(text: str, source: str) -> bool:
     told = (group for group in said if group != DENIAL)
     if any(known[group] and said[group] and not said[group] & known[group] for group in told):
         return True
-    return _negates(*(frozenset(spoken(each[:_LONGEST])) for each in (text, source)))
+    return _negates(*(frozenset(plain_words(each[:_LONGEST])) for each in (text, source)))
 
 
 def denies(text: str) -> bool:
@@ -35,7 +35,7 @@ def _negates(said: frozenset[str], known: frozenset[str]) -> bool:
 
 def _states(text: str) -> dict[str, set[str]]:
     plain = text[:_LONGEST].casefold().replace("\u2019", "'")
-    words = " ".join((*(f"{word}." for word in spoken(plain)), "n't." if "n't" in plain else ""))
+    words = " ".join((*(f"{word}." for word in plain_words(plain)), "n't." if "n't" in plain else ""))
     return {
         group: {state for state, mark in states.items() if mark.search(f" {words}\0{plain}")}
         for group, states in _groups().items()
@@ -51,8 +51,8 @@ def _groups() -> dict[str, dict[str, re.Pattern[str]]]:
             named, _, marks = line.partition(": ")
             group, state = named.split()
             listed.setdefault(group, {}).setdefault(state, []).extend(marks.casefold().split())
-    return {group: {state: _compiled(marks) for state, marks in states.items()} for group, states in listed.items()}
+    return {group: {state: _pattern(marks) for state, marks in states.items()} for group, states in listed.items()}
 
 
-def _compiled(marks: list[str]) -> re.Pattern[str]:
+def _pattern(marks: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(mark) if _UNSPACED.search(mark) else f" {re.escape(mark)}" for mark in marks))

@@ -18,7 +18,7 @@ _NOTHING = frozenset(("", "null", "none", "nil", "no result", "no results", "no 
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ToolStep:
     """One call as text, and what came back."""
 
     call: str
@@ -34,7 +34,7 @@ class Step:
         return not self.failed and self.result[:LONGEST].strip(_FRAME).casefold() not in _NOTHING
 
 
-def in_trouble(steps: Sequence[Step]) -> str:
+def in_trouble(steps: Sequence[ToolStep]) -> str:
     """Why help is due: a call repeated, two errors in a row, or the same error twice; empty when nothing is wrong."""
     steps = steps[-NEWEST:]
     calls = [words(step.call) for step in steps]
@@ -47,7 +47,7 @@ def in_trouble(steps: Sequence[Step]) -> str:
     return ""
 
 
-def troubles(steps: Sequence[Step], prompt: str = "") -> dict[str, float]:
+def troubles(steps: Sequence[ToolStep], prompt: str = "") -> dict[str, float]:
     """Measures of the newest steps, each larger or smaller by how stuck it is; empty without any step.
 
     `alike` is how much a call has in common with an earlier one, `ungrounded` the share of the last call's words that
@@ -66,13 +66,13 @@ def troubles(steps: Sequence[Step], prompt: str = "") -> dict[str, float]:
         "same_error": float(same_errors(steps)),
         "repeated": float(len({words(step.call) for step in steps}) < len(steps)),
         "alike": max(_likenesses(steps), default=0.0),
-        "ungrounded": _ungrounded(steps, prompt),
+        "ungrounded": _ungrounded_share(steps, prompt),
         "asked": log1p(len(set(words(prompt)))),
         "length": sum(log1p(len(step.call)) for step in steps) / len(steps),
     }
 
 
-def same_errors(steps: Sequence[Step]) -> int:
+def same_errors(steps: Sequence[ToolStep]) -> int:
     """How many errors were there before, whatever numbers and names stand in them."""
     errors = [_VARIES.sub("#", step.result[:LONGEST].casefold()).strip() for step in steps if step.failed]
     return len(errors) - len(set(errors))
@@ -82,13 +82,13 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text[:LONGEST].casefold()))
 
 
-def _likenesses(steps: Sequence[Step]) -> Iterator[float]:
+def _likenesses(steps: Sequence[ToolStep]) -> Iterator[float]:
     """Of each two calls: the share of their words that both have."""
     for one, other in combinations([frozenset(words(step.call)) for step in steps], 2):
         yield len(one & other) / max(1, len(one | other))
 
 
-def _ungrounded(steps: Sequence[Step], prompt: str) -> float:
+def _ungrounded_share(steps: Sequence[ToolStep], prompt: str) -> float:
     shown = set(words(prompt))
     for step in steps[:-1]:
         if not step.failed:

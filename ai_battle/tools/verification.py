@@ -16,11 +16,11 @@ from ..core.errors import ToolError
 from ..core.events import Emit
 from ..core.helping import VERIFICATION, AnswerChecked
 from ..core.ledger import payer
-from ..signals.asked_programs import AskedProgram, asked_program, parsed
+from ..signals.asked_programs import AskedProgram, asked_program, syntax_tree
 from ..signals.asked_sums import asked_values
-from ..signals.cleaning import cleaned
+from ..signals.cleaning import cleaned_answer
 from ..signals.final_answers import final_answer
-from ..signals.numbers import is_shown, shown
+from ..signals.numbers import displayed_numbers, is_shown
 from ..signals.outcomes import Example, ProgramOutcome, confirms, examples, literal, program_for
 from ._tasks import together
 from .program_runs import SECONDS, ProgramRunner, PythonRun, shared_places
@@ -150,7 +150,7 @@ def reads_surroundings(language: str, *sources: str) -> bool:
     """Whether a program may come to something else elsewhere or at another time, even where two runs agree here."""
     if language != "python":
         return any(map(_SCRIPTS.search, sources))
-    trees = [parsed(source) for source in sources]
+    trees = [syntax_tree(source) for source in sources]
     return any(tree is None or any(map(_reads_surroundings, ast.walk(tree))) for tree in trees)
 
 
@@ -168,8 +168,8 @@ def _reads_surroundings(node: ast.AST) -> bool:
 def _by_sum(prompt: str, answer: str) -> Verdict | None:
     """Whether an answer is the one sum that a prompt asks for; that it is another number, the detector sees."""
     values = asked_values(prompt)
-    final = final_answer(cleaned(answer).text, prompt, "number") if values else None
-    if final is None or not any(is_shown(value, shown(final.key)) for value in values):
+    final = final_answer(cleaned_answer(answer).text, prompt, "number") if values else None
+    if final is None or not any(is_shown(value, displayed_numbers(final.key)) for value in values):
         return None
     return True, f"what the prompt asks for comes to {final.key}"
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ai_battle.core.messages import Message, ToolCall, assistant, user
-from ai_battle.judging.agreement import Ballot, Tally, ballot, weighed
+from ai_battle.judging.agreement import Ballot, VoteCount, assessment_with_votes, ballot
 from ai_battle.judging.assessment import Assessment
 
 WEATHER = ToolSpec(
@@ -78,36 +78,36 @@ def test_hostile_json_is_no_ballot_and_no_error(text: str) -> None:
 )
 def test_what_leads_is_said_by_two_by_half_and_by_more_than_anything_else(votes: str, leading: tuple[int, ...]) -> None:
     """A question mark is an answer that can't be compared: it agrees with nothing."""
-    assert Tally.of(None if vote == "?" else Ballot("text", vote) for vote in votes).leading == leading
+    assert VoteCount.of(None if vote == "?" else Ballot("text", vote) for vote in votes).leading == leading
 
 
 def test_the_margin_says_how_divided_opinions_are() -> None:
-    of_one_mind, divided = Tally.of([EIGHTEEN] * 3), Tally.of([EIGHTEEN, TWENTY, None])
+    of_one_mind, divided = VoteCount.of([EIGHTEEN] * 3), VoteCount.of([EIGHTEEN, TWENTY, None])
     assert (of_one_mind.margin, divided.margin) == (3, 0)
-    assert (Tally.of([EIGHTEEN, TWENTY, EIGHTEEN]).margin, Tally.of([]).margin) == (1, 0)
+    assert (VoteCount.of([EIGHTEEN, TWENTY, EIGHTEEN]).margin, VoteCount.of([]).margin) == (1, 0)
 
 
 @given(st.lists(st.sampled_from([EIGHTEEN, TWENTY, None]), max_size=9))
 def test_every_vote_is_counted_once(votes: list[Ballot | None]) -> None:
-    tally = Tally.of(votes)
+    tally = VoteCount.of(votes)
     assert sorted(place for group in tally.groups for place in group) == list(range(len(votes)))
     assert 0 <= tally.margin <= len(votes)
 
 
 def test_agreement_raises_and_disagreement_lowers_what_an_answer_is_worth() -> None:
-    agreed = weighed(DOUBTFUL, EIGHTEEN, [EIGHTEEN])
-    differing = weighed(DOUBTFUL, EIGHTEEN, [TWENTY])
+    agreed = assessment_with_votes(DOUBTFUL, EIGHTEEN, [EIGHTEEN])
+    differing = assessment_with_votes(DOUBTFUL, EIGHTEEN, [TWENTY])
     assert (
         differing.quality
         < 0.4
         < DOUBTFUL.quality
         < 0.9
         < agreed.quality
-        < weighed(DOUBTFUL, EIGHTEEN, [EIGHTEEN] * 2).quality
+        < assessment_with_votes(DOUBTFUL, EIGHTEEN, [EIGHTEEN] * 2).quality
     )
     assert (agreed.signals["agreement"], differing.signals["agreement"]) == (1, 0)
 
 
 def test_agreement_does_not_mend_an_answer_that_fails_a_hard_check() -> None:
     cut_off = Assessment(0, 1, stuck=True, at_once=True)
-    assert weighed(cut_off, EIGHTEEN, [EIGHTEEN, EIGHTEEN]) is cut_off
+    assert assessment_with_votes(cut_off, EIGHTEEN, [EIGHTEEN, EIGHTEEN]) is cut_off

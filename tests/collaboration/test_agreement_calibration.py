@@ -14,7 +14,7 @@ from ai_battle.collaboration import council, peer
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.helping import HelpAsked, StuckFound
 from ai_battle.judging.agreement_calibrating import calibrate
-from ai_battle.judging.calibrating import Answer, Report, Target
+from ai_battle.judging.calibrating import LabelledAnswer, Report, Target
 from ai_battle.judging.calibration import Calibration
 from ai_battle.judging.own_answers import read_answers
 from ai_battle.testing import ScriptedClient
@@ -27,7 +27,7 @@ SAMPLE = Path(__file__).parent / "data" / "cascade"
 PROMPT = "A box holds {} pens and a bag holds {}. How many pens are there?"
 
 
-def answers(number: int, *, peers: int = 1, labels: bool = True, trust: float = 0.9) -> list[Answer]:
+def answers(number: int, *, peers: int = 1, labels: bool = True, trust: float = 0.9) -> list[LabelledAnswer]:
     """Sums, right in six of ten; each peer says what is right with probability `trust`, else something of its own."""
     dice = random.Random(number)
     made = []
@@ -39,12 +39,12 @@ def answers(number: int, *, peers: int = 1, labels: bool = True, trust: float = 
         texts = [f"I count them all.\n#### {each}" for each in (own, *said)]
         good = [float(each == right) for each in (own, *said)]
         helper = float(dice.random() < 0.95)
-        answer = Answer(PROMPT.format(a, b), texts[0], peers=tuple(texts[1:]))
+        answer = LabelledAnswer(PROMPT.format(a, b), texts[0], peers=tuple(texts[1:]))
         made.append(replace(answer, good=good[0], helper_good=helper, peers_good=tuple(good[1:])) if labels else answer)
     return made
 
 
-async def share_helped(report: Report, made: Sequence[Answer]) -> float:
+async def share_helped(report: Report, made: Sequence[LabelledAnswer]) -> float:
     """How many of them the large model answers, with what was calibrated in the place of the defaults."""
     helped = 0
     for answer in made:
@@ -191,11 +191,11 @@ async def test_on_recorded_answers_it_holds_for_questions_that_it_has_not_seen(n
     table = read_table(SAMPLE, "gsm8k")
     place = {each: n for n, each in enumerate(table.ids)}
     theirs = table.answered[name]
-    made: list[Answer] = []
-    others: list[Answer] = []
+    made: list[LabelledAnswer] = []
+    others: list[LabelledAnswer] = []
     for number, row in enumerate(each for each in read_rows(SAMPLE / f"{PAIR}.jsonl.gz") if each["id"] in place):
         ballot = theirs.ballots[place[row["id"]]]
-        answer = Answer(
+        answer = LabelledAnswer(
             row["prompt"],
             row["small_response"],
             float(row["small_correct"]),

@@ -8,12 +8,12 @@ import pytest
 
 from ai_battle import StuckDetector
 from ai_battle.core.errors import ConfigError
-from ai_battle.judging.calibrating import Answer, Report, Target, calibrate
+from ai_battle.judging.calibrating import LabelledAnswer, Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
-from ai_battle.judging.regression import Problem, Term, fit, probability
+from ai_battle.judging.regression import RegressionProblem, Term, fit, probability
 
 
-def answers(number: int, *, helper: float = 0.9, labels: bool = True) -> list[Answer]:
+def answers(number: int, *, helper: float = 0.9, labels: bool = True) -> list[LabelledAnswer]:
     """Sums that hold are right and others wrong, nine times in ten; the helper is right with this probability."""
     dice = random.Random(number)
     made = []
@@ -28,11 +28,11 @@ def answers(number: int, *, helper: float = 0.9, labels: bool = True) -> list[An
             f"A box holds {a} pens and a bag holds {b}. How many pens are there?",
             float(dice.random() < helper),
         )
-        made.append(Answer(prompt, text, good, helped_) if labels else Answer(prompt, text))
+        made.append(LabelledAnswer(prompt, text, good, helped_) if labels else LabelledAnswer(prompt, text))
     return made
 
 
-def helped(report: Report, made: Sequence[Answer]) -> float:
+def helped(report: Report, made: Sequence[LabelledAnswer]) -> float:
     detector = StuckDetector(calibration=report.calibration)
     return sum(detector.assess(answer.response, answer.prompt).stuck for answer in made) / len(made)
 
@@ -47,7 +47,7 @@ def test_a_help_rate_needs_no_labels_and_says_how_sure_it_is() -> None:
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
 def test_of_answers_that_are_judged_alike_any_share_gets_help_and_the_same_ones_each_time(rate: float) -> None:
-    made = [Answer(f"How many are {n} and {n + 1}?", "I count them all.\n#### 15") for n in range(200)]
+    made = [LabelledAnswer(f"How many are {n} and {n + 1}?", "I count them all.\n#### 15") for n in range(200)]
     report = calibrate(made, Target("help_rate", rate))
     again = StuckDetector(calibration=Calibration.of_json(json.loads(json.dumps(report.calibration.as_json()))))
     assert helped(report, made) == pytest.approx(rate, abs=0.01)
@@ -140,7 +140,9 @@ def test_a_calibration_survives_its_way_through_json() -> None:
         (answers(50), Target("max_cost", 0.1), "price"),
     ],
 )
-def test_data_that_cannot_tell_is_refused_with_the_reason(made: list[Answer], target: Target, said: str) -> None:
+def test_data_that_cannot_tell_is_refused_with_the_reason(
+    made: list[LabelledAnswer], target: Target, said: str
+) -> None:
     with pytest.raises(ConfigError, match=said):
         calibrate(made, target)
 
@@ -158,7 +160,7 @@ def test_the_prior_decides_where_there_are_no_data_and_the_data_where_there_are_
 
     def found(rows: int) -> list[float]:
         terms = [Term(column[:rows], 8.0, prior=-1.0), Term([1.0] * rows, 0.01)]
-        return fit(Problem(terms, labels[:rows], [1.0] * rows))
+        return fit(RegressionProblem(terms, labels[:rows], [1.0] * rows))
 
     assert found(2)[0] == pytest.approx(-1.0, abs=0.2)
     assert found(2_000) == pytest.approx([1.5, -0.5], abs=0.2)
@@ -168,5 +170,5 @@ def test_a_prior_far_from_the_data_does_not_lead_astray() -> None:
     """Newton's method alone runs away from here."""
     terms = [Term([float(place % 2) for place in range(200)], 0.1, prior=9.0), Term([1.0] * 200, 0.01, prior=12.0)]
     labels = [float(place % 4 == 1) for place in range(200)]
-    weights = fit(Problem(terms, labels, [1.0] * 200))
+    weights = fit(RegressionProblem(terms, labels, [1.0] * 200))
     assert probability(sum(weights)) == pytest.approx(0.5, abs=0.05)

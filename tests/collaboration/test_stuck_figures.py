@@ -11,7 +11,7 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.judging.measures import mean
-from ai_battle.judging.weights import FILE, Weights, read, shipped
+from ai_battle.judging.weights import FILE, Weights, read, shipped_weights
 from research import detector as figures
 from research import learn
 from research.records import Pair, read_pair, read_pairs
@@ -52,7 +52,7 @@ def test_calibrated_on_its_own_labels_it_needs_a_third_of_the_calls() -> None:
 
 
 def test_at_the_defaults_not_more_than_four_answers_in_ten_get_help() -> None:
-    assert figures.row("", sample(), figures.by_weights(sample(), shipped())).help_rate <= 0.4
+    assert figures.row("", sample(), figures.by_weights(sample(), shipped_weights())).help_rate <= 0.4
 
 
 def test_right_answers_are_left_alone() -> None:

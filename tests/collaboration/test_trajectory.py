@@ -9,8 +9,8 @@ import pytest
 
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.judging.assessment import steps_of
-from ai_battle.judging.trajectory import lost, why_hand_over
-from ai_battle.signals.trouble import Step
+from ai_battle.judging.trajectory import failure_probability, why_hand_over
+from ai_battle.signals.trouble import ToolStep
 from research import trajectory
 
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
@@ -18,18 +18,18 @@ PROMPT = "Find the average age of losers and winners of all matches."
 GUESS = "SELECT AVG(age) FROM (SELECT {} FROM matches JOIN players ON matches.winner = players.id) AS both_of_them"
 
 
-def guesses(count: int) -> list[Step]:
+def guesses(count: int) -> list[ToolStep]:
     """A model that guesses at names of columns."""
     return [
-        Step(GUESS.format(f"age{n % 2}"), f"Error executing query: Unknown column 'age{n % 2}' in 'field list'")
+        ToolStep(GUESS.format(f"age{n % 2}"), f"Error executing query: Unknown column 'age{n % 2}' in 'field list'")
         for n in range(count)
     ]
 
 
 FINDS = [
-    Step("SHOW TABLES", "[('players',), ('matches',)]"),
-    Step("DESC players", "[('player_id', 'int'), ('birth_date', 'date')]"),
-    Step("SELECT COUNT(*) FROM players", "[(20662,)]"),
+    ToolStep("SHOW TABLES", "[('players',), ('matches',)]"),
+    ToolStep("DESC players", "[('player_id', 'int'), ('birth_date', 'date')]"),
+    ToolStep("SELECT COUNT(*) FROM players", "[(20662,)]"),
 ]
 
 
@@ -42,18 +42,18 @@ def test_steps_are_what_was_called_and_what_came_back() -> None:
         Message("assistant", (open_,)),
         assistant("Well."),
     ]
-    assert steps_of(messages) == (Step('sql {"query": "SHOW TABLES"}', "no database", True),)
+    assert steps_of(messages) == (ToolStep('sql {"query": "SHOW TABLES"}', "no database", True),)
 
 
 def test_who_gropes_is_handed_over_and_who_finds_is_not() -> None:
     assert why_hand_over(guesses(3), PROMPT) == "a call was repeated"
     assert why_hand_over(FINDS, PROMPT) == ""
-    assert lost(FINDS, PROMPT) < 0.5 < lost(guesses(3), PROMPT)
+    assert failure_probability(FINDS, PROMPT) < 0.5 < failure_probability(guesses(3), PROMPT)
 
 
 def test_nothing_is_said_of_the_first_two_steps() -> None:
-    assert lost(guesses(2), PROMPT) == 0
-    assert lost([], PROMPT) == 0
+    assert failure_probability(guesses(2), PROMPT) == 0
+    assert failure_probability([], PROMPT) == 0
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 import yaml
 
-from ai_battle.judging.calibrating import Answer, Report, Target, calibrate
+from ai_battle.judging.calibrating import LabelledAnswer, Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
 from ai_battle.reporting.calibration import COLUMNS, fragment, likely, recommendation
 from ai_battle.reporting.calibration_curve import page
@@ -16,11 +16,11 @@ PROMPT = "A tray holds 24 rolls. How many are on 7 trays?"
 SAVED = Target("help_rate", 0.3)
 
 
-def answers(number: int = 60, helper: float = 1.0) -> list[Answer]:
-    return [Answer(PROMPT, RIGHT if n % 3 else WRONG, float(n % 3 > 0), helper) for n in range(number)]
+def answers(number: int = 60, helper: float = 1.0) -> list[LabelledAnswer]:
+    return [LabelledAnswer(PROMPT, RIGHT if n % 3 else WRONG, float(n % 3 > 0), helper) for n in range(number)]
 
 
-def said(target: Target, made: list[Answer]) -> str:
+def said(target: Target, made: list[LabelledAnswer]) -> str:
     return " ".join(recommendation(calibrate(made, target), target))
 
 
@@ -52,7 +52,7 @@ def test_nothing_is_drawn_beyond_the_frame() -> None:
 
 
 def test_without_labels_there_is_no_empty_table() -> None:
-    made = [Answer(PROMPT, RIGHT if n % 3 else WRONG) for n in range(60)]
+    made = [LabelledAnswer(PROMPT, RIGHT if n % 3 else WRONG) for n in range(60)]
     drawn = page(calibrate(made, SAVED), SAVED, 60)
 
     assert "60 answers, without labels." in drawn
@@ -95,7 +95,7 @@ def test_what_is_likely_lies_within_its_interval_also_between_two_points_of_the_
         (Target("pgr", 0.5), answers(helper=0.7), "Whether the helper is better at all is not certain"),
     ],
 )
-def test_what_to_know_before_relying_on_it_is_told(target: Target, made: list[Answer], words: str) -> None:
+def test_what_to_know_before_relying_on_it_is_told(target: Target, made: list[LabelledAnswer], words: str) -> None:
     assert words in said(target, made)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ai_battle.signals.languages import name_stems, share, stems
-from ai_battle.signals.numbers import quantities, rounded, stands_among, without_samples
+from ai_battle.signals.numbers import quantities, rounded_values, stands_among, without_samples
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ def test_digits_come_first_and_words_then(text: str, found: list[float]) -> None
 
 @pytest.mark.parametrize("used", [20.0, 0.2, 80.0, 0.8, 1.2, 2_000.0])
 def test_a_number_that_is_given_is_found_as_a_percentage_and_as_what_is_left_of_one(used: float) -> None:
-    assert stands_among(20, rounded([used, 300.0]))
-    assert not stands_among(17, rounded([used, 300.0]))
+    assert stands_among(20, rounded_values([used, 300.0]))
+    assert not stands_among(17, rounded_values([used, 300.0]))
 
 
 def test_samples_of_code_and_of_a_format_are_no_part_of_a_question() -> None:

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.signals.trouble import Step, in_trouble, same_errors, troubles
+from ai_battle.signals.trouble import ToolStep, in_trouble, same_errors, troubles
 from tests.growing import IN_PROPORTION, growth
 
-LOOK = Step("SELECT * FROM players", "[('Ann', 3), ('Bo', 5)]")
-NO_TABLE = Step("SELECT * FROM result", "Error executing query: Table 'poker.result' doesn't exist")
-OTHER_TABLE = Step("SELECT name FROM results", "Error executing query: Table 'poker.results' doesn't exist")
-EMPTY = Step("SELECT 1 WHERE 0", "[]")
+LOOK = ToolStep("SELECT * FROM players", "[('Ann', 3), ('Bo', 5)]")
+NO_TABLE = ToolStep("SELECT * FROM result", "Error executing query: Table 'poker.result' doesn't exist")
+OTHER_TABLE = ToolStep("SELECT name FROM results", "Error executing query: Table 'poker.results' doesn't exist")
+EMPTY = ToolStep("SELECT 1 WHERE 0", "[]")
 TEXTS = st.text(max_size=60)
-STEPS = st.lists(st.builds(Step, TEXTS, TEXTS, st.booleans()), max_size=30)
+STEPS = st.lists(st.builds(ToolStep, TEXTS, TEXTS, st.booleans()), max_size=30)
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ STEPS = st.lists(st.builds(Step, TEXTS, TEXTS, st.booleans()), max_size=30)
     [
         ([LOOK, EMPTY], ""),
         ([LOOK, NO_TABLE, LOOK], "a call was repeated"),
-        ([LOOK, Step("select  *  from PLAYERS", "[]")], "a call was repeated"),
+        ([LOOK, ToolStep("select  *  from PLAYERS", "[]")], "a call was repeated"),
         ([NO_TABLE, OTHER_TABLE], "two calls in a row failed"),
         ([NO_TABLE, LOOK, OTHER_TABLE], "the same error came twice"),
-        ([NO_TABLE, LOOK, Step("DROP x", "Error: you may not")], ""),
+        ([NO_TABLE, LOOK, ToolStep("DROP x", "Error: you may not")], ""),
         ([], ""),
     ],
 )
-def test_what_counts_as_trouble(steps: list[Step], why: str) -> None:
+def test_what_counts_as_trouble(steps: list[ToolStep], why: str) -> None:
     assert in_trouble(steps) == why
 
 
@@ -36,27 +36,27 @@ def test_what_counts_as_trouble(steps: list[Step], why: str) -> None:
     ['{"error": "no such file"}', "Traceback (most recent call last):", "ValueError: x", "Error: y", "FATAL disk full"],
 )
 def test_a_result_that_reads_like_an_error_is_one(result: str) -> None:
-    assert Step("call", result).failed
+    assert ToolStep("call", result).failed
 
 
 @pytest.mark.parametrize("result", ["", "[]", "{}", "None", "null", "[()]", "No results found.", "[(None,)]"])
 def test_a_result_may_bring_nothing_without_being_an_error(result: str) -> None:
-    assert not Step("call", result).failed
-    assert not Step("call", result).brought_something
+    assert not ToolStep("call", result).failed
+    assert not ToolStep("call", result).brought_something
 
 
 @pytest.mark.parametrize("result", ["0", "[(0,)]", "errors are rare here", "The answer", '{"error_rate": 0.1}'])
 def test_a_result_that_says_something_is_neither(result: str) -> None:
-    assert Step("call", result).brought_something
+    assert ToolStep("call", result).brought_something
 
 
 def test_errors_are_the_same_whatever_names_and_numbers_stand_in_them() -> None:
-    assert same_errors([NO_TABLE, LOOK, OTHER_TABLE, Step("x", "Error: other")]) == 1
+    assert same_errors([NO_TABLE, LOOK, OTHER_TABLE, ToolStep("x", "Error: other")]) == 1
 
 
 def test_measures_tell_a_model_that_gropes_from_one_that_finds() -> None:
     gropes = troubles([NO_TABLE, OTHER_TABLE, NO_TABLE], "Which players are there?")
-    finds = troubles([Step("SHOW TABLES", "[('players',)]"), LOOK], "Which players are there?")
+    finds = troubles([ToolStep("SHOW TABLES", "[('players',)]"), LOOK], "Which players are there?")
     assert (gropes["nothing_yet"], finds["nothing_yet"]) == (1, 0)
     assert gropes["alike"] == 1 > finds["alike"]
     assert gropes["ungrounded"] > finds["ungrounded"]
@@ -65,7 +65,7 @@ def test_measures_tell_a_model_that_gropes_from_one_that_finds() -> None:
 
 
 @given(STEPS, TEXTS)
-def test_no_trajectory_is_too_odd(steps: list[Step], prompt: str) -> None:
+def test_no_trajectory_is_too_odd(steps: list[ToolStep], prompt: str) -> None:
     in_trouble(steps)
     found = troubles(steps, prompt)
     assert all(isinstance(value, float) for value in found.values())
@@ -77,7 +77,7 @@ def test_time_grows_no_faster_than_the_texts_of_a_trajectory() -> None:
 
     def look(size: int) -> None:
         quotes = "'" * size + "{" * size + "x"
-        steps = [Step(f"call {n} " + "x " * size, quotes) for n in range(100)]
+        steps = [ToolStep(f"call {n} " + "x " * size, quotes) for n in range(100)]
         in_trouble(steps)
         troubles(steps, "word " * size)
 

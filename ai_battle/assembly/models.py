@@ -14,7 +14,7 @@ from ..config.participants import Capabilities
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
-from ..core.ledger import unpriced
+from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
 from ..providers._capabilities import capabilities_offline
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
@@ -231,7 +231,7 @@ def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits") -
     """Raises `ConfigError` where a limit in dollars can't hold for a model, and nobody has said that it need not."""
     is_limited = any(each.cost_usd is not None and each.unpriced == "refuse" for each in limits)
     if is_limited and model.price is None:
-        raise ConfigError(unpriced(str(model.name)))
+        raise ConfigError(unpriced_reason(str(model.name)))
 
 
 def require_local(name: str, model: Model) -> None:

@@ -17,7 +17,7 @@ from ..core.errors import AIBattleError, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, StuckFound
-from ..core.ledger import Budget, Ledger, charged_to
+from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import user
 from .cache import Cache, Cached, Keeper
 from .clients import ALONE, WITH_MEMORY, BuiltSetting, ClientPool, Wrapper, build_setting
@@ -161,7 +161,7 @@ class Player:
         Raises `BudgetExceeded` where a limit of the whole run kept a call from being made: that is no sample.
         """
         listener = SampleListener()
-        with charged_to(listener.paid):
+        with charge_to(listener.paid):
             sample = await self._play(key, task, listener)
         if listener.paid.refused:
             raise listener.paid.refused
@@ -171,7 +171,7 @@ class Player:
         begun = perf_counter()
         try:
             with translate_errors(f"{key.setting}, task {key.task}", AIBattleError):
-                with charged_to(listener.budget):
+                with charge_to(listener.budget):
                     answer = await self._answer(self._context.settings[key.setting], task, listener)
                 listener.seconds = perf_counter() - begun
                 return await self._score(key, task, answer, listener)

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Literal
 
 from ..core.errors import BudgetExceeded
-from ..core.ledger import Budget, Ledger, SpendingLimits, charged_to
+from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from .executors import Executor
 from .sample import Sample, SampleKey
 from .store import Store
@@ -95,7 +95,7 @@ class BenchmarkRunner:
         self._ends = self._begun + (self._suite.said.limits.seconds or inf)
         self._paid_before = self._budget.ledger.known_cost = self._store.spent()
         try:
-            with charged_to(self._budget):
+            with charge_to(self._budget):
                 await self._all(self._jobs(finished))
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None

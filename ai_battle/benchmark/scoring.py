@@ -12,7 +12,7 @@ from ..config.collaboration import HelperSettings
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..core.ledger import Budget, charged_to
+from ..core.ledger import Budget, charge_to
 from ..tools.sandbox import Level, Sandbox, choose
 from .sample import AnswerScore
 from .scorers import SCORERS, ScoredAnswer, Scorer
@@ -66,7 +66,7 @@ def judges(written: Sequence[ScorerSettings], surroundings: BuildContext) -> lis
 
 async def score_answer(scorers: Sequence[Scorer], task: Task, answer: ScoredAnswer) -> AnswerScore:
     """By the first that can read the answer; the reasons of all where none can, and what all cost."""
-    with charged_to(budget := Budget()):
+    with charge_to(budget := Budget()):
         score = await _first_score(scorers, task, answer)
     return replace(score, cost_usd=budget.ledger.known_cost)
 

@@ -17,7 +17,7 @@ from ai_battle.conversation.rundir import LONGEST_NAME, require_free
 from ai_battle.conversation.stopping import RunUse, nearest
 from ai_battle.core.events import Emit
 from ai_battle.core.exchange import Wants
-from ai_battle.core.ledger import Budget, SpendingLimits, charged_to
+from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.plugins import near
 
 from .output import dollars, print_json, tokens
@@ -101,7 +101,7 @@ class Series:
         manager = ConversationManager.from_config(
             loaded, out=run.out, ask=person.line, allow_unsandboxed=allowed, approve=person.approve
         )
-        with charged_to(Budget(ledger=self._used.ledger)):
+        with charge_to(Budget(ledger=self._used.ledger)):
             return await manager.run_discussion(emit, wants)
 
     def _within_limits(self, loaded: Loaded) -> Loaded:

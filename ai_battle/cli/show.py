@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ai_battle.conversation.records import encoded, record, specs_to_json
-from ai_battle.conversation.replay import Turn, recorded_turn, request_of
+from ai_battle.conversation.replay import Turn, find_turn, request_of
 from ai_battle.core.events import TurnFinished
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
@@ -28,7 +28,7 @@ from .tools import described
 @as_json
 def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
     """Show one TURN of the run in RUN_DIR: what was said, by which model, and what it took."""
-    found, request = recorded_turn(run_dir, turn), None
+    found, request = find_turn(run_dir, turn), None
     if with_request:
         plan, redactor = plan_of(run_dir)
         request = redactor.value(request_of(run_dir, plan, found))

@@ -21,7 +21,7 @@ from ..core.events import (
 )
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, Usage
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpFailed, Role
-from ..core.ledger import Budget, Ledger, SpendingLimits, charged_to, request_answer
+from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to, request_answer
 from ..core.messages import assistant
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped
@@ -201,7 +201,7 @@ class Turn:
         if not request.wants.stream:
             request = replace(request, wants=replace(request.wants, stream=True))
         try:
-            with charged_to(*() if role == "own" else (self._help,)):
+            with charge_to(*() if role == "own" else (self._help,)):
                 return listener.draft(await self.request_answer(client, request, listener))
         except CutShort as cut:
             response = ModelResponse(assistant(cut.text), stop="length", usage=listener.usage)

@@ -1,4 +1,4 @@
-"""One run of a discussion: it is opened, turns are taken until it is over, and it is closed."""
+"""One run of a discussion: it is open_journal, turns are taken until it is over, and it is closed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..core.errors import ProviderError
 from ..core.events import BudgetReached, EventLog, PromptGiven, RunFinished, TurnFinished
-from ..core.ledger import Budget, charged_to
+from ..core.ledger import Budget, charge_to
 from .outcome import conclusion
 from .participant import Participant
 from .plan import Plan
@@ -15,7 +15,7 @@ from .prompting import opening
 from .speakers import SpeakerScheduler
 from .state import EventDispatcher
 from .stopping import nearest
-from .turn import Fault, Kind, RunFailed, Step, TurnTaker, turn_failed
+from .turn import Kind, RunFailed, TurnFault, TurnStep, TurnTaker, turn_failed
 
 Status = Literal["done", "limit", "failed"]
 
@@ -24,12 +24,12 @@ Status = Literal["done", "limit", "failed"]
 class _Call:
     """One of several that are under way at once: what is heard of it, and what it comes to."""
 
-    step: Step
+    step: TurnStep
     log: EventLog
-    answer: asyncio.Future[TurnFinished | Fault]
+    answer: asyncio.Future[TurnFinished | TurnFault]
 
 
-class Discussion:
+class DiscussionRun:
     """Takes turns until it is over. All that it knows is the state of its dispatcher, which changes with each event."""
 
     def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
@@ -44,7 +44,7 @@ class Discussion:
     async def run(self) -> RunFinished:
         self._state.use.ledger.start()
         try:
-            with charged_to(self._budget):
+            with charge_to(self._budget):
                 status, reason = await self._run_turns()
         except RunFailed as error:
             status, reason = "failed", str(error)
@@ -65,7 +65,7 @@ class Discussion:
         return await self._close()
 
     async def _finish(self, status: Literal["done", "limit", "failed", "interrupted"], reason: str) -> RunFinished:
-        if helped := self._state.help.summed():
+        if helped := self._state.help.total():
             await self._emit(helped)
         end = RunFinished(status, reason, self._state.finished, self._state.use.ledger.usage)
         await self._emit(end)
@@ -133,9 +133,9 @@ class Discussion:
     async def _take(self, participant: Participant, kind: Kind = "turn", note: str = "") -> None:
         await self._turns.take(self._step(participant, kind, note))
 
-    def _step(self, participant: Participant, kind: Kind = "turn", note: str = "") -> Step:
+    def _step(self, participant: Participant, kind: Kind = "turn", note: str = "") -> TurnStep:
         number = min(self._state.taken // len(self._plan.regulars) + 1, self._plan.turns)
-        return Step(participant, self._state.turn + 1, number, kind, note)
+        return TurnStep(participant, self._state.turn + 1, number, kind, note)
 
     async def _take_round(self) -> None:
         """All answer the same history at once; their answers are then heard as wholes, in speaking order."""
@@ -159,12 +159,12 @@ class Discussion:
         finally:
             await self._abandon(calls)
 
-    def _begin_call(self, step: Step) -> _Call:
+    def _begin_call(self, step: TurnStep) -> _Call:
         log = EventLog()
         return _Call(step, log, asyncio.ensure_future(self._turns.ask(step, log)))
 
     async def _replay_events(self, call: _Call) -> None:
-        for event in (call.step.started, *call.log.events):
+        for event in (call.step.start_event, *call.log.events):
             await self._emit(event)
 
     async def _abandon(self, calls: Sequence[_Call]) -> None:
@@ -176,8 +176,8 @@ class Discussion:
             if call.log.events:
                 await self._replay_events(call)
             if isinstance(result, TurnFinished):
-                result = Fault(ProviderError("the round ended before it"), result.usage, result.message.text)
-            if isinstance(result, Fault):
+                result = TurnFault(ProviderError("the round ended before it"), result.usage, result.message.text)
+            if isinstance(result, TurnFault):
                 await self._emit(turn_failed(call.step, result, "stop"))
 
 

@@ -68,12 +68,12 @@ def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterat
             continue  # of a pool the others stand in where the first fails
         called = recipe.traits.called(kind)
         answer = min(usual_answer(model), called.max_tokens or USUAL_ANSWER)
-        priced = _priced(model, read if kind == "peers" else read + own, answer)
+        priced = _estimate_usage(model, read if kind == "peers" else read + own, answer)
         calls = _within(_calls(called, recipe, turns), recipe)
         yield ExpectedHelp(str(model.name), called.role, called.when.format(name=name), calls, priced)
     if recipe.traits.samples > 1:
         more = (recipe.help.samples or recipe.traits.samples) - 1
-        priced = _priced(recipe.model, read, own)
+        priced = _estimate_usage(recipe.model, read, own)
         yield ExpectedHelp(str(recipe.model.name), "own", "in each turn", turns * more, priced)
 
 
@@ -96,7 +96,7 @@ def _within(calls: float | None, recipe: "assembly.Recipe") -> float | None:
     return calls if calls is None or most is None else min(calls, most)
 
 
-def _priced(model: Model, read: int, written: int) -> Usage:
+def _estimate_usage(model: Model, read: int, written: int) -> Usage:
     usage = Usage(min(read, model.window or read), written)
     return replace(usage, cost_usd=model.price.cost(usage) if model.price else None)
 
@@ -140,7 +140,7 @@ def forecast(loaded: Loaded) -> list[Expected]:
     """
     setup = FileSetup.of(loaded, keyboard).build({})
     asyncio.run(_equip(setup))
-    return [replace(expected, request=loaded.redactor.value(expected.request)) for expected in _expected(setup)]
+    return [replace(expected, request=loaded.redactor.value(expected.request)) for expected in _forecasts(setup)]
 
 
 async def _equip(setup: RunSetup) -> None:
@@ -151,15 +151,15 @@ async def _equip(setup: RunSetup) -> None:
             await setup.assembled.aclose()
 
 
-def _expected(setup: RunSetup) -> Iterator[Expected]:
+def _forecasts(setup: RunSetup) -> Iterator[Expected]:
     models = setup.assembled.models
     answer = sum(map(usual_answer, models.values())) / len(setup.plan.participants)
     for participant in setup.plan.participants:
         if model := models.get(participant.name):
-            yield _expected_of(participant, model, setup, answer)
+            yield _forecast_of(participant, model, setup, answer)
 
 
-def _expected_of(participant: Participant, model: Model, setup: RunSetup, answer: float) -> Expected:
+def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer: float) -> Expected:
     """`answer` is the mean length of one, in tokens."""
     plan, name = setup.plan, participant.name
     request = _first_request(participant, setup)

@@ -31,7 +31,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _InputRead:
     """A file as it is sent; without a part it is a video, which is left out."""
 
     file: InputFile
@@ -43,7 +43,7 @@ def read_all(loaded: Loaded) -> Inputs:
     """Every input file of a discussion; raises `ConfigError` for what can't be read, or can't be sent yet."""
     if problems := [*loaded.missing_files(), *unreadable(loaded)]:
         raise ConfigProblems(loaded.location_of(problem) for problem in problems)
-    found = [_located(loaded, path, file) for path, file in _listed(loaded)]
+    found = [_read_at(loaded, path, file) for path, file in _input_files(loaded)]
     return Inputs(tuple(read.part for read in found if read.part), (*_beyond_most(loaded), *_warnings(found)))
 
 
@@ -58,7 +58,7 @@ def notes(loaded: Loaded) -> Iterator[str]:
 def unreadable(loaded: Loaded) -> Iterator[Problem]:
     """Files that are there and can't be read. What can't be sent yet is no mistake of the configuration."""
     missing = {problem.path for problem in loaded.missing_files()}
-    for place, file in _listed(loaded):
+    for place, file in _input_files(loaded):
         if place in missing:
             continue
         try:
@@ -75,14 +75,14 @@ class NotSentYet(ConfigError):
     """A file of a kind that participants can't be given yet."""
 
 
-def _located(loaded: Loaded, path: KeyPath, file: InputFile) -> _Read:
+def _read_at(loaded: Loaded, path: KeyPath, file: InputFile) -> _InputRead:
     try:
-        return _fitting(_read(file, loaded.base))
+        return _fit_size(_read(file, loaded.base))
     except ConfigError as error:
         raise type(error)(loaded.located(Problem(path, str(error)))) from None
 
 
-def _listed(loaded: Loaded) -> Iterator[tuple[KeyPath, InputFile]]:
+def _input_files(loaded: Loaded) -> Iterator[tuple[KeyPath, InputFile]]:
     """Each file, and the place in the configuration that names it."""
     said = loaded.file.discussion
     if said.input_file:
@@ -111,21 +111,21 @@ def _beyond_most(loaded: Loaded) -> Iterator[str]:
         yield f"{files.directory} has {len(found)} files that match; the first {files.max_files} are sent (max_files)."
 
 
-def _read(file: InputFile, base: Path) -> _Read:
+def _read(file: InputFile, base: Path) -> _InputRead:
     if file.names_video:
-        return _Read(file, "video")
+        return _InputRead(file, "video")
     data = _bytes(file.resolve(base), file.path)
     if media_type := pictures.media_type(data):
         if fault := damage(data, media_type):
             raise ConfigError(f"{file.path} begins like {KINDS[media_type]}, and is damaged: {fault}")
         if file.max_resolution:
             pictures.check_pixels(data, file.path)
-        return _Read(file, "image", Image(media_type, data))
+        return _InputRead(file, "image", Image(media_type, data))
     if data.startswith(b"%PDF-"):
         raise NotSentYet(f"{file.path} is a PDF; PDF files can't be sent yet: give its text, or pictures of its pages.")
     if _is_video(data):
-        return _Read(file, "video")
-    return _Read(file, "text", Text(_fenced(file.path, _text(data, file.path))))
+        return _InputRead(file, "video")
+    return _InputRead(file, "text", Text(_fence(file.path, _text(data, file.path))))
 
 
 def _bytes(path: Path, shown: str) -> bytes:
@@ -151,7 +151,7 @@ def _text(data: bytes, shown: str) -> str:
     return text
 
 
-def _fenced(name: str, text: str) -> str:
+def _fence(name: str, text: str) -> str:
     """The fence is longer than any in the text, so the file can't break out of it."""
     fence = FENCE
     while fence in text:
@@ -165,21 +165,21 @@ def _is_video(data: bytes) -> bool:
     )
 
 
-def _fitting(read: _Read) -> _Read:
+def _fit_size(read: _InputRead) -> _InputRead:
     """A picture that is larger than it may be, scaled down where Pillow is there."""
     if not _is_too_large(read) or pictures.lacking():
         return read
     assert isinstance(read.part, Image)
-    data = pictures.scaled_down(read.part.data, pictures.resolution(read.file.max_resolution or ""), read.file.path)
+    data = pictures.scale_down(read.part.data, pictures.resolution(read.file.max_resolution or ""), read.file.path)
     return replace(read, part=Image(read.part.media_type, data))
 
 
-def _is_too_large(read: _Read) -> bool:
+def _is_too_large(read: _InputRead) -> bool:
     box = pictures.resolution(read.file.max_resolution) if read.file.max_resolution else None
     return isinstance(read.part, Image) and box is not None and pictures.is_larger(read.part.data, box)
 
 
-def _warnings(found: Sequence[_Read]) -> Iterator[str]:
+def _warnings(found: Sequence[_InputRead]) -> Iterator[str]:
     for read in found:
         path, said = read.file.path, "text" if read.file.type == "code" else read.file.type
         if not read.part:

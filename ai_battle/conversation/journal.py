@@ -13,7 +13,7 @@ from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, Tu
 from ..core.files import RunLock, make_private, open_private, write_private
 from ..core.tooling import ToolCalled
 from . import records
-from .reading import CONFIG, FILE, VERSION, Order, messages, opened, read, whole_lines
+from .reading import CONFIG, FILE, VERSION, Order, messages, open_journal, read, whole_lines
 from .rundir import Progress, progress
 
 __all__ = ["Durability", "Journal", "Progress", "messages", "progress", "read"]
@@ -47,11 +47,11 @@ class Journal:
         self._closed = False
         self._seq = self._end = self._synced_end = 0
         with ExitStack() as undo:
-            self._lock = _locked(run_dir)
+            self._lock = _lock_directory(run_dir)
             undo.callback(self._lock.release)
             if config:
                 _keep(config, run_dir)
-            self._fd = _opened(run_dir / FILE, os.O_EXCL if fresh else 0)
+            self._fd = _open_file(run_dir / FILE, os.O_EXCL if fresh else 0)
             undo.callback(os.close, self._fd)
             if not fresh:
                 self._repair()
@@ -69,11 +69,11 @@ class Journal:
     @classmethod
     def reopen(cls, run_dir: Path, durability: Durability = "every_second") -> "Journal":
         """Goes on with the journal of an earlier process; a torn last line is cut off and told in `warnings`."""
-        opened(run_dir).close()
+        open_journal(run_dir).close()
         return cls(run_dir, durability, fresh=False)
 
     @property
-    def unsynced(self) -> bool:
+    def has_unsynced_lines(self) -> bool:
         """Whether a power loss now would cost something."""
         return self._synced_end < self._end
 
@@ -83,7 +83,7 @@ class Journal:
         self._raise_if_broken()
         self._write(self._line(event))
         if self._every_turn and isinstance(event, _SYNCED):
-            await self._synced()
+            await self._wait_until_synced()
         elif self._sync_due is None:
             self._sync_due = asyncio.get_running_loop().call_later(SECONDS_UNSYNCED, self._sync_soon)
 
@@ -101,7 +101,7 @@ class Journal:
         if self._sync_due is not None:
             self._sync_due.cancel()
         try:
-            await self._synced()
+            await self._wait_until_synced()
         finally:
             os.close(self._fd)
             self._lock.release()
@@ -144,7 +144,7 @@ class Journal:
         self._sync_due = None
         self._syncing = asyncio.get_running_loop().run_in_executor(_threads, self._sync)
 
-    async def _synced(self) -> None:
+    async def _wait_until_synced(self) -> None:
         if self._syncing is not None:
             await self._syncing
         if not self._broken:
@@ -172,7 +172,7 @@ class Journal:
             raise JournalError(self._broken)
 
 
-def _locked(run_dir: Path) -> RunLock:
+def _lock_directory(run_dir: Path) -> RunLock:
     try:
         return RunLock(run_dir)
     except OSError as error:
@@ -189,7 +189,7 @@ def _keep(config: str, run_dir: Path) -> None:
         raise JournalError(_unwritable(run_dir, error)) from error
 
 
-def _opened(path: Path, flags: int) -> int:
+def _open_file(path: Path, flags: int) -> int:
     try:
         return open_private(str(path), os.O_WRONLY | os.O_APPEND | os.O_CREAT | flags)
     except FileExistsError:

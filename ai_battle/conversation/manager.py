@@ -22,11 +22,11 @@ from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
 from ..tools.base import Tool
 from . import journal, outcome, rundir
-from .discussion import Discussion
+from .discussion import DiscussionRun
 from .journal import Durability, Journal
 from .participant import Participant
 from .person import Reader, keyboard
-from .perspective import seen_by
+from .perspective import view_of
 from .plan import Mode, Plan, Selection
 from .prompting import role_prompt
 from .setup import ClientSetup, FileSetup, Pairing, RunSetup, SetupSource, load_checked
@@ -49,7 +49,7 @@ class RunResult:
     help: HelpSummed | None = None
 
 
-class Settings(TypedDict, total=False):
+class DiscussionSettings(TypedDict, total=False):
     """What else a discussion may say of itself, under the names of the discussion YAML."""
 
     name: str
@@ -89,7 +89,7 @@ class ConversationManager:
         limits: SpendingLimits | Mapping[str, Any] = NO_LIMITS,
         tools: Iterable[Tool] = (),
         approve: Ask | None = None,
-        **settings: Unpack[Settings],
+        **settings: Unpack[DiscussionSettings],
     ) -> None:
         check_options(Plan, type(self).__name__, settings)
         plan = Plan(tuple(participants), goal=goal, limits=SpendingLimits.of(limits), **settings)
@@ -166,7 +166,7 @@ class ConversationManager:
                     return _result(progress.ended, run_dir, progress.help)
                 settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
                 async with source.open(progress.positions) as setup:
-                    state = _restored_state(setup, run_dir)
+                    state = _restore_state(setup, run_dir)
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, _types(setup.plan))
                     dispatcher = EventDispatcher(written, state, emit, source.redactor, wants)
                     return await _run(setup, written, dispatcher, go_on)
@@ -190,7 +190,7 @@ class ConversationManager:
         if client is None:
             raise ConfigError(f"There is no client for {model_type!r}; a turn needs one.")
         heard = self._with_prompt(prompt, role)
-        *earlier, asked = seen_by(
+        *earlier, asked = view_of(
             role, [earlier_message("assistant", entry["content"], entry["role"]) for entry in heard]
         )
         history = [{"role": message.role, "content": message.text} for message in earlier]
@@ -206,7 +206,7 @@ class ConversationManager:
         return [*self.conversation_history, {"role": asking, "content": prompt}]
 
 
-def _restored_state(setup: RunSetup, run_dir: Path) -> State:
+def _restore_state(setup: RunSetup, run_dir: Path) -> State:
     """The state that the journal tells of; what helpers had used and where ladders stood is put back too."""
     state = State(setup.plan)
     ledger = state.use.ledger
@@ -234,10 +234,10 @@ async def _run(
     await setup.assembled.equip(written.run_dir, dispatcher)
     for warning in (*written.warnings, *map(Warned, setup.warnings)):
         await dispatcher(warning)
-    ended = await Discussion(setup.plan, dispatcher).run()
+    ended = await DiscussionRun(setup.plan, dispatcher).run()
     if concluded := dispatcher.state.outcome:
         outcome.keep(written.run_dir, concluded.text)
-    return _result(ended, written.run_dir, dispatcher.state.help.summed())
+    return _result(ended, written.run_dir, dispatcher.state.help.total())
 
 
 def _types(plan: Plan) -> dict[str, str]:

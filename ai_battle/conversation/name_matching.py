@@ -88,9 +88,9 @@ def matching_name(answer: str, names: Sequence[str]) -> tuple[str, How] | None:
     said = _THOUGHT.sub("", answer).strip()
     if literal := next((text for text in _strings(said) if text in names), ""):
         return literal, "chosen"
-    if exact := _preferred_name(_mentions(said, names, _equal)):
+    if exact := _favourite(_mentions(said, names, _equal)):
         return exact, "normalised"
-    if close := _preferred_name(_mentions(said, names, _alike)):
+    if close := _favourite(_mentions(said, names, _alike)):
         return close, "near match"
     return None
 
@@ -117,7 +117,7 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(inner)
 
 
-def _preferred_name(mentions: Iterable[_Mention]) -> str:
+def _favourite(mentions: Iterable[_Mention]) -> str:
     """The name that is favoured most, the last one said among equals."""
     best = max(mentions, key=lambda mention: (mention.favour, mention.start), default=None)
     return best.name if best and best.favour > DENIED else ""

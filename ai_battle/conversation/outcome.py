@@ -51,13 +51,13 @@ def json_in(text: str) -> str:
     """The JSON object or list in an answer, whatever stands around it; empty when there is none."""
     for opening, closing in ("{}", "[]"):
         said = text[text.find(opening) : text.rfind(closing) + 1] if opening in text else ""
-        if (value := _parsed(said)) is not None:
+        if (value := _parse_json(said)) is not None:
             return json.dumps(value, ensure_ascii=False, indent=2)
     return ""
 
 
 def file_name(text: str) -> str:
-    return TEXT if _parsed(text) is None else JSON
+    return TEXT if _parse_json(text) is None else JSON
 
 
 def keep(run_dir: Path, text: str) -> None:
@@ -71,7 +71,7 @@ def keep(run_dir: Path, text: str) -> None:
         raise JournalError(f"{path} can't be written: {error.strerror}.") from error
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """The object or list that `text` is; None for anything else."""
     try:
         value = from_json(text)

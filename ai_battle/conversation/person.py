@@ -68,7 +68,7 @@ class Keyboard:
 keyboard = Keyboard()
 
 
-class Person(ModelClient):
+class PersonClient(ModelClient):
     """Says what is typed. An empty line is no answer, which skips the turn; the end of the input leaves."""
 
     def __init__(self, name: str, read: Reader = keyboard) -> None:

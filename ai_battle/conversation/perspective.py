@@ -13,7 +13,7 @@ CONTINUE = user("Please continue.")
 BETWEEN = "\n\n"
 
 
-def seen_by(speaker: str, history: Iterable[Message], naming: Naming = "plain") -> tuple[Message, ...]:
+def view_of(speaker: str, history: Iterable[Message], naming: Naming = "plain") -> tuple[Message, ...]:
     """The request that lets `speaker` speak next: "user" and "assistant" in turns, from a user message to another.
 
     `history` has what participants said as assistant messages with their names, the steps with tools on the way
@@ -24,7 +24,7 @@ def seen_by(speaker: str, history: Iterable[Message], naming: Naming = "plain") 
     seen: list[Message] = []
     for own, said in groupby(audible, key=lambda message: _is_own(message, speaker)):
         if not own:
-            seen.append(_merged(list(said), naming))
+            seen.append(_merge(list(said), naming))
             continue
         for message in said:
             if _is_over(seen):
@@ -34,7 +34,7 @@ def seen_by(speaker: str, history: Iterable[Message], naming: Naming = "plain") 
 
 
 class View:
-    """What `seen_by` would say after each message, at the cost of that message alone."""
+    """What `view_of` would say after each message, at the cost of that message alone."""
 
     def __init__(self, speaker: str, naming: Naming = "plain") -> None:
         self._speaker = speaker
@@ -53,19 +53,19 @@ class View:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        if asked := self._asked():
+        if asked := self._pending():
             return (*self._settled, asked)
         return tuple(self._settled)
 
     def _settle(self) -> None:
-        if asked := self._asked():
+        if asked := self._pending():
             self._settled.append(asked)
         self._new, self._merged = [], None
 
-    def _asked(self) -> Message | None:
+    def _pending(self) -> Message | None:
         """The user message that is due. It is kept, so that its bytes serve the next request too."""
         if self._new and self._merged is None:
-            self._merged = _merged(self._new, self._naming)
+            self._merged = _merge(self._new, self._naming)
         return self._merged or (CONTINUE if _is_over(self._settled) else None)
 
 
@@ -90,11 +90,11 @@ def _as_own(message: Message, naming: Naming) -> Message:
     return replace(message, speaker="") if naming == "nameless" else message
 
 
-def _merged(said: Sequence[Message], naming: Naming) -> Message:
+def _merge(said: Sequence[Message], naming: Naming) -> Message:
     if len(said) == 1 and said[0].role == "user":
         return said[0]
     files = tuple(part for message in said for part in message.parts if _is_file(message, part))
-    text = BETWEEN.join(_told(message, naming) for message in said)
+    text = BETWEEN.join(_text_with_name(message, naming) for message in said)
     return Message("user", (*files, Text(text)), _speaker(said) if naming == "plain" else "")
 
 
@@ -107,7 +107,7 @@ def _is_file(message: Message, part: Part) -> bool:
     return message.role == "user" and not isinstance(part, Text)
 
 
-def _told(message: Message, naming: Naming) -> str:
+def _text_with_name(message: Message, naming: Naming) -> str:
     text = message.text.strip()
     if naming != "prefixed" or message.role == "user" or text.startswith(f"{message.speaker}:"):
         return text

@@ -65,7 +65,7 @@ def lacking() -> str:
     return ""
 
 
-def scaled_down(data: bytes, box: Size, name: str) -> bytes:
+def scale_down(data: bytes, box: Size, name: str) -> bytes:
     """As large as fits into `box`: upright, in the same format, without what cameras add (EXIF).
 
     Raises `ConfigError` without Pillow, and for a picture that is damaged.
@@ -82,7 +82,7 @@ def scaled_down(data: bytes, box: Size, name: str) -> bytes:
 
 
 def check_pixels(data: bytes, name: str) -> None:
-    """Raises `ConfigError` for a small file that would fill the memory when it is opened."""
+    """Raises `ConfigError` for a small file that would fill the memory when it is open_journal."""
     width, height = size(data) or (0, 0)
     if width * height > MOST_PIXELS:
         most = f"{MOST_PIXELS / 1e6:.0f} million"
@@ -160,7 +160,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 def _png_header(kind: bytes, body: bytes) -> str:
     if kind != b"IHDR" or len(body) != 13:
-        return f"it begins with {_shown(kind)} instead of a chunk IHDR"
+        return f"it begins with {_chunk_name(kind)} instead of a chunk IHDR"
     width, height, depth, colours = struct.unpack(">IIBB", body[:10])
     if depth not in PNG_DEPTHS.get(colours, ()):
         return f"its header tells of {depth} bits in colour type {colours}, which there is not"
@@ -170,9 +170,9 @@ def _png_header(kind: bytes, body: bytes) -> str:
 def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
     """What can be left out, as its name begins with a small letter, may be damaged."""
     if len(checksum) < 4:
-        return f"{CUT} in its chunk {_shown(kind)}"
+        return f"{CUT} in its chunk {_chunk_name(kind)}"
     if kind[:1].isupper() and crc32(kind + body) != int.from_bytes(checksum):
-        return f"the checksum of its chunk {_shown(kind)} is wrong"
+        return f"the checksum of its chunk {_chunk_name(kind)} is wrong"
     return ""
 
 
@@ -181,7 +181,7 @@ def _jpeg(data: bytes) -> str:
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
         if marker == JPEG_SCAN:
-            return found or _unended(data, place)
+            return found or _end_fault(data, place)
         if marker in JPEG_FRAMES:
             height, width = struct.unpack(">HH", data[place + 5 : place + 9].ljust(4, b"\0"))
             found = _no_size(width, height)
@@ -189,7 +189,7 @@ def _jpeg(data: bytes) -> str:
     return CUT if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
 
 
-def _unended(data: bytes, scan: int) -> str:
+def _end_fault(data: bytes, scan: int) -> str:
     return "" if data.rfind(b"\xff\xd9") > scan else CUT
 
 
@@ -203,18 +203,18 @@ def _gif(data: bytes) -> str:
 def _webp(data: bytes) -> str:
     kind = data[12:16]
     if kind not in (b"VP8 ", b"VP8L", b"VP8X"):
-        return f"it begins with {_shown(kind)} instead of a chunk of pixels"
+        return f"it begins with {_chunk_name(kind)} instead of a chunk of pixels"
     if len(data) < max(30, 8 + int.from_bytes(data[4:8], "little")):
         return CUT
     signed = {b"VP8 ": data[23:26] == b"\x9d\x01\x2a", b"VP8L": data[20] == 0x2F}.get(kind, True)
-    return "" if signed else f"the mark at the start of its chunk {_shown(kind)} is wrong"
+    return "" if signed else f"the mark at the start of its chunk {_chunk_name(kind)} is wrong"
 
 
 def _no_size(width: int, height: int) -> str:
     return "" if width and height else f"its header tells of {width}x{height} pixels"
 
 
-def _shown(kind: bytes) -> str:
+def _chunk_name(kind: bytes) -> str:
     return repr(kind.decode("latin-1").strip()) if kind.isascii() else f"the bytes {kind.hex(' ')}"
 
 

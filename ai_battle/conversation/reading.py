@@ -23,7 +23,7 @@ _SAID = ("prompt_given", "turn_finished")
 _log = logging.getLogger(__name__)
 
 
-class Line(NamedTuple):
+class JournalLine(NamedTuple):
     """One whole line: where it starts and ends in the file, and what it says."""
 
     number: int
@@ -32,7 +32,7 @@ class Line(NamedTuple):
     record: records.Record
 
 
-def lines(run_dir: Path) -> Iterator[Line]:
+def lines(run_dir: Path) -> Iterator[JournalLine]:
     """All whole lines, each once: those with a number that was there before are passed over.
 
     What a crash left at the end (no newline, or no JSON) is passed over, too; lines that are missing or repeated are
@@ -55,7 +55,7 @@ class Order:
         self.is_new = True
         self._path = run_dir / FILE
 
-    def fault(self, line: Line) -> str:
+    def fault(self, line: JournalLine) -> str:
         """What is wrong with the place of a line, which it names; empty where nothing is."""
         seq, expected = line.record["seq"], self.next
         self.is_new = seq >= expected
@@ -74,13 +74,13 @@ def _warn(fault: str) -> None:
     _log.warning("%s", fault)
 
 
-def whole_lines(run_dir: Path) -> Iterator[Line]:
+def whole_lines(run_dir: Path) -> Iterator[JournalLine]:
     """As they stand in the file."""
-    with opened(run_dir) as file:
+    with open_journal(run_dir) as file:
         yield from _whole_lines(file, run_dir / FILE)
 
 
-def opened(run_dir: Path) -> IO[bytes]:
+def open_journal(run_dir: Path) -> IO[bytes]:
     """The journal; an empty one where a run was prepared and nothing was written yet."""
     try:
         return open(run_dir / FILE, "rb")
@@ -102,7 +102,7 @@ def read(run_dir: Path) -> Iterator[tuple[records.Record, Event]]:
         yield line.record, event_of(line, run_dir)
 
 
-def event_of(line: Line, run_dir: Path) -> Event:
+def event_of(line: JournalLine, run_dir: Path) -> Event:
     try:
         return records.event(line.record)
     except ValueError as error:
@@ -130,13 +130,13 @@ class _Messages(Sequence[Message]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Message]: ...
     def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
-        with opened(self._run_dir) as file:
+        with open_journal(self._run_dir) as file:
             if isinstance(index, slice):
                 return [_message_at(file, start) for start in self._starts[index]]
             return _message_at(file, self._starts[index])
 
     def __iter__(self) -> Iterator[Message]:
-        with opened(self._run_dir) as file:
+        with open_journal(self._run_dir) as file:
             for start in self._starts:
                 yield _message_at(file, start)
 
@@ -148,21 +148,21 @@ def _message_at(file: IO[bytes], start: int) -> Message:
     return event.message
 
 
-def _whole_lines(file: IO[bytes], path: Path) -> Iterator[Line]:
+def _whole_lines(file: IO[bytes], path: Path) -> Iterator[JournalLine]:
     end, malformed = 0, 0
     for number, data in enumerate(file, 1):
         if malformed:
             raise JournalError(f"{path}:{malformed}: malformed line; mend or remove it to read this run.")
         start, end = end, end + len(data)
-        record = _parsed(data)
+        record = _parse_line(data)
         if record is None:
             malformed = number
             continue
         _check(record, f"{path}:{number}")
-        yield Line(number, start, end, record)
+        yield JournalLine(number, start, end, record)
 
 
-def _parsed(data: bytes) -> records.Record | None:
+def _parse_line(data: bytes) -> records.Record | None:
     try:
         record = from_json(data) if data.endswith(b"\n") else None
     except ValueError:

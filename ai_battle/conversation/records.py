@@ -51,10 +51,10 @@ def encoded(said: Record) -> bytes:
     try:
         return to_json(said, inf_nan_mode="null", fallback=str)
     except PydanticSerializationError:
-        return to_json(each_text(said, _mended), inf_nan_mode="null", fallback=str)
+        return to_json(each_text(said, _replace_surrogates), inf_nan_mode="null", fallback=str)
 
 
-def _mended(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -27,7 +27,7 @@ from .participant import Participant
 from .plan import Plan
 from .reading import read
 from .state import EventDispatcher, State
-from .turn import Kind, Step, TurnTaker, request_for
+from .turn import Kind, TurnStep, TurnTaker, request_for
 
 Turn = TurnFinished | TurnFailed
 
@@ -55,7 +55,7 @@ class Difference:
 async def replay(run_dir: Path, emit: Emit = ignore) -> None:
     """Tells every event of the run again, and what was said as one delta a turn. No model is called."""
     for scene in _scenes(run_dir):
-        await _tell(scene, emit)
+        await _emit_scene(scene, emit)
 
 
 async def swap(run_dir: Path, plan: Plan, name: str, emit: Emit = ignore) -> AsyncIterator[Difference]:
@@ -63,13 +63,13 @@ async def swap(run_dir: Path, plan: Plan, name: str, emit: Emit = ignore) -> Asy
 
     Raises `AIBattleError` when that client gives no answer twice in a row, as a run would end then.
     """
-    exchange = _Exchange(plan, name, emit)
+    exchange = _SwappedRun(plan, name, emit)
     for scene in _scenes(run_dir):
         over = scene[-1]
         if isinstance(over, Turn) and over.speaker == name:
             yield await exchange.play(over)
         else:
-            await _tell(scene, exchange.emit)
+            await _emit_scene(scene, exchange.emit)
 
 
 def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _without_model(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in ("type", "script", "when", "loop", "pace")}
 
 
-class _Exchange:
+class _SwappedRun:
     """The discussion as it would have been: recorded turns are heard, those of one participant are taken anew."""
 
     def __init__(self, plan: Plan, name: str, emit: Emit) -> None:
@@ -115,7 +115,7 @@ class _Exchange:
     async def play(self, before: Turn) -> Difference:
         await TurnTaker(self._plan, self.emit).take(step_of(self._plan, self.emit.state, before))
         assert self._last
-        return Difference(before.turn, before.speaker, _said(before), _said(self._last))
+        return Difference(before.turn, before.speaker, _text_of(before), _text_of(self._last))
 
     async def _hear(self, event: Event) -> None:
         if isinstance(event, Turn):
@@ -123,7 +123,7 @@ class _Exchange:
         await self._listener(event)
 
 
-def _said(turn: Turn) -> str:
+def _text_of(turn: Turn) -> str:
     return turn.message.text if isinstance(turn, TurnFinished) else f"(no answer: {turn.error})"
 
 
@@ -150,7 +150,7 @@ def _scenes(run_dir: Path) -> Iterator[tuple[Event, ...]]:
     yield from endings
 
 
-async def _tell(scene: tuple[Event, ...], emit: Emit) -> None:
+async def _emit_scene(scene: tuple[Event, ...], emit: Emit) -> None:
     for event in scene:
         if isinstance(event, TurnFinished):
             if thought := event.message.thinking:
@@ -159,14 +159,14 @@ async def _tell(scene: tuple[Event, ...], emit: Emit) -> None:
         await emit(event)
 
 
-def step_of(plan: Plan, state: State, turn: Turn) -> Step:
+def step_of(plan: Plan, state: State, turn: Turn) -> TurnStep:
     """The step that led to a recorded turn, for a state that has all before it and nothing after."""
     participant = participant_named(plan, turn.speaker)
     kind: Kind = "observation" if participant.role == "observer" else "turn"
     if isinstance(turn, TurnFinished):
         kind = turn.kind
     hide_turns_from = _round_start(plan, state) if plan.parallel and kind == "turn" else 0
-    return Step(participant, turn.turn, turn.round, kind, _note(state, participant, kind), hide_turns_from)
+    return TurnStep(participant, turn.turn, turn.round, kind, _note(state, participant, kind), hide_turns_from)
 
 
 def participant_named(plan: Plan, name: str) -> Participant:
@@ -176,7 +176,7 @@ def participant_named(plan: Plan, name: str) -> Participant:
     raise ConfigError(f"The run has no participant {name!r}{near(name, [p.name for p in plan.participants])}")
 
 
-def recorded_turn(run_dir: Path, number: int) -> Turn:
+def find_turn(run_dir: Path, number: int) -> Turn:
     """The turn of that number; as it was taken last, when it was taken again after an interruption."""
     found: Turn | None = None
     last = 0

@@ -130,7 +130,7 @@ def create(name: str, out: Path | None = None, *, runs: Path = Path("runs")) -> 
     Raises `ConfigError` for a directory that is in use, `JournalError` for one that can't be made.
     """
     try:
-        return _taken(out) if out is not None else _named(name, runs)
+        return _use_directory(out) if out is not None else _make_directory(name, runs)
     except OSError as error:
         place = out if out is not None else runs
         raise JournalError(f"{place} can't be written: {error.strerror}; name another directory with --out.") from error
@@ -180,13 +180,13 @@ def require_free(out: Path) -> None:
         raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}")
 
 
-def _taken(out: Path) -> Path:
+def _use_directory(out: Path) -> Path:
     require_free(out)
     make_private(out)
     return out
 
 
-def _named(name: str, runs: Path) -> Path:
+def _make_directory(name: str, runs: Path) -> Path:
     """Runs of one name that start in the same second are told apart by chance."""
     slug = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:LONGEST_NAME] or "run"
     stem = taken = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"

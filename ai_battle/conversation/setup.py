@@ -19,8 +19,7 @@ from ..providers._filters import RedactedClient
 from . import inputs
 from .journal import Durability
 from .participant import Cost, Participant
-from .person import Person as AtKeyboard
-from .person import Reader
+from .person import PersonClient, Reader
 from .plan import Plan
 from .prompting import instructions, without_place
 
@@ -147,10 +146,10 @@ class ClientSetup(SetupSource):
         return source if helped else self
 
     def client(self, named: str) -> tuple[ModelClient, bool]:
-        found = self._named(named)
+        found = self._participant_named(named)
         return (self._with_help(found).client, False) if found else (assembly.create_client(named), True)
 
-    def _named(self, named: str) -> Participant | None:
+    def _participant_named(self, named: str) -> Participant | None:
         return next((p for p in self.plan.participants if named in (p.name, p.type)), None)
 
     def _pair_of(self, participant: Participant) -> Pairing | None:
@@ -158,7 +157,7 @@ class ClientSetup(SetupSource):
 
     def _helps(self, named: str, goal: Participant) -> bool:
         """Whether `goal` helps who is called so, directly or through others."""
-        found = self._named(named)
+        found = self._participant_named(named)
         pair = self._pair_of(found) if found else None
         return found is goal or bool(pair and self._helps(pair.secondary, goal))
 
@@ -213,7 +212,7 @@ class FileSetup(SetupSource):
         allowed = self.allow_unsandboxed
         assembled = assembly.build(self.loaded, starts, self.tapes, allow_unsandboxed=allowed, approve=self.approve)
         plan = Plan(tuple(self._participants(assembled)), inputs=read.parts, **_settings(self.loaded))
-        notes = (*self.loaded.notes, *ignored_params(self.loaded), *assembled.warnings, *read.warnings)
+        notes = (*self.loaded.notes, *unused_params(self.loaded), *assembled.warnings, *read.warnings)
         return RunSetup(plan, notes, assembled)
 
     def with_pair(self, pair: Pairing) -> Self:
@@ -229,7 +228,7 @@ class FileSetup(SetupSource):
         said = self.loaded.file.discussion
         for name, spec in said.models.items():
             if spec.role == "user":
-                yield Participant(name, AtKeyboard(name, self.ask), role="user", type="person")
+                yield Participant(name, PersonClient(name, self.ask), role="user", type="person")
             else:
                 yield _participant(name, spec, assembled.models[name], said.goal)
 
@@ -259,7 +258,7 @@ def instructions_of(spec: ParticipantSettings, goal: str) -> str:
     return "\n\n".join(text for text in (filled, written.text) if text)
 
 
-def ignored_params(loaded: Loaded) -> Iterator[str]:
+def unused_params(loaded: Loaded) -> Iterator[str]:
     """Says which parameters of templates are left out because the template has no place for them."""
     for name, spec in loaded.file.discussion.models.items():
         written = spec.instructions
@@ -301,7 +300,7 @@ def check(loaded: Loaded) -> list[Problem]:
 
 def notes(loaded: Loaded) -> tuple[str, ...]:
     """What the user of a file that is right should know before it runs."""
-    return (*loaded.notes, *ignored_params(loaded), *inputs.notes(loaded))
+    return (*loaded.notes, *unused_params(loaded), *inputs.notes(loaded))
 
 
 def _templates(loaded: Loaded) -> Iterator[Problem]:

@@ -29,8 +29,8 @@ from ..core.helping import LadderStood
 from ..core.messages import Message, user
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.tokens import TOKENS_PER_MESSAGE, estimate_message, estimate_text
-from .helped import Help
-from .perspective import View, seen_by
+from .help_account import HelpAccount
+from .perspective import View, view_of
 from .plan import Plan
 from .prompting import naming, prompt, system_prompt
 from .stopping import RunUse, StopContext
@@ -98,7 +98,7 @@ class State:
         self._answered: set[str] = set()
         self.use = RunUse()
         self.ladders = LadderPositions()
-        self.help = Help({p.name: p.large for p in plan.participants if p.large})
+        self.help = HelpAccount({p.name: p.large for p in plan.participants if p.large})
         self.selected = self.last_regular = ""
         self.just_ended = False
         self.limit: BudgetReached | None = None
@@ -113,10 +113,10 @@ class State:
         if change := _CHANGES.get(type(event)):
             change(self, event)
 
-    def seen_before(self, name: str, turn: int) -> tuple[Message, ...]:
+    def view_before(self, name: str, turn: int) -> tuple[Message, ...]:
         """What a participant would have been sent before that turn, of which later ones are known already."""
         earlier = (m for done in self.history if done.turn < turn for m in (*done.steps, done.message))
-        return seen_by(name, (*self._opening(), *earlier), naming(self._plan))
+        return view_of(name, (*self._opening(), *earlier), naming(self._plan))
 
     def fixed_tokens(self, name: str) -> int:
         """What no summary can shorten: the system prompt and the prompt."""

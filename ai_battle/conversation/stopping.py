@@ -127,10 +127,10 @@ def _all(conditions: Sequence[Condition]) -> Condition:
 def _phrase(context: StopContext, phrase: str) -> bool:
     """Anywhere in the last message, in any case, with any white space between its words: small models rarely put it
     on a line of its own."""
-    return bool(context.recent) and _spaced(phrase) in _spaced(context.recent[-1].text)
+    return bool(context.recent) and _normalize(phrase) in _normalize(context.recent[-1].text)
 
 
-def _spaced(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 

@@ -22,7 +22,7 @@ CHARACTERS = 3
 """To a token, at the least."""
 
 
-class Memory:
+class ContextMemory:
     """What is in context is common to all: the summary that stands for old turns, then the turns since."""
 
     def __init__(self, plan: Plan, emit: EventDispatcher) -> None:

@@ -23,7 +23,7 @@ from .plan import Plan
 from .prompting import prompt, with_note
 from .state import EventDispatcher, State
 from .stopping import nearest
-from .summary import Memory
+from .summary import ContextMemory
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 
@@ -36,7 +36,7 @@ class RunFailed(AIBattleError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TurnStep:
     """What is to happen next: who is asked, in what capacity, and the note that goes with this one request.
 
     Where all answer at once, nobody has heard the turns from `hide_turns_from` on, although some may be over already.
@@ -50,12 +50,12 @@ class Step:
     hide_turns_from: int = 0
 
     @property
-    def started(self) -> TurnStarted:
+    def start_event(self) -> TurnStarted:
         return TurnStarted(self.turn, self.round, self.participant.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TurnFault:
     """Why a turn brought no answer, and what it cost all the same."""
 
     error: AIBattleError
@@ -63,11 +63,11 @@ class Fault:
     partial: str
 
 
-def request_for(plan: Plan, state: State, step: Step) -> ModelRequest:
+def request_for(plan: Plan, state: State, step: TurnStep) -> ModelRequest:
     """What the participant has heard, and the note of this step at its end."""
     name = step.participant.name
     is_hidden = 0 < step.hide_turns_from <= state.turn
-    messages = state.seen_before(name, step.hide_turns_from) if is_hidden else state.views[name].messages
+    messages = state.view_before(name, step.hide_turns_from) if is_hidden else state.views[name].messages
     if step.note and plan.mode != "no-meta":
         messages = with_note(messages, prompt(step.note))
     return ModelRequest(messages, state.systems[name], options=step.participant.parameters)
@@ -77,28 +77,28 @@ class TurnTaker:
     """Takes turns: `ask` brings an answer or a fault, `settle` makes it known. `left` are the people who have gone."""
 
     def __init__(self, plan: Plan, emit: EventDispatcher) -> None:
-        self.memory = Memory(plan, emit)
+        self.memory = ContextMemory(plan, emit)
         self.left: list[str] = []
         self._plan = plan
         self._state = emit.state
         self._emit = emit
         self._unpriced: set[str] = set()
 
-    async def take(self, step: Step) -> None:
+    async def take(self, step: TurnStep) -> None:
         """One answer, journalled and heard by all; or the reason why there is none, and the policy that follows."""
         await self.pause()
         await self.memory.make_room(step.participant)
-        await self._emit(step.started)
+        await self._emit(step.start_event)
         await self.settle(step, await self.ask(step, self._emit))
 
     async def pause(self) -> None:
         if self._plan.delay_between_turns and self._state.turn:
             await asyncio.sleep(self._plan.delay_between_turns)
 
-    async def ask(self, step: Step, emit: Emit) -> TurnFinished | Fault:
+    async def ask(self, step: TurnStep, emit: Emit) -> TurnFinished | TurnFault:
         listener = TurnListener(step.participant.name, emit)
         try:
-            return _finished(step, await self._request_answer(step, listener), listener)
+            return _turn_finished(step, await self._request_answer(step, listener), listener)
         except JournalError:
             raise
         except AIBattleError as error:
@@ -107,7 +107,7 @@ class TurnTaker:
             await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
             raise
 
-    async def _request_answer(self, step: Step, listener: TurnListener) -> ModelResponse:
+    async def _request_answer(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
         try:
             return await request_answer(step.participant, self.request(step), listener)
         except ContextTooLong:
@@ -115,10 +115,10 @@ class TurnTaker:
                 raise
             return await request_answer(step.participant, self.request(step), listener)
 
-    def request(self, step: Step) -> ModelRequest:
+    def request(self, step: TurnStep) -> ModelRequest:
         return replace(request_for(self._plan, self._state, step), wants=self._emit.wants)
 
-    async def settle(self, step: Step, result: TurnFinished | Fault) -> None:
+    async def settle(self, step: TurnStep, result: TurnFinished | TurnFault) -> None:
         if isinstance(result, TurnFinished):
             await self._emit(result)
             await self._warn_of_unknown_price(result)
@@ -138,7 +138,7 @@ class TurnTaker:
                 Warned(f"The price of {turn.model} is unknown; limits.cost_usd can't hold for what it uses.")
             )
 
-    async def _give_up(self, step: Step, fault: Fault) -> None:
+    async def _give_up(self, step: TurnStep, fault: TurnFault) -> None:
         """The turn is left out; the second in a row of the same model, or one that no retry can mend, ends the run."""
         if isinstance(fault.error, BudgetExceeded) and fault.error.reached:
             if not self._state.limit:
@@ -167,12 +167,12 @@ class TurnTaker:
         )
 
 
-def turn_failed(step: Step, fault: Fault, policy: Literal["skip", "stop"]) -> TurnFailed:
+def turn_failed(step: TurnStep, fault: TurnFault, policy: Literal["skip", "stop"]) -> TurnFailed:
     name = step.participant.name
     return TurnFailed(step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial, step.kind)
 
 
-def _finished(step: Step, response: ModelResponse, listener: TurnListener) -> TurnFinished:
+def _turn_finished(step: TurnStep, response: ModelResponse, listener: TurnListener) -> TurnFinished:
     name = step.participant.name
     return TurnFinished(
         step.turn,
@@ -193,9 +193,9 @@ def _with_speaker(message: Message, speaker: str) -> Message:
     return message if message.speaker == speaker else replace(message, speaker=speaker)
 
 
-def _fault(error: AIBattleError, listener: TurnListener) -> Fault:
+def _fault(error: AIBattleError, listener: TurnListener) -> TurnFault:
     partial = error.partial if isinstance(error, ProviderError) else ""
-    return Fault(error, listener.usage, partial or listener.text)
+    return TurnFault(error, listener.usage, partial or listener.text)
 
 
 def _is_fatal(error: AIBattleError) -> bool:

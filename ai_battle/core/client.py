@@ -38,7 +38,7 @@ class ModelClient(ABC):
         `file_data` is one mapping or several: `{"type": "image", "base64", "mime_type"}`, the same with `url`, or
         `{"type": "text", "text_content"}`.
         """
-        asked = Message("user", (*_attached(file_data), Text(prompt)))
+        asked = Message("user", (*_file_parts(file_data), Text(prompt)))
         earlier = (earlier_message(cast(Role, entry["role"]), entry["content"]) for entry in history or ())
         response = await self.complete(ModelRequest((*earlier, asked), system_instruction or "", wants=WHOLE_ANSWER))
         return response.text
@@ -67,7 +67,7 @@ class ClientWrapper(ModelClient):
         await self.client.aclose()
 
 
-def _attached(file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Iterable[Part]:
+def _file_parts(file_data: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> Iterable[Part]:
     files = [file_data] if isinstance(file_data, Mapping) else file_data or ()
     for file in files:
         if "text_content" in file:

@@ -326,11 +326,11 @@ class EventLog:
 def quiet(emit: Emit) -> Emit:
     """Passes every event on but the words: the caller asks for itself, or several models speak at once."""
 
-    async def wordless(event: Event) -> None:
+    async def pass_on(event: Event) -> None:
         if not isinstance(event, DELTAS):
             await emit(event)
 
-    return wordless
+    return pass_on
 
 
 def as_role(emit: Emit, role: Role) -> Emit:
@@ -338,9 +338,9 @@ def as_role(emit: Emit, role: Role) -> Emit:
     if role == "own":
         return emit
 
-    async def relabelled(event: Event) -> None:
+    async def relabel(event: Event) -> None:
         if isinstance(event, ModelReplied | DraftDropped) and event.role == "own":
             event = replace(event, role=role)
         await emit(event)
 
-    return relabelled
+    return relabel

@@ -73,7 +73,7 @@ class RunLock:
 
     def __init__(self, run_dir: Path) -> None:
         self._path = run_dir / LOCK
-        self._fd = _locked(self._path)
+        self._fd = _open_locked(self._path)
         try:
             os.truncate(self._fd, 0)
             os.write(self._fd, f"{os.getpid()} {socket.gethostname()}\n".encode())
@@ -101,7 +101,7 @@ def lock_directory(run_dir: Path) -> Iterator[None]:
         lock.release()
 
 
-def _locked(path: Path) -> int:
+def _open_locked(path: Path) -> int:
     while True:
         fd = open_private(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:

@@ -1,6 +1,6 @@
 """What provider replies cost: each is booked in every budget that is open where its call was made.
 
-`charged_to` opens budgets for all calls inside, however deep and in whichever task they are made; the border to a
+`charge_to` opens budgets for all calls inside, however deep and in whichever task they are made; the border to a
 provider reserves the most that a call can cost before it, and settles what it did cost after it. A context variable
 carries the budgets, because clients are shared by callers who pay separately, and because listeners may be muted.
 """
@@ -165,7 +165,7 @@ class Budget:
         else:
             reached = BudgetReached("cost_usd", used.known_cost, limits.cost_usd or 0.0, quote.cost(quote.shortest))
             if quote.rates is None and reached.used < reached.allowed - ROUNDING:
-                return BudgetExceeded(unpriced(quote.model))
+                return BudgetExceeded(unpriced_reason(quote.model))
             words = (
                 f"${reached.used:.4f} of ${reached.allowed:.4g} are spent, and the call may cost ${reached.needed:.4f}"
             )
@@ -233,7 +233,7 @@ _open: ContextVar[tuple[Budget, ...]] = ContextVar("budgets", default=())
 
 
 @contextmanager
-def charged_to(*budgets: Budget) -> Iterator[None]:
+def charge_to(*budgets: Budget) -> Iterator[None]:
     """All provider calls that are made inside, also in tasks begun there, are charged to these budgets too."""
     token = _open.set((*_open.get(), *(budget for budget in budgets if budget not in _open.get())))
     try:
@@ -258,7 +258,7 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     while (room := min(budget.room(quote) for budget in limiting)) < quote.shortest:
         for budget in limiting:
             if budget.room(quote, alone=True) < quote.shortest:
-                raise _refused(budget, quote)
+                raise _refuse(budget, quote)
         await min(limiting, key=lambda budget: budget.room(quote)).wait()
     if room == inf:
         return Reservation(quote, _budgets=budgets)
@@ -268,7 +268,7 @@ async def reserve(find_quote: Callable[[], Quote] | None) -> Reservation:
     return Reservation(quote, output_tokens, budgets, limiting)
 
 
-def _refused(budget: Budget, quote: Quote) -> BudgetExceeded:
+def _refuse(budget: Budget, quote: Quote) -> BudgetExceeded:
     """The refusal, known to each budget that was opened inside this one: what they stand for lacks a call."""
     error = budget.refusal(quote)
     budgets = _open.get()
@@ -316,9 +316,9 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
         if not own.ledger.calls and not heard and usage != UNKNOWN_USAGE:
             await listen(ModelReplied(model, usage, 0.0, estimated=estimated))
 
-    with charged_to(budget):
+    with charge_to(budget):
         try:
-            with charged_to(own):
+            with charge_to(own):
                 response = await client.complete(request, listen)
             await book_stated(getattr(response, "usage", UNKNOWN_USAGE), getattr(response, "model", ""))
         except CutShort as cut:
@@ -331,7 +331,7 @@ async def request_answer(client: ModelClient, request: ModelRequest, emit: Emit,
     return response
 
 
-def unpriced(model: str, place: str = "beside the limit") -> str:
+def unpriced_reason(model: str, place: str = "beside the limit") -> str:
     """Why a limit in dollars refuses a model, and how to go on."""
     return (
         f"The price of {model} is not known, so a limit in dollars can't hold: state it under 'prices:', or say "

@@ -70,13 +70,13 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        return joined_text(self.parts)
+        return join_text(self.parts)
 
 
 Part = Text | Image | Document | Thinking | ToolCall | ToolResult
 
 
-def joined_text(parts: Iterable[Part]) -> str:
+def join_text(parts: Iterable[Part]) -> str:
     return "".join(part.text for part in parts if isinstance(part, Text))
 
 
@@ -97,7 +97,7 @@ class Message:
     @property
     def text(self) -> str:
         """The text parts alone, joined without a separator."""
-        return joined_text(self.parts)
+        return join_text(self.parts)
 
     @property
     def thinking(self) -> str:

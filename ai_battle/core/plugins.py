@@ -81,7 +81,7 @@ def traits(package: str, name: str, usual: T) -> T:
 
 def check_options(factory: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
     """Raises `ConfigError` for an option that `factory` does not take, so that no TypeError inside it is hidden."""
-    known = _accepted(factory)
+    known = _option_names(factory)
     if known is None:
         return
     for option in options:
@@ -117,7 +117,7 @@ def _signature(factory: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(factory)
 
 
-def _accepted(factory: Callable[..., Any]) -> tuple[str, ...] | None:
+def _option_names(factory: Callable[..., Any]) -> tuple[str, ...] | None:
     """The names of the options that `factory` takes; None when it takes any."""
     parameters = _signature(factory).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):

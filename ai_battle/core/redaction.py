@@ -98,14 +98,14 @@ class Redactor:
         key = hash(text)
         if key in self._clear:
             return text
-        clean = self.masked(self._visible(text))
+        clean = self.mask(self._visible(text))
         if clean is text:
             if len(self._clear) >= KNOWN_TEXTS:
                 self._clear.clear()
             self._clear.add(key)
         return clean
 
-    def masked(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """The text without secrets; nothing else in it is changed."""
         return self._pattern.sub(self._name, text) if any(map(text.__contains__, self._spellings)) else text
 
@@ -119,7 +119,7 @@ class Redactor:
 
     def document(self, value: T) -> T:
         """The same JSON value, without the secrets in its texts."""
-        made: T = each_text(value, self.masked, but=STRUCTURE)
+        made: T = each_text(value, self.mask, but=STRUCTURE)
         return made
 
     def value(self, value: T) -> T:
@@ -135,7 +135,7 @@ class Redactor:
         made: dict[str, Any] = {
             "system": sent.text(request.system),
             "messages": sent.messages(request.messages),
-            "tools": sent._sealed(request.tools, sent.value),
+            "tools": sent._clean_once(request.tools, sent.value),
             "output_schema": sent.value(request.output_schema),
         }
         changed = {name: new for name, new in made.items() if new is not getattr(request, name)}
@@ -143,14 +143,14 @@ class Redactor:
 
     def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The very same where there is nothing to change."""
-        return self._sealed(messages, self.message)
+        return self._clean_once(messages, self.message)
 
     def message(self, message: Message) -> Message:
         """The message as it may be sent."""
         parts = _same(message.parts, map(self._part, message.parts))
         return message if parts is message.parts else replace(message, parts=parts)
 
-    def _sealed(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
+    def _clean_once(self, values: tuple[S, ...], clean: Callable[[S], S]) -> tuple[S, ...]:
         """Each keeps a note that it was looked at: messages and tools are sent many times."""
         seal = self._seal
 
@@ -182,7 +182,7 @@ class Redactor:
         """Whether a piece of a stream holds no secret and begins none; the pieces are words, and come again."""
         return lru_cache(KNOWN_PIECES)(lambda text: self._visible(text) is text and not self._beginning.search(text))
 
-    def released(self, text: str) -> tuple[str, str]:
+    def split_safe(self, text: str) -> tuple[str, str]:
         """What of the beginning of a text may leave, whatever follows, and the rest, which may begin a secret."""
         open_at = len(text) - (not self._verbatim and text[-1:] in f"\r{JOINERS}")  # what follows says what it is
         text, kept = self._visible(text[:open_at]), text[open_at:]
@@ -199,8 +199,8 @@ class Redactor:
 
     def _goes_on(self, begun: str) -> bool:
         """Whether a longer spelling begins so."""
-        after = bisect_right(self._sorted, begun)
-        return after < len(self._sorted) and self._sorted[after].startswith(begun)
+        after = bisect_right(self._in_order, begun)
+        return after < len(self._in_order) and self._in_order[after].startswith(begun)
 
     def _part(self, part: Part) -> Part:
         """A signature holds for the very words of a thought; they go back to no one but its own provider."""
@@ -224,7 +224,7 @@ class Redactor:
         return tuple({json.dumps(each, ensure_ascii=False)[1:-1].encode(errors="replace") for each in self._spellings})
 
     @cached_property
-    def _sorted(self) -> list[str]:
+    def _in_order(self) -> list[str]:
         return sorted(self._spellings)
 
     @cached_property

@@ -155,7 +155,7 @@ class _Pieces:
     async def _pass_on(self, piece: Piece) -> None:
         name = "arguments" if isinstance(piece, ToolCallDelta) else "text"
         key = (type(piece), getattr(piece, "index", 0))
-        said, rest = self._redactor.released(self._held.pop(key, "") + getattr(piece, name))
+        said, rest = self._redactor.split_safe(self._held.pop(key, "") + getattr(piece, name))
         if rest:
             self._held[key] = rest
         if not isinstance(piece, (TextDelta, DraftDelta)):  # it says more than text

@@ -14,7 +14,7 @@ from ..collaboration._boost_settings import BoostMissing, BoostSettings, boost_s
 from ..config.server import LoadedServer, ServeKey, Server, load_server
 from ..config.values import Section
 from ..core.errors import ConfigError
-from ..core.ledger import unpriced
+from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
 from .admission import MEGABYTE, RequestBounds
 from .building import RouteBuilder, RouteError, named_code
@@ -129,7 +129,7 @@ class ConfigSource:
         server = server.model_copy(update={"keys": keys})
         config = ServerConfig(server, deployment, Keys.of(keys), status, state, level, redactor, seen)
         if config.has_budgets and server.limits.unpriced == "refuse" and (names := config.unpriced_models):
-            raise ConfigError(unpriced(names, "under 'server: limits:'"))
+            raise ConfigError(unpriced_reason(names, "under 'server: limits:'"))
         return config
 
 

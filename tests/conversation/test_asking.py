@@ -8,7 +8,7 @@ import pytest
 from ai_battle import ConversationManager, Participant
 from ai_battle.conversation.journal import read
 from ai_battle.conversation.plan import Plan
-from ai_battle.conversation.replay import recorded_turn, request_of
+from ai_battle.conversation.replay import find_turn, request_of
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, ContextTooLong, ProviderError
 from ai_battle.core.events import Emit, Summarised, TurnFailed, TurnFinished, ignore
@@ -61,7 +61,7 @@ async def test_it_is_what_the_model_got(kind: str, tmp_path: Path) -> None:
     assert kind not in ("folding", "parallel") or any(isinstance(event, Summarised) for event in events)
     assert not limits or turns[-1].kind == "wrap_up"
     for turn in turns:
-        assert request_of(tmp_path / "run", plan, recorded_turn(tmp_path / "run", turn.turn)) == kept[turn.message.text]
+        assert request_of(tmp_path / "run", plan, find_turn(tmp_path / "run", turn.turn)) == kept[turn.message.text]
 
 
 async def test_a_turn_that_was_taken_again_is_the_last_one_taken(tmp_path: Path) -> None:
@@ -72,14 +72,14 @@ async def test_a_turn_that_was_taken_again_is_the_last_one_taken(tmp_path: Path)
     kept: dict[str, ModelRequest] = {}
     down = [Participant("ada", Keeping(kept)), Participant("bob", Down())]
     await ConversationManager(down, goal="Talk.", turns=1, out=tmp_path / "run").run_discussion()
-    assert isinstance(recorded_turn(tmp_path / "run", 2), TurnFailed)
+    assert isinstance(find_turn(tmp_path / "run", 2), TurnFailed)
 
     mended = [Participant("ada", Keeping(kept)), Participant("bob", Keeping(kept))]
     await ConversationManager(mended, goal="Talk.", turns=1).resume(tmp_path / "run")
 
-    turn = recorded_turn(tmp_path / "run", 2)
+    turn = find_turn(tmp_path / "run", 2)
     assert isinstance(turn, TurnFinished)
     plan = Plan(tuple(mended), goal="Talk.", turns=1)
     assert request_of(tmp_path / "run", plan, turn) == kept[turn.message.text]
     with pytest.raises(ConfigError, match=r"has no turn 3; there are turns 1 to 2\."):
-        recorded_turn(tmp_path / "run", 3)
+        find_turn(tmp_path / "run", 3)

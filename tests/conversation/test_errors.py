@@ -7,7 +7,7 @@ import pytest
 
 from ai_battle import ConversationManager, Participant, RunResult
 from ai_battle.conversation.journal import read
-from ai_battle.conversation.person import Person
+from ai_battle.conversation.person import PersonClient
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import (
@@ -239,7 +239,7 @@ async def test_a_run_in_which_everybody_let_the_turn_pass_has_failed_too(tmp_pat
     async def silent(prompt: str) -> str:
         return ""
 
-    people = [Participant(name, Person(name, silent), role="user") for name in ("ada", "bob")]
+    people = [Participant(name, PersonClient(name, silent), role="user") for name in ("ada", "bob")]
     result = await ConversationManager(people, goal="Talk.", turns=1, out=tmp_path / "run").run_discussion()
 
     assert (result.status, result.stop_reason) == (

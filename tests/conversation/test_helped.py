@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.conversation.helped import Help
+from ai_battle.conversation.help_account import HelpAccount
 from ai_battle.core.events import Event, ModelReplied, TurnFinished, TurnStarted
 from ai_battle.core.exchange import Usage
 from ai_battle.core.helping import BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
@@ -27,16 +27,16 @@ def dropped(role: Role = "own", calls: int = 1) -> DraftDropped:
     return DraftDropped("It is poor.", usage, role, speaker="small", calls=calls)
 
 
-def heard(*events: Event) -> Help:
+def heard(*events: Event) -> HelpAccount:
     """On the large model, each token that is written costs a dollar."""
-    help_ = Help({"small": lambda usage: float(usage.output_tokens)})
+    help_ = HelpAccount({"small": lambda usage: float(usage.output_tokens)})
     for event in events:
         help_.apply(event)
     return help_
 
 
 def summed(*events: Event) -> HelpSummed:
-    found = heard(*events).summed()
+    found = heard(*events).total()
     assert found
     return found
 
@@ -94,21 +94,21 @@ def test_a_turn_is_helped_where_help_came(events: tuple[Event, ...], helped: int
 
 
 def test_help_of_clients_that_tell_nothing_of_their_calls_is_counted_at_an_unknown_cost() -> None:
-    help_ = Help()
+    help_ = HelpAccount()
     for event in (STARTED, ASKED, FINISHED, STARTED, FINISHED):
         help_.apply(event)
-    told = help_.summed()
+    told = help_.total()
 
     assert told
     assert (told.turns, told.helped, told.cost_usd, told.all_large_usd, told.rows) == (2, 1, None, None, ())
 
 
 def test_where_nobody_was_asked_and_nobody_could_have_been_nothing_is_told() -> None:
-    help_ = Help()
+    help_ = HelpAccount()
     for event in (STARTED, replied(), FINISHED):
         help_.apply(event)
 
-    assert help_.summed() is None
+    assert help_.total() is None
 
 
 def test_help_that_came_in_one_turn_is_not_that_of_the_next() -> None:

@@ -301,4 +301,4 @@ async def test_many_journals_sync_in_the_background_and_close_together(tmp_path:
     for journal in journals:
         await journal(turn(1, "ann", "Hello."))
     await asyncio.gather(*(journal.close() for journal in journals))
-    assert not any(journal.unsynced for journal in journals)
+    assert not any(journal.has_unsynced_lines for journal in journals)

@@ -9,7 +9,7 @@ import pytest
 from ai_battle import ConversationManager, Participant, RunResult
 from ai_battle.config import load
 from ai_battle.conversation.outcome import file_name, json_in
-from ai_battle.conversation.person import Person
+from ai_battle.conversation.person import PersonClient
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import Concluded, Emit, EventLog, TextDelta, Warned, ignore
@@ -88,7 +88,7 @@ async def test_the_moderator_gives_it_and_a_person_does_not(tmp_path: Path) -> N
     async def types(prompt: str) -> str:
         return "Me."
 
-    you = Participant("you", Person("you", types), role="user")
+    you = Participant("you", PersonClient("you", types), role="user")
     for name, chair in (("with", True), ("without", False)):
         others = [Participant("bot", ScriptedClient("Hm.", "The outcome.")), you]
         if chair:

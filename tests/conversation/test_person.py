@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ai_battle import ConversationManager, Participant, RunResult
-from ai_battle.conversation.person import Person, Reader
+from ai_battle.conversation.person import PersonClient, Reader
 from ai_battle.core.events import EventLog, TurnFailed
 from ai_battle.providers.scripted import ScriptedClient
 
@@ -22,7 +22,7 @@ def types(*lines: str | None) -> Reader:
 
 async def talk(out: Path, lines: Sequence[str | None], turns: int = 2, others: int = 1) -> tuple[RunResult, EventLog]:
     bots = [Participant(f"bot{n}", ScriptedClient("Hm.", loop=True)) for n in range(others)]
-    you = Participant("you", Person("you", types(*lines)), role="user")
+    you = Participant("you", PersonClient("you", types(*lines)), role="user")
     manager = ConversationManager([you, *bots], goal="Talk.", turns=turns, out=out)
     return await manager.run_discussion(log := EventLog()), log
 

@@ -7,7 +7,7 @@ import pytest
 
 from ai_battle import ConversationManager, Participant
 from ai_battle.conversation.journal import read
-from ai_battle.conversation.person import Person
+from ai_battle.conversation.person import PersonClient
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import (
     AttemptFailed,
@@ -138,7 +138,7 @@ async def test_when_a_person_has_left_the_others_still_answer_together(tmp_path:
 
     bots = {name: ScriptedClient("Hm.", loop=True) for name in ("ada", "bob")}
     people = [Participant(name, client) for name, client in bots.items()]
-    people.append(Participant("you", Person("you", leaves), role="user"))
+    people.append(Participant("you", PersonClient("you", leaves), role="user"))
 
     await ConversationManager(people, goal="Talk.", turns=3, parallel=True, out=tmp_path / "run").run_discussion()
 

@@ -10,7 +10,7 @@ from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import BudgetExceeded, ProviderError
 from ai_battle.core.events import Emit, TextDelta, UsageReported, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
-from ai_battle.core.ledger import Budget, Ledger, Quote, SpendingLimits, charged_to
+from ai_battle.core.ledger import Budget, Ledger, Quote, SpendingLimits, charge_to
 from ai_battle.core.messages import assistant, user
 from ai_battle.providers._metered import CallTerms, MeteredClient
 from ai_battle.providers._prices import Price
@@ -62,7 +62,7 @@ async def scheduled(seed: int) -> None:
         options = random.choice([{}, {"max_tokens": random.randrange(1, 4_000)}])
         for _ in range(random.randrange(5)):
             await asyncio.sleep(0)
-        with charged_to(whole, payer):
+        with charge_to(whole, payer):
             await client.complete(ModelRequest((user("Well?"),), options=options))
 
     calls = [asyncio.ensure_future(call(random.choice(payers))) for _ in range(random.randrange(1, 30))]
@@ -102,7 +102,7 @@ async def scheduled_pair(seed: int) -> None:
     async def call() -> None:
         options = random.choice([{}, {"max_tokens": random.randrange(1, 4_000)}])
         pair = ModelCollaborationProtocol(small, large, StuckDetector())
-        with charged_to(budget):
+        with charge_to(budget):
             await pair.complete(ModelRequest((user("What is 17 * 24?"),), options=options))
 
     calls = [asyncio.ensure_future(call()) for _ in range(random.randrange(1, 6))]
@@ -126,7 +126,7 @@ async def test_a_call_waits_for_those_that_may_leave_room_for_it() -> None:
     budget = Budget(SpendingLimits(0.1), Ledger())
     client = MeteredClient(Thrifty(), "bank/any", CallTerms(PRICE))
     request = ModelRequest((user("Well?"),), options={"max_tokens": 6_000})
-    with charged_to(budget):
+    with charge_to(budget):
         await asyncio.gather(client.complete(request), client.complete(request))
 
     assert budget.ledger.calls == 2

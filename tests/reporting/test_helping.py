@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.cli.remarks import Remarks
-from ai_battle.conversation.helped import Help
+from ai_battle.conversation.help_account import HelpAccount
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
 from ai_battle.core.helping import DraftDropped, HelpAsked, Role, StuckFound
@@ -72,13 +72,13 @@ def test_whose_answer_is_dropped_is_told(event: DraftDropped, words: str) -> Non
 
 
 def test_what_no_answer_was_made_of_is_one_row_for_a_participant() -> None:
-    help_ = Help()
+    help_ = HelpAccount()
     roles: tuple[Role, ...] = ("own", "peer")
     for role in roles:
         help_.apply(ModelReplied("phi4", SPENT, 0.1, speaker="Small", role=role))
         help_.apply(DraftDropped("", SPENT, role, speaker="Small"))
 
-    summed = help_.summed()
+    summed = help_.total()
     assert summed
     (row,) = summed.rows
     assert (row["role"], row["calls"], row["input_tokens"], row["output_tokens"]) == ("wasted", 2, 20, 10)

@@ -13,7 +13,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
-from ai_battle.core.ledger import book, charged_to
+from ai_battle.core.ledger import book, charge_to
 from ai_battle.server.keys import KeyBudgets, KeyHolder
 from ai_battle.testing import FakeProviders, Reply, reply
 
@@ -66,7 +66,7 @@ async def test_a_budget_that_is_used_up_is_told_as_429_until_the_worker_forgets(
 async def test_each_worker_has_a_place_of_its_own(tmp_path: Path) -> None:
     first, second = KeyBudgets.load(tmp_path), KeyBudgets.load(tmp_path)
     for budgets, dollars in ((first, 0.25), (second, 0.5)):
-        with charged_to(budgets.budget_of(KeyHolder("team", 1.0))):
+        with charge_to(budgets.budget_of(KeyHolder("team", 1.0))):
             book(ModelReplied("m", Usage(1, 1, cost_usd=dollars), 0.1))
         budgets.save_soon()
         budgets.close()

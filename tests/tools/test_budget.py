@@ -7,7 +7,7 @@ import pytest
 
 from ai_battle.core.events import EventLog
 from ai_battle.core.exchange import ModelRequest
-from ai_battle.core.ledger import Budget, Ledger, SpendingLimits, charged_to
+from ai_battle.core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ai_battle.core.messages import user
 from ai_battle.core.tooling import LoopStopped, ToolCalled
 from ai_battle.testing import ScriptedClient, call
@@ -37,7 +37,7 @@ def of_run(ledger: Ledger | None = None, **limits: float) -> Budget:
 
 async def asked(budget: Budget, *script: Any, log: EventLog) -> ScriptedClient:
     model = ScriptedClient(*script)
-    with charged_to(budget):
+    with charge_to(budget):
         await ToolCapableClient(model, [Recording()], QUICK).complete(REQUEST, log)
     return model
 
@@ -103,7 +103,7 @@ async def test_they_do_so_in_the_middle_of_an_answer_as_well() -> None:
             return {"cost": "dear"}
 
     model = ScriptedClient(*looks(5), "Summed up.")
-    with charged_to(budget):
+    with charge_to(budget):
         await ToolCapableClient(model, [Dear()], QUICK).complete(REQUEST, log)
 
     assert ends(log) == ["the limit of the run is reached: cost_usd (0.6 of 0.5)"]

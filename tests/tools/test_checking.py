@@ -7,7 +7,7 @@ import pytest
 
 from ai_battle.core.errors import ToolError
 from ai_battle.core.events import EventLog
-from ai_battle.core.ledger import Budget, SpendingLimits, charged_to
+from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
 from ai_battle.core.tooling import ToolCalled, ToolReturned
 from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
@@ -131,7 +131,7 @@ async def test_a_tool_that_takes_no_answer_is_no_check(tool: Tool, problem: str)
 
 async def test_its_calls_are_heard_and_count() -> None:
     check = checking(Marking({"passed": True}, "answer"))
-    with charged_to(budget := Budget(SpendingLimits(tool_calls=1))):
+    with charge_to(budget := Budget(SpendingLimits(tool_calls=1))):
         await check("Add.", "1", log := EventLog())
         with pytest.raises(ToolError, match=r"the limit of the run is reached: tool_calls \(1 of 1\)"):
             await check("Add.", "2", EventLog())

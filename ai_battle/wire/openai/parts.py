@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...core.events import Event, ThinkingDelta
-from ...core.messages import Document, Image, Part, Text, Thinking, joined_text
+from ...core.messages import Document, Image, Part, Text, Thinking, join_text
 from .. import bodies
 from ..checks import Fields, Kinds, address, text, text_or
 from ..checks import base64 as base64_text
@@ -107,7 +107,7 @@ def _decode_part(part: Mapping[str, Any]) -> Part:
         case {"type": "input_audio", "input_audio": {"data": str(), "format": str()}}:
             return audio(part)
         case {"type": "thinking", "thinking": list(thoughts)}:
-            return Thinking(joined_text(decode_content(thoughts)))
+            return Thinking(join_text(decode_content(thoughts)))
         case _:
             return Text("", extra={WIRE: dict(part)})
 

@@ -68,7 +68,7 @@ class _Coming:
 
 
 @dataclass(slots=True)
-class Help:
+class HelpAccount:
     """Only events change it, through `apply`; `large` prices a usage on the model that helps, by participant.
 
     Where it says who can be helped, only their turns are counted. `asked` is how often others were, also in vain.
@@ -99,14 +99,16 @@ class Help:
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
 
-    def summed(self) -> HelpSummed | None:
+    def total(self) -> HelpSummed | None:
         """None where nobody could have been helped; of clients that tell nothing of their calls no cost is known."""
         if not self.large and not self.asked and all(role == "own" for _, role in self._rows):
             return None
         others = (row.usage for (_, role), row in self._rows.items() if role != "own")
         cost = sum(others, NOTHING_USED).cost_usd if any(row.calls for row in self._rows.values()) else None
         all_large = self._all_large if self.large else None
-        return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, (*self._kept(), *self._wasted()))
+        return HelpSummed(
+            self._turns, self._helped, cost, all_large, self._saved, (*self._kept_rows(), *self._wasted_rows())
+        )
 
     def _begin_turn(self, speaker: str) -> None:
         """What came before it belongs to no turn: choosing a speaker, a summary, a turn that was interrupted."""
@@ -123,28 +125,28 @@ class Help:
         self._turns += not self.large or speaker in self.large
         self._helped += coming.has_come
         if cost := self.large.get(speaker):
-            answered = _answered_by(mine)
+            answered = _answer_usage(mine)
             self._all_large = _plus(self._all_large, cost(answered) if answered else None)
 
-    def _kept(self) -> Iterator[Mapping[str, Any]]:
+    def _kept_rows(self) -> Iterator[Mapping[str, Any]]:
         for (speaker, role), row in self._rows.items():
             if row.kept_calls > 0:
-                yield _said(speaker, role, row.kept_calls, row.kept, row.seconds)
+                yield _row(speaker, role, row.kept_calls, row.kept, row.seconds)
 
-    def _wasted(self) -> Iterator[Mapping[str, Any]]:
+    def _wasted_rows(self) -> Iterator[Mapping[str, Any]]:
         for speaker in dict.fromkeys(speaker for speaker, _ in self._rows):
             dropped = [row for (name, _), row in self._rows.items() if name == speaker and row.dropped]
             if dropped:
                 wasted = sum((row.wasted for row in dropped), NOTHING_USED)
-                yield _said(speaker, "wasted", sum(row.dropped for row in dropped), wasted, 0.0)
+                yield _row(speaker, "wasted", sum(row.dropped for row in dropped), wasted, 0.0)
 
 
-def _answered_by(rows: Mapping[Role, _Row]) -> Usage | None:
+def _answer_usage(rows: Mapping[Role, _Row]) -> Usage | None:
     """The usage of the answer itself: the participant's own, or where it has none that counts, that of another."""
     return next((rows[role].kept for role in _ANSWERING if role in rows and rows[role].kept_calls > 0), None)
 
 
-def _said(participant: str, role: str, calls: int, usage: Usage, seconds: float) -> Mapping[str, Any]:
+def _row(participant: str, role: str, calls: int, usage: Usage, seconds: float) -> Mapping[str, Any]:
     return {
         "participant": participant,
         "role": role,

@@ -27,14 +27,14 @@ class Cache:
         self._asking: dict[bytes, asyncio.Future[None]] = {}
 
     async def turn(self, key: bytes) -> str | None:
-        """What is kept; None says that the caller is to ask, and to call `done` whatever comes of it."""
+        """What is kept; None says that the caller is to ask, and to call `release` whatever comes of it."""
         while (asking := self._asking.get(key)) is not None:
             await asyncio.wait([asking])
         if (found := self._keeper.answer(key)) is None:
             self._asking[key] = asyncio.get_running_loop().create_future()
         return found
 
-    def done(self, key: bytes, response: str = "") -> None:
+    def release(self, key: bytes, response: str = "") -> None:
         try:
             if response:
                 self._keeper.keep_answer(key, response)
@@ -62,7 +62,7 @@ class Cached(ModelClient):
             written = _as_text(response, asyncio.get_running_loop().time() - begun)
             return response
         finally:
-            self._cache.done(key, written)
+            self._cache.release(key, written)
 
     async def aclose(self) -> None:
         await self._client.aclose()

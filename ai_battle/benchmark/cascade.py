@@ -54,12 +54,12 @@ def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
     if len(doubts) < FEWEST:
         return HelpOrder(len(doubts), _mean(small), _mean(large), note=TOO_FEW)
     wrong = [each <= 0.5 for each in small]
-    found = known(auroc(doubts, wrong))
+    found = number_or_none(auroc(doubts, wrong))
     if fmean(large) <= fmean(small) + 1e-12:
         return HelpOrder(
             len(doubts), fmean(small), fmean(large), found, curve=_points(doubts, small, large), note=NO_ADVANTAGE
         )
-    low, high = map(known, interval(apgr, doubts, small, large))
+    low, high = map(number_or_none, interval(apgr, doubts, small, large))
     return HelpOrder(
         len(doubts),
         fmean(small),
@@ -68,13 +68,13 @@ def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
         apgr(doubts, small, large),
         low,
         high,
-        known(cpt(doubts, small, large, 0.5)),
-        known(cpt(doubts, small, large, 0.8)),
+        number_or_none(cpt(doubts, small, large, 0.5)),
+        number_or_none(cpt(doubts, small, large, 0.8)),
         _points(doubts, small, large),
     )
 
 
-def known(value: float) -> float | None:
+def number_or_none(value: float) -> float | None:
     """None for what is not a number."""
     return value if value == value else None
 

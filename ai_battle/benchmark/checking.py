@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from .. import assembly
 from ..assembly import strategies
@@ -27,7 +28,7 @@ def problems(suite: Suite, *, allow_unsandboxed: bool = False) -> Iterator[Probl
     yield from dict.fromkeys(wrong)
     if not wrong:
         yield from _without_price(suite)
-    yield from _of_scorers(suite, ScorerFactory(suite.around, suite.said.sandbox, allow_unsandboxed))
+    yield from _of_scorers(suite, ScorerFactory(suite.around, suite.benchmark.sandbox, allow_unsandboxed))
     yield from _of_executor(suite)
 
 
@@ -35,9 +36,9 @@ def named_code(suite: Suite) -> tuple[str, ...]:
     """The modules that running the suite would import because it names them."""
     named = [each.help.strategy for each in suite.settings if each.help]
     named += [provider_of(model) for each in suite.settings for model in each.models]
-    named += [scorer.name for scorers in suite.scorers.values() for scorer in scorers]
-    named += [written.format for written in suite.said.datasets]
-    named += [name for talk in _discussions(suite) for name in assembly.named_code(talk)]
+    named += [scorer.name for scorer in chain(*suite.scorers.values())]
+    named += [written.format for written in suite.benchmark.datasets]
+    named += chain(*map(assembly.named_code, _discussions(suite)))
     return tuple(dict.fromkeys(filter(is_code, named)))
 
 
@@ -122,7 +123,7 @@ def _retries_by_default(setting: Setting) -> bool:
 
 def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
     """What only the strategy itself knows of its options."""
-    if _names_code(setting):
+    if any(map(is_code, _names_in(setting))):
         return
     try:
         build_setting(setting, NO_TASK, ClientPool(suite.around))
@@ -131,14 +132,14 @@ def _of_making(setting: Setting, suite: Suite) -> Iterator[Problem]:
         yield Problem((*setting.place, *place), str(error))
 
 
-def _names_code(setting: Setting) -> bool:
-    names = [provider_of(model) for model in setting.models]
-    return any(map(is_code, (*names, setting.help.strategy if setting.help else "")))
+def _names_in(setting: Setting) -> list[str]:
+    """Of providers and of the strategy: what may be code of the user's."""
+    return [*([setting.help.strategy] if setting.help else []), *map(provider_of, setting.models)]
 
 
 def _without_price(suite: Suite) -> Iterator[Problem]:
     """A limit of dollars can't be kept where nobody knows what a model costs."""
-    if suite.said.limits.cost_usd is None or suite.said.limits.unpriced == "allow":
+    if suite.benchmark.limits.cost_usd is None or suite.benchmark.limits.unpriced == "allow":
         return
     for name in sorted({str(model.name) for model in priced_models(suite) if model.price is None}):
         words = f"can't be kept: the price of {name} is not known; add it: prices: {{{name}: {{input: 1, output: 2}}}}"
@@ -166,7 +167,7 @@ def _speaking(talk: Loaded) -> Iterator[Model]:
 
 
 def _of_scorers(suite: Suite, means: ScorerFactory) -> Iterator[Problem]:
-    for index, written in enumerate(suite.said.datasets):
+    for index, written in enumerate(suite.benchmark.datasets):
         name = name_of(written)
         path = ("benchmark", "datasets", index, "scorers") if written.scorers else ("benchmark", "scorers")
         if not suite.scorers[name]:
@@ -198,10 +199,10 @@ def _scorers() -> str:
 
 
 def _of_executor(suite: Suite) -> Iterator[Problem]:
-    if "." in suite.said.executor:
+    if "." in suite.benchmark.executor:
         return
     try:
-        plugins.factory(EXECUTORS, suite.said.executor)
+        plugins.factory(EXECUTORS, suite.benchmark.executor)
     except ConfigError as error:
         yield Problem(("benchmark", "executor"), str(error))
 

@@ -41,7 +41,7 @@ class BuiltSetting:
         await (self.recipe.aclose() if self.recipe else self.client.aclose())
 
 
-def unwrapped(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
+def without_wrapper(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
     """Nothing is put around it."""
     return client
 
@@ -61,7 +61,7 @@ class ClientPool:
     def model(self, settings: HelperSettings, task: Task = NO_TASK) -> Model:
         """A model by its type, or the answer that the task brings for it; raises `ConfigError`."""
         if settings.type.startswith(RECORDED):
-            return self._recorded(settings, task)
+            return self._recorded_model(settings, task)
         if (kept := self._kept.get(id(settings))) is not None:
             return kept
         model = participant(settings.type, settings, self._surroundings)
@@ -73,7 +73,7 @@ class ClientPool:
         for model in self._kept.values():
             await model.client.aclose()
 
-    def _recorded(self, settings: HelperSettings, task: Task) -> Model:
+    def _recorded_model(self, settings: HelperSettings, task: Task) -> Model:
         role = settings.type.removeprefix(RECORDED)
         name = ModelName("recorded", role, spelled=settings.type)
         cost = price(name, self._surroundings.prices)
@@ -81,7 +81,7 @@ class ClientPool:
         return Model(name, client, {}, lambda: cost, local=True)
 
 
-def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapper = unwrapped) -> BuiltSetting:
+def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapper = without_wrapper) -> BuiltSetting:
     """Raises `ConfigError`."""
     if setting.model is None:
         raise ConfigError(f"{setting.name!r} has no model.")

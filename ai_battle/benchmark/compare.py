@@ -108,7 +108,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _slower(before: SettingResult, after: SettingResult) -> float | None:
-    first, second = (_mean([sample.seconds for sample in each.answered]) for each in (before, after))
+    first, second = (_mean([sample.seconds for sample in each.answers]) for each in (before, after))
     return None if first is None or second is None else second - first
 
 

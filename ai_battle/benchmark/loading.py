@@ -92,14 +92,14 @@ class _SuiteBuilder:
         self.problems = [
             Problem(("benchmark", key), "is empty") for key in ("datasets", "settings") if not getattr(self._said, key)
         ]
-        self._settings = self._multiplied()
+        self._settings = self._all_settings()
         self._tasks = tuple(self._all_tasks())
 
     def suite(self) -> Suite:
         around = BuildContext.beside(self._document, RetryPolicy.of(self._said.timeouts))
         return Suite(self._tasks, self._settings, self._scorers, around, self._document)
 
-    def _multiplied(self) -> tuple[Setting, ...]:
+    def _all_settings(self) -> tuple[Setting, ...]:
         try:
             return tuple(map(self._with_file, expand_settings(self._said.settings)))
         except SettingError as wrong:

@@ -62,11 +62,14 @@ class SampleListener:
             case StuckFound() if self.quality is None:
                 self.quality, self.signals, self._reason = event.quality, event.signals, event.reason
             case AttemptFailed():
-                for client in self.limited:
-                    client.note_failure(event)
+                self._slow_down(event)
             case HelpAsked() if event.is_help:
                 self._is_helped = True
                 self._reason = self._reason or event.reason
+
+    def _slow_down(self, failure: AttemptFailed) -> None:
+        for client in self.limited:
+            client.note_failure(failure)
 
     def sample(self, key: SampleKey, seconds: float, **rest: Any) -> Sample:
         """Seconds are those of the models: not those in a queue, but those of answers out of the cache."""

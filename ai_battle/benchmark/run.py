@@ -45,8 +45,8 @@ def begin(suite: Suite, folder: Path) -> Store:
         store = undoing.enter_context(closing(Store.create(folder)))
         store.begin(suite.tasks, settings)
         store.set_fact("name", suite.name)
-        store.set_fact("repeats", suite.said.repeats)
-        store.set_fact("unscored", suite.said.unscored)
+        store.set_fact("repeats", suite.benchmark.repeats)
+        store.set_fact("unscored", suite.benchmark.unscored)
         store.set_fact("forecast", asdict(forecast(suite)))
         write_private(folder / SUITE_FILE, [suite.document.resolved()])
         undoing.pop_all()
@@ -74,8 +74,8 @@ def run(suite: Suite, store: Store, terms: RunOptions = DEFAULT_RUN) -> RunOutco
 
 async def play(suite: Suite, store: Store, terms: RunOptions = DEFAULT_RUN) -> RunOutcome:
     kit = _sample_context(suite, terms)
-    keeper = store if suite.said.cache and suite.said.repeats == 1 and _asked_twice(suite) else None
-    executor = plugins.create(EXECUTORS, suite.said.executor, kit, keeper)
+    keeper = store if suite.benchmark.cache and suite.benchmark.repeats == 1 and _asked_twice(suite) else None
+    executor = plugins.create(EXECUTORS, suite.benchmark.executor, kit, keeper)
     runner = BenchmarkRunner(suite, store, executor, _expected_costs(suite), terms.hear)
     try:
         return await runner.run(again=terms.again)
@@ -85,7 +85,7 @@ async def play(suite: Suite, store: Store, terms: RunOptions = DEFAULT_RUN) -> R
 
 def _expected_costs(suite: Suite) -> Mapping[str, float]:
     """What a sample of each setting may cost, by forecast, where that is limited."""
-    expected = forecast(suite).settings if suite.said.limits.cost_usd is not None else ()
+    expected = forecast(suite).settings if suite.benchmark.limits.cost_usd is not None else ()
     return {each.setting: each.high or 0.0 for each in expected}
 
 
@@ -105,8 +105,8 @@ def _sample_context(suite: Suite, terms: RunOptions) -> SampleContext:
         {setting.name: setting for setting in suite.settings},
         suite.scorers,
         suite.around,
-        ScorerFactory(suite.around, suite.said.sandbox, terms.allow_unsandboxed),
-        suite.said.concurrency,
+        ScorerFactory(suite.around, suite.benchmark.sandbox, terms.allow_unsandboxed),
+        suite.benchmark.concurrency,
         terms.discuss,
         str(suite.document.base),
     )

@@ -90,10 +90,10 @@ class BenchmarkRunner:
 
     async def run(self, *, again: bool = False) -> RunOutcome:
         """Raises `JournalError` when results can't be written; what runs then is given up."""
-        finished = self._store.finished(with_failed=not again)
+        finished = self._store.finished_keys(with_failed=not again)
         self._before, self._begun = len(finished), monotonic()
-        self._ends = self._begun + (self._suite.said.limits.seconds or inf)
-        self._paid_before = self._budget.ledger.known_cost = self._store.spent()
+        self._ends = self._begun + (self._suite.benchmark.limits.seconds or inf)
+        self._paid_before = self._budget.ledger.known_cost = self._store.spent_dollars()
         try:
             with charge_to(self._budget):
                 await self._all(self._jobs(finished))
@@ -105,16 +105,18 @@ class BenchmarkRunner:
         try:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(self._write())
-                await asyncio.wait([group.create_task(self._play(jobs)) for _ in range(self._suite.said.concurrency)])
+                await asyncio.wait(
+                    [group.create_task(self._play(jobs)) for _ in range(self._suite.benchmark.concurrency)]
+                )
                 writing.cancel()
         finally:
             self._write_down()
-            self._store.set_spent(self._spent)
+            self._store.set_spent(self._dollars)
 
     def _jobs(self, finished: set[SampleKey]) -> Iterator[tuple[SampleKey, Task]]:
         """All settings answer a task before the next one comes, so that they can be compared whenever a run ends."""
         suite = self._suite
-        for repeat, task, setting in product(range(suite.said.repeats), suite.tasks, suite.settings):
+        for repeat, task, setting in product(range(suite.benchmark.repeats), suite.tasks, suite.settings):
             if (key := SampleKey(setting.name, task.id, repeat)) not in finished:
                 yield key, task
 
@@ -141,8 +143,8 @@ class BenchmarkRunner:
         while not self._reason and not self._fits(setting):
             if not self._running:
                 self._reason = (
-                    f"the limit of ${self._limit:g}: ${self._spent:.4f} are spent, and the next sample of {setting!r} "
-                    f"may cost ${self._may_cost(setting):.4f}"
+                    f"the limit of ${self._limit:g}: ${self._dollars:.4f} are spent, "
+                    f"and the next sample of {setting!r} may cost ${self._may_cost(setting):.4f}"
                 )
                 self._settled.set()
                 break
@@ -151,8 +153,8 @@ class BenchmarkRunner:
         return not self._reason
 
     def _fits(self, setting: str) -> bool:
-        used_up = self._spent >= self._limit > 0
-        return not used_up and self._spent + (self._running + 1) * self._may_cost(setting) <= self._limit
+        used_up = self._dollars >= self._limit > 0
+        return not used_up and self._dollars + (self._running + 1) * self._may_cost(setting) <= self._limit
 
     def _may_cost(self, setting: str) -> float:
         """What a sample may cost: by forecast, and once some are known a bit more than the dearest."""
@@ -165,16 +167,16 @@ class BenchmarkRunner:
 
     @property
     def _limit(self) -> float:
-        limit = self._suite.said.limits.cost_usd
+        limit = self._suite.benchmark.limits.cost_usd
         return inf if limit is None else limit
 
     @property
-    def _spent(self) -> float:
+    def _dollars(self) -> float:
         return self._budget.ledger.known_cost
 
     def _out_of_time(self) -> bool:
         if monotonic() >= self._ends:
-            self._reason = f"the limit of {self._suite.said.limits.seconds:g} seconds"
+            self._reason = f"the limit of {self._suite.benchmark.limits.seconds:g} seconds"
         return bool(self._reason)
 
     async def _write(self) -> None:
@@ -197,11 +199,11 @@ class BenchmarkRunner:
         finished = self._before + self._played
         rest = total - finished
         each = seconds / self._played if self._played else None
-        cost = (self._spent - self._paid_before) / self._played if self._played else 0.0
+        cost = (self._dollars - self._paid_before) / self._played if self._played else 0.0
         left = each * rest if each is not None else None
-        return BenchmarkProgress(finished, total, self._failed, seconds, left, self._spent, cost * rest)
+        return BenchmarkProgress(finished, total, self._failed, seconds, left, self._dollars, cost * rest)
 
 
 def _budget(suite: Suite) -> Budget:
-    limits = suite.said.limits
+    limits = suite.benchmark.limits
     return Budget(SpendingLimits(limits.cost_usd, unpriced=limits.unpriced), Ledger(paid_only=True), "the benchmark")

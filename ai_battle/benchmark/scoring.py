@@ -31,7 +31,7 @@ class ScorerFactory:
         """Raises `ConfigError` for one that is not there, for its options, and where it lacks what it needs."""
         create = plugins.factory(SCORERS, written.name)
         plugins.check_options(create, written.name, written.options)
-        options = {**written.options, **self._given(written, create)}
+        options = {**written.options, **self._resources(written, create)}
         try:
             signature(create).bind(**options)
         except TypeError as error:
@@ -39,7 +39,7 @@ class ScorerFactory:
         made: Scorer = create(**options)
         return made
 
-    def _given(self, written: ScorerSettings, create: Any) -> dict[str, Any]:
+    def _resources(self, written: ScorerSettings, create: Any) -> dict[str, Any]:
         hints = get_type_hints(create)
         given: dict[str, Any] = {}
         for name in signature(create).parameters:

@@ -26,7 +26,7 @@ class SettingResult:
     unreadable: int = 0
 
     @cached_property
-    def answered(self) -> tuple[Sample, ...]:
+    def answers(self) -> tuple[Sample, ...]:
         """Those that failed neither when they were asked nor when they were scored."""
         return tuple(sample for sample in self.samples if not sample.has_failed)
 
@@ -37,13 +37,13 @@ class SettingResult:
     @cached_property
     def values(self) -> dict[str, float]:
         """The mean score by task, of what was scored."""
-        return by_task(self.answered, lambda sample: sample.score.value)
+        return by_task(self.answers, lambda sample: sample.score.value)
 
     @cached_property
     def costs(self) -> dict[str, float] | None:
         """Dollars by task; None where any is not known."""
-        found = by_task(self.answered, lambda sample: sample.usage.cost_usd)
-        return found if all(sample.usage.cost_usd is not None for sample in self.answered) else None
+        found = by_task(self.answers, lambda sample: sample.usage.cost_usd)
+        return found if all(sample.usage.cost_usd is not None for sample in self.answers) else None
 
     @property
     def model(self) -> str:
@@ -78,7 +78,7 @@ def setting_results(store: Store) -> list[SettingResult]:
 
 def _setting_result(store: Store, name: str, described: Mapping[str, Any]) -> SettingResult:
     samples = tuple(map(_without_texts, store.samples(name)))
-    counted = tuple(sample.scored_by(store.unscored) for sample in samples)
+    counted = tuple(sample.scored_by(store.unscored_rule) for sample in samples)
     return SettingResult(name, described, counted, sum(sample.is_unreadable for sample in samples))
 
 
@@ -120,18 +120,18 @@ class ComparedSettings:
     tasks: frozenset[str]
 
     @cached_property
-    def compared(self) -> tuple[SettingResult, ...]:
+    def comparable(self) -> tuple[SettingResult, ...]:
         return tuple(each for each in self.settings if each.name in self.names)
 
     @cached_property
     def pairs(self) -> tuple[ComparedPair, ...]:
-        both = combinations(self.compared, 2)
+        both = combinations(self.comparable, 2)
         return tuple(compare_pairs([((a.name, b.name), a.values, b.values) for a, b in both]))
 
     @cached_property
     def axis(self) -> Axis:
         """Dollars where all are known and any is paid, else tokens, else seconds."""
-        samples = [sample for each in self.settings for sample in each.answered]
+        samples = [sample for each in self.settings for sample in each.answers]
         costs = [sample.usage.cost_usd for sample in samples]
         if None not in costs and any(costs):
             return "dollars"
@@ -139,12 +139,14 @@ class ComparedSettings:
 
     def efforts(self, of: SettingResult) -> dict[str, float]:
         """What each task took, in the unit of the axis."""
-        return by_task(of.answered, EFFORT[self.axis])
+        return by_task(of.answers, EFFORT[self.axis])
 
     @cached_property
     def beaten(self) -> Mapping[str, str]:
         """Names of settings that another one beats, each with the first that does."""
-        found = {each.name: next((a.name for a in self.compared if self._beats(a, each)), "") for each in self.compared}
+        found = {
+            each.name: next((a.name for a in self.comparable if self._beats(a, each)), "") for each in self.comparable
+        }
         return {name: by for name, by in found.items() if by}
 
     def _beats(self, one: SettingResult, other: SettingResult) -> bool:
@@ -158,7 +160,7 @@ class ComparedSettings:
 
     @cached_property
     def _efforts_of_compared(self) -> Mapping[str, Mapping[str, float]]:
-        return {each.name: self.efforts(each) for each in self.compared}
+        return {each.name: self.efforts(each) for each in self.comparable}
 
     @cached_property
     def _verdicts(self) -> Mapping[tuple[str, str], str]:
@@ -173,10 +175,8 @@ def compared_settings(settings: Sequence[SettingResult]) -> ComparedSettings:
 
     One whose provider failed nearly always would leave no task that all have in common.
     """
-    most = max((len(each.values) for each in settings), default=0)
-    able = [each for each in settings if each.values and 2 * len(each.values) >= most]
-    shared = frozenset.intersection(*(frozenset(each.values) for each in able)) if able else frozenset()
-    names = frozenset(each.name for each in able)
-    return ComparedSettings(
-        tuple(each.on_tasks(shared) if each.name in names else each for each in settings), names, shared
-    )
+    least = max([2, *(len(each.values) for each in settings)]) / 2
+    able = [each for each in settings if len(each.values) >= least]
+    shared = frozenset.intersection(*map(frozenset, (each.values for each in able))) if able else frozenset()
+    cut = tuple(each.on_tasks(shared) if each in able else each for each in settings)
+    return ComparedSettings(cut, frozenset(each.name for each in able), shared)

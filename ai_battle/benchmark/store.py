@@ -111,10 +111,10 @@ class Store:
 
     def fact(self, name: str, default: Any = None) -> Any:
         found = next(self._read("SELECT value FROM facts WHERE name = ?", name), None)
-        return loaded(found[0]) if found else default
+        return json_value(found[0]) if found else default
 
     @property
-    def unscored(self) -> Unscored:
+    def unscored_rule(self) -> Unscored:
         """What an answer counts that no scorer could read."""
         found: Unscored = self.fact("unscored", "wrong")
         return found
@@ -122,7 +122,7 @@ class Store:
     def settings(self) -> dict[str, Mapping[str, Any]]:
         """The settings by name, in their order: `{model, secondary, strategy, ...}` as they were multiplied out."""
         rows = self._read("SELECT name, described FROM settings ORDER BY place")
-        return {name: loaded(described) for name, described in rows}
+        return {name: json_value(described) for name, described in rows}
 
     def tasks(self) -> Iterator[Task]:
         for (task,) in self._read("SELECT task FROM tasks ORDER BY place"):
@@ -134,17 +134,17 @@ class Store:
         query = f"SELECT * FROM samples {where} ORDER BY setting, task, repeat"  # noqa: S608
         return map(to_sample, self._read(query, *values))
 
-    def finished(self, *, with_failed: bool = True) -> set[SampleKey]:
+    def finished_keys(self, *, with_failed: bool = True) -> set[SampleKey]:
         where = "" if with_failed else "WHERE error = ''"
         return {SampleKey(*row) for row in self._read(f"SELECT setting, task, repeat FROM samples {where}")}  # noqa: S608
 
-    def spent(self) -> float:
+    def spent_dollars(self) -> float:
         """Dollars that were really paid, also for what came to no sample."""
         return float(next(self._read("SELECT TOTAL(spent_usd) FROM samples"))[0]) + float(self.fact(UNFINISHED, 0.0))
 
     def set_spent(self, dollars: float) -> None:
         """What was paid in all: the part that no sample has is kept beside them."""
-        self.set_fact(UNFINISHED, max(0.0, dollars - self.spent() + float(self.fact(UNFINISHED, 0.0))))
+        self.set_fact(UNFINISHED, max(0.0, dollars - self.spent_dollars() + float(self.fact(UNFINISHED, 0.0))))
 
     def answer(self, key: bytes) -> str | None:
         """What the cache holds for a request."""
@@ -203,6 +203,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 WIDTH = 20
 NOTHING_MORE = "{}"
 _OF_A_TASK = tuple(each.name for each in fields(Task))
+_OF_USAGE = tuple(each.name for each in fields(Usage))
 _values = attrgetter(*_OF_A_TASK)
 
 
@@ -213,7 +214,7 @@ def json_text(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def loaded(text: str) -> Any:
+def json_value(text: str) -> Any:
     return json.loads(text)
 
 
@@ -228,7 +229,7 @@ def of_task(task: Task) -> str:
 
 
 def to_task(text: str) -> Task:
-    said = loaded(text)
+    said = json_value(text)
     said["tools"] = tuple(ToolSpec(**tool) for tool in said.get("tools", ()))
     said["options"] = tuple(said.get("options", ()))
     said["recorded"] = {role: Recording(**answer) for role, answer in said.get("recorded", {}).items()}
@@ -262,7 +263,7 @@ def of_sample(sample: Sample) -> tuple[Any, ...]:
 def to_sample(row: tuple[Any, ...]) -> Sample:
     (setting, task, repeat, answer, score, why, read, written, cost, seconds, helped, quality, reason, small, large,
      small_score, large_score, error, spent, more) = row  # fmt: skip
-    said = {} if more == NOTHING_MORE else loaded(more)
+    said = {} if more == NOTHING_MORE else json_value(more)
     cached, stored, thought = said.get("tokens", (0, 0, 0))
     return Sample(
         setting,
@@ -287,17 +288,14 @@ def to_sample(row: tuple[Any, ...]) -> Sample:
 
 
 def _more(sample: Sample) -> Mapping[str, Any]:
-    """What is mostly empty."""
-    more: dict[str, Any] = {}
-    usage = sample.usage
-    if usage.cache_read_tokens or usage.cache_write_tokens or usage.reasoning_tokens:
-        more["tokens"] = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
-    if usage.estimated:
-        more["estimated"] = True
-    if sample.wasted is not NOTHING_USED and sample.wasted != NOTHING_USED:
-        more["wasted"] = [getattr(sample.wasted, each.name) for each in fields(Usage)]
-    if sample.score.scorer_failed:
-        more["scorer_failed"] = True
-    if sample.signals:
-        more["signals"] = dict(sample.signals)
-    return more
+    """What is mostly empty, where it is not."""
+    usage, wasted = sample.usage, [getattr(sample.wasted, name) for name in _OF_USAGE]
+    tokens = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
+    more = {
+        "tokens": tokens if any(tokens) else None,
+        "estimated": usage.estimated,
+        "wasted": wasted if sample.wasted != NOTHING_USED else None,
+        "scorer_failed": sample.score.scorer_failed,
+        "signals": dict(sample.signals),
+    }
+    return {name: value for name, value in more.items() if value}

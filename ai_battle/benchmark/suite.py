@@ -38,12 +38,12 @@ class Suite:
         return self.document.name
 
     @property
-    def said(self) -> Benchmark:
+    def benchmark(self) -> Benchmark:
         return self.document.file.benchmark
 
     @property
     def samples(self) -> int:
-        return len(self.tasks) * len(self.settings) * self.said.repeats
+        return len(self.tasks) * len(self.settings) * self.benchmark.repeats
 
 
 IN_ORDER = ("recorded", "humaneval", "bfcl", "gsm8k", "jsonl")

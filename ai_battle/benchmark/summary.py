@@ -165,5 +165,5 @@ def _pair(each: ComparedPair) -> dict[str, Any]:
         "p_holm": each.p_holm,
         "smallest": each.smallest,
         "verdict": each.verdict,
-        "said": each.said,
+        "said": each.sentence,
     }

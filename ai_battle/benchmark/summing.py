@@ -36,7 +36,7 @@ def summary_of(store: Store) -> BenchmarkSummary:
         store.fact("name", store.folder.name),
         len(tasks),
         len(field.tasks),
-        store.unscored,
+        store.unscored_rule,
         store.fact("repeats", 1),
         field.axis,
         tuple(rows),
@@ -44,13 +44,13 @@ def summary_of(store: Store) -> BenchmarkSummary:
         median(pair.smallest for pair in field.pairs) if field.pairs else None,
         tuple(_bins(answers)),
         _calibration_error(answers),
-        {each.name: found for each in field.settings if each.is_helped and (found := by_signal(each.answered))},
+        {each.name: found for each in field.settings if each.is_helped and (found := by_signal(each.answers))},
         tuple(sweep(items, [*grid(), *rates()])),
         of,
         _latency(field.settings),
         tuple(_items(everything, tasks)),
         store.fact("forecast"),
-        store.spent(),
+        store.spent_dollars(),
         (*_left_out(rows, field, len(tasks)), *_notes(rows, store)),
     )
 
@@ -58,7 +58,7 @@ def summary_of(store: Store) -> BenchmarkSummary:
 def _row(of: SettingResult, whole: SettingResult, field: ComparedSettings, tasks: Sequence[Task]) -> SettingRow:
     """`whole` has all samples of the setting, `of` those of the tasks that are compared."""
     values, efforts = list(of.values.values()), field.efforts(of)
-    failed = len(whole.samples) - len(whole.answered)
+    failed = len(whole.samples) - len(whole.answers)
     row = SettingRow(
         of.name, of.model, of.strategy, of.helpers, len(whole.samples), len(values), whole.unreadable, failed
     )
@@ -68,7 +68,7 @@ def _row(of: SettingResult, whole: SettingResult, field: ComparedSettings, tasks
         low, high = rate_interval(values)
         row = replace(row, quality=fmean(values), low=low, high=high)
     row = _with_costs(_with_seconds(row, of), of)
-    found = help_effect(of.answered) if of.is_helped else None
+    found = help_effect(of.answers) if of.is_helped else None
     if found is None:
         return row
     return _with_order(_with_help(row, of, found, field.settings), _order(of, field.settings, tasks))
@@ -79,14 +79,14 @@ def _with_costs(row: SettingRow, of: SettingResult) -> SettingRow:
         return row
     each = list(of.costs.values())
     low, high = mean_interval(each)
-    spent, mean = sum((sample.usage for sample in of.answered), NOTHING_USED), fmean(each)
+    spent, mean = sum((sample.usage for sample in of.answers), NOTHING_USED), fmean(each)
     worth = row.quality / mean if mean and row.quality is not None else None
     row = replace(row, cost_usd=spent.cost_usd, estimated=spent.estimated)
     return replace(row, cost_per_task=mean, cost_low=low, cost_high=high, quality_per_dollar=worth)
 
 
 def _with_seconds(row: SettingRow, of: SettingResult) -> SettingRow:
-    seconds = sorted(sample.seconds for sample in of.answered)
+    seconds = sorted(sample.seconds for sample in of.answers)
     if not seconds:
         return row
     middle, most = quantile_interval(seconds, 0.5), quantile_interval(seconds, 0.95)
@@ -120,14 +120,14 @@ def _extra(of: SettingResult, settings: Sequence[SettingResult]) -> float | None
     small = alone(settings, of.model)
     if small is None or small.costs is None or of.costs is None:
         return None
-    shared = [sample for sample in of.answered if sample.task in small.costs]
+    shared = [sample for sample in of.answers if sample.task in small.costs]
     return sum((sample.usage.cost_usd or 0.0) - small.costs[sample.task] for sample in shared) if shared else None
 
 
 def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> HelpOrder | None:
     """None where the helper's own answers, or the detector's doubts, are not known."""
-    doubts = doubts_of(of.answered)
-    small = by_task(of.answered, lambda sample: sample.small_score)
+    doubts = doubts_of(of.answers)
+    small = by_task(of.answers, lambda sample: sample.small_score)
     large = _own(of.helpers[0], settings, tasks) if of.helpers else {}
     shared = [task for task in doubts if task in small and task in large]
     if not shared:
@@ -154,7 +154,7 @@ def _first_answers(settings: Sequence[SettingResult]) -> list[tuple[float, float
     found = {
         (each.model, sample.task, sample.repeat, sample.quality): sample.small_score
         for each in settings
-        for sample in each.answered
+        for sample in each.answers
         if sample.quality is not None and sample.small_score is not None
     }
     return [(key[3], score) for key, score in found.items() if key[3] is not None and score is not None]
@@ -178,7 +178,7 @@ def _calibration_error(answers: Sequence[tuple[float, float]]) -> float | None:
 
 def _latency(settings: Sequence[SettingResult]) -> Latency:
     """Over bins whose width grows with the time."""
-    seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answered] for each in settings}
+    seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answers] for each in settings}
     every = [*chain.from_iterable(seconds.values())]
     if not every or max(every) <= min(every):
         return Latency()
@@ -194,7 +194,7 @@ def _hill(seconds: Sequence[float], low: float, step: float) -> tuple[int, ...]:
 
 
 def _items(settings: Sequence[SettingResult], tasks: Sequence[Task]) -> list[Item]:
-    helps = {each.name: by_task(each.answered, lambda s: float(s.helped)) for each in settings if each.is_helped}
+    helps = {each.name: by_task(each.answers, lambda s: float(s.helped)) for each in settings if each.is_helped}
     return [
         Item(
             task.id,
@@ -208,7 +208,7 @@ def _items(settings: Sequence[SettingResult], tasks: Sequence[Task]) -> list[Ite
 
 def _notes(rows: Sequence[SettingRow], store: Store) -> list[str]:
     """What a reader has to know before believing the figures."""
-    notes = [*_not_scored(rows, store.unscored), *_failures(rows)]
+    notes = [*_not_scored(rows, store.unscored_rule), *_failures(rows)]
     notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
     if any(row.model.startswith(RECORDED) for row in rows):
         notes.append("recorded answers take no time: times are those of handing them over, not of a model")

@@ -32,7 +32,7 @@ BOUNDED = "needs new answers of the small model"
 UNKNOWN = "not recorded"
 
 
-class RecordedScore(NamedTuple):
+class GivenAnswer(NamedTuple):
     """An answer that was recorded: its score, and what it took; None where that is not known."""
 
     text: str
@@ -45,7 +45,7 @@ class RecordedScore(NamedTuple):
 class Judged:
     """A recorded answer, and what the detector makes of it."""
 
-    given: RecordedScore
+    given: GivenAnswer
     quality: float
     gain: float
     at_once: bool
@@ -107,17 +107,17 @@ def recorded_pairs(tasks: Iterable[Task]) -> list[Replayed]:
         small, large = task.recorded.get("small"), task.recorded.get("large")
         if small and large and small.correct is not None and large.correct is not None:
             found.append(
-                replay_pair(task, RecordedScore(small.text, small.correct), RecordedScore(large.text, large.correct))
+                replay_pair(task, GivenAnswer(small.text, small.correct), GivenAnswer(large.text, large.correct))
             )
     return found
 
 
-def replay_pair(task: Task, small: RecordedScore, large: RecordedScore) -> Replayed:
+def replay_pair(task: Task, small: GivenAnswer, large: GivenAnswer) -> Replayed:
     """One assessment of each answer."""
     return Replayed(_judge(task, small), _judge(task, large))
 
 
-def _judge(task: Task, given: RecordedScore) -> Judged:
+def _judge(task: Task, given: GivenAnswer) -> Judged:
     request = ModelRequest((user(task.prompt),), tools=task.tools)
     found = collaboration.StuckDetector().assess_response(request, ModelResponse(assistant(given.text)))
     return Judged(given, found.quality, found.gain, found.at_once)
@@ -143,7 +143,7 @@ def _swept(items: Sequence[Replayed], policy: Policy) -> Swept:
     known = [outcome for outcome in outcomes if outcome]
     count, total = len(items), sum(outcome.score for outcome in known)
     unknown, exact = count - len(known), len(known) == count
-    rate = None if _retried(items, policy, stuck) else sum(stuck) / count
+    rate = None if _outcome_of_retry(items, policy, stuck) else sum(stuck) / count
     figures = {"help_rate": rate, **(_figures(known) if exact else dict.fromkeys(SERVED))}
     return Swept(
         policy,
@@ -206,7 +206,7 @@ def _tries_again(policy: Policy) -> bool:
     return policy.max_retries > 1 and policy.strategy != "cascade" and policy.help_rate is None
 
 
-def _retried(items: Sequence[Replayed], policy: Policy, stuck: Sequence[bool]) -> bool:
+def _outcome_of_retry(items: Sequence[Replayed], policy: Policy, stuck: Sequence[bool]) -> bool:
     """Whether any answer would have been tried again before help is asked for."""
     if not _tries_again(policy):
         return False
@@ -248,16 +248,16 @@ def _of_settings(store: Store, small: SettingResult, large: SettingResult) -> li
     """By the first answer of each to a task, where both were scored."""
     answers = [_first(store, each.name) for each in (small, large)]
     return [
-        replay_pair(task, _given(answers[0][task.id]), _given(answers[1][task.id]))
+        replay_pair(task, _recorded_score(answers[0][task.id]), _recorded_score(answers[1][task.id]))
         for _, task in zip(range(MOST), store.tasks(), strict=False)
         if all(task.id in of for of in answers)
     ]
 
 
 def _first(store: Store, setting: str) -> Mapping[str, Sample]:
-    first = (sample.scored_by(store.unscored) for sample in store.samples(setting) if not sample.repeat)
+    first = (sample.scored_by(store.unscored_rule) for sample in store.samples(setting) if not sample.repeat)
     return {sample.task: sample for sample in first if not sample.has_failed and sample.score.value is not None}
 
 
-def _given(sample: Sample) -> RecordedScore:
-    return RecordedScore(sample.answer, sample.score.value or 0.0, sample.usage.cost_usd, sample.seconds)
+def _recorded_score(sample: Sample) -> GivenAnswer:
+    return GivenAnswer(sample.answer, sample.score.value or 0.0, sample.usage.cost_usd, sample.seconds)

@@ -129,7 +129,7 @@ def _forecast(expected: "Forecast", *, as_json: bool) -> int:
 
 def _played(suite: "Suite", store: "Store", how: dict[str, object]) -> int:
     """The exit code: that of a limit, of Ctrl-C, of a run without any answer, or of one to its end."""
-    shown = Shown(suite.said.limits.cost_usd, quiet=bool(how["quiet"]))
+    shown = Shown(suite.benchmark.limits.cost_usd, quiet=bool(how["quiet"]))
     terms = RunOptions(shown, discuss, bool(how.get("retry_failed")), bool(how["allow_unsandboxed"]))
     try:
         ended = play(suite, store, terms)

@@ -105,7 +105,7 @@ def show_comparison(found: BenchmarkComparison, *, as_json: bool) -> None:
     for change in found.changes:
         if change.verdict in COLOURS:
             which = "" if change.setting == change.found.b else f"{change.setting}: "
-            click.echo(click.style(f"{which}{change.found.said}", fg=COLOURS[change.verdict]))
+            click.echo(click.style(f"{which}{change.found.sentence}", fg=COLOURS[change.verdict]))
 
 
 def _say(line: str) -> None:

@@ -9,7 +9,7 @@ from ai_battle.config import Loaded
 from ai_battle.conversation.forecast import Expected, ExpectedHelp, forecast
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.texts import printable
-from ai_battle.reporting.figures import counted
+from ai_battle.reporting.figures import count_of
 from ai_battle.wire.genai import usage_to_json
 
 from .output import dollars, print_json, tokens
@@ -56,7 +56,7 @@ def _show(expected: Iterable[Expected]) -> None:
                 click.echo(f"  {role}: {printable(text)}".replace("\n", "\n    "))
         for tool in described(one.request.tools):
             click.echo(f"  tool: {tool}".replace("\n", "\n    "))
-        click.echo(f"  expected: {counted(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
+        click.echo(f"  expected: {count_of(one.turns, 'turn')}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}")
         for help_ in one.help:
             click.echo(f"  {_told(help_)}")
 

@@ -18,7 +18,7 @@ from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
 from ai_battle.core.helping import HelpSummed
 from ai_battle.reporting import write_reports
-from ai_battle.reporting.figures import counted
+from ai_battle.reporting.figures import count_of
 from ai_battle.reporting.sentences import help_document, sentence
 
 from .approval import AtTerminal
@@ -170,7 +170,7 @@ def print_summary(result: RunResult, showing: Showing) -> None:
     is_told = result.status == "failed" and not showing.quiet and _one_place()
     reason = "" if is_told else f" ({one_line(result.stop_reason, 500)})"
     spent = f"{tokens(result.usage)}, {dollars(result.usage.cost_usd)}"
-    click.echo(f"{how}{reason} after {counted(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
+    click.echo(f"{how}{reason} after {count_of(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
     if result.help:
         click.echo(sentence(result.help), err=result.status == "failed")
     if result.status == "failed":

@@ -8,7 +8,7 @@ from ..benchmark.setting_results import Axis
 from ..benchmark.summary import BenchmarkSummary, Bin, Item, Latency, SettingRow
 from .charts import colour
 from .figures import PER, percent, seconds, whole
-from .svg import Box, Scale, figure, fitting, joined, placed, short, tag
+from .svg import Box, Scale, figure, fitting, join, label_boxes, short, tag
 
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
@@ -82,7 +82,7 @@ def _labels(rows: Sequence[SettingRow], across: Scale, up: Scale) -> Iterator[Ma
     """Of all, or of the front where there are many; a label that finds no room is left to the table."""
     named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
     wanted = [(*_at(row, across, up), LETTER * len(short(row.name))) for row in named]
-    for row, box in zip(named, placed(wanted, LINE, _inside), strict=True):
+    for row, box in zip(named, label_boxes(wanted, LINE, _inside), strict=True):
         if box:
             kind, place = "label grey" if row.dominated else "label", {"x": round(box[0], 1), "y": round(box[3] - 3, 1)}
             yield tag("text", short(row.name), **place, class_=kind, data_of=row.name)
@@ -222,7 +222,7 @@ def _frame(across: Scale, up: Scale, shown: Callable[[float], str], below: str, 
     for value in up.ticks():
         line = tag("line", x1=across.start, x2=right, y1=up(value), y2=up(value), class_="grid")
         ticks.append(
-            joined(
+            join(
                 line,
                 tag(
                     "text",
@@ -252,7 +252,7 @@ def _frame(across: Scale, up: Scale, shown: Callable[[float], str], below: str, 
 
 def _tick_below(x: float, top: float, bottom: float, said: str) -> Markup:
     line = tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid")
-    return joined(line, tag("text", said, x=x, y=bottom + 16, text_anchor="middle", class_="figure"))
+    return join(line, tag("text", said, x=x, y=bottom + 16, text_anchor="middle", class_="figure"))
 
 
 def _line(points: Sequence[tuple[float, float]], kind: str) -> Markup:

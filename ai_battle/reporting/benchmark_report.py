@@ -24,7 +24,7 @@ from .benchmark_tables import (
     sweep_table,
 )
 from .exports import csv_row, no_formula, write_whole
-from .figures import counted, dollars
+from .figures import count_of, dollars
 from .pages import page
 
 SUMMARY, TABLE, REPORT = "summary.json", "results.csv", "report.html"
@@ -92,9 +92,9 @@ def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
 
 
 def _facts(summary: BenchmarkSummary) -> Iterator[str]:
-    yield counted(summary.tasks, "task")
-    yield counted(len(summary.settings), "setting")
-    yield counted(sum(row.samples for row in summary.settings), "sample")
+    yield count_of(summary.tasks, "task")
+    yield count_of(len(summary.settings), "setting")
+    yield count_of(sum(row.samples for row in summary.settings), "sample")
     yield f"{summary.repeats} of each task" if summary.repeats > 1 else ""
     forecast = summary.forecast or {}
     low, high = forecast.get("low"), forecast.get("high")
@@ -127,7 +127,7 @@ class ShownItem:
         return self.item.scores
 
     @property
-    def helped(self) -> Mapping[str, float]:
+    def help_shares(self) -> Mapping[str, float]:
         return self.item.helped
 
     @property
@@ -147,7 +147,7 @@ class ShownItem:
         scores = [score for score in self.scores.values() if score is not None]
         holding = {
             "differs": len(set(scores)) > 1,
-            "helped": any(self.helped.values()),
+            "helped": any(self.help_shares.values()),
             "failed": any(sample.error for sample in self.answers.values()),
             "all-wrong": bool(scores) and max(scores) <= 0.5,
         }

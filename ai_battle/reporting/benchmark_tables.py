@@ -110,17 +110,16 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
 
 def settings_table(summary: BenchmarkSummary) -> Table:
     """Columns that say nothing are left out."""
-    columns = {head: [cell(row) for row in summary.settings] for head, cell in _SETTINGS.items()}
-    heads = [
-        head
-        for head, cells in columns.items()
-        if any(cell.text not in (NONE, UNKNOWN) for cell in cells) and (head != TOKENS or summary.axis == "tokens")
-    ]
+    heads = [head for head in _SETTINGS if (head != TOKENS or summary.axis == "tokens") and _says(head, summary)]
     rows = [
-        ("dominated" if row.dominated else "", [_name(row, n), *(columns[head][n] for head in heads)])
+        ("dominated" if row.dominated else "", [_name(row, n), *(_SETTINGS[head](row) for head in heads)])
         for n, row in enumerate(summary.settings)
     ]
     return Table(["setting", *heads], rows)
+
+
+def _says(head: str, summary: BenchmarkSummary) -> bool:
+    return any(_SETTINGS[head](row).text not in (NONE, UNKNOWN) for row in summary.settings)
 
 
 def _name(row: SettingRow, n: int) -> Cell:

@@ -86,15 +86,21 @@ def _cautions(report: Report, target: Target) -> Iterator[str]:
         yield f"No share of help reaches {aim(target)}: the most is {best:.3f}."
     elif not _is_sure(report, target):
         yield f"No share of help is sure to reach {aim(target)}; this one is the nearest to it."
-    share, wanted = report.calibration.help_rate, _share(report, target)
-    if wanted is not None and wanted < 0:
-        yield f"The small model alone costs {dollars(target.own_price)} an answer, so nothing is left for help."
-    elif wanted is not None and abs(share - min(wanted, 1)) > report.calibration.error / 2:
-        nearest = f"{share:.1%} is as near to {wanted:.1%} as can be"
-        yield f"Many answers repeat each other, and get help all or none: {nearest}."
+    yield from _share_cautions(report, target)
     low, high = _advantage(report)
     if low <= 0 < high:
         yield f"Whether the helper is better at all is not certain: by {low:+.3f} to {high:+.3f} (95 % interval)."
+
+
+def _share_cautions(report: Report, target: Target) -> Iterator[str]:
+    share, wanted = report.calibration.help_rate, _share(report, target)
+    if wanted is None:
+        return
+    if wanted < 0:
+        yield f"The small model alone costs {dollars(target.own_price)} an answer, so nothing is left for help."
+    elif abs(share - min(wanted, 1)) > report.calibration.error / 2:
+        nearest = f"{share:.1%} is as near to {wanted:.1%} as can be"
+        yield f"Many answers repeat each other, and get help all or none: {nearest}."
 
 
 def _share(report: Report, target: Target) -> float | None:

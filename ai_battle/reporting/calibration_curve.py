@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from markupsafe import Markup
 
@@ -10,9 +11,10 @@ from ..judging.calibration import Point
 from ..judging.measures import curve, mean
 from . import calibration as words
 from .pages import page as page_of
-from .svg import Scale, joined, tag
+from .svg import Scale, join, tag
 
 SHARES = 20
+SHARES_OF_HELP = [n / SHARES for n in range(SHARES + 1)]
 LETTERS = 14
 LEFT, RIGHT, TOP, BOTTOM = 60, 640, 32, 322
 WIDTH = 24
@@ -86,12 +88,12 @@ def page(report: Report, target: Target, answers: int, path: str | None = None) 
 def chart(report: Report) -> Markup:
     """The curve as a picture, with the recommended share of help marked."""
     curves = lines(report)
-    values = [value for line in curves for value in line.quality] + [v for p in report.curve for v in (p.low, p.high)]
-    across, up = Scale(0, 1, LEFT, RIGHT), Scale(min(values), max(max(values), min(values) + 0.01), BOTTOM, TOP)
-    above = [(p.help_rate, p.high) for p in report.curve]
-    below = [(p.help_rate, p.low) for p in reversed(report.curve)]
+    above = [(point.help_rate, point.high) for point in report.curve]
+    below = [(point.help_rate, point.low) for point in reversed(report.curve)]
+    values = [*chain(*(line.quality for line in curves)), *(quality for _, quality in above + below)]
+    across, up = Scale(0, 1, LEFT, RIGHT), Scale(min(values), max(*values, min(values) + 0.01), BOTTOM, TOP)
     band = tag("polygon", points=_points((*above, *below), across, up), class_="band")
-    parts = [tag("polyline", points=_points(_steps(line), across, up), class_=f"line {line.name}") for line in curves]
+    parts = [_curve(line, across, up) for line in curves]
     names = (tag("text", name, x=648, y=y, class_=name) for name, y in _names(curves, up))
     mark = _mark(report.calibration.help_rate, across) if report.helps else ""
     label = "Quality against the share of answers that get help"
@@ -100,8 +102,9 @@ def chart(report: Report) -> Markup:
     )
 
 
-def _steps(line: CurveLine) -> list[tuple[float, float]]:
-    return [(n / SHARES, value) for n, value in enumerate(line.quality)]
+def _curve(line: CurveLine, across: Scale, up: Scale) -> Markup:
+    places = [*zip(SHARES_OF_HELP, line.quality, strict=True)]
+    return tag("polyline", points=_points(places, across, up), class_=f"line {line.name}")
 
 
 def _points(places: Sequence[tuple[float, float]], across: Scale, up: Scale) -> str:
@@ -121,7 +124,7 @@ def _mark(share: float, across: Scale) -> Markup:
     x = across(share)
     line = tag("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="mark")
     anchor, beside = ("start", 4) if share < 0.75 else ("end", -4)
-    return joined(
+    return join(
         line, tag("text", f"recommended: {share:.1%}", x=x + beside, y=TOP - 6, text_anchor=anchor, class_="mark")
     )
 

@@ -12,7 +12,7 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def counted(number: int, thing: str) -> str:
+def count_of(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 

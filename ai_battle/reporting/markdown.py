@@ -9,7 +9,7 @@ from ..core.helping import HelpSummed
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ..core.texts import about, cell, code_block, contain_markdown
 from .account import ParticipantStats, RunAccount, account, timeline
-from .figures import count, counted, dollars, duration, moment
+from .figures import count, count_of, dollars, duration, moment
 from .sentences import HELP_HEADS, arguments, attachment, badges, call_title, help_rows, sentence
 
 _UNDECIDED: Mapping[str, str] = {}
@@ -29,7 +29,7 @@ def render(run_dir: Path) -> Iterator[str]:
 
 def _head(found: RunAccount) -> str:
     ending = f" ({cell(found.stop_reason)})" if found.stop_reason else ""
-    facts = (moment(found.begun), counted(found.turns, "turn"), duration(found.seconds), found.status + ending)
+    facts = (moment(found.begun), count_of(found.turns, "turn"), duration(found.seconds), found.status + ending)
     return f"# {cell(found.name)}\n\n{' · '.join(facts)}\n\n"
 
 

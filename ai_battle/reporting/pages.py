@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from ..core.texts import about, printable
-from .figures import count, counted, dollars, duration, moment, percent, score, seconds, whole
+from .figures import count, count_of, dollars, duration, moment, percent, score, seconds, whole
 from .sentences import arguments, attachment, badges, call_title, help_rows, sentence
 from .svg import short
 
@@ -92,7 +92,7 @@ def approximate(estimated: bool) -> str:
     return about(estimated=estimated)
 
 
-def shortened(text: str) -> str:
+def excerpt(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text) - _LONGEST:,} characters more)"
 
 
@@ -110,9 +110,9 @@ def base64_text(data: bytes) -> str:
 
 
 _FILTERS: tuple[Callable[..., Any], ...] = (
-    *(count, counted, dollars, duration, moment, percent, score, seconds, whole),
+    *(count, count_of, dollars, duration, moment, percent, score, seconds, whole),
     *(arguments, attachment, badges, call_title, help_rows, sentence),
-    *(prose, kind, approximate, base64_text, shortened, first_line, score_kind, short),
+    *(prose, kind, approximate, base64_text, excerpt, first_line, score_kind, short),
 )
 
 

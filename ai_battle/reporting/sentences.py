@@ -23,7 +23,7 @@ from ..core.helping import AnswerChecked, BoostStep, DraftDropped, HelpAsked, He
 from ..core.messages import Document, Image, ToolCall
 from ..core.texts import about
 from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
-from .figures import count, counted, dollars, duration
+from .figures import count, count_of, dollars, duration
 
 HELP_HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
 _STOPS: Mapping[Stop, str] = {
@@ -47,7 +47,7 @@ def sentence(event: Event) -> str:
 
 
 def _attempt_failed(event: AttemptFailed) -> str:
-    cut = f" after {counted(len(event.partial), 'character')}, which do not count" if event.partial else ""
+    cut = f" after {count_of(len(event.partial), 'character')}, which do not count" if event.partial else ""
     return f"{event.speaker or event.model}: attempt {event.attempt} failed{cut}: {event.reason}"
 
 
@@ -102,7 +102,7 @@ def _help_asked(event: HelpAsked) -> str:
 
 def _draft_dropped(event: DraftDropped) -> str:
     """Why was said before: that the answer is stuck, or that help came."""
-    saved = f"; about {counted(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
+    saved = f"; about {count_of(event.saved_tokens, 'token')} saved" if event.saved_tokens else ""
     role = "boost model" if event.role == "boost" else event.role
     what = "A draft of" if event.role == "own" else f"The {role}'s answer for"
     return f"{what} {event.speaker} is dropped{saved}"
@@ -113,7 +113,7 @@ def _boost_step(event: BoostStep) -> str:
 
 
 def _help_summed(event: HelpSummed) -> str:
-    helped = f"Helped {count(event.helped)} of {counted(event.turns, 'turn')}, {dollars(event.cost_usd)}"
+    helped = f"Helped {count(event.helped)} of {count_of(event.turns, 'turn')}, {dollars(event.cost_usd)}"
     if event.all_large_usd is None:
         return f"{helped}; what the large model alone would have cost is unknown."
     return f"{helped}; all turns on the large model would have cost about {dollars(event.all_large_usd)}."

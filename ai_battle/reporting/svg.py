@@ -26,10 +26,10 @@ def tag(name: str, *children: str, **attributes: str | float) -> Markup:
     """An element. Attributes that are Python keywords take an underscore (`class_`), hyphens are underscores."""
     pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
     opening = Markup("").join(Markup(' {}="{}"').format(key, printable(str(value))) for key, value in pairs)
-    return Markup("<{0}{1}>{2}</{0}>").format(name, opening, joined(*children))
+    return Markup("<{0}{1}>{2}</{0}>").format(name, opening, join(*children))
 
 
-def joined(*children: str) -> Markup:
+def join(*children: str) -> Markup:
     return Markup("").join(each if isinstance(each, Markup) else escape(printable(each)) for each in children)
 
 
@@ -87,7 +87,7 @@ def _powers(low: float, high: float) -> list[float]:
     return [value for power in powers for value in (power, 2 * power, 5 * power) if low <= value <= high]
 
 
-def placed(
+def label_boxes(
     wanted: Sequence[tuple[float, float, float]], height: float, inside: Callable[[Box], bool]
 ) -> list[Box | None]:
     """Boxes for labels of points `(x, y, width)`, beside them where there is room; None where there is none."""

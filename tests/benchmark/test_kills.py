@@ -59,7 +59,7 @@ def finished(folder: Path) -> set[SampleKey]:
     except JournalError:
         return set()
     try:
-        return store.finished()
+        return store.finished_keys()
     finally:
         store.close()
 

@@ -162,7 +162,7 @@ def test_progress_counts_what_is_on_the_disk(tmp_path: Path) -> None:
 
     def hear(progress: BenchmarkProgress) -> None:
         store = Store.open(tmp_path / "out")
-        heard.append((progress.finished, len(store.finished())))
+        heard.append((progress.finished, len(store.finished_keys())))
         store.close()
 
     played(tmp_path, suite(tmp_path, {"name": "knows", "model": KNOWS}, repeats=5), RunOptions(hear))
@@ -191,7 +191,7 @@ async def test_what_was_finished_when_a_run_is_interrupted_is_kept(tmp_path: Pat
             playing = asyncio.create_task(play(loaded, store))
             with pytest.raises(asyncio.CancelledError):
                 await playing
-            assert store.finished() == {SampleKey("gpt", "s1", 0)}
+            assert store.finished_keys() == {SampleKey("gpt", "s1", 0)}
 
 
 def test_a_whole_discussion_answers_a_task(tmp_path: Path) -> None:

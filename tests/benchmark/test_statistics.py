@@ -192,7 +192,7 @@ def test_a_comparison_ends_in_a_plain_verdict(gained: int, lost: int, same: int,
     b = [1.0] * gained + [0.0] * lost + [1.0] * same
     [found] = compare_pairs([(("a", "b"), _by_task(a), _by_task(b))])
     assert found.verdict == verdict
-    assert words in found.said
+    assert words in found.sentence
 
 
 def test_many_comparisons_are_summed_up() -> None:
@@ -208,8 +208,8 @@ def test_many_comparisons_are_summed_up() -> None:
         "not enough data in 2 comparisons; with 2 to 3 tasks only differences above 100 points can be seen; "
         "10 points need about 262 to 393 tasks",
     ]
-    assert list(conclusions(compare_pairs([unsure]), 1)) == [compare_pairs([unsure])[0].said]
-    assert compare_pairs([unsure])[0].said.startswith("not enough data on a and d; with 2 tasks")
+    assert list(conclusions(compare_pairs([unsure]), 1)) == [compare_pairs([unsure])[0].sentence]
+    assert compare_pairs([unsure])[0].sentence.startswith("not enough data on a and d; with 2 tasks")
 
 
 def _by_task(values: list[float]) -> dict[str, float]:

@@ -58,9 +58,9 @@ def test_a_task_and_a_sample_come_out_as_they_went_in(tmp_path: Path) -> None:
     assert list(store.samples()) == [SAMPLE, Sample("rescue", "t2", error="unreachable", usage=Usage())]
     assert list(store.samples("other")) == []
     assert store.settings() == {"rescue": {"model": "phi4", "threshold": 0.7}}
-    assert store.finished() == {SampleKey("rescue", "t1", 2), SampleKey("rescue", "t2", 0)}
-    assert store.finished(with_failed=False) == {SampleKey("rescue", "t1", 2)}
-    assert store.spent() == pytest.approx(0.2)
+    assert store.finished_keys() == {SampleKey("rescue", "t1", 2), SampleKey("rescue", "t2", 0)}
+    assert store.finished_keys(with_failed=False) == {SampleKey("rescue", "t1", 2)}
+    assert store.spent_dollars() == pytest.approx(0.2)
     store.close()
 
 
@@ -144,5 +144,8 @@ def test_a_full_disk_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     assert "What is finished is kept" in shown[-1]
     assert f"bench resume {tmp_path}" in shown[-1]
     store = Store.open(tmp_path, to_write=True)
-    assert store.finished() >= {SampleKey("s", "first", 0), *(SampleKey("s", f"t{number}", 0) for number in shown[:-1])}
+    assert store.finished_keys() >= {
+        SampleKey("s", "first", 0),
+        *(SampleKey("s", f"t{number}", 0) for number in shown[:-1]),
+    }
     store.close()

@@ -66,7 +66,7 @@ def test_fewer_tasks_and_changed_keys(ai_battle: Run, folder: Path) -> None:
 
     assert shown.code == 0
     store = Store.open(folder / "out")
-    assert sorted(store.finished()) == [(name, "s1", n) for name in ("four", "knows") for n in range(3)]
+    assert sorted(store.finished_keys()) == [(name, "s1", n) for name in ("four", "knows") for n in range(3)]
     store.close()
 
 
@@ -216,7 +216,7 @@ def finished(results: Path) -> int:
         return 0
     store = Store.open(results)
     try:
-        return len(store.finished())
+        return len(store.finished_keys())
     finally:
         store.close()
 

@@ -12,7 +12,7 @@ from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import BenchmarkSummary
 from ai_battle.benchmark.tasks import Task
 from ai_battle.reporting.benchmark_report import render, write_benchmark_reports
-from ai_battle.reporting.svg import Scale, fitting, placed
+from ai_battle.reporting.svg import Scale, fitting, label_boxes
 
 from ..benchmark.results import HELPED, LARGE, SMALL, helped, results, scored
 from .test_browser import CHROMIUM, HOSTILE, browser
@@ -138,7 +138,7 @@ def test_a_scale_holds_its_values_and_is_by_powers_where_they_are_far_apart() ->
 
 def test_labels_never_lie_on_one_another() -> None:
     points = [(50.0 + n, 50.0, 40.0) for n in range(12)]
-    boxes = [box for box in placed(points, 12, lambda box: True) if box]
+    boxes = [box for box in label_boxes(points, 12, lambda box: True) if box]
     assert 2 <= len(boxes) < 12, "there is no room for all"
     for n, a in enumerate(boxes):
         assert all(a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1] for b in boxes[n + 1 :])

@@ -158,7 +158,7 @@ async def benchmark(case: Case, fakes: FakeProviders, folder: Path) -> float:
     store = begin(suite, folder / "out")
     try:
         await play(suite, store)
-        return store.spent()
+        return store.spent_dollars()
     finally:
         store.close()
 

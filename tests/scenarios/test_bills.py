@@ -185,6 +185,6 @@ def test_a_benchmark_never_passes_its_limit(tmp_path: Path, secondary: str | Non
 
         assert ended.status == "limit"
         assert 0.3 < dollars(fakes.openai.bill) <= 1.0
-        assert store.spent() == pytest.approx(dollars(fakes.openai.bill), abs=0.005)
+        assert store.spent_dollars() == pytest.approx(dollars(fakes.openai.bill), abs=0.005)
         assert all(not sample.error for sample in store.samples())
         store.close()

@@ -130,7 +130,7 @@ LETTERS = "ABCDEFGHIJKLMNOP"
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class FieldNames:
     """`stated` are the fields that the suite names; the others go by their usual names."""
 
     stated: Mapping[str, str] = field(default_factory=dict)

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from ..tasks import Task
-from ._reading import Fields, csv_rows
+from ._reading import FieldNames, csv_rows
 
 
 class Csv:
     scorer = ""
 
-    def __init__(self, fields: Fields) -> None:
+    def __init__(self, fields: FieldNames) -> None:
         self._fields = fields
 
     def fits(self, row: Mapping[str, Any]) -> bool:
@@ -22,4 +22,4 @@ class Csv:
 
 
 def create(fields: Mapping[str, str] | None = None) -> Csv:
-    return Csv(Fields(fields or {}))
+    return Csv(FieldNames(fields or {}))

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from ..tasks import Task
-from ._reading import Fields, json_rows
+from ._reading import FieldNames, json_rows
 
 
 class Jsonl:
     scorer = ""
 
-    def __init__(self, fields: Fields) -> None:
+    def __init__(self, fields: FieldNames) -> None:
         self._fields = fields
 
     def fits(self, row: Mapping[str, Any]) -> bool:
@@ -22,4 +22,4 @@ class Jsonl:
 
 
 def create(fields: Mapping[str, str] | None = None) -> Jsonl:
-    return Jsonl(Fields(fields or {}))
+    return Jsonl(FieldNames(fields or {}))

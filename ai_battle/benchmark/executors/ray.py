@@ -29,7 +29,7 @@ class OnRay:
         self._ray = library
         library.init(ignore_reinit_error=True, log_to_driver=False)
         self._kit = library.put(kit)
-        self._play = library.remote(_played).options(max_retries=LOST)
+        self._play = library.remote(_play_remotely).options(max_retries=LOST)
 
     async def play(self, key: SampleKey, task: Task) -> Sample:
         """Ray itself plays a sample again whose worker is lost."""
@@ -53,7 +53,7 @@ async def _ask(kit: SampleContext, key: SampleKey, task: Task) -> Sample:
         await player.aclose()
 
 
-def _played(kit: SampleContext, key: SampleKey, task: Task) -> Sample:
+def _play_remotely(kit: SampleContext, key: SampleKey, task: Task) -> Sample:
     return _runner().run(_ask(kit, key, task))
 
 

@@ -15,10 +15,10 @@ class Exact:
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
-        return _picked(task, answer) if options(task.prompt) else _said(task, answer)
+        return _option_of(task, answer) if options(task.prompt) else _answer_in(task, answer)
 
 
-def _picked(task: Task, answer: ScoredAnswer) -> AnswerScore:
+def _option_of(task: Task, answer: ScoredAnswer) -> AnswerScore:
     right = final_answer(task.reference, task.prompt, "option")
     found = final_answer(answer.text, task.prompt, "option")
     if found is None or right is None:
@@ -26,15 +26,15 @@ def _picked(task: Task, answer: ScoredAnswer) -> AnswerScore:
     return AnswerScore(float(same(found, right)), f"picks {found.key}, right is {right.key}")
 
 
-def _said(task: Task, answer: ScoredAnswer) -> AnswerScore:
+def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
     right = words_key(task.reference)
     if words_key(answer.text) == right:
         return AnswerScore(1.0)
     found = final_answer(answer.text, task.prompt, "text")
-    return AnswerScore(float(found is not None and found.key == right), f"says {_shown(found)}")
+    return AnswerScore(float(found is not None and found.key == right), f"says {_excerpt(found)}")
 
 
-def _shown(found: FinalAnswer | None) -> str:
+def _excerpt(found: FinalAnswer | None) -> str:
     return repr(found.text[:80]) if found else "something else at length"
 
 

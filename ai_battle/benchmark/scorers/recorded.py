@@ -5,7 +5,7 @@ from ..tasks import Task
 from . import ScoredAnswer
 
 
-class RecordedScore:
+class RecordedScorer:
     def lacks(self, task: Task) -> str:
         return "" if task.recorded else "recorded answers"
 
@@ -16,5 +16,5 @@ class RecordedScore:
         return AnswerScore(None, "not one of the recorded answers", scorer_failed=True)
 
 
-def create() -> RecordedScore:
-    return RecordedScore()
+def create() -> RecordedScorer:
+    return RecordedScorer()

@@ -152,7 +152,7 @@ class ComparedPair:
     verdict: Verdict
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The verdict as a sentence."""
         if self.is_decided:
             return f"{self.b} is {self.verdict} than {self.a} by {100 * abs(self.found.mean):.1f} points"
@@ -165,7 +165,7 @@ class ComparedPair:
         return self.verdict in ("better", "worse")
 
     @property
-    def needed(self) -> int:
+    def tasks_needed(self) -> int:
         """How many tasks show a difference that matters."""
         return seen_with(MATTERS, max(self.found.spread, 1.0) / max(self.found.count, 1))
 
@@ -180,7 +180,7 @@ def compare_pairs(pairs: Sequence[tuple[Names, Mapping[str, float], Mapping[str,
 def conclusions(pairs: Sequence[ComparedPair], most: int) -> Iterator[str]:
     """What all come to, in sentences: the `most` differences that are the surest, and how many are not shown."""
     decided = sorted((pair for pair in pairs if pair.is_decided), key=lambda pair: (pair.p_holm, -abs(pair.found.mean)))
-    yield from (pair.said for pair in decided[:most])
+    yield from (pair.sentence for pair in decided[:most])
     if len(decided) > most:
         yield f"further differences that are shown: {len(decided) - most:,}"
     unshown = ([pair for pair in pairs if pair.verdict == each] for each in ("no difference shown", "not enough data"))
@@ -191,7 +191,7 @@ def _together(alike: Sequence[ComparedPair]) -> str:
     """Of comparisons with the same verdict."""
     first = alike[0]
     if len(alike) == 1:
-        return first.said
+        return first.sentence
     more = f"; {_needed_words(alike)}" if first.verdict == "not enough data" else ""
     return f"{first.verdict} in {len(alike):,} comparisons; {_seen_words(alike)}{more}"
 
@@ -202,7 +202,7 @@ def _seen_words(pairs: Sequence[ComparedPair]) -> str:
 
 
 def _needed_words(pairs: Sequence[ComparedPair]) -> str:
-    return f"{MATTERS * 100:.0f} points need about {_range([pair.needed for pair in pairs])} tasks"
+    return f"{MATTERS * 100:.0f} points need about {_range([pair.tasks_needed for pair in pairs])} tasks"
 
 
 def _range(numbers: Sequence[float]) -> str:

@@ -129,7 +129,7 @@ class ClientSetup(SetupSource):
     def build(self, starts: Mapping[str, int]) -> RunSetup:
         participants = tuple(map(self._behind_redactor, self.plan.participants))
         if self.tools:
-            person = toolbox.Person(self.approve)
+            person = toolbox.Approver(self.approve)
             participants = tuple(self._with_tools(participant, person) for participant in participants)
         return RunSetup(replace(self.plan, participants=tuple(map(self._with_help, participants))))
 
@@ -175,7 +175,7 @@ class ClientSetup(SetupSource):
         type_ = participant.type or type(participant.client).__name__
         return replace(participant, client=RedactedClient(participant.client, self.redactor), type=type_)
 
-    def _with_tools(self, participant: Participant, person: "toolbox.Person") -> Participant:
+    def _with_tools(self, participant: Participant, person: "toolbox.Approver") -> Participant:
         """Each with a registry of its own."""
         said = Approval(default="ask" if self.approve else None)
         consent = toolbox.Consent(participant.name, (said,), person)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..core.lazy import names_of
 
 if TYPE_CHECKING:
-    from .approval import Ask, Consent, Person, is_code_denied
+    from .approval import Approver, Ask, Consent, is_code_denied
     from .base import Tool, ToolRegistry
     from .client import ToolCapableClient, WithTools, first_request
     from .formats.auto import Auto, Forgetful
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .toolset import ToolSet, ToolSupport, ToolUser, settings_problems, tool_settings
 
 _HOME = {
-    "approval": ("Ask", "Consent", "Person", "is_code_denied"),
+    "approval": ("Ask", "Consent", "Approver", "is_code_denied"),
     "base": ("Tool", "ToolRegistry"),
     "client": ("ToolCapableClient", "WithTools", "first_request"),
     "formats.auto": ("Auto", "Forgetful"),
@@ -25,11 +25,11 @@ _HOME = {
 }
 
 __all__ = [
+    "Approver",
     "Ask",
     "Auto",
     "Consent",
     "Forgetful",
-    "Person",
     "Tool",
     "ToolCapableClient",
     "ToolRegistry",

@@ -43,7 +43,7 @@ Ask: TypeAlias = Callable[[ToolCall, str], Awaitable[Answer | bool | None]]
 """Puts a call of a participant to a person; None: there is nobody who could answer."""
 
 
-class Person:
+class Approver:
     """Who is asked in a run: about one call at a time, and not again where an answer was for good."""
 
     def __init__(self, ask: Ask | None = None) -> None:
@@ -78,10 +78,10 @@ class Person:
 class Consent:
     """What one participant may do with tools: the strictest that `said` has to say of a tool holds."""
 
-    def __init__(self, participant: str = "", said: tuple[Approval, ...] = (), person: Person | None = None) -> None:
+    def __init__(self, participant: str = "", said: tuple[Approval, ...] = (), person: Approver | None = None) -> None:
         self._participant = participant
         self._said = said
-        self._person = person or Person()
+        self._person = person or Approver()
 
     def denies(self, tool: str) -> bool:
         """Whether it need not be offered at all."""

@@ -109,17 +109,17 @@ T = TypeVar("T", bound=Tool)
 Execute = Callable[[T, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
-def telling_errors(execute: Execute[T]) -> Callable[[T, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]:
+def errors_as_fields(execute: Execute[T]) -> Callable[[T, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]:
     """Around `execute`: what fails is `{"error": ...}` for whoever calls the tool without a manager, too."""
 
     @wraps(execute)
-    async def told(self: T, parameters: dict[str, Any]) -> dict[str, Any]:
+    async def execute_or_tell(self: T, parameters: dict[str, Any]) -> dict[str, Any]:
         try:
             return await execute(self, parameters)
         except ToolError as error:
             return {"error": str(error)}
 
-    return told
+    return execute_or_tell
 
 
 def spec(tool: Tool) -> ToolSpec:
@@ -140,7 +140,7 @@ def json_schema(name: str, parameters: Any) -> dict[str, Any]:
     """The JSON Schema of a tool's arguments; raises `ConfigError` when `parameters` make none."""
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"The parameters of {name} must map names to JSON Schemas, not be {parameters!r:.80}")
-    schema = dict(parameters) if _is_whole(parameters) else _composed(name, parameters)
+    schema = dict(parameters) if _is_whole(parameters) else _compose(name, parameters)
     problems = [*schema_problems(schema), *_not_json(schema)]
     if schema.get("type") != "object":
         problems.append("type: the arguments of a tool are an object")
@@ -161,7 +161,7 @@ def _is_whole(parameters: Parameters) -> bool:
     return isinstance(parameters.get("type"), str) or isinstance(parameters.get("required"), list)
 
 
-def _composed(name: str, parameters: Parameters) -> dict[str, Any]:
+def _compose(name: str, parameters: Parameters) -> dict[str, Any]:
     for parameter, written in parameters.items():
         if not isinstance(parameter, str) or not isinstance(written, Mapping):
             raise ConfigError(f"The parameter {parameter!r} of {name} needs a JSON Schema, not {written!r:.80}")

@@ -146,7 +146,7 @@ class CallGuard:
         self._now.keys.append(text)
         self._now.unknown += 1
 
-    def keep_denied(self, planned: PlannedCall, result: ToolResult) -> None:
+    def remember_denied(self, planned: PlannedCall, result: ToolResult) -> None:
         """A call that was to be run may not be: it counts neither as made nor as failed, and nobody is asked again."""
         self._calls -= 1
         book_tool_call(-1)
@@ -218,11 +218,11 @@ class CallRunner:
     async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
         """A result for each call, in their order."""
         results: list[ToolResult] = []
-        for group in _groups(map(self._planned, calls)):
+        for group in _groups(map(self._plan, calls)):
             results += await together([self._result(planned) for planned in group])
         return tuple(results)
 
-    def _planned(self, call: ToolCall) -> PlannedCall:
+    def _plan(self, call: ToolCall) -> PlannedCall:
         registry = self._manager.registry
         if (tool := registry.get_tool(call.name)) is None:
             problem = f"Tool not found: {call.name}; the tools are: {', '.join(registry.names)}"
@@ -240,7 +240,7 @@ class CallRunner:
         if result is not None:
             return result
         if objection := await self._objection(planned):
-            self.guard.keep_denied(planned, result := refusal(planned.call, objection))
+            self.guard.remember_denied(planned, result := refusal(planned.call, objection))
             return result
         async with self._places:
             await self._emit(ToolCalled(planned.call))

@@ -36,15 +36,15 @@ class ToolCheck:
 
         Raises `ToolError` for a call that brought no result.
         """
-        wanted = self._wanted()
+        wanted = self._parameters()
         given = {"prompt": prompt, "answer": answer, **_program(answer)}
         if "code" in wanted and "code" not in given:
             return None
         call = ToolCall(self.name, {name: given[name] for name in GIVEN if name in wanted and name in given}, "check")
         (result,) = await CallRunner(self._manager, self._limits, emit, self._consent).run((call,))
-        return _judged(self.name, _fields(result))
+        return _judgement(self.name, _fields(result))
 
-    def _wanted(self) -> Mapping[str, Any]:
+    def _parameters(self) -> Mapping[str, Any]:
         if self.name not in self._manager.registry:
             raise ToolError(f"there is no tool {self.name!r} to check answers with")
         wanted: Mapping[str, Any] = self._manager.registry.spec(self.name).schema.get("properties") or {}
@@ -73,10 +73,10 @@ def _fields(result: ToolResult) -> Mapping[str, Any]:
     return fields
 
 
-def _judged(name: str, fields: Mapping[str, Any]) -> tuple[AnswerChecked, str]:
+def _judgement(name: str, fields: Mapping[str, Any]) -> tuple[AnswerChecked, str]:
     passed, code = fields.get("passed"), fields.get("exit_code")
     if isinstance(passed, bool | int | float) and 0 <= passed <= 1:
-        return _checked(name, float(passed)), "" if passed == 1 else _report(fields)
+        return _share_passed(name, float(passed)), "" if passed == 1 else _report(fields)
     if not isinstance(code, int):
         raise ToolError(f"{name} returned neither 'passed' nor 'exit_code'")
     if code:
@@ -84,7 +84,7 @@ def _judged(name: str, fields: Mapping[str, Any]) -> tuple[AnswerChecked, str]:
     return AnswerChecked(name, {"program_runs": 1.0}, "its program runs"), ""
 
 
-def _checked(name: str, passed: float) -> AnswerChecked:
+def _share_passed(name: str, passed: float) -> AnswerChecked:
     words = {1.0: "it passes", 0.0: "it fails"}.get(passed, f"{passed:.0%} of it passes")
     signals = {"check_passes": passed, "check_fails": 1.0 - passed}
     return AnswerChecked(name, {signal: value for signal, value in signals.items() if value}, words)

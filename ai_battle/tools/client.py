@@ -120,7 +120,7 @@ class _ToolTurn:
                 response = await self._request_answer(self._next_request())
             except BudgetExceeded:
                 break
-            requested = await self._requested(response)
+            requested = await self._read_calls(response)
             if requested.calls or requested.problems:
                 may_call = await self._run_calls(response, requested)
             elif requested.proposals and not (asked_back or self._guard.ended):
@@ -142,7 +142,7 @@ class _ToolTurn:
         return replace(
             self._request,
             messages=(*self._messages, *transient),
-            system=_joined(self._request.system, prompt("data") if self._specs or self._steps else ""),
+            system=_join(self._request.system, prompt("data") if self._specs or self._steps else ""),
             tools=self._specs,
             tool_choice="auto" if is_settled else self._request.tool_choice,
         )
@@ -152,7 +152,7 @@ class _ToolTurn:
         """What was said before, and the calls and results since."""
         return (*self._request.messages, *self._steps)
 
-    async def _requested(self, response: ModelResponse) -> "RequestedCalls":
+    async def _read_calls(self, response: ModelResponse) -> "RequestedCalls":
         returned = (*results_in(self._request.messages), *self._results)
         requested = RequestedCalls.of(response, self._registry.specs, returned)
         if self._held_back is None:
@@ -210,7 +210,7 @@ class _ToolTurn:
                 raise
             await self._emit(LoopStopped(str(error)))
             response = ModelResponse(assistant(""))
-        requested = await self._requested(response)
+        requested = await self._read_calls(response)
         text = (requested.prose.strip() and requested.prose) or _results_in_words(self._results)
         return await self._accept(response if text == response.text else _with_text(response, text))
 
@@ -220,7 +220,7 @@ class _ToolTurn:
         return replace(
             self._request,
             messages=(*self._messages, user(prompt("continue" if is_found else "nothing"))),
-            system=_joined(self._request.system, prompt("summarise") if is_found else ""),
+            system=_join(self._request.system, prompt("summarise") if is_found else ""),
             tools=(),
             tool_choice="auto",
         )
@@ -275,7 +275,7 @@ class RequestedCalls:
 
 def first_request(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
     """What a model with these tools is asked first."""
-    return replace(request, system=_joined(request.system, prompt("data") if tools else ""), tools=tools)
+    return replace(request, system=_join(request.system, prompt("data") if tools else ""), tools=tools)
 
 
 @cache
@@ -321,7 +321,7 @@ def _results_in_words(results: Iterable[ToolResult]) -> str:
     return "\n\n".join(dict.fromkeys(found))
 
 
-def _joined(*texts: str) -> str:
+def _join(*texts: str) -> str:
     return "\n\n".join(text for text in texts if text)
 
 

@@ -38,12 +38,12 @@ def tool(
 
     Functions that are not `async` run in a thread. Arguments arrive as annotated, dataclasses and models included.
     """
-    settings = Settings(name, description, writes, timeout)
+    settings = ToolOptions(name, description, writes, timeout)
     return FunctionTool(function, settings) if function else lambda written: FunctionTool(written, settings)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ToolOptions:
     """What is said of a function beside what it says itself."""
 
     name: str = ""
@@ -58,7 +58,7 @@ class FunctionTool(Tool):
     name = ""
     description = ""
 
-    def __init__(self, function: Function, settings: Settings = Settings()) -> None:
+    def __init__(self, function: Function, settings: ToolOptions = ToolOptions()) -> None:
         self.function = function
         self.name = settings.name or getattr(function, "__name__", "")
         self.writes, self.timeout = settings.writes, settings.timeout
@@ -80,7 +80,7 @@ class FunctionTool(Tool):
         try:
             given = self._arguments.validate_python(parameters)
         except ValidationError as error:
-            raise ToolError(f"The arguments of {self.name} do not fit: {_told(error)}") from error
+            raise ToolError(f"The arguments of {self.name} do not fit: {_error_words(error)}") from error
         if inspect.iscoroutinefunction(self.function):
             returned = await self.function(**given)
         else:
@@ -154,5 +154,5 @@ def _schema(name: str, arguments: TypeAdapter[dict[str, Any]], function: Functio
     return {**schema, "additionalProperties": False}
 
 
-def _told(error: ValidationError) -> str:
+def _error_words(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))

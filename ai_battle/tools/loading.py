@@ -54,12 +54,12 @@ def build(settings: Tools, place: Place) -> ToolRegistry:
     registry = ToolRegistry()
     if not settings.enabled:
         return registry
-    dropped = _dropped_in(settings, place)
+    dropped = _drop_in_tools(settings, place)
     entries = {entry.name: entry for entry in settings.registry}
     for name, source in dropped.items():
         entry = entries.get(name)
         if entry is None or entry.enabled:
-            registry.register_tool(made(source, entry.parameters if entry else {}, place))
+            registry.register_tool(make_tool(source, entry.parameters if entry else {}, place))
     for entry in settings.registry:
         if entry.enabled and entry.name not in dropped:
             registry.register_tool(by_name(entry.name, entry.parameters, place, list(dropped)))
@@ -69,16 +69,16 @@ def build(settings: Tools, place: Place) -> ToolRegistry:
 def by_name(name: str, parameters: Mapping[str, Any], place: Place, others: list[str] | None = None) -> Tool:
     """A built-in or installed tool, or that of the module with this dotted name."""
     if name in _builtin_files():
-        return made(_only(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
+        return make_tool(_only(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
     for point in entry_points(group=GROUP, name=name):
         with translate_errors(f"The tool {name!r} does not load", ConfigError):
             found = point.load()
-        return made(_only(tools_of(found), name) if isinstance(found, ModuleType) else found, parameters, place)
+        return make_tool(_only(tools_of(found), name) if isinstance(found, ModuleType) else found, parameters, place)
     if file := packaged_tools().get(name):
-        return made(_only(from_file(file), name), parameters, place)
+        return make_tool(_only(from_file(file), name), parameters, place)
     if "." in name:
         with translate_errors(f"The tool {name!r} does not load", ConfigError):
-            return made(_only(tools_of(importlib.import_module(name)), name), parameters, place)
+            return make_tool(_only(tools_of(importlib.import_module(name)), name), parameters, place)
     raise ConfigError(f"There is no tool {name!r}{plugins.near(name, [*builtin_names(), *(others or ())])}")
 
 
@@ -99,7 +99,7 @@ def tools_of(module: ModuleType) -> list[Source]:
     return [thing for thing in vars(module).values() if _is_own_tool(thing, module)]
 
 
-def made(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
+def make_tool(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
     """A tool with its settings from the YAML, and what it asks for of `place`."""
     name = getattr(source, "name", "") if isinstance(source, Tool) else source.__name__
     if isinstance(source, Tool):
@@ -115,7 +115,7 @@ def made(source: Source, parameters: Mapping[str, Any], place: Place) -> Tool:
         return source(**{**given, **parameters})
 
 
-def _dropped_in(settings: Tools, place: Place) -> dict[str, Source]:
+def _drop_in_tools(settings: Tools, place: Place) -> dict[str, Source]:
     found: dict[str, Source] = {}
     ours = {entry.name for entry in settings.registry if entry.enabled}.intersection(_installed_names())
     written = (place.base / Path(path).expanduser() for path in settings.paths)
@@ -137,7 +137,7 @@ def _files(path: Path) -> list[Path]:
 def _name_of(source: Source, place: Place) -> str:
     if isinstance(name := source.name, str):
         return name
-    return described(made(source, {}, place)).name
+    return described(make_tool(source, {}, place)).name
 
 
 def _is_own_tool(thing: Any, module: ModuleType) -> bool:

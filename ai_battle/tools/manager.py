@@ -15,7 +15,7 @@ from ..wire.dialects.arguments import fit, misfit
 from ..wire.dialects.schemas import with_defaults
 from ._tasks import in_thread
 from .base import Tool, ToolRegistry
-from .results import Output, bounded, collected
+from .results import Output, bounded_output, collected
 
 MAX_OUTPUT = 32_000
 MAX_PRINTED = 4_000
@@ -80,22 +80,22 @@ class ToolManager:
         assert tool is not None
         with collected(MAX_PRINTED) as printed:
             try:
-                returned = await self._executed(tool, deepcopy(dict(call.arguments)))
+                returned = await self._execute(tool, deepcopy(dict(call.arguments)))
                 with translate_errors(tool.name, _RaisedError):
-                    output = bounded(returned, self.max_output)
+                    output = bounded_output(returned, self.max_output)
             except _RaisedError as error:
-                output = Output.failed(f"Tool execution error: {_words(error.__cause__)}")
+                output = Output.failed(f"Tool execution error: {_error_words(error.__cause__)}")
             except AIBattleError as error:
                 output = Output.failed(str(error))
         if not (text := printed.text()):
             return output
-        return replace(bounded({**output.fields, "printed": text}, self.max_output), images=output.images)
+        return replace(bounded_output({**output.fields, "printed": text}, self.max_output), images=output.images)
 
-    async def _executed(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+    async def _execute(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """What the tool returns, if it does so in time; one that does not listen is left behind."""
-        task = asyncio.create_task(_guarded(tool, arguments))
+        task = asyncio.create_task(_run_tool(tool, arguments))
         try:
-            await _ended(task, tool.timeout)
+            await _wait_for(task, tool.timeout)
         except asyncio.CancelledError:
             await self._stop(task)
             raise
@@ -109,9 +109,9 @@ class ToolManager:
     async def _stop(self, task: asyncio.Task[Any]) -> None:
         self._left_running.add(task)
         task.add_done_callback(self._left_running.discard)
-        task.add_done_callback(_heard)
+        task.add_done_callback(_retrieve_exception)
         task.cancel()
-        await _ended(task, GRACE)
+        await _wait_for(task, GRACE)
         if not task.done():
             _forget(task)
 
@@ -122,7 +122,7 @@ def _forget(task: asyncio.Task[Any]) -> None:
     task._log_destroy_pending = False  # type: ignore[attr-defined] # as asyncio does with what it leaves behind
 
 
-async def _ended(task: asyncio.Task[Any], seconds: float) -> None:
+async def _wait_for(task: asyncio.Task[Any], seconds: float) -> None:
     """Waits for the end of a task, but not longer than that; `asyncio.wait` takes twice as long to say so."""
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
@@ -139,7 +139,7 @@ def _wake(waiting: "asyncio.Future[None]", _: object) -> None:
         waiting.set_result(None)
 
 
-async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
+async def _run_tool(tool: Tool, arguments: dict[str, Any]) -> Any:
     try:
         with translate_errors(tool.name, _RaisedError):
             if inspect.iscoroutinefunction(tool.execute):
@@ -150,13 +150,13 @@ async def _guarded(tool: Tool, arguments: dict[str, Any]) -> Any:
         raise ToolError(f"{tool.name} tried to end the program ({error.code})") from error
 
 
-def _words(error: BaseException | None) -> str:
+def _error_words(error: BaseException | None) -> str:
     """What an exception says; those that say nothing by themselves, with their name."""
     text = error_text(error)
     return text if text and not isinstance(error, LookupError) else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
-def _heard(task: asyncio.Task[Any]) -> None:
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
     """So that nobody complains that the end of a task that was given up went unnoticed."""
     if not task.cancelled():
         task.exception()

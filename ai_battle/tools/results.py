@@ -41,21 +41,21 @@ class Output:
 
     @classmethod
     def failed(cls, error: str) -> "Output":
-        return bounded({"error": error}, LONGEST_ERROR)
+        return bounded_output({"error": error}, LONGEST_ERROR)
 
 
-def bounded(returned: Any, limit: int) -> Output:
+def bounded_output(returned: Any, limit: int) -> Output:
     """About `limit` characters at most; raises `ToolError` for what is not JSON."""
-    output = _shaped(returned, limit)
+    output = _shape(returned, limit)
     if len(output.text) <= limit:
         return output
-    shorter = _shaped(returned, limit // SHORTER)
+    shorter = _shape(returned, limit // SHORTER)
     if len(shorter.text) <= limit:
         return shorter
     return Output.of({"output": cut(output.text, limit)}, output.images)
 
 
-def _shaped(returned: Any, limit: int) -> Output:
+def _shape(returned: Any, limit: int) -> Output:
     shaping = _Shaping(limit)
     shaped = shaping.value(returned, "")
     return Output.of(shaped if isinstance(shaped, dict) else {"result": shaped}, tuple(shaping.images))
@@ -82,21 +82,21 @@ class _Shaping:
         self.depth += 1
         if self.depth > DEPTH:
             raise ToolError(f"it returned something that is nested too deeply, or holds itself (at {at[:80]})")
-        made = self._composed(value, at)
+        made = self._compose(value, at)
         self.depth -= 1
         return made
 
-    def _composed(self, value: Any, at: str) -> Any:
+    def _compose(self, value: Any, at: str) -> Any:
         match value:
             case dict() | Mapping():
                 return dict(self._fields(value, at))
             case bytes() | bytearray():
-                return cut(_decoded(bytes(value)), self.limit)
+                return cut(_decode(bytes(value)), self.limit)
             case Image():
                 self.images.append(value)
                 return f"image {len(self.images)} ({value.media_type})"
             case list() | tuple() | Set():
-                return list(self._listed(value, at))
+                return list(self._items(value, at))
         for kinds, convert in CONVERSIONS:
             if isinstance(value, kinds):
                 return convert(value)
@@ -112,7 +112,7 @@ class _Shaping:
                 raise ToolError(f"it returned an object with the key {key!r:.80}: keys of JSON are texts")
             yield _unicode(str(key)), self.value(item, f"{at}.{key}" if at else str(key))
 
-    def _listed(self, value: Sequence[Any] | Set[Any], at: str) -> Iterator[Any]:
+    def _items(self, value: Sequence[Any] | Set[Any], at: str) -> Iterator[Any]:
         for number, item in enumerate(value):
             self.items -= 1
             if self.items < 0:
@@ -132,7 +132,7 @@ def _number(value: float) -> Any:
     return value if value.bit_length() <= BITS else f"an integer of {value.bit_length():,} bits"
 
 
-def _decoded(value: bytes) -> str:
+def _decode(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:

@@ -70,8 +70,8 @@ class RootedFolder:
     def read(self, path: str, limit: int) -> tuple[bytes, int]:
         """At most `limit` bytes from the beginning of a file, and the size of it all."""
         steps = parts(path)
-        with self._open(steps[:-1]) as folder, _named(path):
-            descriptor = _opened(steps, folder)
+        with self._open(steps[:-1]) as folder, _check_name(path):
+            descriptor = _open(steps, folder)
             with open(descriptor, "rb", buffering=0) as file:
                 return _read(file.fileno(), limit), os.fstat(file.fileno()).st_size
 
@@ -79,7 +79,7 @@ class RootedFolder:
         """Puts a file in its place in one go, with the folders that lead to it; tells whether it is a new one."""
         steps = parts(path)
         _must_be_writable(steps)
-        with self._open(steps[:-1], make=True) as folder, _named(path):
+        with self._open(steps[:-1], make=True) as folder, _check_name(path):
             before = _status(steps[-1] if steps else "", folder)
             if before and not stat.S_ISREG(before.st_mode):
                 raise ToolError(f"{path} is a {kind_of(before.st_mode)}, not a file; it is not written to.")
@@ -110,7 +110,7 @@ class RootedFolder:
         if os.open not in os.supports_dir_fd:
             raise ToolError("Files of a workspace need Linux or macOS, or WSL 2 on Windows.")
         with ExitStack() as opened:
-            with _named(str(self.root)):
+            with _check_name(str(self.root)):
                 _must_not_hold_home(self.root)
                 if make:
                     self.root.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ class RootedFolder:
             opened.callback(os.close, here)
             self._must_be_open(here, str(self.root))
             for number, step in enumerate(steps):
-                with _named("/".join(steps[: number + 1])):
+                with _check_name("/".join(steps[: number + 1])):
                     here = _step(step, here, make)
                 opened.callback(os.close, here)
                 self._must_be_open(here, step)
@@ -190,7 +190,7 @@ def _step(name: str, folder: int, make: bool) -> int:
         raise
 
 
-def _opened(steps: tuple[str, ...], folder: int) -> int:
+def _open(steps: tuple[str, ...], folder: int) -> int:
     """A descriptor of a regular file; what else may stand there is not opened, and what is opened is looked at."""
     before = _status(steps[-1], folder)
     if before and not stat.S_ISREG(before.st_mode):
@@ -239,7 +239,7 @@ def _replace(name: str, data: bytes, folder: int, mode: int | None) -> None:
 
 
 @contextmanager
-def _named(path: str) -> Iterator[None]:
+def _check_name(path: str) -> Iterator[None]:
     """Errors of the system as sentences about that path."""
     try:
         yield

@@ -12,7 +12,7 @@ from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ToolSpec
 from ..core.plugins import near
 from . import loading
-from .approval import Ask, Consent, Person
+from .approval import Approver, Ask, Consent
 from .base import Tool, ToolRegistry
 from .calls import CALLS, RunnerLimits
 from .checking import ToolCheck
@@ -63,7 +63,7 @@ class ToolSet:
         )
         workspace = base / Path(settings.workspace).expanduser()
         self._place = loading.Place(workspace, base, settings.sandbox, allow_unsandboxed, settings.allow_hosts)
-        self._person = Person(ask)
+        self._person = Approver(ask)
         self._servers: McpServers | None = None
         self._clients: dict[str, ToolCapableClient] = {}
         self._users: list[tuple[ToolRegistry, ToolUser]] = []

@@ -11,7 +11,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
 from ai_battle.core.tooling import LoopStopped, ToolCalled, ToolDecided, ToolsOffered
 from ai_battle.testing import ScriptedClient, call
-from ai_battle.tools.approval import Answer, Consent, Decision, Person, verdict
+from ai_battle.tools.approval import Answer, Approver, Consent, Decision, verdict
 from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
@@ -43,7 +43,7 @@ class Asked:
 
 
 async def answered(
-    *script: Any, tools: list[Tool], said: tuple[Approval, ...] = (ASKING,), person: Person | None = None
+    *script: Any, tools: list[Tool], said: tuple[Approval, ...] = (ASKING,), person: Approver | None = None
 ) -> tuple[ModelResponse, ScriptedClient, list[Event]]:
     model = ScriptedClient(*script)
     client = ToolCapableClient(model, tools, QUICK, consent=Consent("ann", said, person))
@@ -96,7 +96,7 @@ async def test_an_allowed_call_runs_and_the_decision_comes_before_it() -> None:
 
 async def test_a_person_is_asked_about_what_would_run_with_its_defaults() -> None:
     person = Asked(True)
-    _, _, events = await answered(call("look"), "Done.", tools=[tool := Recording()], person=Person(person))
+    _, _, events = await answered(call("look"), "Done.", tools=[tool := Recording()], person=Approver(person))
 
     assert person.calls == [("ann", "look", {"what": "all"})]
     assert len(tool.calls) == 1
@@ -105,7 +105,9 @@ async def test_a_person_is_asked_about_what_would_run_with_its_defaults() -> Non
 
 async def test_what_a_person_refuses_does_not_run_and_the_model_is_told_why() -> None:
     person = Asked(Answer(False, reason="not on a Sunday"))
-    response, model, events = await answered(call("look"), "Well.", tools=[tool := Recording()], person=Person(person))
+    response, model, events = await answered(
+        call("look"), "Well.", tools=[tool := Recording()], person=Approver(person)
+    )
 
     assert tool.calls == []
     assert response.text == "Well."
@@ -116,7 +118,7 @@ async def test_what_a_person_refuses_does_not_run_and_the_model_is_told_why() ->
 
 
 async def test_where_nobody_can_be_asked_the_call_is_denied() -> None:
-    for person in (None, Person(Asked(None))):
+    for person in (None, Approver(Asked(None))):
         _, model, events = await answered(call("look"), "Well.", tools=[tool := Recording()], person=person)
         assert tool.calls == []
         assert decisions(events) == [("look", "denied", "no terminal")]
@@ -125,13 +127,13 @@ async def test_where_nobody_can_be_asked_the_call_is_denied() -> None:
 
 async def test_refusals_are_no_failures_so_the_tool_stays() -> None:
     script = [call("look", what=f"{number}") for number in range(4)]
-    _, model, _ = await answered(*script, "Done.", tools=[Recording()], person=Person(Asked(False)))
+    _, model, _ = await answered(*script, "Done.", tools=[Recording()], person=Approver(Asked(False)))
     assert [len(request.tools) for request in model.requests] == [1] * 5
 
 
 async def test_nobody_is_asked_twice_about_an_equal_call_in_one_answer() -> None:
     person = Asked(False)
-    _, model, events = await answered(call("look"), call("look"), "Well.", tools=[Recording()], person=Person(person))
+    _, model, events = await answered(call("look"), call("look"), "Well.", tools=[Recording()], person=Approver(person))
 
     assert len(person.calls) == 1
     assert len(decisions(events)) == 1
@@ -143,14 +145,14 @@ async def test_always_holds_for_this_tool_and_no_other() -> None:
     person = Asked(Answer(True, for_good=True), False)
     script = [call("look", what="a"), call("look", what="b"), call("write", what="c"), "Done."]
     tools: list[Tool] = [look := Recording("look"), write := Recording("write", writes=True)]
-    await answered(*script, tools=tools, person=Person(person))
+    await answered(*script, tools=tools, person=Approver(person))
 
     assert [name for _, name, _ in person.calls] == ["look", "write"]
     assert (len(look.calls), len(write.calls)) == (2, 0)
 
 
 async def test_a_tool_that_was_refused_for_good_is_offered_no_more() -> None:
-    person = Person(Asked(Answer(False, for_good=True)))
+    person = Approver(Asked(Answer(False, for_good=True)))
     tools: list[Tool] = [Recording("look"), Recording("read")]
     _, model, _ = await answered(call("look"), "Done.", tools=tools, person=person)
     assert [spec.name for spec in model.requests[1].tools] == ["read"]
@@ -162,7 +164,7 @@ async def test_a_tool_that_was_refused_for_good_is_offered_no_more() -> None:
 
 async def test_calls_that_come_at_once_are_asked_about_one_after_another() -> None:
     person = Asked(True)
-    await answered(FIVE, "Done.", tools=[tool := Recording()], person=Person(person))
+    await answered(FIVE, "Done.", tools=[tool := Recording()], person=Approver(person))
 
     assert person.most_at_once == 1
     assert [arguments["what"] for _, _, arguments in person.calls] == ["0", "1", "2", "3", "4"]
@@ -171,7 +173,7 @@ async def test_calls_that_come_at_once_are_asked_about_one_after_another() -> No
 
 async def test_an_answer_for_good_also_holds_for_those_who_wait_for_theirs() -> None:
     person = Asked(Answer(True, for_good=True))
-    _, _, events = await answered(FIVE, "Done.", tools=[Recording()], person=Person(person))
+    _, _, events = await answered(FIVE, "Done.", tools=[Recording()], person=Approver(person))
 
     assert len(person.calls) == 1
     assert decisions(events) == [("look", "allowed", "person")] * 5
@@ -210,7 +212,7 @@ async def test_where_all_tools_are_denied_the_model_is_asked_without() -> None:
 
 async def test_a_call_that_could_not_run_bothers_nobody() -> None:
     person = Asked(True)
-    await answered(call("look", what=[1]), call("lok"), "Done.", tools=[Recording()], person=Person(person))
+    await answered(call("look", what=[1]), call("lok"), "Done.", tools=[Recording()], person=Approver(person))
     assert person.calls == []
 
 
@@ -218,6 +220,6 @@ async def test_what_asks_may_fail_and_then_the_call_is_denied() -> None:
     async def broken(call: ToolCall, participant: str) -> bool:
         raise RuntimeError("the bell is broken")
 
-    _, model, _ = await answered(call("look"), "Well.", tools=[tool := Recording()], person=Person(broken))
+    _, model, _ = await answered(call("look"), "Well.", tools=[tool := Recording()], person=Approver(broken))
     assert tool.calls == []
     assert "the bell is broken" in told(model)[0]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core.errors import ToolError
-from ..base import Tool, telling_errors
+from ..base import Tool, errors_as_fields
 
 LONGEST, DEEPEST, BITS, MOST = 2_000, 60, 10_000, 2_000
 SIGNS = str.maketrans({"\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "\u2212": "-", "^": "**", "\u221a": " sqrt "})
@@ -29,7 +29,7 @@ class CalculatorTool(Tool):
         }
     }
 
-    @telling_errors
+    @errors_as_fields
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         expression = parameters["expression"]
         return {"expression": expression, "result": evaluate(expression)}

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from ...core.errors import ConfigError
 from ...core.files import make_private
 from .._tasks import in_thread
-from ..base import Tool, telling_errors
+from ..base import Tool, errors_as_fields
 from ..sandbox import AddressFilter, Level, Outcome, Program, Sandbox, SandboxLimits, choose, discard
 
 LANGUAGES = ("python", "javascript", "bash")
@@ -76,7 +76,7 @@ class CodeExecutionTool(Tool):
             self._fence = await in_thread(choose, self._level, self._allow, self._hosts)
         return self._fence
 
-    @telling_errors
+    @errors_as_fields
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         language = parameters.get("language", "python")
         if language not in LANGUAGES:

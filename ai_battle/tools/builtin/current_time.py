@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ...core.errors import ToolError
-from ..base import Tool, telling_errors
+from ..base import Tool, errors_as_fields
 
 
 class CurrentTimeTool(Tool):
@@ -19,7 +19,7 @@ class CurrentTimeTool(Tool):
         }
     }
 
-    @telling_errors
+    @errors_as_fields
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         name = parameters.get("timezone", "UTC")
         now = datetime.now(_zone(name))

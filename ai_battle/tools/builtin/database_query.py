@@ -5,10 +5,10 @@ from typing import Any
 
 from ...core.errors import ConfigError
 from .._tasks import in_thread
-from ..base import Tool, telling_errors
-from ..database.rows import Limits
-from ..database.sqlalchemy import Server
-from ..database.sqlite import Sqlite
+from ..base import Tool, errors_as_fields
+from ..database.rows import QueryLimits
+from ..database.sqlalchemy import DatabaseServer
+from ..database.sqlite import SqliteDatabase
 
 SQLITE = "sqlite:///"
 
@@ -30,8 +30,8 @@ class DatabaseQueryTool(Tool):
         """`database` is a file of SQLite, or a URL such as postgresql://user:${PASSWORD}@host/name."""
         if not 0 < timeout <= 3600 or not 1 <= max_rows <= 10_000:
             raise ConfigError("database_query: timeout must be 0 to 3600 seconds, max_rows 1 to 10,000")
-        self.database = _opened(database, allow_writing, base)
-        self.limits = Limits(timeout, max_rows)
+        self.database = _open_database(database, allow_writing, base)
+        self.limits = QueryLimits(timeout, max_rows)
         self.writes = allow_writing
         self.timeout = timeout + 10
 
@@ -41,7 +41,7 @@ class DatabaseQueryTool(Tool):
         may = "Reads and writes." if self.writes else "Reads only."
         return f"Ask a database by one SQL statement ({kind}). {may} At most {self.limits.rows} rows are given."
 
-    @telling_errors
+    @errors_as_fields
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         if self.database is None:
             return {"error": "No database is configured; name one: parameters: {database: shop.sqlite}"}
@@ -49,9 +49,9 @@ class DatabaseQueryTool(Tool):
         return rows.to_json()
 
 
-def _opened(database: str, writing: bool, base: Path) -> Sqlite | Server | None:
+def _open_database(database: str, writing: bool, base: Path) -> SqliteDatabase | DatabaseServer | None:
     if not database:
         return None
     if "://" in database and not database.startswith(SQLITE):
-        return Server(database, writing=writing)
-    return Sqlite(base / Path(database.removeprefix(SQLITE)).expanduser(), writing=writing)
+        return DatabaseServer(database, writing=writing)
+    return SqliteDatabase(base / Path(database.removeprefix(SQLITE)).expanduser(), writing=writing)

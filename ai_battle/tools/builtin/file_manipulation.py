@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.errors import ToolError
 from .._tasks import in_thread
-from ..base import Parameters, Tool, telling_errors
+from ..base import Parameters, Tool, errors_as_fields
 from ..rooted import Entry, RootedFolder
 
 LISTED, FOUND, SCANNED = 300, 100, 20_000
@@ -46,7 +46,7 @@ class FileManipulationTool(Tool):
     def changes(self, parameters: Parameters) -> bool:
         return parameters.get("action") in ("write", "edit")
 
-    @telling_errors
+    @errors_as_fields
     async def execute(self, parameters: Fields) -> Fields:
         action = parameters.get("action", "")
         if action not in ACTIONS:
@@ -78,13 +78,13 @@ def _read(files: RootedFolder, given: Parameters) -> Fields:
 
 
 def _write(files: RootedFolder, given: Parameters) -> Fields:
-    data = _bytes(_needed(given, "content"))
+    data = _bytes(_text_parameter(given, "content"))
     new = files.write(given.get("path", ""), data)
     return {"path": given.get("path", ""), "size": len(data), "created": new}
 
 
 def _edit(files: RootedFolder, given: Parameters) -> Fields:
-    path, old, new = given.get("path", ""), _needed(given, "old_text"), _needed(given, "new_text")
+    path, old, new = given.get("path", ""), _text_parameter(given, "old_text"), _text_parameter(given, "new_text")
     data, size = files.read(path, WRITTEN)
     if size > len(data):
         raise ToolError(f"{path} has {size:,} bytes; files of up to {WRITTEN:,} can be edited.")
@@ -99,12 +99,12 @@ def _edit(files: RootedFolder, given: Parameters) -> Fields:
 
 
 def _search(files: RootedFolder, given: Parameters) -> Fields:
-    query = _needed(given, "query").lower()
+    query = _text_parameter(given, "query").lower()
     if not query:
         raise ToolError("query is empty; give a text to find.")
     matches: list[Fields] = []
     until, left = time.monotonic() + SECONDS, SEARCHED
-    for entry in _searched(files, given):
+    for entry in _files_to_search(files, given):
         if len(matches) >= FOUND or left <= 0 or time.monotonic() > until:
             return {"matches": matches[:FOUND], **_more(True)}
         data = _readable(files, entry)
@@ -122,7 +122,7 @@ ACTIONS: Mapping[str, Callable[[RootedFolder, Parameters], Fields]] = {
 }
 
 
-def _needed(given: Parameters, name: str) -> str:
+def _text_parameter(given: Parameters, name: str) -> str:
     if not isinstance(text := given.get(name), str):
         raise ToolError(f"{given['action']} needs {name}.")
     return text
@@ -156,7 +156,7 @@ def _inside(files: RootedFolder, path: str, most: int) -> list[Entry]:
         return []
 
 
-def _searched(files: RootedFolder, given: Parameters) -> Iterator[Entry]:
+def _files_to_search(files: RootedFolder, given: Parameters) -> Iterator[Entry]:
     path, pattern = given.get("path", "."), given.get("file_pattern", "*")
     try:
         found = _walk(files, path)
@@ -211,10 +211,10 @@ def _line_of_only(text: str, old: str, path: str) -> int:
     if count > 1:
         raise ToolError(f"old_text occurs {count} times in {path}; give more of what stands around it.")
     if count == 0:
-        close = " It does but for white space." if _squeezed(old) in _squeezed(text) else ""
+        close = " It does but for white space." if _without_blanks(old) in _without_blanks(text) else ""
         raise ToolError(f"old_text does not occur in {path}; read the file and copy the text exactly.{close}")
     return text.count("\n", 0, text.index(old)) + 1
 
 
-def _squeezed(text: str) -> str:
+def _without_blanks(text: str) -> str:
     return " ".join(text.split())

@@ -12,7 +12,7 @@ from ...core import plugins
 from ...core.errors import ToolError
 from .. import web
 from .._tasks import in_thread
-from ..base import Tool, telling_errors
+from ..base import Tool, errors_as_fields
 from ..web.html import readable_page
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class WebFetchTool(Tool):
         self.allowed = frozenset(allow_addresses)
         self.resolver = resolver
 
-    @telling_errors
+    @errors_as_fields
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         page = await web.Web(self.allowed, self.bounds, self.resolver).get(parameters["url"])
         if page.status >= 400:
@@ -61,11 +61,11 @@ class WebFetchTool(Tool):
         if kind == PDF or page.body.startswith(b"%PDF-"):
             return await self._pdf(page)
         if kind in HTML:
-            found = await in_thread(readable_page, _decoded(page)[:HTML_SIZE], page.url)
+            found = await in_thread(readable_page, _decode(page)[:HTML_SIZE], page.url)
             listed = [{"text": words[:200], "url": target} for words, target in found.links[: LINKS * links]]
             return {"title": found.title, "text": found.text} | ({"links": listed} if links else {})
         if _is_text(kind) and b"\0" not in page.body:
-            return {"text": _decoded(page)}
+            return {"text": _decode(page)}
         raise ToolError(f"{page.url} is {kind}, which has no text to read.")
 
     async def _pdf(self, page: "Page") -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _is_text(kind: str) -> bool:
     return kind in TEXTS or kind.startswith("text/") or kind.endswith(("+json", "+xml"))
 
 
-def _decoded(page: "Page") -> str:
+def _decode(page: "Page") -> str:
     """By the charset of the answer, or else of the page; what is no charset of texts counts for nothing."""
     stated = CHARSET.search(page.body[:2048])
     for charset in (page.charset, stated[1].decode() if stated else ""):

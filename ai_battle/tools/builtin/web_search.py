@@ -13,8 +13,8 @@ from yarl import URL
 from ...core.errors import ConfigError, ToolError
 from ...core.plugins import near
 from .. import web
-from ..base import Tool, telling_errors
-from ..web.html import Token, plain_line, tokens
+from ..base import Tool, errors_as_fields
+from ..web.html import HtmlToken, plain_line, tokens
 
 if TYPE_CHECKING:
     from ..web.requests import Page
@@ -47,7 +47,7 @@ class WebSearchTool(Tool):
             backend or ("brave" if api_key else "searxng" if base_url else "duckduckgo"), base_url, api_key
         )
 
-    @telling_errors
+    @errors_as_fields
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         query = parameters.get("query", "")
         if not isinstance(query, str) or not query.strip():
@@ -111,7 +111,7 @@ class SearchEngine(ABC):
     def _read(self, page: "Page") -> Iterator[SearchResult]: ...
 
     def _refusal(self, page: "Page") -> str:
-        words = _said(page).replace(self.key or "\0", "***")
+        words = _service_message(page).replace(self.key or "\0", "***")
         said = f" ({words})" if words else ""
         if page.status in QUOTA:
             return f"{self.name} refuses more searches for now: the limit of the plan or of its rate is reached{said}."
@@ -133,7 +133,7 @@ class SearchEngine(ABC):
             raise self._strange("no object")
         return body
 
-    def _listed(self, listed: Any, snippet: str) -> Iterator[SearchResult]:
+    def _results_in_list(self, listed: Any, snippet: str) -> Iterator[SearchResult]:
         """Results of a JSON answer; `snippet` is the name of the field with their text."""
         if not isinstance(listed, list):
             raise self._strange("no list of results")
@@ -151,7 +151,7 @@ class SearXNG(SearchEngine):
 
     def _read(self, page: "Page") -> Iterator[SearchResult]:
         body = self._json(page)
-        listed = list(self._listed(body.get("results"), "content"))
+        listed = list(self._results_in_list(body.get("results"), "content"))
         if not listed and (silent := body.get("unresponsive_engines")):
             raise ToolError(f"SearXNG found nothing, for its engines did not answer: {str(silent)[:200]}")
         yield from listed
@@ -172,7 +172,7 @@ class Brave(SearchEngine):
         if "web" not in body and body.get("type") != "search":
             raise self._strange("no search")
         web = body.get("web") or {"results": []}
-        yield from self._listed(web.get("results", []) if isinstance(web, Mapping) else None, "description")
+        yield from self._results_in_list(web.get("results", []) if isinstance(web, Mapping) else None, "description")
 
     def _refusal(self, page: "Page") -> str:
         if b"SUBSCRIPTION_TOKEN_INVALID" in page.body:
@@ -187,7 +187,7 @@ class Tavily(SearchEngine):
         return await _ask("POST", url, json=body, headers=_bearer(self.key))
 
     def _read(self, page: "Page") -> Iterator[SearchResult]:
-        yield from self._listed(self._json(page).get("results"), "content")
+        yield from self._results_in_list(self._json(page).get("results"), "content")
 
 
 class DuckDuckGo(SearchEngine):
@@ -238,7 +238,7 @@ class _Found:
         return SearchResult(title, _target(self.link), snippet)
 
 
-def _part(token: Token, found: list[_Found]) -> list[str]:
+def _part(token: HtmlToken, found: list[_Found]) -> list[str]:
     """Where the text after this tag belongs; a list that nobody keeps when it is no part of a result."""
     classes = token.attributes.get("class", "").split() if token.kind == "open" else ()
     if "result__a" in classes:
@@ -265,7 +265,7 @@ def _bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def _said(page: "Page") -> str:
+def _service_message(page: "Page") -> str:
     """What the service says of itself, in the one line that it is worth."""
     try:
         body = json.loads(page.body)

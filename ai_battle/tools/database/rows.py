@@ -9,7 +9,7 @@ LONGEST_VALUE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QueryLimits:
     seconds: float = 10.0
     rows: int = 100
 
@@ -24,9 +24,9 @@ class Rows:
     changed: int
 
     @classmethod
-    def of(cls, columns: Sequence[str], found: Iterable[Sequence[Any]], limits: Limits, changed: int) -> "Rows":
+    def of(cls, columns: Sequence[str], found: Iterable[Sequence[Any]], limits: QueryLimits, changed: int) -> "Rows":
         """Takes no more rows than may be shown, and one that tells that there are more."""
-        rows = [[_shown(value) for value in row] for row in islice(found, limits.rows + 1)]
+        rows = [[_cell(value) for value in row] for row in islice(found, limits.rows + 1)]
         return cls(list(columns), rows[: limits.rows], len(rows) > limits.rows, -1 if columns else changed)
 
     def to_json(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ class Rows:
         return {"columns": self.columns, "rows": self.rows, "row_count": len(self.rows), **more}
 
 
-def _shown(value: Any) -> Any:
+def _cell(value: Any) -> Any:
     if isinstance(value, bytes | memoryview):
         data = bytes(value)
         return f"0x{data[:64].hex()}{'...' if len(data) > 64 else ''} ({len(data):,} bytes)"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core import plugins
 from ...core.errors import ConfigError, ToolError
-from .rows import Limits, Rows
+from .rows import QueryLimits, Rows
 
 EXTRA = "database"
 DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
@@ -18,7 +18,7 @@ READER = "pg_read_all_data"
 RISES = re.compile(r"set_config|_to_xml|ts_stat|ts_rewrite|\bu&", re.IGNORECASE)
 
 
-class Server:
+class DatabaseServer:
     """A database server by its URL; every statement has a connection of its own."""
 
     def __init__(self, url: str, *, writing: bool) -> None:
@@ -38,7 +38,7 @@ class Server:
         self._engine = self._make_engine()
         self.description = f"{self.url.get_backend_name()}; what tables there are says information_schema.tables"
 
-    def run(self, statement: str, limits: Limits) -> Rows:
+    def run(self, statement: str, limits: QueryLimits) -> Rows:
         """Blocks until the rows are there; raises `ToolError`."""
         statement = _only_statement(statement)
         if not self.writing and not READS.match(COMMENT.sub("", statement, count=20)):
@@ -52,7 +52,7 @@ class Server:
             connection.commit()
             return rows
 
-    def _run_on_postgres(self, connection: Any, statement: str, limits: Limits) -> Rows:
+    def _run_on_postgres(self, connection: Any, statement: str, limits: QueryLimits) -> Rows:
         """What reads is a cursor: the server takes nothing but one statement for it, and hands out rows as asked."""
         _dates_as_text(connection.connection.driver_connection.adapters)
         connection.exec_driver_sql(f"SET LOCAL statement_timeout = {int(limits.seconds * 1000)}")
@@ -80,21 +80,21 @@ class Server:
             ) from error
 
     @contextmanager
-    def _server_errors(self, limits: Limits) -> Iterator[None]:
+    def _server_errors(self, limits: QueryLimits) -> Iterator[None]:
         try:
             yield
         except self._alchemy.exc.SQLAlchemyError as error:
             said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
             raise ToolError(self._words(said, limits)) from error
 
-    def _words(self, said: str, limits: Limits) -> str:
+    def _words(self, said: str, limits: QueryLimits) -> str:
         if "statement timeout" in said:
             return f"The query was ended after {limits.seconds:g} s; ask for less."
         name = self.url.get_backend_name()
         return f"{name}: {said.replace(str(self.url.password), '***') if self.url.password else said}"
 
 
-def _fetch_rows(result: Any, limits: Limits) -> Rows:
+def _fetch_rows(result: Any, limits: QueryLimits) -> Rows:
     if not result.returns_rows:
         return Rows([], [], is_cut=False, changed=result.rowcount)
     return Rows.of(list(result.keys()), map(tuple, result), limits, result.rowcount)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...core.errors import ToolError
-from .rows import Limits, Rows
+from .rows import QueryLimits, Rows
 
 STEPS, WAIT = 200, 2.0
 HEAP = 256 << 20  # of all connections of the process together: SQLite knows no other limit
@@ -41,7 +41,7 @@ WHOLE, REAL = "diuxXoc", "fFeEgG"
 DESCRIPTION = "SQLite; what tables there are says SELECT name, sql FROM sqlite_schema"
 
 
-class Sqlite:
+class SqliteDatabase:
     """One database file; every statement has a connection of its own."""
 
     description = DESCRIPTION
@@ -50,9 +50,9 @@ class Sqlite:
         self.path = path.expanduser().resolve()
         self.writing = writing
 
-    def run(self, statement: str, limits: Limits) -> Rows:
+    def run(self, statement: str, limits: QueryLimits) -> Rows:
         """Blocks until the rows are there; raises `ToolError`."""
-        with self._connected(limits.seconds) as connection, _sqlite_errors(limits):
+        with self._connect(limits.seconds) as connection, _sqlite_errors(limits):
             cursor = connection.execute(statement)
             if not cursor.description and not self.writing:
                 raise ToolError("That reads nothing; only one statement that reads this database is allowed here.")
@@ -63,7 +63,7 @@ class Sqlite:
             return rows
 
     @contextmanager
-    def _connected(self, seconds: float) -> Iterator[sqlite3.Connection]:
+    def _connect(self, seconds: float) -> Iterator[sqlite3.Connection]:
         if self.path != self.path.resolve():
             raise ToolError(f"The database {self.path.name} is behind a link now; it is not opened.")
         if not self.path.is_file():
@@ -122,14 +122,14 @@ def _deadline(seconds: float) -> Callable[[], int]:
 
 
 @contextmanager
-def _sqlite_errors(limits: Limits | None) -> Iterator[None]:
+def _sqlite_errors(limits: QueryLimits | None) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
         raise ToolError(_words(str(error), limits)) from error
 
 
-def _words(said: str, limits: Limits | None) -> str:
+def _words(said: str, limits: QueryLimits | None) -> str:
     if "interrupted" in said and limits:
         return f"The query was ended after {limits.seconds:g} s; ask for less."
     if re.search("not authorized|authorization denied|readonly|prohibited|no such function", said):
@@ -149,10 +149,10 @@ def printf(form: str | None, *values: Any) -> str | None:
     if form is None:
         return None
     left = iter(values)
-    return PLACE.sub(lambda place: _filled(place, left), str(form))
+    return PLACE.sub(lambda place: _format_place(place, left), str(form))
 
 
-def _filled(place: re.Match[str], values: Iterator[Any]) -> str:
+def _format_place(place: re.Match[str], values: Iterator[Any]) -> str:
     flags, width, precision, kind = place.groups("")
     if not kind or max(int(f"0{width}"), int(f"0{precision}")) > WIDEST:
         raise ValueError(f"a width of more than {WIDEST}, or a form that is not known: {place[0][:20]}")

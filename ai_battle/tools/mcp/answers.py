@@ -27,12 +27,12 @@ def answer_fields(result: Any) -> dict[str, Any]:
     texts = [part for part in parts if isinstance(part, str)]
     if result.is_error:
         return {"error": "\n".join(texts) or "the tool failed and did not say why"}
-    found = dict(_structured(result.structured_content, texts))
+    found = dict(_structured_fields(result.structured_content, texts))
     images = [part for part in parts if isinstance(part, Image)]
     return {**found, "images": images} if images else found
 
 
-def _structured(content: Any, texts: list[str]) -> Iterator[tuple[str, Any]]:
+def _structured_fields(content: Any, texts: list[str]) -> Iterator[tuple[str, Any]]:
     """Servers repeat structured content as text for older clients; that is left out."""
     if content is None:
         yield "result", "\n".join(texts)
@@ -63,11 +63,11 @@ def _part(block: Any) -> "str | Image":
         case "resource_link":
             return f"[{block.name}: {block.uri}]"
         case "resource":
-            return _embedded(block.resource)
+            return _resource(block.resource)
     return f"[{block.type}]"
 
 
-def _embedded(resource: Any) -> "str | Image":
+def _resource(resource: Any) -> "str | Image":
     if (text := getattr(resource, "text", None)) is not None:
         return f"[{resource.uri}]\n{text}"
     if str(resource.mime_type).startswith("image/"):

@@ -51,11 +51,11 @@ class Link(ABC):
     def streams(self) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
 
     @abstractmethod
-    def _last_said(self) -> str:
+    def _last_output(self) -> str:
         """What the server last said of itself, outside of the protocol."""
 
     def last_words(self) -> str:
-        return Redactor(self.secrets).text(self._last_said())[-LAST_WORDS:]
+        return Redactor(self.secrets).text(self._last_output())[-LAST_WORDS:]
 
 
 def link(settings: McpServer, base: Path) -> Link:
@@ -86,7 +86,7 @@ class AddressLink(Link):
         if response.request.method == "POST":
             self._refusal = f"HTTP {code} {response.reason_phrase}".rstrip() if code >= 400 else ""
 
-    def _last_said(self) -> str:
+    def _last_output(self) -> str:
         return self._refusal
 
 
@@ -110,7 +110,7 @@ class ProgramLink(Link):
         self._stderr.clear()
         given = {name: os.environ[name] for name in GIVEN if name in os.environ} | self._settings.env
         process = await asyncio.create_subprocess_exec(
-            *KEEPER, self._found(), *self._settings.args,
+            *KEEPER, self._program_path(), *self._settings.args,
             stdin=PIPE, stdout=PIPE, stderr=PIPE,
             env=given, cwd=self._folder, start_new_session=True, limit=LONGEST_LINE,
         )  # fmt: skip
@@ -118,7 +118,7 @@ class ProgramLink(Link):
         assert process.stdout
         listening = asyncio.create_task(self._listen(process))
         try:
-            yield _Output(process.stdout, self._stderr), _Input(process.stdin)
+            yield _ProgramOutput(process.stdout, self._stderr), _ProgramInput(process.stdin)
         finally:
             await asyncio.shield(asyncio.ensure_future(_end(process, listening)))
 
@@ -129,10 +129,10 @@ class ProgramLink(Link):
             self._stderr.extend(data)
             del self._stderr[:-KEPT]
 
-    def _last_said(self) -> str:
+    def _last_output(self) -> str:
         return self._stderr.decode(errors="replace").strip()
 
-    def _found(self) -> str:
+    def _program_path(self) -> str:
         """The program's path; those that were installed together with us are found without being on the PATH."""
         command = str(Path(self._settings.command).expanduser())
         if not self._folder.is_dir():
@@ -154,7 +154,7 @@ class UnreadableLine(ValueError):
         self.answers = answers
 
 
-class _Output:
+class _ProgramOutput:
     """The messages of the program, one in each line; one without an end is the end."""
 
     def __init__(self, stdout: asyncio.StreamReader, last_words: bytearray) -> None:
@@ -163,12 +163,12 @@ class _Output:
         self._read = optional("mcp.types", "mcp").jsonrpc_message_adapter.validate_json
         self._message = optional("mcp.shared.message", "mcp").SessionMessage
 
-    async def __aenter__(self) -> "_Output":
+    async def __aenter__(self) -> "_ProgramOutput":
         return self
 
     async def __aexit__(self, *error: object) -> None: ...
 
-    def __aiter__(self) -> "_Output":
+    def __aiter__(self) -> "_ProgramOutput":
         return self
 
     async def __anext__(self) -> Any:
@@ -198,14 +198,14 @@ def _unreadable(line: bytes, error: ValueError) -> UnreadableLine:
     return UnreadableLine(str(error), number if isinstance(number, int | str) else NO_REQUEST)
 
 
-class _Input:
+class _ProgramInput:
     """The messages to the program."""
 
     def __init__(self, stdin: asyncio.StreamWriter) -> None:
         self._stdin = stdin
         self._gone = optional("anyio", "mcp").BrokenResourceError
 
-    async def __aenter__(self) -> "_Input":
+    async def __aenter__(self) -> "_ProgramInput":
         return self
 
     async def __aexit__(self, *error: object) -> None: ...

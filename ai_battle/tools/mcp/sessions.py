@@ -263,7 +263,7 @@ class _Inbound:
         elif self._traffic.waiting.pop(getattr(message, "id", NO_REQUEST), "") == "tools/list":
             listed = getattr(message, "result", {})
             if isinstance(tools := listed.get("tools"), list):
-                listed["tools"] = [tool for tool in map(_mended, tools) if self._is_tool(tool)]
+                listed["tools"] = [tool for tool in map(_with_schema_type, tools) if self._is_tool(tool)]
 
     def _is_tool(self, tool: Any) -> bool:
         if fault := self._fault(tool):
@@ -281,7 +281,7 @@ class _Inbound:
         return "" if kind == "object" else f"inputSchema.type must be 'object', not {kind!r:.40}"
 
 
-def _mended(tool: Any) -> Any:
+def _with_schema_type(tool: Any) -> Any:
     """The tool with what the SDK insists on and can be said without its server."""
     if not isinstance(tool, dict) or not isinstance(schema := tool.get("inputSchema"), dict):
         return tool

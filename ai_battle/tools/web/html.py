@@ -34,7 +34,7 @@ ENOUGH, MOST = 200, 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class HtmlToken:
     """A piece of text, or a tag by its name in small letters; `content` is the text, or the tag's attributes unread."""
 
     kind: Literal["text", "open", "close"]
@@ -47,7 +47,7 @@ class Token:
         return {match[1].lower(): _plain_text(match[2] or match[3] or match[4] or "") for match in found}
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> Iterator[HtmlToken]:
     """What is not closed (a comment, a tag, a script) ends the text, as it does for a browser."""
     here = 0
     while found := MARKUP.search(text, here):
@@ -60,20 +60,20 @@ def tokens(text: str) -> Iterator[Token]:
     yield from _text_tokens(text[here:])
 
 
-def _text_tokens(text: str) -> Iterator[Token]:
+def _text_tokens(text: str) -> Iterator[HtmlToken]:
     if text:
-        yield Token("text", content=_plain_text(text))
+        yield HtmlToken("text", content=_plain_text(text))
 
 
-def _tag(text: str, name: re.Match[str]) -> Generator[Token, None, int]:
+def _tag(text: str, name: re.Match[str]) -> Generator[HtmlToken, None, int]:
     """Returns where it ends, with what stands in an element without markup inside."""
     here = _tag_end(text, name.end())
-    token = Token("close" if name[1] else "open", name[2].lower(), text[name.end() : max(here - 1, name.end())])
+    token = HtmlToken("close" if name[1] else "open", name[2].lower(), text[name.end() : max(here - 1, name.end())])
     yield token
     if token.kind == "open" and token.name in RAW and here < len(text):
         here, content = _raw(text, here, token.name)
-        yield Token("text", content=_plain_text(content) if token.name in ("title", "textarea") else "")
-        yield Token("close", token.name)
+        yield HtmlToken("text", content=_plain_text(content) if token.name in ("title", "textarea") else "")
+        yield HtmlToken("close", token.name)
     return here
 
 
@@ -148,7 +148,7 @@ class _PageText:
     link: str = ""
     link_text: list[str] = field(default_factory=list)
 
-    def read(self, found: Iterable[Token]) -> "_PageText":
+    def read(self, found: Iterable[HtmlToken]) -> "_PageText":
         for token in found:
             if token.kind == "text":
                 self._add(token.content)
@@ -175,7 +175,7 @@ class _PageText:
             self._end_line()
             self.line.append(line)
 
-    def _tag(self, token: Token) -> None:
+    def _tag(self, token: HtmlToken) -> None:
         name, opens = token.name, token.kind == "open"
         if name in self.leave_out or name == "title":
             self._hide(name, opens)
@@ -226,16 +226,16 @@ def _link_target(url: str, link: str) -> str:
     return target if target.startswith(("http://", "https://")) and not link.startswith("#") else ""
 
 
-def _title(found: list[Token]) -> str:
+def _title(found: list[HtmlToken]) -> str:
     for number, token in enumerate(found[:-1]):
         if token.kind == "open" and token.name == "title":
             return " ".join(found[number + 1].content.split())[:300]
     return ""
 
 
-def _inside(found: list[Token], names: tuple[str, ...]) -> list[Token]:
+def _inside(found: list[HtmlToken], names: tuple[str, ...]) -> list[HtmlToken]:
     """The tokens inside of any of these elements."""
-    kept: list[Token] = []
+    kept: list[HtmlToken] = []
     depth = 0
     for token in found:
         if token.name in names:

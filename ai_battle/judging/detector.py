@@ -46,6 +46,7 @@ class StuckDetector:
         self.max_retries = max_retries if calibration is None and help_rate is None else 1
         self.retry_count = 0
         self._shift = 0.0
+        self._read: tuple[ModelRequest, ModelResponse, str, Case] | None = None
 
     @property
     def agreement(self) -> Agreement | None:
@@ -64,21 +65,19 @@ class StuckDetector:
     def assess(self, response: str, prompt: str, context: Context | ModelRequest | None = None) -> Assessment:
         """What is known about an answer to `prompt`; more when its context is given."""
         known = Context.of(context) if isinstance(context, ModelRequest) else context or NO_CONTEXT
-        case = Case(response, prompt, known)
-        found = measurements(case)
-        judged = score(found, case.family, self._weights)
-        stuck = bool(found.failed) or self._needs_help(judged, case.family, prompt, response)
-        why = judged.reason if stuck else ""
-        return Assessment(judged.quality, judged.gain, stuck, signals_to_show(found), why, bool(found.failed))
+        return self._assessment(Case(response, prompt, known), prompt, known.evidence)
 
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment:
         """`assess` of a whole answer to the prompt of `request`."""
         return self.assess_with(request, response, NOTHING_BROUGHT)
 
     def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Mapping[str, float]) -> Assessment:
-        """`assess_response`, with signals that others have brought."""
-        turn = Context.of(request, response, evidence)
-        return self.assess(response.text, turn.prompt, turn)
+        """`assess_response`, with signals that others have brought; the answer is read once for all of them."""
+        if self._read is None or self._read[0] is not request or self._read[1] is not response:
+            turn = Context.of(request, response)
+            self._read = request, response, turn.prompt, Case(response.text, turn.prompt, turn)
+        _, _, prompt, case = self._read
+        return self._assessment(case, prompt, evidence)
 
     def record_turn(self, *, stuck: bool) -> None:
         """A turn has ended: where help comes more often than its rate, the next one takes more to get it."""
@@ -88,6 +87,13 @@ class StuckDetector:
     def watch(self, request: ModelRequest, *, thinking: bool = False) -> Prefix:
         """Reads one answer to `request` while it comes, or the thinking before it, where nothing is refused yet."""
         return Prefix(offers_tools=thinking or bool(request.tools))
+
+    def _assessment(self, case: Case, prompt: str, evidence: Mapping[str, float]) -> Assessment:
+        found = measurements(case, evidence)
+        judged = score(found, case.family, self._weights)
+        stuck = bool(found.failed) or self._needs_help(judged, case.family, prompt, case.received)
+        why = judged.reason if stuck else ""
+        return Assessment(judged.quality, judged.gain, stuck, signals_to_show(found), why, bool(found.failed))
 
     def _needs_help(self, judged: Score, family: Family, prompt: str, answer: str) -> bool:
         if self.calibration is not None:

@@ -202,11 +202,12 @@ _OF_FAMILY = {family: tuple(row for row in JUDGEMENTS if family in row.families)
 SENTENCES = {row.name: row.sentence for row in JUDGEMENTS if row.sentence}
 
 
-def measurements(case: Case) -> Measurements:
-    """All that the judgements of the answer's family say."""
+def measurements(case: Case, brought: Mapping[str, float] | None = None) -> Measurements:
+    """All that the judgements of the answer's family say, with what others have `brought` instead of what they had."""
     signals, failed = {}, {}
+    brought = evidence(case) if brought is None else brought
     for row in _OF_FAMILY[case.family]:
-        found = case.once(row.measure)
+        found = brought if row.measure is evidence else case.once(row.measure)
         value = found.get(row.name) if isinstance(found, Mapping) else found
         if value is None:
             continue

@@ -11,7 +11,7 @@
 
 from ..providers.scripted import ScriptedClient
 from . import contract
-from ._wires.base import ModelCard
+from .apis import ModelCard
 from .faults import FAULTS, Fault, fault
 from .replies import Reply, call, reply
 from .servers import FakeProvider, FakeProviders, ReceivedRequest

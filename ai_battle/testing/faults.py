@@ -1,14 +1,18 @@
-"""What can go wrong between a client and a provider, by name; `FAULTS` lists them all."""
+"""What can go wrong between a client and a provider, by name, and how it spoils an answer; `FAULTS` lists it all."""
 
+import gzip
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from email.utils import formatdate
+from time import time
 from types import MappingProxyType
 
+from ..core.exchange import Usage
+from ..core.messages import ToolCall
 from ..core.plugins import near
-from . import _spoiling as spoil
-from ._answers import FOR_EVER, Answer, Break
-from ._spoiling import Scene
-from .replies import Reply
+from .answers import FOR_EVER, Break, HttpAnswer, Step, json_answer, reply_answer, streamed
+from .apis import ApiError, ErrorKind, FakeApi, Question, dumps
+from .replies import Reply, completed
 
 _HOUR = 3600.0
 _CUT = Reply("An answer that was on its way when the fault came; nobody shall take its first half for all of it.")
@@ -30,6 +34,25 @@ _STATUSES = {
     504: "The provider's gateway waited too long.",
     529: "The provider is overloaded.",
 }
+MIB = 1024 * 1024
+HUGE = 17 * MIB
+BOMB = 32 * MIB
+_FILLING = "a" * (64 * 1024)
+_PAGE = b"<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h1>%s</h1><p>nginx</p></body></html>\n"
+_TWO_CALLS = Reply(calls=(ToolCall("add", {"a": 1, "b": 2}), ToolCall("add", {"a": 3, "b": 4})))
+SAME_IDS = Reply(calls=tuple(replace(call, id="call_same") for call in _TWO_CALLS.calls))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a fault happens. `reply` is the answer that would have been, `elsewhere` the URL of another origin."""
+
+    api: FakeApi
+    question: Question
+    path: str
+    elsewhere: str
+    reply: Reply
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +65,7 @@ class Fault:
 
     name: str
     sentence: str
-    answer: Callable[[Scene], Answer]
+    answer: Callable[[Scene], HttpAnswer]
     wires: tuple[str, ...] = ("openai", "anthropic", "ollama", "gemini")
     times: int = 1
     seconds: float | None = None
@@ -58,61 +81,252 @@ def fault(name: str | int, times: int = 1, *, seconds: float | None = None, repl
     return replace(found, times=times, seconds=seconds, reply=reply or found.reply)
 
 
+def error(kind: ErrorKind = "status", status: int = 400) -> Callable[[Scene], HttpAnswer]:
+    def answer(scene: Scene) -> HttpAnswer:
+        subject = scene.api.asked_parameter(scene.question) if kind == "parameter_refused" else ""
+        found, body = scene.api.error(ApiError(kind, status, scene.question.model, subject))
+        return json_answer(body, found)
+
+    return answer
+
+
+def rate_limited(retry_after: Callable[[Scene], str]) -> Callable[[Scene], HttpAnswer]:
+    def answer(scene: Scene) -> HttpAnswer:
+        value = retry_after(scene)
+        seconds = float(value) if value.replace(".", "", 1).isdecimal() else None
+        status, body = scene.api.error(ApiError("status", 429, retry_after=seconds))
+        return json_answer(body, status, {"Retry-After": value})
+
+    return answer
+
+
+def after(default: float) -> Callable[[Scene], str]:
+    return lambda scene: f"{default if scene.seconds is None else scene.seconds:g}"
+
+
+def at(default: float) -> Callable[[Scene], str]:
+    return lambda scene: formatdate(time() + (default if scene.seconds is None else scene.seconds), usegmt=True)
+
+
+def _first_half(scene: Scene) -> tuple[bytes, int | None]:
+    """What is sent of the answer before the fault, and the length that was promised for all of it."""
+    if scene.question.stream:
+        stream = scene.api.stream(scene.reply, scene.question)
+        return b"".join((*stream.opening, *stream.events[: len(stream.events) // 2])), None
+    body = dumps(scene.api.whole(scene.reply, scene.question))
+    return body[: len(body) // 2], len(body)
+
+
+def half_then(*after: Step) -> Callable[[Scene], HttpAnswer]:
+    """The first half of the answer, and then something else."""
+
+    def answer(scene: Scene) -> HttpAnswer:
+        half, length = _first_half(scene)
+        return _billed(scene, replace(_body(scene, (half, *after)), length=length))
+
+    return answer
+
+
+def only(*steps: Step) -> Callable[[Scene], HttpAnswer]:
+    return lambda scene: _body(scene, steps)
+
+
+def _billed(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
+    """A spoiled answer, of which what was sent has a price."""
+    sound = reply_answer(scene.api, scene.question, scene.reply)
+    return replace(answer, usage=sound.usage, size=sound.size)
+
+
+def _body(scene: Scene, steps: Iterable[Step]) -> HttpAnswer:
+    """A 200 of the right content type, chunked."""
+    if scene.question.stream:
+        return streamed(scene.api, steps)
+    return HttpAnswer(steps, 200, {"Content-Type": "application/json"})
+
+
+def ends_in_the_middle(scene: Scene) -> HttpAnswer:
+    return _billed(scene, _body(scene, (_first_half(scene)[0],)))
+
+
+def truncated(scene: Scene) -> HttpAnswer:
+    """In a stream, one event is cut; the end of the HTTP body is in order."""
+    half, _ = _first_half(scene)
+    return _billed(scene, _body(scene, (half[:-20],)))
+
+
+def malformed(scene: Scene) -> HttpAnswer:
+    """In a stream, the event in the middle is no JSON; the others are whole."""
+    if not scene.question.stream:
+        whole = dumps(scene.api.whole(scene.reply, scene.question))
+        return _billed(scene, _body(scene, (whole.replace(b":", b"=", 3),)))
+    events = list(scene.api.stream(scene.reply, scene.question).all)
+    middle = len(events) // 2
+    events[middle] = events[middle].replace(b'":', b'"=')
+    return _billed(scene, _body(scene, (b"".join(events),)))
+
+
+def error_event(scene: Scene) -> HttpAnswer:
+    if not scene.question.stream:
+        return error_object(scene)
+    half, _ = _first_half(scene)
+    error = scene.api.error_event(ApiError("overloaded", model=scene.question.model))
+    return _billed(scene, _body(scene, (half, error)))
+
+
+def error_object(scene: Scene) -> HttpAnswer:
+    return json_answer(scene.api.error(ApiError("overloaded", model=scene.question.model))[1])
+
+
+def hollow(scene: Scene) -> HttpAnswer:
+    if scene.question.stream:
+        return _body(scene, (scene.api.hollow_stream(scene.question),))
+    return json_answer(scene.api.hollow(scene.question))
+
+
+def invalid_utf8(scene: Scene) -> HttpAnswer:
+    """Latin-1 in the place of UTF-8."""
+    reply = completed(Reply("A café is not a caf\u00e9 in every encoding."), scene.question.number, 9)
+    answer = reply_answer(scene.api, scene.question, reply)
+    data = b"".join(step for step in answer.steps if isinstance(step, bytes))
+    return replace(answer, steps=(data.replace("é".encode(), b"\xe9"),), length=None)
+
+
+def page(status: int, title: bytes) -> Callable[[Scene], HttpAnswer]:
+    page = _PAGE % (title, title)
+    return lambda scene: HttpAnswer((page,), status, {"Content-Type": "text/html"}, len(page))
+
+
+def drip(scene: Scene) -> HttpAnswer:
+    """The right answer, byte by byte."""
+    answer = reply_answer(scene.api, scene.question, scene.reply)
+    data = b"".join(step for step in answer.steps if isinstance(step, bytes))
+    pause = 0.2 if scene.seconds is None else float(scene.seconds)
+    return replace(answer, steps=(step for byte in data for step in (bytes((byte,)), pause)), length=None)
+
+
+def pings(scene: Scene) -> HttpAnswer:
+    """A body that is not streamed is kept alive by white space."""
+    stream = scene.question.stream
+    opening = b"".join(scene.api.stream(scene.reply, scene.question).opening) if stream else b""
+    answer = _body(scene, _repeated(opening, scene.api.ping if stream else b" \n", scene.seconds))
+    has_usage = b"input_tokens" in opening
+    return replace(answer, usage=Usage(scene.reply.spent.input_tokens)) if has_usage else answer
+
+
+def _repeated(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[Step]:
+    yield opening
+    while True:
+        yield ping
+        yield 0.05 if seconds is None else float(seconds)
+
+
+def huge(scene: Scene) -> HttpAnswer:
+    return _long(scene, _body(scene, _filled(scene, HUGE)))
+
+
+def _long(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
+    """However much a server sends, what a model may write at most is charged."""
+    return replace(answer, usage=replace(scene.reply.spent, output_tokens=scene.question.most_tokens or HUGE // 4))
+
+
+def _filled(scene: Scene, size: int) -> Iterable[bytes]:
+    """A well-formed answer of that size, piece by piece, so that nobody has to hold it."""
+    api, question = scene.api, scene.question
+    reply = Reply(_FILLING, chunks=1, usage=scene.reply.spent)
+    times = size // len(_FILLING)
+    if question.stream:
+        stream = api.stream(reply, question)
+        yield b"".join(stream.opening)
+        yield from (piece for _ in range(times) for piece in stream.events)
+        yield b"".join(stream.closing)
+    else:
+        start, filling, end = dumps(api.whole(reply, question)).partition(_FILLING.encode())
+        yield start
+        yield from (filling for _ in range(times))
+        yield end
+
+
+def bomb(scene: Scene) -> HttpAnswer:
+    answer = _body(scene, (gzip.compress(b"".join(_filled(scene, BOMB)), 1),))
+    return _long(scene, replace(answer, headers={**answer.headers, "Content-Encoding": "gzip"}))
+
+
+def says(reply: Reply) -> Callable[[Scene], HttpAnswer]:
+    def answer(scene: Scene) -> HttpAnswer:
+        return reply_answer(scene.api, scene.question, completed(reply, scene.question.number, 9))
+
+    return answer
+
+
+def without_ids(scene: Scene) -> HttpAnswer:
+    reply = completed(_TWO_CALLS, scene.question.number, 9)
+    bare = replace(reply, calls=tuple(replace(call, id="") for call in reply.calls))
+    return reply_answer(scene.api, scene.question, bare)
+
+
+def redirect(scene: Scene) -> HttpAnswer:
+    return HttpAnswer((b"",), 307, {"Location": f"/redirected{scene.path}"}, 0)
+
+
+def redirect_elsewhere(scene: Scene) -> HttpAnswer:
+    return HttpAnswer((b"",), 307, {"Location": f"{scene.elsewhere}{scene.path}"}, 0)
+
+
 def _statuses() -> Iterable[Fault]:
     for status, sentence in _STATUSES.items():
-        yield Fault(f"http_{status}", f"HTTP {status}: {sentence}", spoil.error(status=status))
-    yield Fault("rate_limited", "HTTP 429 with `Retry-After: 1`.", spoil.rate_limited(spoil.after(1.0)))
-    yield Fault("rate_limited_long", "HTTP 429 with `Retry-After: 3600`.", spoil.rate_limited(spoil.after(_HOUR)))
-    yield Fault("rate_limited_date", "HTTP 429 until a moment in 2 seconds.", spoil.rate_limited(spoil.at(2.0)))
-    yield Fault("rate_limited_past", "HTTP 429 until a moment an hour ago.", spoil.rate_limited(spoil.at(-_HOUR)))
-    yield Fault("rate_limited_nan", "HTTP 429 with `Retry-After: nan`.", spoil.rate_limited(lambda _: "nan"))
+        yield Fault(f"http_{status}", f"HTTP {status}: {sentence}", error(status=status))
+    yield Fault("rate_limited", "HTTP 429 with `Retry-After: 1`.", rate_limited(after(1.0)))
+    yield Fault("rate_limited_long", "HTTP 429 with `Retry-After: 3600`.", rate_limited(after(_HOUR)))
+    yield Fault("rate_limited_date", "HTTP 429 until a moment in 2 seconds.", rate_limited(at(2.0)))
+    yield Fault("rate_limited_past", "HTTP 429 until a moment an hour ago.", rate_limited(at(-_HOUR)))
+    yield Fault("rate_limited_nan", "HTTP 429 with `Retry-After: nan`.", rate_limited(lambda _: "nan"))
 
 
 def _refusals() -> Iterable[Fault]:
-    yield Fault("insufficient_quota", "The account's quota or credit is used up.", spoil.error("quota"))
-    yield Fault("daily_quota", "The quota of a day is used up.", spoil.error("daily_quota"), ("gemini",))
-    yield Fault("wrong_key", "HTTP 400: The key is not accepted.", spoil.error("wrong_key"), ("gemini",))
-    yield Fault("context_length", "The request does not fit the context window.", spoil.error("context_length"))
-    yield Fault("tools_unsupported", "The model can't use tools.", spoil.error("tools_unsupported"))
-    yield Fault("parameter_refused", "The model takes no such sampling parameter.", spoil.error("parameter_refused"))
-    yield Fault("refusal", "The model declines to answer.", spoil.says(_REFUSAL), ("openai", "anthropic", "gemini"))
+    yield Fault("insufficient_quota", "The account's quota or credit is used up.", error("quota"))
+    yield Fault("daily_quota", "The quota of a day is used up.", error("daily_quota"), ("gemini",))
+    yield Fault("wrong_key", "HTTP 400: The key is not accepted.", error("wrong_key"), ("gemini",))
+    yield Fault("context_length", "The request does not fit the context window.", error("context_length"))
+    yield Fault("tools_unsupported", "The model can't use tools.", error("tools_unsupported"))
+    yield Fault("parameter_refused", "The model takes no such sampling parameter.", error("parameter_refused"))
+    yield Fault("refusal", "The model declines to answer.", says(_REFUSAL), ("openai", "anthropic", "gemini"))
     filtered = Reply("A first half that", stop="content_filter")
-    yield Fault("content_filter", "A filter ends the answer.", spoil.says(filtered), ("openai", "gemini"))
+    yield Fault("content_filter", "A filter ends the answer.", says(filtered), ("openai", "gemini"))
     cut = Reply("An answer that is longer than", stop="length")
-    yield Fault("length", "The answer ends at the token limit.", spoil.says(cut))
+    yield Fault("length", "The answer ends at the token limit.", says(cut))
 
 
 def _connections() -> Iterable[Fault]:
-    half = spoil.half_then
-    yield Fault("stall_before_headers", "The request is taken and never answered.", spoil.only(FOR_EVER))
-    yield Fault("stall_after_headers", "The headers come, and then nothing.", spoil.only(b"", FOR_EVER))
+    half = half_then
+    yield Fault("stall_before_headers", "The request is taken and never answered.", only(FOR_EVER))
+    yield Fault("stall_after_headers", "The headers come, and then nothing.", only(b"", FOR_EVER))
     yield Fault("stall_mid_stream", "The first half comes, and then nothing.", half(FOR_EVER))
-    yield Fault("reset_before_headers", "The connection is reset (RST) before an answer.", spoil.only(Break.RESET))
+    yield Fault("reset_before_headers", "The connection is reset (RST) before an answer.", only(Break.RESET))
     yield Fault("reset_mid_stream", "The connection is reset (RST) in mid-answer.", half(0.05, Break.RESET))
-    yield Fault("close_before_headers", "The connection is closed (FIN) before an answer.", spoil.only(Break.CLOSE))
+    yield Fault("close_before_headers", "The connection is closed (FIN) before an answer.", only(Break.CLOSE))
     yield Fault("close_mid_stream", "The connection is closed (FIN) in mid-answer.", half(Break.CLOSE))
-    yield Fault("end_mid_stream", "The body ends in mid-answer as if it were whole.", spoil.ends_in_the_middle)
-    yield Fault("slow_drip", "The answer comes byte by byte, five a second.", spoil.drip)
-    yield Fault("ping_for_ever", "Signs of life come, and never an answer.", spoil.pings)
-    yield Fault("redirect_same_origin", "HTTP 307 to another path of the same server.", spoil.redirect)
-    yield Fault("redirect_other_origin", "HTTP 307 to another server.", spoil.redirect_elsewhere)
+    yield Fault("end_mid_stream", "The body ends in mid-answer as if it were whole.", ends_in_the_middle)
+    yield Fault("slow_drip", "The answer comes byte by byte, five a second.", drip)
+    yield Fault("ping_for_ever", "Signs of life come, and never an answer.", pings)
+    yield Fault("redirect_same_origin", "HTTP 307 to another path of the same server.", redirect)
+    yield Fault("redirect_other_origin", "HTTP 307 to another server.", redirect_elsewhere)
 
 
 def _bodies() -> Iterable[Fault]:
-    yield Fault("error_event_mid_stream", "An error comes in the midst of a 200.", spoil.error_event)
-    yield Fault("error_200", "An error object comes with status 200.", spoil.error_object)
-    yield Fault("truncated_json", "The JSON ends before its end.", spoil.truncated)
-    yield Fault("malformed_json", "The JSON, or that of one event, is none.", spoil.malformed)
-    yield Fault("empty_body", "Nothing comes, with status 200.", spoil.only(b""))
-    yield Fault("empty_answer", "A well-formed answer says nothing.", spoil.says(Reply()))
-    yield Fault("empty_choices", "A well-formed body has no answer in it.", spoil.hollow)
-    yield Fault("invalid_utf8", "A byte of the answer is no UTF-8.", spoil.invalid_utf8)
-    yield Fault("html_200", "A web page comes with status 200.", spoil.page(200, b"Welcome"))
-    yield Fault("html_502", "A gateway's web page comes with status 502.", spoil.page(502, b"502 Bad Gateway"))
-    yield Fault("huge_answer", "The answer is 17 MiB long.", spoil.huge)
-    yield Fault("gzip_bomb", "Some KiB of gzip become 32 MiB.", spoil.bomb)
-    yield Fault("duplicate_tool_ids", "Two tool calls bear the same id.", spoil.says(spoil.SAME_IDS))
-    yield Fault("missing_tool_ids", "Two tool calls bear no id.", spoil.without_ids)
+    yield Fault("error_event_mid_stream", "An error comes in the midst of a 200.", error_event)
+    yield Fault("error_200", "An error object comes with status 200.", error_object)
+    yield Fault("truncated_json", "The JSON ends before its end.", truncated)
+    yield Fault("malformed_json", "The JSON, or that of one event, is none.", malformed)
+    yield Fault("empty_body", "Nothing comes, with status 200.", only(b""))
+    yield Fault("empty_answer", "A well-formed answer says nothing.", says(Reply()))
+    yield Fault("empty_choices", "A well-formed body has no answer in it.", hollow)
+    yield Fault("invalid_utf8", "A byte of the answer is no UTF-8.", invalid_utf8)
+    yield Fault("html_200", "A web page comes with status 200.", page(200, b"Welcome"))
+    yield Fault("html_502", "A gateway's web page comes with status 502.", page(502, b"502 Bad Gateway"))
+    yield Fault("huge_answer", "The answer is 17 MiB long.", huge)
+    yield Fault("gzip_bomb", "Some KiB of gzip become 32 MiB.", bomb)
+    yield Fault("duplicate_tool_ids", "Two tool calls bear the same id.", says(SAME_IDS))
+    yield Fault("missing_tool_ids", "Two tool calls bear no id.", without_ids)
 
 
 FAULTS: Mapping[str, Fault] = MappingProxyType(

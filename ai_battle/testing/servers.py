@@ -16,19 +16,18 @@ from pydantic_core import from_json
 
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.messages import ToolCall
-from ._answers import Answer, json_answer, play, reply_answer
-from ._spoiling import Scene
-from ._wires.anthropic import Anthropic
-from ._wires.base import Json, ModelCard, Problem, Question, Wire
-from ._wires.gemini import Gemini
-from ._wires.ollama import Ollama
-from ._wires.openai import OpenAI
-from .faults import Fault
+from .answers import HttpAnswer, json_answer, play, reply_answer
+from .anthropic import FakeAnthropic
+from .apis import ApiError, FakeApi, Json, ModelCard, Question
+from .faults import Fault, Scene
+from .gemini import FakeGemini
+from .ollama import FakeOllama
+from .openai import FakeOpenAI
 from .replies import Reply, completed
 
 KEY = "test-key"
 Sayable = str | ToolCall | Reply | Fault | Callable[[Json], Any]
-_OPENAI, _ANTHROPIC, _OLLAMA, _GEMINI = OpenAI(), Anthropic(), Ollama(), Gemini()
+_OPENAI, _ANTHROPIC, _OLLAMA, _GEMINI = FakeOpenAI(), FakeAnthropic(), FakeOllama(), FakeGemini()
 _MOVED = "/redirected"
 _SHUTDOWN_SECONDS = 0.05
 
@@ -68,26 +67,26 @@ class FakeProvider:
     whatever was asked, as some servers do.
     """
 
-    def __init__(self, wire: Wire, models: Mapping[str, ModelCard], keep: int = 1000) -> None:
+    def __init__(self, api: FakeApi, models: Mapping[str, ModelCard], keep: int = 1000) -> None:
         self.requests: list[ReceivedRequest] = []
         self.models = dict(models)
         self.streams = True
         self.url = ""
         self.elsewhere = ""
         self.count = 0
-        self._wire = wire
+        self._api = api
         self._keep = keep
         self._script: dict[str, deque[Sayable]] = defaultdict(deque)
         self._standing: dict[str, Sayable] = {"": _default}
 
     @property
     def name(self) -> str:
-        return self._wire.name
+        return self._api.name
 
     @property
     def questions(self) -> list[ReceivedRequest]:
         """The requests that asked a model for an answer, without those for lists and the like."""
-        return [r for r in self.requests if self._wire.question(r.path.removeprefix(_MOVED), r.query, r.body)]
+        return [r for r in self.requests if self._api.question(r.path.removeprefix(_MOVED), r.query, r.body)]
 
     @property
     def bill(self) -> Usage:
@@ -139,36 +138,36 @@ class FakeProvider:
         if len(self.requests) > self._keep:
             del self.requests[0]
 
-    def _answer(self, received: ReceivedRequest) -> Answer:
+    def _answer(self, received: ReceivedRequest) -> HttpAnswer:
         path = received.path.removeprefix(_MOVED)
-        asked = self._wire.question(path, received.query, received.body) if received.method == "POST" else None
+        asked = self._api.question(path, received.query, received.body) if received.method == "POST" else None
         if asked is None:
             return self._page(path, received)
         stream = asked.stream and self.streams
         question = replace(asked, number=self.count, headers=received.headers, stream=stream)
-        if objection := self._wire.objection(question):
+        if objection := self._api.objection(question):
             return self._refusal(objection)
         return self._said(question, path, len(received.raw))
 
-    def _page(self, path: str, received: ReceivedRequest) -> Answer:
-        page = {} if path == "/" else self._wire.page(path, received.body, self.models)
-        if isinstance(page, Problem):
+    def _page(self, path: str, received: ReceivedRequest) -> HttpAnswer:
+        page = {} if path == "/" else self._api.page(path, received.body, self.models)
+        if isinstance(page, ApiError):
             return self._refusal(page)
-        return json_answer(page) if page is not None else self._refusal(Problem(status=404, subject=f"no {path}"))
+        return json_answer(page) if page is not None else self._refusal(ApiError(status=404, subject=f"no {path}"))
 
-    def _refusal(self, problem: Problem) -> Answer:
-        status, body = self._wire.error(problem)
+    def _refusal(self, problem: ApiError) -> HttpAnswer:
+        status, body = self._api.error(problem)
         return json_answer(body, status)
 
-    def _said(self, question: Question, path: str, size: int) -> Answer:
+    def _said(self, question: Question, path: str, size: int) -> HttpAnswer:
         said = self._next(question.model)
         while callable(said):
             said = said(question.body)
         self._check(said)
         reply = completed(_as_reply(said), question.number, size // 4 + 1)
         if not isinstance(said, Fault):
-            return reply_answer(self._wire, question, reply)
-        return said.answer(Scene(self._wire, question, path, self.elsewhere, reply, said.seconds))
+            return reply_answer(self._api, question, reply)
+        return said.answer(Scene(self._api, question, path, self.elsewhere, reply, said.seconds))
 
     def _next(self, model: str) -> Sayable:
         for name in (model, ""):

@@ -92,7 +92,7 @@ def refused(why: str) -> Check:
 
 def as_check(shape: Shape) -> Check:
     if isinstance(shape, Mapping):
-        return Fields(shape)
+        return ObjectShape(shape)
     return list_of(shape[0]) if isinstance(shape, list) else shape
 
 
@@ -129,7 +129,7 @@ def _check_each(items: Iterable[tuple[Any, Any]], inner: Check, place: str) -> N
         raise
 
 
-class Fields:
+class ObjectShape:
     """An object; fields that nothing is said about may be anything, and null is as good as missing."""
 
     def __init__(self, shapes: Mapping[str, Shape]) -> None:
@@ -152,7 +152,7 @@ class Fields:
             raise
 
 
-class Kinds:
+class TaggedShape:
     """An object whose field `name` says what kind it is, `otherwise` where it says nothing.
 
     Other kinds than these may be anything, unless they are `known_only`. `names` are the fields of a kind that
@@ -166,7 +166,9 @@ class Kinds:
         self._kinds = {kind: as_check(shape) for kind, shape in kinds.items()}
         self._otherwise = otherwise
         self._known = one_of(*kinds) if known_only else text
-        self.names = {kind: shape.names | {name} for kind, shape in self._kinds.items() if isinstance(shape, Fields)}
+        self.names = {
+            kind: shape.names | {name} for kind, shape in self._kinds.items() if isinstance(shape, ObjectShape)
+        }
 
     def __call__(self, value: Any) -> None:
         object_(value)
@@ -225,7 +227,7 @@ def _one_or_more(value: Any) -> None:
 
 
 _SEVERAL, _BY_NAME = list_of(schema), values_of(schema)
-_KEYWORDS = Fields(
+_KEYWORDS = ObjectShape(
     {
         **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions"), _BY_NAME),
         **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _SEVERAL),

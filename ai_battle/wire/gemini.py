@@ -284,7 +284,7 @@ def _read_base64(text: str) -> bytes:
     return b64decode(text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4))
 
 
-class StreamReader(streams.StreamReader):
+class GeminiReader(streams.StreamReader):
     """Puts the answer together from its pieces; whole only when a finish reason has come."""
 
     def __init__(self) -> None:
@@ -349,3 +349,6 @@ class StreamReader(streams.StreamReader):
         self._parts.append(({**part, "functionCall": call}, []))
         arguments = dumps(call.get("args") or {}).decode()
         events.append(ToolCallDelta(len(self._calls) - 1, call["id"], needed(call, "name", str), arguments))
+
+
+StreamReader = GeminiReader

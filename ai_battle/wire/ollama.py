@@ -175,7 +175,7 @@ def _pictures(body: Mapping[str, Any]) -> Iterable[Image]:
         yield Image(next((kind for magic, kind in MAGIC.items() if data.startswith(magic)), "image/png"), data)
 
 
-class StreamReader(streams.StreamReader):
+class OllamaReader(streams.StreamReader):
     """One per stream. The answer is whole when a line has said `"done": true`."""
 
     tokenizer = streams.LineTokenizer
@@ -225,3 +225,6 @@ class StreamReader(streams.StreamReader):
     def _unreadable(self, payload: bytes) -> ProviderError:
         """A first line that is not of this API is a wrong server; a later one is a fault on the way."""
         return super()._unreadable(payload) if self._begun else no_answer(self._tokens.head)
+
+
+StreamReader = OllamaReader

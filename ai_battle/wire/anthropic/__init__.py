@@ -5,7 +5,8 @@ from .answers import decode_response, decode_usage, encode_error, encode_respons
 from .blocks import WIRE
 from .options import CLASSIC, CURRENT, clamped, sent_max_tokens, unsupported
 from .requests import decode_request, encode_request
-from .streams import StreamReader, StreamWriter
+from .streams import MessagesReader as StreamReader
+from .streams import MessagesWriter as StreamWriter
 
 __all__ = [
     "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped", "decode_error", "decode_request",

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Thinking
 from ..bodies import count, dumps, given, kept, own
-from ..checks import Fields, Kinds, object_, text
+from ..checks import ObjectShape, TaggedShape, object_, text
 from ..errors import no_answer, readable_answer, require_content
 from ..messages import with_ids
 from .blocks import BLOCKS, WIRE, Block, Calls, decode_block, encode_part
@@ -35,10 +35,10 @@ ERRORS = {
     404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 502: "api_error",
     503: "overloaded_error", 504: "timeout_error", 529: "overloaded_error",
 }  # fmt: skip
-# Fields of an answer that have a place of their own in our values; its id is made anew for each client.
+# ObjectShape of an answer that have a place of their own in our values; its id is made anew for each client.
 _READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
-_BLOCK = Kinds("type", {**BLOCKS, "tool_use": {"id": text, "name!": text}})
-_ANSWER = Fields({"content!": [_BLOCK], "model": text, "stop_details": object_})
+_BLOCK = TaggedShape("type", {**BLOCKS, "tool_use": {"id": text, "name!": text}})
+_ANSWER = ObjectShape({"content!": [_BLOCK], "model": text, "stop_details": object_})
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:

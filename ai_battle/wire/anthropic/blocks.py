@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
 from ..bodies import dumps, kept, own, read_arguments
-from ..checks import Kinds, Shape, base64, flag, object_, text, text_or
+from ..checks import Shape, TaggedShape, base64, flag, object_, text, text_or
 from ..messages import flowing
 
 WIRE = "anthropic"
@@ -17,14 +17,14 @@ Block = dict[str, Any]
 Calls = MutableMapping[str, ToolCall]
 
 TEXT = {"type": text, "text!": text}
-_SOURCE = Kinds(
+_SOURCE = TaggedShape(
     "type",
     {"base64": {"media_type!": text, "data!": base64}, "url": {"url!": text}, "text": {"data!": text}},
 )
 _SHOWN: dict[str, Shape] = {
     "text": TEXT, "image": {"source!": _SOURCE}, "document": {"source!": _SOURCE, "title": text},
 }  # fmt: skip
-_RETURNED = text_or([Kinds("type", _SHOWN)], "a list of blocks")
+_RETURNED = text_or([TaggedShape("type", _SHOWN)], "a list of blocks")
 BLOCKS: dict[str, Shape] = {
     **_SHOWN,
     "thinking": {"thinking!": text, "signature": text},
@@ -32,7 +32,7 @@ BLOCKS: dict[str, Shape] = {
     "tool_result": {"tool_use_id!": text, "content": _RETURNED, "is_error": flag},
 }
 """Blocks by their type; those of another type, and all further fields, are passed on as they came."""
-_CARRIED = Kinds("type", BLOCKS).names
+_CARRIED = TaggedShape("type", BLOCKS).names
 
 # What the API takes as the id of a call; other providers' ids may have dots, colons or blanks.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")

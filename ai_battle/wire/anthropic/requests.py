@@ -9,8 +9,8 @@ from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..bodies import dumps, kept, own
 from ..checks import (
-    Fields,
-    Kinds,
+    ObjectShape,
+    TaggedShape,
     anything,
     check,
     check_choice,
@@ -34,24 +34,24 @@ Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
 
 
 _THEIRS = refused("is a call of a tool, which only the assistant makes")
-_MESSAGE = Kinds(
+_MESSAGE = TaggedShape(
     "role",
     {
-        role: {"content!": text_or([Kinds("type", blocks)], "a list of blocks")}
+        role: {"content!": text_or([TaggedShape("type", blocks)], "a list of blocks")}
         for role, blocks in {"user": {**BLOCKS, "tool_use": _THEIRS}, "assistant": BLOCKS, "system": BLOCKS}.items()
     },
     known_only=True,
 )
-_TOOL = Fields({"name!": text, "description": text, "input_schema!": tool_schema})
+_TOOL = ObjectShape({"name!": text, "description": text, "input_schema!": tool_schema})
 _CHOICE = {"name": text, "disable_parallel_tool_use": flag}
 _CHOICES = {"auto": _CHOICE, "any": _CHOICE, "tool": {**_CHOICE, "name!": text}, "none": _CHOICE}
-_REQUEST = Fields(
+_REQUEST = ObjectShape(
     {
         **dict.fromkeys(("temperature", "top_p", "top_k"), number),
         "model": text,
         "messages!": list_of(anything, at_least=1),
         "system": text_or([TEXT], "a list of blocks"),
-        "tool_choice": Kinds("type", _CHOICES, known_only=True),
+        "tool_choice": TaggedShape("type", _CHOICES, known_only=True),
         "max_tokens": positive,
         "stop_sequences": [text],
         "stream": flag,
@@ -193,4 +193,4 @@ def _is_result(part: Part) -> bool:
 
 
 MESSAGES = MessageCache(_MESSAGE, _decode_message)
-TOOLS: ToolCache[Tools] = ToolCache(Kinds("type", {"custom": _TOOL}, otherwise="custom"), _decode_tools)
+TOOLS: ToolCache[Tools] = ToolCache(TaggedShape("type", {"custom": _TOOL}, otherwise="custom"), _decode_tools)

@@ -9,12 +9,12 @@ from ...core.errors import AIBattleError
 from ...core.events import Event, ThinkingDelta, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
 from ...core.messages import Document, Image, Part
-from .. import streams
 from ..blocks import WAITING, AnswerBlock, BlockWriter
 from ..bodies import dumps, given, loads, needed, own, present, read_arguments
 from ..errors import in_stream
 from ..failures import Failed, failure
 from ..messages import new_id
+from ..streams import StreamReader
 from .answers import decode_response, encode_error, encode_response, encode_usage, stop_of
 from .blocks import WIRE, Block, encode_part, is_whole_block, wire_id
 
@@ -55,7 +55,7 @@ class _Growing:
         return kind if kind in ("text", "thinking") else "input"
 
 
-class StreamReader(streams.StreamReader):
+class MessagesReader(StreamReader):
     """Puts the message together from its events; whole only when `message_stop` has come."""
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ def _cited(citations: list[Any]) -> Event:
     return ThinkingDelta("", extra={WIRE: {"citations": citations}})
 
 
-class StreamWriter(BlockWriter):
+class MessagesWriter(BlockWriter):
     """One per answer. `model` is the name that the client asked for, `input_tokens` an estimate until usage is known.
 
     This API always tells the usage.

@@ -4,7 +4,8 @@ from ..errors import http_error as decode_error
 from .answers import decode_response, decode_usage, encode_error, encode_response
 from .messages import Quirks
 from .requests import decode_request, encode_request
-from .streams import StreamReader, StreamWriter
+from .streams import ChatReader as StreamReader
+from .streams import ChatWriter as StreamWriter
 
 __all__ = [
     "Quirks", "StreamReader", "StreamWriter", "decode_error", "decode_request", "decode_response", "decode_usage",

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..bodies import dumps, given
-from ..checks import Kinds, object_, refused, text, text_or
+from ..checks import TaggedShape, object_, refused, text, text_or
 from ..messages import Decoded, MessageCache, as_failure, call_id, decode_call
 from .parts import CONTENT, WIRE, decode_content, encode_content, kept, own, refusal
 
@@ -42,10 +42,10 @@ USUAL = Quirks()
 
 CUSTOM = refused("is of the type custom, which is not possible here: offer a function that takes a text")
 _FUNCTION = {"name!": text, "arguments": text_or(object_, "an object")}
-_CALL = Kinds("type", {"function": {"id": text, "function!": _FUNCTION}, "custom": CUSTOM}, otherwise="function")
+_CALL = TaggedShape("type", {"function": {"id": text, "function!": _FUNCTION}, "custom": CUSTOM}, otherwise="function")
 _ASKED = {"content!": CONTENT, "name": text}
 _ANSWERED = dict.fromkeys(("name", "reasoning_content", "reasoning", "refusal"), text)
-_MESSAGE = Kinds(
+_MESSAGE = TaggedShape(
     "role",
     {
         "system": _ASKED,

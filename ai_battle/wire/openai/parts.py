@@ -9,7 +9,7 @@ from typing import Any
 from ...core.events import Event, ThinkingDelta
 from ...core.messages import Document, Image, Part, Text, Thinking, join_text
 from .. import bodies
-from ..checks import Fields, Kinds, address, text, text_or
+from ..checks import ObjectShape, TaggedShape, address, text, text_or
 from ..checks import base64 as base64_text
 from ..messages import flowing
 
@@ -17,9 +17,9 @@ WIRE = "openai"
 own = partial(bodies.own, WIRE)
 kept = partial(bodies.kept, WIRE)
 
-_URL = Fields({"url!": address})
+_URL = ObjectShape({"url!": address})
 AUDIO = {"input_audio!": {"data!": base64_text, "format!": text}}
-_PART = Kinds(
+_PART = TaggedShape(
     "type",
     {
         "text": {"text!": text},

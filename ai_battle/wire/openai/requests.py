@@ -7,9 +7,9 @@ from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Text
 from ..bodies import ANY_OBJECT, NOTHING, dumps
 from ..checks import (
-    Fields,
-    Kinds,
     Misshapen,
+    ObjectShape,
+    TaggedShape,
     anything,
     check,
     check_choice,
@@ -41,10 +41,10 @@ RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "r
 KNOWN = SAMPLING | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
 
 _DESCRIBED = {"name!": text, "description": text, "parameters": tool_schema}
-_TOOL = Kinds("type", {"function": {"function!": _DESCRIBED}, "custom": CUSTOM}, otherwise="function")
+_TOOL = TaggedShape("type", {"function": {"function!": _DESCRIBED}, "custom": CUSTOM}, otherwise="function")
 _BY_NAME = {"function!": {"name!": text}}
-_ALLOWED = {"mode": one_of("auto", "required"), "tools!": [Kinds("type", {"function": _BY_NAME})]}
-_CHOICE = Kinds("type", {"function": _BY_NAME, "allowed_tools": {"allowed_tools!": _ALLOWED}})
+_ALLOWED = {"mode": one_of("auto", "required"), "tools!": [TaggedShape("type", {"function": _BY_NAME})]}
+_CHOICE = TaggedShape("type", {"function": _BY_NAME, "allowed_tools": {"allowed_tools!": _ALLOWED}})
 
 
 def _former(value: object) -> None:
@@ -57,7 +57,7 @@ def _one(value: object) -> None:
         raise Misshapen("must be 1: there is one answer")
 
 
-_REQUEST = Fields(
+_REQUEST = ObjectShape(
     {
         **dict.fromkeys(("max_tokens", "max_completion_tokens"), positive),
         **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), number),
@@ -69,7 +69,7 @@ _REQUEST = Fields(
         "n": _one,
         "stop": text_or([text], "a list of texts"),
         "stream_options": {"include_usage": flag},
-        "response_format": Kinds("type", {"json_schema": {"json_schema": {"schema": tool_schema}}}),
+        "response_format": TaggedShape("type", {"json_schema": {"json_schema": {"schema": tool_schema}}}),
         "logit_bias": object_,
     }
 )

@@ -10,13 +10,12 @@ from ...core.errors import AIBattleError
 from ...core.events import Event, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse
 from ...core.messages import Message, Part, Text, Thinking, ToolCall
-from .. import streams
 from ..blocks import AnswerBlock, BlockWriter
 from ..bodies import dumps, given, loads, read_arguments
 from ..errors import empty, in_stream, readable_answer
 from ..failures import Failed, failure
 from ..messages import new_id
-from ..streams import DONE
+from ..streams import DONE, StreamReader
 from .answers import (
     KNOWN,
     KNOWN_IN_CHOICES,
@@ -38,7 +37,7 @@ CHUNK_ENDS = b'},"finish_reason":null}]}\n\n'
 CALL_ENDS = b"}}]" + CHUNK_ENDS
 
 
-class StreamReader(streams.StreamReader):
+class ChatReader(StreamReader):
     """One per stream. The answer is whole when a finish reason has come; `[DONE]` may follow or not.
 
     Of a server that has no field for that reason, `[DONE]` is enough.
@@ -205,7 +204,7 @@ class _Calls:
         return ToolCallDelta(growing.position, arguments=arguments)
 
 
-class StreamWriter(BlockWriter):
+class ChatWriter(BlockWriter):
     """One per answer. `model` is the name that the client asked for, `usage` whether it wants to be told the usage."""
 
     interleaves = True

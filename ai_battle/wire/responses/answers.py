@@ -48,7 +48,7 @@ _CUSTOM = _Growth("custom_tool_call_input", "input")
 _NEVER = _Growth("", "")
 
 
-class StreamWriter(BlockWriter):
+class ResponsesWriter(BlockWriter):
     """One per answer. `model` is the name that the client asked for, `request` what is answered.
 
     This API always tells the usage. `answer` is the whole response when it has ended well. Blocks are items here. A

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..bodies import kept, read_arguments
-from ..checks import Check, Fields, Kinds, Misshapen, address, one_of, text, text_or
+from ..checks import Check, Misshapen, ObjectShape, TaggedShape, address, one_of, text, text_or
 from ..openai.parts import AUDIO, audio, image_at, read_data_url
 
 WIRE = "responses"
@@ -21,7 +21,7 @@ LONGEST = 64  # of the name of a tool
 
 def _file(**inner: Check) -> Check:
     """A picture or a file that comes along, in one of the fields of `inner`, and is not referred to."""
-    fields = Fields({**inner, "filename": text})
+    fields = ObjectShape({**inner, "filename": text})
 
     def checked(value: Any) -> None:
         fields(value)
@@ -32,7 +32,7 @@ def _file(**inner: Check) -> Check:
 
 
 _TEXT = {"type": text, "text!": text}
-_PART = Kinds(
+_PART = TaggedShape(
     "type",
     {
         **dict.fromkeys(("input_text", "output_text", "text"), _TEXT),
@@ -45,7 +45,7 @@ _PART = Kinds(
 _CONTENT = text_or([_PART], "a list of parts")
 _CALLED = {"call_id!": text, "name!": text, "namespace": text}
 _RETURNED = {"call_id!": text, "output!": _CONTENT}
-ITEM = Kinds(
+ITEM = TaggedShape(
     "type",
     {
         "message": {"role!": one_of(*ROLES), "content!": _CONTENT},

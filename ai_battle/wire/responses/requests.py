@@ -10,8 +10,8 @@ from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Message
 from ..bodies import ANY_OBJECT, NOTHING, own
 from ..checks import (
-    Fields,
-    Kinds,
+    ObjectShape,
+    TaggedShape,
     check,
     check_choice,
     flag,
@@ -53,11 +53,11 @@ _OURS = {
     "function": {"name!": text, "description": text, "parameters": tool_schema},
     "custom": {"name!": text, "description": text},
 }
-_TOOL = Kinds("type", {**_OURS, "namespace": {"name!": text, "tools!": [Kinds("type", _OURS)]}})
+_TOOL = TaggedShape("type", {**_OURS, "namespace": {"name!": text, "tools!": [TaggedShape("type", _OURS)]}})
 _NAMED = {"name!": text, "namespace": text}
 _ALLOWED = {"mode": one_of("auto", "required"), "tools!": [{"name": text, "namespace": text}]}
-_CHOICE = Kinds("type", {"function": _NAMED, "custom": _NAMED, "allowed_tools": _ALLOWED})
-_REQUEST = Fields(
+_CHOICE = TaggedShape("type", {"function": _NAMED, "custom": _NAMED, "allowed_tools": _ALLOWED})
+_REQUEST = ObjectShape(
     {
         **dict.fromkeys(("model", "instructions", "previous_response_id"), text),
         **dict.fromkeys(("temperature", "top_p"), number),
@@ -65,7 +65,7 @@ _REQUEST = Fields(
         "input!": text_or(list_of(ITEM, at_least=1), "a list of items"),
         "tools": [_TOOL],
         "tool_choice": word_or(("auto", "none", "required"), _CHOICE),
-        "text": {"format": Kinds("type", {"json_schema": {"schema!": tool_schema}})},
+        "text": {"format": TaggedShape("type", {"json_schema": {"schema!": tool_schema}})},
         "reasoning": {"effort": text, "summary": text},
         "include": [text],
         "metadata": object_,

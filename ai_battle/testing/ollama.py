@@ -1,18 +1,28 @@
 """Ollama's own API."""
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from ...core.messages import ToolCall
-from ..replies import Reply, pieces
-from .base import CREATED_AT, Json, ModelCard, Problem, Question, Stream, Wire, dumps
+from ..core.messages import ToolCall
+from .apis import (
+    CREATED_AT,
+    ApiError,
+    FakeApi,
+    FakeStream,
+    Json,
+    ModelCard,
+    Question,
+    arguments_object,
+    dumps,
+    identity,
+)
+from .replies import Reply, pieces
 
 _NANOSECONDS_PER_TOKEN = 2_000_000
 
 
-class Ollama(Wire):
+class FakeOllama(FakeApi):
     name = "ollama"
     stream_type = "application/x-ndjson"
     ping = b"\n"
@@ -23,7 +33,7 @@ class Ollama(Wire):
             return None
         return Question(str(body.get("model", "")), bool(body.get("stream", True)), body)
 
-    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | Problem | None:
+    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | ApiError | None:
         match path:
             case "/api/version":
                 return {"version": "0.13.1"}
@@ -32,11 +42,11 @@ class Ollama(Wire):
             case "/api/show":
                 name = str(body.get("model") or body.get("name") or "")
                 card = models.get(name) or models.get(f"{name}:latest")
-                return _shown(card) if card else Problem("not_found", 404, name)
+                return _shown(card) if card else ApiError("not_found", 404, name)
         return None
 
-    def objection(self, question: Question) -> Problem | None:
-        return None if question.model else Problem(status=400, subject="model is required")
+    def objection(self, question: Question) -> ApiError | None:
+        return None if question.model else ApiError(status=400, subject="model is required")
 
     def whole(self, reply: Reply, question: Question) -> Json:
         message: dict[str, Any] = {"role": "assistant", "content": reply.text}
@@ -46,13 +56,13 @@ class Ollama(Wire):
             message["tool_calls"] = [_call(i, call) for i, call in enumerate(reply.calls)]
         return {**_frame(question.model), "message": message, **_ending(reply)}
 
-    def stream(self, reply: Reply, question: Question) -> Stream:
+    def stream(self, reply: Reply, question: Question) -> FakeStream:
         model = question.model
         thoughts = _text_lines(model, "thinking", reply.thinking, 0)
         said = _text_lines(model, "content", reply.text, reply.chunks)
         calls = tuple(_line(model, {"content": "", "tool_calls": [_call(i, c)]}) for i, c in enumerate(reply.calls))
         last = {**_frame(model), "message": {"role": "assistant", "content": ""}, **_ending(reply)}
-        return Stream((), thoughts + said + calls, (dumps(last) + b"\n",))
+        return FakeStream((), thoughts + said + calls, (dumps(last) + b"\n",))
 
     def hollow(self, question: Question) -> Json:
         return {**_frame(question.model), **_ending(Reply())}
@@ -60,30 +70,21 @@ class Ollama(Wire):
     def hollow_stream(self, question: Question) -> bytes:
         return dumps(self.hollow(question)) + b"\n"
 
-    def error(self, problem: Problem) -> tuple[int, Json]:
-        status, message = _words(problem)
+    def error(self, problem: ApiError) -> tuple[int, Json]:
+        model, subject = problem.model, problem.subject
+        invalid = f'"{model}" does not support thinking' if subject == "think" else f"invalid value for {subject}"
+        status, message = problem.worded({
+            "quota": (429, "you have reached your weekly usage limit, please upgrade to continue"),
+            "context_length": (400, "the input length exceeds the context length"),
+            "tools_unsupported": (400, f"registry.ollama.ai/library/{model} does not support tools"),
+            "parameter_refused": (400, invalid),
+            "overloaded": (503, "server busy, please try again. maximum pending requests exceeded"),
+            "not_found": (404, f"model '{model}' not found"),
+        })  # fmt: skip
         return status, {"error": message}
 
-    def error_event(self, problem: Problem) -> bytes:
+    def error_event(self, problem: ApiError) -> bytes:
         return dumps(self.error(problem)[1]) + b"\n"
-
-
-def _words(problem: Problem) -> tuple[int, str]:
-    model = problem.model
-    special = {
-        "quota": (429, "you have reached your weekly usage limit, please upgrade to continue"),
-        "context_length": (400, "the input length exceeds the context length"),
-        "tools_unsupported": (400, f"registry.ollama.ai/library/{model} does not support tools"),
-        "parameter_refused": (400, _refusal(model, problem.subject)),
-        "overloaded": (503, "server busy, please try again. maximum pending requests exceeded"),
-        "not_found": (404, f"model '{model}' not found"),
-    }
-    usual = (problem.status, problem.subject or f"The fake answers with status {problem.status}.")
-    return special.get(problem.kind, usual)
-
-
-def _refusal(model: str, parameter: str) -> str:
-    return f'"{model}" does not support thinking' if parameter == "think" else f"invalid value for {parameter}"
 
 
 def _frame(model: str) -> dict[str, Any]:
@@ -101,9 +102,7 @@ def _text_lines(model: str, field: str, text: str, chunks: int) -> tuple[bytes, 
 
 
 def _call(index: int, call: ToolCall) -> dict[str, Any]:
-    arguments: Any = json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed
-    function = {"index": index, "name": call.name, "arguments": arguments}
-    return {**({"id": call.id} if call.id else {}), "function": function}
+    return {**identity(call), "function": {"index": index, "name": call.name, "arguments": arguments_object(call)}}
 
 
 def _ending(reply: Reply) -> dict[str, Any]:

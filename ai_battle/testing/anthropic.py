@@ -1,50 +1,41 @@
 """Anthropic's Messages API."""
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ...core.exchange import Usage
-from ...core.messages import ToolCall
-from ..replies import Reply, pieces
-from .base import (
+from ..core.exchange import Usage
+from ..core.messages import ToolCall
+from .apis import (
     CREATED_AT,
+    ApiError,
+    FakeApi,
+    FakeStream,
     Json,
     ModelCard,
-    Problem,
     Question,
-    Stream,
-    Wire,
+    arguments_object,
     arguments_text,
     characters,
     event,
+    identity,
     slices,
 )
+from .replies import Reply, pieces
 
 _STOP = {
-    "end": "end_turn",
-    "length": "max_tokens",
-    "stop_sequence": "stop_sequence",
-    "tool_calls": "tool_use",
-    "refusal": "refusal",
-    "content_filter": "refusal",
-    "pause": "pause_turn",
-}
+    "end": "end_turn", "length": "max_tokens", "stop_sequence": "stop_sequence", "tool_calls": "tool_use",
+    "refusal": "refusal", "content_filter": "refusal", "pause": "pause_turn",
+}  # fmt: skip
 _TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-}
+    401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
+    429: "rate_limit_error", 504: "timeout_error", 529: "overloaded_error",
+}  # fmt: skip
 _NO_LONGER_TAKEN = ("temperature", "top_p", "top_k")
 _SIGNATURE = "RmFrZSBzaWduYXR1cmU="
 
 
-class Anthropic(Wire):
+class FakeAnthropic(FakeApi):
     name = "anthropic"
     ping = event({"type": "ping"}, "ping")
     parameters = ("temperature", "top_p", "top_k", "stop_sequences", "thinking")
@@ -54,7 +45,7 @@ class Anthropic(Wire):
             return None
         return Question(str(body.get("model", "")), bool(body.get("stream")), body)
 
-    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | Problem | None:
+    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | ApiError | None:
         if path == "/v1/messages/count_tokens":
             return {"input_tokens": characters({k: v for k, v in body.items() if k != "model"}) // 4}
         if path == "/v1/models":
@@ -62,21 +53,21 @@ class Anthropic(Wire):
             return {"data": data, "has_more": False, "first_id": next(iter(models), None), "last_id": None}
         if path.startswith("/v1/models/"):
             name = path.removeprefix("/v1/models/")
-            return _card(name, models[name]) if name in models else Problem("not_found", 404, name)
+            return _card(name, models[name]) if name in models else ApiError("not_found", 404, name)
         return None
 
-    def objection(self, question: Question) -> Problem | None:
+    def objection(self, question: Question) -> ApiError | None:
         missing = [name for name in ("model", "max_tokens", "messages") if not question.body.get(name)]
         if missing:
-            return Problem(status=400, subject=f"{missing[0]}: Field required")
+            return ApiError(status=400, subject=f"{missing[0]}: Field required")
         newer = question.headers.get("anthropic-version", "") >= "2026-10-21"
         refused = [name for name in _NO_LONGER_TAKEN if newer and name in question.body]
-        return Problem("parameter_refused", 400, subject=refused[0]) if refused else None
+        return ApiError("parameter_refused", 400, subject=refused[0]) if refused else None
 
     def whole(self, reply: Reply, question: Question) -> Json:
         return {**_frame(question.model), "content": list(_blocks(reply)), **_ending(reply), "usage": _usage(reply)}
 
-    def stream(self, reply: Reply, question: Question) -> Stream:
+    def stream(self, reply: Reply, question: Question) -> FakeStream:
         started = {**_usage(reply), "output_tokens": 1}
         message = {**_frame(question.model), "content": [], "stop_reason": None, "stop_sequence": None}
         opening = (
@@ -86,7 +77,7 @@ class Anthropic(Wire):
         spent = {"output_tokens": reply.spent.output_tokens}
         last = {"type": "message_delta", "delta": _ending(reply), "usage": spent}
         closing = (event(last, "message_delta"), event({"type": "message_stop"}, "message_stop"))
-        return Stream(opening, tuple(_events(reply)), closing)
+        return FakeStream(opening, tuple(_events(reply)), closing)
 
     def hollow(self, question: Question) -> Json:
         return {**_frame(question.model), "content": [], **_ending(Reply()), "usage": _usage(Reply())}
@@ -94,31 +85,24 @@ class Anthropic(Wire):
     def hollow_stream(self, question: Question) -> bytes:
         return b"".join(self.stream(Reply(), question).all)
 
-    def error(self, problem: Problem) -> tuple[int, Json]:
-        status, kind, message = _words(problem)
+    def error(self, problem: ApiError) -> tuple[int, Json]:
+        poor = (
+            "Your credit balance is too low to access the Anthropic API. "
+            "Please go to Plans & Billing to upgrade or purchase credits."
+        )
+        status, message = problem.worded({
+            "quota": (400, poor),
+            "context_length": (400, "prompt is too long: 213462 tokens > 200000 maximum"),
+            "tools_unsupported": (400, f"'{problem.model}' does not support tool types: custom."),
+            "parameter_refused": (400, f"{problem.subject}: Extra inputs are not permitted"),
+            "overloaded": (529, "Overloaded"),
+            "not_found": (404, f"model: {problem.model}"),
+        })  # fmt: skip
+        kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
         return status, {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_fake"}
 
-    def error_event(self, problem: Problem) -> bytes:
+    def error_event(self, problem: ApiError) -> bytes:
         return event(self.error(problem)[1], "error")
-
-
-def _words(problem: Problem) -> tuple[int, str, str]:
-    invalid = "invalid_request_error"
-    poor = (
-        "Your credit balance is too low to access the Anthropic API. "
-        "Please go to Plans & Billing to upgrade or purchase credits."
-    )
-    special = {
-        "quota": (400, invalid, poor),
-        "context_length": (400, invalid, "prompt is too long: 213462 tokens > 200000 maximum"),
-        "tools_unsupported": (400, invalid, f"'{problem.model}' does not support tool types: custom."),
-        "parameter_refused": (400, invalid, f"{problem.subject}: Extra inputs are not permitted"),
-        "overloaded": (529, "overloaded_error", "Overloaded"),
-        "not_found": (404, "not_found_error", f"model: {problem.model}"),
-    }
-    kind = _TYPES.get(problem.status, invalid if problem.status < 500 else "api_error")
-    usual = (problem.status, kind, problem.subject or f"The fake answers with status {problem.status}.")
-    return special.get(problem.kind, usual)
 
 
 def _frame(model: str) -> dict[str, Any]:
@@ -147,16 +131,11 @@ def _blocks(reply: Reply) -> Iterable[dict[str, Any]]:
     if reply.text:
         yield {"type": "text", "text": reply.text}
     for call in reply.calls:
-        yield {**_call_start(call), "input": _input(call)}
+        yield {**_call_start(call), "input": arguments_object(call)}
 
 
 def _call_start(call: ToolCall) -> dict[str, Any]:
-    return {"type": "tool_use", **({"id": call.id} if call.id else {}), "name": call.name, "input": {}}
-
-
-def _input(call: ToolCall) -> Any:
-    """A whole answer carries the arguments as JSON; text that is none can only be a string."""
-    return json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed
+    return {"type": "tool_use", **identity(call), "name": call.name, "input": {}}
 
 
 def _events(reply: Reply) -> Iterable[bytes]:
@@ -185,7 +164,7 @@ def _text_events(index: int, text: str, chunks: int) -> tuple[bytes, ...]:
 
 
 def _call_events(index: int, call: ToolCall) -> Iterable[bytes]:
-    arguments = arguments_text(call.arguments, call.malformed)
+    arguments = arguments_text(call)
     deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *slices(arguments, 12))]
     return _block_events(index, _call_start(call), deltas)
 

@@ -1,38 +1,37 @@
 """Google's generateContent API."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ...core.messages import ToolCall
-from ..replies import Reply, pieces
-from .base import Json, ModelCard, Problem, Question, Stream, Wire, characters, event
+from ..core.messages import ToolCall
+from .apis import (
+    ApiError,
+    FakeApi,
+    FakeStream,
+    Json,
+    ModelCard,
+    Question,
+    arguments_object,
+    characters,
+    event,
+    identity,
+)
+from .replies import Reply, pieces
 
 _METHOD = re.compile(r"^/v1(?:alpha|beta)?/models/([^/:]+):(\w+)$")
 _MODEL = re.compile(r"^/v1(?:alpha|beta)?/models(?:/([^/:]+))?$")
 _FINISH = {
-    "end": "STOP",
-    "stop_sequence": "STOP",
-    "tool_calls": "STOP",
-    "length": "MAX_TOKENS",
-    "content_filter": "SAFETY",
-}
+    "end": "STOP", "stop_sequence": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY",
+}  # fmt: skip
 _STATUS = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+}  # fmt: skip
 
 
-class Gemini(Wire):
+class FakeGemini(FakeApi):
     name = "gemini"
     parameters = ("temperature", "topP", "topK", "seed", "thinkingConfig")
 
@@ -42,7 +41,7 @@ class Gemini(Wire):
             return None
         return Question(found[1], found[2] == "streamGenerateContent", body)
 
-    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | Problem | None:
+    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | ApiError | None:
         method = _METHOD.match(path)
         if method and method[2] == "countTokens":
             return {"totalTokens": characters(body) // 4}
@@ -51,16 +50,12 @@ class Gemini(Wire):
             return None
         if not (name := found[1]):
             return {"models": [_card(model, card) for model, card in models.items()]}
-        return _card(name, models[name]) if name in models else Problem("not_found", 404, name)
+        return _card(name, models[name]) if name in models else ApiError("not_found", 404, name)
 
-    def objection(self, question: Question) -> Problem | None:
+    def objection(self, question: Question) -> ApiError | None:
         if question.body.get("contents"):
             return None
-        return Problem(status=400, subject="* GenerateContentRequest.contents: contents is not specified\n")
-
-    def asked_parameter(self, question: Question) -> str:
-        config = question.body.get("generationConfig") or {}
-        return next((name for name in self.parameters if name in config), self.parameters[0])
+        return ApiError(status=400, subject="* GenerateContentRequest.contents: contents is not specified\n")
 
     def whole(self, reply: Reply, question: Question) -> Json:
         if reply.stop == "refusal":
@@ -68,47 +63,44 @@ class Gemini(Wire):
         parts = [*_said(reply.thinking, thought=True), *_said(reply.text), *map(_call, reply.calls)]
         return {"candidates": [_candidate(parts, _finish(reply))], **_frame(reply, question)}
 
-    def stream(self, reply: Reply, question: Question) -> Stream:
+    def stream(self, reply: Reply, question: Question) -> FakeStream:
         """Every event is a whole body; the one with a finish reason is the last."""
         if reply.stop == "refusal":
-            return Stream((), (), (event(self.whole(reply, question)),))
+            return FakeStream((), (), (event(self.whole(reply, question)),))
         model = question.model
         thoughts = _text_events(model, reply.thinking, 0, thought=True)
         said = _text_events(model, reply.text, reply.chunks)
         calls = tuple(event({"candidates": [_candidate([_call(c)])], "modelVersion": model}) for c in reply.calls)
         last = {"candidates": [_candidate([{"text": ""}], _finish(reply))], **_frame(reply, question)}
-        return Stream((), thoughts + said + calls, (event(last),))
+        return FakeStream((), thoughts + said + calls, (event(last),))
 
     def hollow(self, question: Question) -> Json:
         return {"candidates": [], **_frame(Reply(), question)}
 
-    def error(self, problem: Problem) -> tuple[int, Json]:
-        status, message = _words(problem)
+    def error(self, problem: ApiError) -> tuple[int, Json]:
+        model, subject = problem.model, problem.subject
+        quota = "You exceeded your current quota, please check your plan and billing details."
+        too_long = "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576)."
+        unknown = (
+            f"Invalid JSON payload received. Unknown name \"{subject}\" at 'generation_config': Cannot find field."
+        )
+        status, message = problem.worded({
+            "quota": (429, quota),
+            "daily_quota": (429, "You exceeded your current quota. Please retry in 36s."),
+            "wrong_key": (400, "API key not valid. Please pass a valid API key."),
+            "context_length": (400, too_long),
+            "tools_unsupported": (400, f"Function calling is not enabled for models/{model}"),
+            "parameter_refused": (400, f"Invalid JSON payload received. {unknown}"),
+            "overloaded": (503, "The model is overloaded. Please try again later."),
+            "not_found": (404, f"models/{model} is not found for API version v1beta, or is not supported."),
+        })  # fmt: skip
         error = {"code": status, "message": message, "status": _STATUS.get(status, "UNKNOWN")}
         if details := list(_details(problem)):
             error["details"] = details
         return status, {"error": error}
 
 
-def _words(problem: Problem) -> tuple[int, str]:
-    model, subject = problem.model, problem.subject
-    too_long = "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576)."
-    unknown = f"Invalid JSON payload received. Unknown name \"{subject}\" at 'generation_config': Cannot find field."
-    special = {
-        "quota": (429, "You exceeded your current quota, please check your plan and billing details."),
-        "daily_quota": (429, "You exceeded your current quota. Please retry in 36s."),
-        "wrong_key": (400, "API key not valid. Please pass a valid API key."),
-        "context_length": (400, too_long),
-        "tools_unsupported": (400, f"Function calling is not enabled for models/{model}"),
-        "parameter_refused": (400, unknown),
-        "overloaded": (503, "The model is overloaded. Please try again later."),
-        "not_found": (404, f"models/{model} is not found for API version v1beta, or is not supported."),
-    }
-    usual = (problem.status, subject or f"The fake answers with status {problem.status}.")
-    return special.get(problem.kind, usual)
-
-
-def _details(problem: Problem) -> Iterable[dict[str, Any]]:
+def _details(problem: ApiError) -> Iterable[dict[str, Any]]:
     if problem.kind == "wrong_key":
         yield {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
     if problem.kind in ("quota", "daily_quota"):
@@ -150,8 +142,7 @@ def _text_events(model: str, text: str, chunks: int, thought: bool = False) -> t
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    arguments: Any = json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed
-    named = {**({"id": call.id} if call.id else {}), "name": call.name, "args": arguments}
+    named = {**identity(call), "name": call.name, "args": arguments_object(call)}
     return {"functionCall": named, **call.extra.get("gemini", {})}
 
 

@@ -4,24 +4,36 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ...core.exchange import Usage
-from ...core.messages import ToolCall
-from ..replies import Reply, pieces
-from .base import CREATED, Json, ModelCard, Problem, Question, Stream, Wire, arguments_text, event, slices
+from ..core.exchange import Usage
+from ..core.messages import ToolCall
+from .apis import (
+    CREATED,
+    ApiError,
+    FakeApi,
+    FakeStream,
+    Json,
+    ModelCard,
+    Question,
+    arguments_text,
+    event,
+    identity,
+    slices,
+)
+from .replies import Reply, pieces
 
 _FINISH = {
-    "end": "stop",
-    "stop_sequence": "stop",
-    "length": "length",
-    "tool_calls": "tool_calls",
-    "content_filter": "content_filter",
-    "refusal": "stop",
-}
+    "end": "stop", "stop_sequence": "stop", "length": "length", "tool_calls": "tool_calls",
+    "content_filter": "content_filter", "refusal": "stop",
+}  # fmt: skip
 _TYPES = {401: "invalid_request_error", 429: "rate_limit_error", 500: "server_error", 503: "server_error"}
+_CODES = {
+    "quota": "insufficient_quota", "context_length": "context_length_exceeded", "not_found": "model_not_found",
+    "tools_unsupported": "unsupported_parameter", "parameter_refused": "unsupported_parameter",
+}  # fmt: skip
 _DONE = b"data: [DONE]\n\n"
 
 
-class OpenAI(Wire):
+class FakeOpenAI(FakeApi):
     name = "openai"
     parameters = ("temperature", "top_p", "seed", "stop", "reasoning_effort", "max_tokens")
 
@@ -31,19 +43,19 @@ class OpenAI(Wire):
         wanted = (body.get("stream_options") or {}).get("include_usage", False)
         return Question(str(body.get("model", "")), bool(body.get("stream")), body, with_usage=bool(wanted))
 
-    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | Problem | None:
+    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | ApiError | None:
         if path == "/v1/models":
             return {"object": "list", "data": [_card(name, card) for name, card in models.items()]}
         if path.startswith("/v1/models/"):
             name = path.removeprefix("/v1/models/")
-            return _card(name, models[name]) if name in models else Problem("not_found", 404, name)
+            return _card(name, models[name]) if name in models else ApiError("not_found", 404, name)
         return None
 
-    def objection(self, question: Question) -> Problem | None:
+    def objection(self, question: Question) -> ApiError | None:
         messages = question.body.get("messages")
         if not messages or not isinstance(messages, list):
-            return Problem(status=400, subject="Missing required parameter: 'messages'.")
-        return None if question.model else Problem(status=400, subject="you must provide a model parameter")
+            return ApiError(status=400, subject="Missing required parameter: 'messages'.")
+        return None if question.model else ApiError(status=400, subject="you must provide a model parameter")
 
     def whole(self, reply: Reply, question: Question) -> Json:
         message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
@@ -56,7 +68,7 @@ class OpenAI(Wire):
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(reply)}
         return {**_frame("chat.completion", question.model), "choices": [choice], "usage": _usage(reply.spent)}
 
-    def stream(self, reply: Reply, question: Question) -> Stream:
+    def stream(self, reply: Reply, question: Question) -> FakeStream:
         model = question.model
         field = "refusal" if reply.stop == "refusal" else "content"
         thoughts = _text_events(model, "reasoning_content", reply.thinking, 0)
@@ -66,7 +78,7 @@ class OpenAI(Wire):
         if question.with_usage:
             usage = {**_frame("chat.completion.chunk", model), "choices": [], "usage": _usage(reply.spent)}
             closing.append(event(usage))
-        return Stream((_opening(model),), thoughts + said + calls, (*closing, _DONE))
+        return FakeStream((_opening(model),), thoughts + said + calls, (*closing, _DONE))
 
     def hollow(self, question: Question) -> Json:
         kind = "chat.completion.chunk" if question.stream else "chat.completion"
@@ -75,30 +87,27 @@ class OpenAI(Wire):
     def hollow_stream(self, question: Question) -> bytes:
         return super().hollow_stream(question) + _DONE
 
-    def error(self, problem: Problem) -> tuple[int, Json]:
-        status, kind, param, code, message = _words(problem)
-        return status, {"error": {"message": message, "type": kind, "param": param, "code": code}}
-
-
-def _words(problem: Problem) -> tuple[int, str, str | None, str | None, str]:
-    model, subject = problem.model, problem.subject
-    invalid = "invalid_request_error"
-    quota = "You exceeded your current quota, please check your plan and billing details."
-    too_long = (
-        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9241 tokens. "
-        "Please reduce the length of the messages."
-    )
-    special = {
-        "quota": (429, "insufficient_quota", None, "insufficient_quota", quota),
-        "context_length": (400, invalid, "messages", "context_length_exceeded", too_long),
-        "tools_unsupported": (400, invalid, "tools", "unsupported_parameter", _unsupported("tools")),
-        "parameter_refused": (400, invalid, subject, "unsupported_parameter", _unsupported(subject)),
-        "overloaded": (503, "server_error", None, None, "The server is currently overloaded. Please try again later."),
-        "not_found": (404, invalid, None, "model_not_found", f"The model '{model}' does not exist."),
-    }
-    kind = _TYPES.get(problem.status, invalid if problem.status < 500 else "server_error")
-    usual = (problem.status, kind, None, None, subject or f"The fake answers with status {problem.status}.")
-    return special.get(problem.kind, usual)
+    def error(self, problem: ApiError) -> tuple[int, Json]:
+        model, subject = problem.model, problem.subject
+        quota = "You exceeded your current quota, please check your plan and billing details."
+        too_long = (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9241 tokens. "
+            "Please reduce the length of the messages."
+        )
+        busy = "The server is currently overloaded. Please try again later."
+        status, message = problem.worded({
+            "quota": (429, quota),
+            "context_length": (400, too_long),
+            "tools_unsupported": (400, _unsupported("tools")),
+            "parameter_refused": (400, _unsupported(subject)),
+            "overloaded": (503, busy),
+            "not_found": (404, f"The model '{model}' does not exist."),
+        })  # fmt: skip
+        parameters = {"context_length": "messages", "tools_unsupported": "tools", "parameter_refused": subject}
+        parameter, code = parameters.get(problem.kind), _CODES.get(problem.kind)
+        kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+        kind = "insufficient_quota" if problem.kind == "quota" else kind
+        return status, {"error": {"message": message, "type": kind, "param": parameter, "code": code}}
 
 
 def _unsupported(parameter: str) -> str:
@@ -125,8 +134,8 @@ def _text_events(model: str, field: str, text: str, chunks: int) -> tuple[bytes,
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": arguments_text(call.arguments, call.malformed)}
-    return {**({"id": call.id} if call.id else {}), "type": "function", "function": function}
+    function = {"name": call.name, "arguments": arguments_text(call)}
+    return {**identity(call), "type": "function", "function": function}
 
 
 def _call_events(model: str, index: int, call: ToolCall) -> Iterable[bytes]:

@@ -1,4 +1,7 @@
-"""What a fake provider must know to speak an API: how it answers, streams, refuses and lists its models."""
+"""What a fake provider must know to speak an API: how it answers, streams, refuses and lists its models.
+
+The APIs are written as their providers document them, apart from `ai_battle.wire`, so that an error there shows.
+"""
 
 import json
 from abc import ABC, abstractmethod
@@ -6,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..replies import Reply
+from ..core.messages import ToolCall
+from .replies import Reply
 
 CREATED = 1_794_000_000
 CREATED_AT = "2026-11-06T21:20:00Z"
@@ -15,16 +19,9 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 MOST_TOKENS = ("max_tokens", "max_completion_tokens", "num_predict", "maxOutputTokens")
 Json = Mapping[str, Any]
 ErrorKind = Literal[
-    "status",
-    "quota",
-    "context_length",
-    "tools_unsupported",
-    "parameter_refused",
-    "overloaded",
-    "not_found",
-    "wrong_key",
-    "daily_quota",
-]
+    "status", "quota", "context_length", "tools_unsupported", "parameter_refused", "overloaded", "not_found",
+    "wrong_key", "daily_quota",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ApiError:
     """An error to be put into a provider's words."""
 
     kind: ErrorKind = "status"
@@ -63,9 +60,14 @@ class Problem:
     subject: str = ""
     retry_after: float | None = None
 
+    def worded(self, special: Mapping[str, tuple[int, str]]) -> tuple[int, str]:
+        """Returns its status and what it says: by its kind, where the API has words for that."""
+        usual = (self.status, self.subject or f"The fake answers with status {self.status}.")
+        return special.get(self.kind, usual)
+
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class FakeStream:
     """A streamed answer in its parts: what opens it, what is said, and what tells that it is complete."""
 
     opening: tuple[bytes, ...]
@@ -77,20 +79,20 @@ class Stream:
         return self.opening + self.events + self.closing
 
 
-class Wire(ABC):
+class FakeApi(ABC):
     """One provider's API. `ping` is what keeps a stream open without saying anything."""
 
     name: str
     stream_type = "text/event-stream"
     ping = b": keep-alive\n\n"
-    parameters: tuple[str, ...] = ("temperature", "top_p", "seed", "top_k", "stop")
+    parameters: tuple[str, ...] = ()
 
     @abstractmethod
     def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
         """The question that a POST to `path` asks, or None when it asks no model."""
 
     @abstractmethod
-    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | Problem | None:
+    def page(self, path: str, body: Json, models: Mapping[str, ModelCard]) -> Json | ApiError | None:
         """What the API answers elsewhere: model lists, versions, token counts."""
 
     @abstractmethod
@@ -98,7 +100,7 @@ class Wire(ABC):
         """The body of an answer that is not streamed."""
 
     @abstractmethod
-    def stream(self, reply: Reply, question: Question) -> Stream: ...
+    def stream(self, reply: Reply, question: Question) -> FakeStream: ...
 
     @abstractmethod
     def hollow(self, question: Question) -> Json:
@@ -109,20 +111,21 @@ class Wire(ABC):
         return event(self.hollow(question))
 
     @abstractmethod
-    def error(self, problem: Problem) -> tuple[int, Json]:
+    def error(self, problem: ApiError) -> tuple[int, Json]:
         """The status and the body of an error."""
 
-    def error_event(self, problem: Problem) -> bytes:
+    def error_event(self, problem: ApiError) -> bytes:
         """An error in the middle of a stream."""
         return event(self.error(problem)[1])
 
-    def objection(self, question: Question) -> Problem | None:
+    def objection(self, question: Question) -> ApiError | None:
         """What this API finds wrong with a body; only what clients get wrong."""
         return None
 
     def asked_parameter(self, question: Question) -> str:
         """A sampling parameter that the request has, for an error that refuses it."""
-        return next((name for name in self.parameters if name in question.body), self.parameters[0])
+        asked = question.body.get("generationConfig") or question.body
+        return next((name for name in self.parameters if name in asked), self.parameters[0])
 
 
 def dumps(body: Any) -> bytes:
@@ -134,8 +137,17 @@ def event(body: Any, name: str = "") -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + dumps(body) + b"\n\n"
 
 
-def arguments_text(arguments: Json, malformed: str) -> str:
-    return malformed or json.dumps(arguments, ensure_ascii=False)
+def arguments_text(call: ToolCall) -> str:
+    return call.malformed or json.dumps(call.arguments, ensure_ascii=False)
+
+
+def arguments_object(call: ToolCall) -> Any:
+    """For APIs that carry arguments as JSON; text that is none can only be a string."""
+    return json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed
+
+
+def identity(call: ToolCall) -> dict[str, str]:
+    return {"id": call.id} if call.id else {}
 
 
 def slices(text: str, size: int) -> Iterable[str]:

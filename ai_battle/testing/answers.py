@@ -12,7 +12,7 @@ from enum import Enum, auto
 from aiohttp import web
 
 from ..core.exchange import Usage
-from ._wires.base import Json, Question, Wire, dumps
+from .apis import FakeApi, Json, Question, dumps
 from .replies import Reply
 
 FOR_EVER = math.inf
@@ -30,7 +30,7 @@ Step = bytes | float | Break
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """The headers go out with the first bytes, also if these are empty. `length` None means chunked.
 
     `usage` is what the whole answer takes, of `size` bytes: who gets a part of them is billed for that part.
@@ -51,32 +51,32 @@ class Answer:
         return replace(self.usage, output_tokens=round(self.usage.output_tokens * share))
 
 
-def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpAnswer:
     data = dumps(body)
-    return Answer((data,), status, {"Content-Type": "application/json", **(headers or {})}, len(data))
+    return HttpAnswer((data,), status, {"Content-Type": "application/json", **(headers or {})}, len(data))
 
 
-def reply_answer(wire: Wire, question: Question, reply: Reply) -> Answer:
+def reply_answer(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:
     """The answer as it should be, in one write unless the reply asks for pauses."""
-    answer = _unbilled(wire, question, reply)
+    answer = _unbilled(api, question, reply)
     return replace(answer, usage=reply.spent, size=sum(len(step) for step in answer.steps if isinstance(step, bytes)))
 
 
-def _unbilled(wire: Wire, question: Question, reply: Reply) -> Answer:
+def _unbilled(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:
     if not question.stream:
-        answer = json_answer(wire.whole(reply, question))
-        return Answer((reply.delay, *answer.steps), 200, answer.headers, answer.length)
-    events = wire.stream(reply, question).all
+        answer = json_answer(api.whole(reply, question))
+        return HttpAnswer((reply.delay, *answer.steps), 200, answer.headers, answer.length)
+    events = api.stream(reply, question).all
     if not reply.pace:
-        return streamed(wire, (reply.delay, b"".join(events)))
-    return streamed(wire, (reply.delay, *(step for event in events for step in (event, reply.pace))))
+        return streamed(api, (reply.delay, b"".join(events)))
+    return streamed(api, (reply.delay, *(step for event in events for step in (event, reply.pace))))
 
 
-def streamed(wire: Wire, steps: Iterable[Step]) -> Answer:
-    return Answer(steps, 200, {"Content-Type": wire.stream_type, "Cache-Control": "no-cache"})
+def streamed(api: FakeApi, steps: Iterable[Step]) -> HttpAnswer:
+    return HttpAnswer(steps, 200, {"Content-Type": api.stream_type, "Cache-Control": "no-cache"})
 
 
-async def play(answer: Answer, request: web.BaseRequest, request_id: str, sent: list[int]) -> web.StreamResponse:
+async def play(answer: HttpAnswer, request: web.BaseRequest, request_id: str, sent: list[int]) -> web.StreamResponse:
     """Adds the bytes that went out to `sent`, one number for each step."""
     response = web.StreamResponse(status=answer.status, headers={"x-request-id": request_id, **answer.headers})
     if answer.length is None:
@@ -94,19 +94,14 @@ async def play(answer: Answer, request: web.BaseRequest, request_id: str, sent: 
 
 
 async def _take(step: bytes | float, request: web.BaseRequest, response: web.StreamResponse) -> None:
-    if isinstance(step, float):
-        await _pause(step)
-        return
-    if not response.prepared:
-        await response.prepare(request)
-    await response.write(step)
-
-
-async def _pause(seconds: float) -> None:
-    if seconds == FOR_EVER:
+    if isinstance(step, bytes):
+        if not response.prepared:
+            await response.prepare(request)
+        await response.write(step)
+    elif step == FOR_EVER:
         await asyncio.Event().wait()
-    elif seconds:
-        await asyncio.sleep(seconds)
+    elif step:
+        await asyncio.sleep(step)
 
 
 def _break(request: web.BaseRequest, how: Break) -> None:

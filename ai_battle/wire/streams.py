@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Any, ClassVar
 
 from pydantic_core import from_json
@@ -49,6 +48,8 @@ class LineTokenizer:
         if len(self.head) < HEAD:
             self.head += data[: HEAD - len(self.head)]
         unread, separator = self._unread, self.separator
+        if not unread and data.endswith(separator):  # as a rule
+            return [piece for piece in data.split(separator) if piece and not piece.isspace()]
         scanned = len(unread)
         unread += data
         end = unread.rfind(separator, max(scanned - len(separator) + 1, 0))
@@ -136,16 +137,19 @@ class TextEvents:
         What stands between the two ends is JSON's spelling of one text, or the whole list comes out as something else.
         """
         before, after = self._ends
-        spelled: list[bytes] = []
-        for piece in islice(pieces, start, None) if before else ():
+        if not before or not pieces[start].startswith(before):
+            return []
+        spelled = []
+        for place in range(start, len(pieces)):
+            piece = pieces[place]
             text = piece[len(before) : -len(after)]
             if not (piece.startswith(before) and piece.endswith(after)) or text.endswith(b"\\"):
                 break
             spelled.append(text)
         with suppress(ValueError):
-            texts = from_json(b'["%b"]' % b'","'.join(spelled)) if spelled else []
+            texts: list[str] = from_json(b'["%b"]' % b'","'.join(spelled)) if spelled else []
             if len(texts) == len(spelled) and all(type(text) is str for text in texts):
-                return list(texts)
+                return texts
         return []
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ai_battle.judging.calibrating import MeasuredAnswer, fitted_corrections
+from ai_battle.judging.calibrate import MeasuredAnswer, fitted_corrections
 from ai_battle.judging.calibration import Calibration
 from ai_battle.judging.early_stop import Prefix
 from ai_battle.judging.family import FAMILIES, Family

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.judging.agreement_calibrating import calibrate
-from ai_battle.judging.calibrating import Report, Target
+from ai_battle.judging.calibrate import Report, Target
+from ai_battle.judging.council_calibration import calibrate
 from ai_battle.judging.own_answers import read_answers
 from ai_battle.reporting.calibration import COLUMNS, data, fragment, likely, recommendation
 from ai_battle.reporting.calibration_curve import rows

@@ -18,8 +18,7 @@ from ..signals.trouble import ToolStep
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
 from .assessment import NO_CONTEXT, Context, steps_of
-from .family import FINAL_KIND, Family, family_of
-from .tasks import asks_for_tools
+from .family import FINAL_KIND, Family, asks_for_tools, family_of
 
 T = TypeVar("T")
 LONGEST, PLAIN = 20_000, 2

@@ -213,7 +213,6 @@ def program_measures(case: Case) -> dict[str, float]:
         "code_does_not_parse": float(any(not is_readable(language, part) for language, part in code)),
         "no_code": float(wanted and not code and not _shows_code(case)),
         "code_misnamed": float(bool(code) and not _has_name(case.question, code)),
-        "json_block_unreadable": float(any(not _is_json(part) for language, part in code if language == "json")),
     }
 
 
@@ -226,11 +225,3 @@ def _has_name(prompt: str, code: list[tuple[str, str]]) -> bool:
     """It has the function that is to be written, where the prompt names one as code."""
     named = _NAMED.search(prompt)
     return named is None or any(named[1] in part for _, part in code)
-
-
-def _is_json(code: str) -> bool:
-    try:
-        json.loads(code)
-    except (ValueError, RecursionError):
-        return False
-    return True

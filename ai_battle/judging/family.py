@@ -1,9 +1,14 @@
-"""Which family of tasks a prompt belongs to; signals weigh differently in each."""
+"""Which family of tasks a prompt belongs to, in which signals weigh differently, and whether it asks for a tool."""
 
 import re
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Literal
 
+from ..core.exchange import ToolSpec
 from ..signals.final_answers import Kind, options
+from ..signals.invention import takes_anything
+from ..signals.languages import name_stems
 from .assessment import Context
 
 Family = Literal["tool", "mcq", "code", "math", "chat"]
@@ -81,3 +86,29 @@ def _numbers(asked: str) -> int:
     """How many numbers there are in digits and words; years and the numbers of a list count nothing."""
     digits = sum(not _YEAR.fullmatch(number) for number in _DIGITS.findall(_NUMBERING.sub("", asked)))
     return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in asked.split())
+
+
+MEANT = 2
+"""Words that a prompt shares with the tools where it asks for one: fewer did none of 250 recorded tasks."""
+
+
+def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
+    return len(name_stems(prompt) & _about(tools_meant(prompt, tools))) >= MEANT
+
+
+def tools_meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """The tools that a prompt may mean: of one that takes anything it has to say the name."""
+    asked = name_stems(prompt)
+    return [tool for tool in tools if not takes_anything(tool) or name_stems(tool.name) <= asked]
+
+
+def property_texts(properties: Mapping[str, Any]) -> Iterator[str]:
+    """What a schema says of its properties."""
+    for name, schema in properties.items():
+        yield name
+        yield str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
+
+
+def _about(tools: Iterable[ToolSpec]) -> frozenset[str]:
+    texts = ((tool.name, tool.description, *property_texts(tool.schema.get("properties") or {})) for tool in tools)
+    return name_stems(" ".join(chain.from_iterable(texts)))

@@ -9,7 +9,7 @@ from typing import Any
 from ..core.errors import ConfigError
 from ..core.exchange import ToolSpec
 from .assessment import Context
-from .calibrating import LabelledAnswer
+from .calibrate import LabelledAnswer
 
 ANSWER = ("response", "small_response", "answer")
 GOOD = ("correct", "small_correct", "good")

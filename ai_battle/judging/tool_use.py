@@ -15,7 +15,7 @@ from ..signals.provenance import Known, facts
 from ..signals.refusals import gives_up
 from ..signals.trouble import troubles
 from .case import Case
-from .tasks import asks_for_tools, property_texts, tools_meant
+from .family import asks_for_tools, property_texts, tools_meant
 
 MANY = 3
 _TROUBLES = {"repeated": "call_repeated", "two_errors": "errors_in_a_row", "same_error": "same_error_twice"}

@@ -4,13 +4,12 @@ import math
 import re
 
 from ..signals.consensus import parts
-from ..signals.denial import denies_itself
 from ..signals.endings import breaks_off, cut_off, leads_nowhere, repeats
 from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.languages import novelty, plain_words, words_everywhere
 from ..signals.numbers import numbers
+from ..signals.refusals import denies_itself, only_announces
 from ..signals.refusals import gives_up as only_gives_up
-from ..signals.refusals import only_announces
 from ..signals.refusals import only_offers as offers_only
 from ..signals.requested_form import misses_form
 from ..signals.turn_taking import is_in_wrong_language, repeats_turn

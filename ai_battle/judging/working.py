@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations
 
-from ..signals.asked_sums import asked_values
 from ..signals.languages import closed_words, language_of, plain_words
 from ..signals.numbers import displayed_numbers, is_shown, numbers, quantities, rounded_values, stands_among
+from ..signals.sums import asked_values
 from .case import Case
 
 _NOT_LISTED = re.compile(

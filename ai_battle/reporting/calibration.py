@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import stdev
 from textwrap import fill
 
-from ..judging.calibrating import SURE, Report, Target, surpluses
+from ..judging.calibrate import SURE, Report, Target, surpluses
 from ..judging.calibration import Point
 from ..judging.measures import curve, interval, mean
 from .figures import dollars

@@ -6,7 +6,7 @@ from itertools import chain
 
 from markupsafe import Markup
 
-from ..judging.calibrating import Report, Target
+from ..judging.calibrate import Report, Target
 from ..judging.calibration import Point
 from ..judging.measures import curve, mean
 from . import calibration as words

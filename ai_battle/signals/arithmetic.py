@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ._sums import CURRENCY, SumToken, tokens, value_of
 from .cleaning import without_emphasis
 from .numbers import are_comparable, decimal_commas, plain_digits, plain_numbers, without_latex
+from .sums import CURRENCY, SumToken, tokens, value_of
 
 LONGEST = 20_000
 MOST_CLAIMS = 200

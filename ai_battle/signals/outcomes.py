@@ -11,7 +11,7 @@ from typing import Any
 from .asked_programs import spelling, syntax_tree
 from .cleaning import cleaned_answer
 from .code import code_blocks, code_of
-from .final_answers import final_answer
+from .final_answers import FinalAnswer, final_answer
 
 LONGEST = 6_000
 _NO_LITERAL = object()
@@ -70,11 +70,16 @@ def confirms(answer: str, outcome: ProgramOutcome) -> bool | None:
         return None
     if isinstance(outcome.value, str) and final.text.strip() == outcome.value.strip():
         return None  # the blanks around a text are lost before it is read
-    read = any(_literal(each) is not _NO_LITERAL for each in stated)
-    is_line = isinstance(outcome.value, str) and "\n" not in outcome.value.strip()
-    read = read or (isinstance(outcome.value, str) and final.stated) or (is_line and any(_spans(said)))
-    seen = outcome.stands_in(final.text if final.stated else said) and _literal(final.text) is _NO_LITERAL
-    return False if read and not seen else None
+    is_read = any(_literal(each) is not _NO_LITERAL for each in stated) or _names_text(outcome, final, said)
+    is_seen = outcome.stands_in(final.text if final.stated else said) and _literal(final.text) is _NO_LITERAL
+    return False if is_read and not is_seen else None
+
+
+def _names_text(outcome: ProgramOutcome, final: FinalAnswer, said: str) -> bool:
+    """A text came out, and the answer states one, or shows one in code or bold where that has a single line."""
+    if not isinstance(outcome.value, str):
+        return False
+    return final.stated or ("\n" not in outcome.value.strip() and any(_spans(said)))
 
 
 def literal(text: str) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, islice
-from typing import Literal
+from typing import Any, Literal
 
 from .numbers import LATIN, plain_digits
 
@@ -254,20 +254,25 @@ def _mixes_rows(text: str, cells: Sequence[_Cell], fewest: int = 2) -> bool:
 
 
 def _cells(table: str) -> Iterator[_Cell]:
-    """Row, column and value of what is a list of objects, an object of numbers, or lines of as many parts each."""
-    try:
-        found = json.loads(table[:LONGEST])
-    except (ValueError, RecursionError):
-        found = [dict(enumerate(_PARTS.split(line.strip(" |")))) for line in table[:LONGEST].splitlines()]
-        found = found if len({len(row) for row in found}) == 1 else []
-    if isinstance(found, dict):
-        lists = [value for value in found.values() if isinstance(value, list)]
-        are_numbers = all(isinstance(value, int | float) for value in found.values())
-        found = lists[0] if len(lists) == 1 else [dict(enumerate(pair)) for pair in found.items() if are_numbers]
-    for row, values in enumerate(found if isinstance(found, list) else ()):
+    """Row, column and value of what is a table."""
+    for row, values in enumerate(_rows(table)):
         for column, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, str | int | float) and str(value).strip():
                 yield row, column, str(value).strip().casefold()
+
+
+def _rows(table: str) -> list[Any]:
+    """Those of a list of objects, of an object of numbers, or of lines of as many parts each."""
+    try:
+        found = json.loads(table[:LONGEST])
+    except (ValueError, RecursionError):
+        lines = [dict(enumerate(_PARTS.split(line.strip(" |")))) for line in table[:LONGEST].splitlines()]
+        return lines if len({len(line) for line in lines}) == 1 else []
+    if isinstance(found, dict):
+        lists = [value for value in found.values() if isinstance(value, list)]
+        are_numbers = all(isinstance(value, int | float) for value in found.values())
+        return lists[0] if len(lists) == 1 else [dict(enumerate(pair)) for pair in found.items() if are_numbers]
+    return found if isinstance(found, list) else []
 
 
 def _place(value: str, text: str, told: Sequence[Fact]) -> int:

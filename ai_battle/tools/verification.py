@@ -17,11 +17,11 @@ from ..core.events import Emit
 from ..core.helping import VERIFICATION, AnswerChecked
 from ..core.ledger import payer
 from ..signals.asked_programs import AskedProgram, asked_program, syntax_tree
-from ..signals.asked_sums import asked_values
 from ..signals.cleaning import cleaned_answer
 from ..signals.final_answers import final_answer
 from ..signals.numbers import displayed_numbers, is_shown
 from ..signals.outcomes import Example, ProgramOutcome, confirms, examples, literal, program_for
+from ..signals.sums import asked_values
 from ._tasks import together
 from .program_runs import SECONDS, ProgramRunner, PythonRun, shared_places
 from .sandbox import Level, NoFence, Program

@@ -8,7 +8,7 @@ import pytest
 
 from ai_battle import StuckDetector
 from ai_battle.core.errors import ConfigError
-from ai_battle.judging.calibrating import LabelledAnswer, Report, Target, calibrate
+from ai_battle.judging.calibrate import LabelledAnswer, Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
 from ai_battle.judging.regression import RegressionProblem, Term, fit, probability
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 import yaml
 
-from ai_battle.judging.calibrating import LabelledAnswer, Report, Target, calibrate
+from ai_battle.judging.calibrate import LabelledAnswer, Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
 from ai_battle.reporting.calibration import COLUMNS, fragment, likely, recommendation
 from ai_battle.reporting.calibration_curve import page

@@ -1,4 +1,4 @@
-"""Calibrates what decides where several models answer: on answers of one's own that have those of peers beside them."""
+"""Calibrates what decides where several models answer, on answers of one's own with those of peers beside them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
-from . import calibrating
 from .agreement import DOUBT, Ballot, VoteCount, ballot, features, is_refuted
 from .assessment import Assessment
-from .calibrating import NEVER, REFITS, LabelledAnswer, Report, Target, curve_points, cut_at, no_use, share_for
+from .calibrate import NEVER, REFITS, LabelledAnswer, Report, Target, curve_points, cut_at, no_use, share_for
+from .calibrate import calibrate as calibrate_one
 from .calibration import Agreement, Rank, rank
 from .detector import StuckDetector
 from .measures import mean
@@ -44,7 +44,7 @@ class Polled:
 
 def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
     """For one model, and where there are peers beside it for several too; raises `ConfigError` for what won't do."""
-    report = calibrating.calibrate(answers, target)
+    report = calibrate_one(answers, target)
     beside = sum(bool(answer.peers) for answer in answers)
     if not beside:
         return report

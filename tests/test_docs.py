@@ -74,7 +74,7 @@ def test_a_yaml_on_a_page_is_a_discussion_that_validates(
     (path := tmp_path / "page.yaml").write_text(block.text, encoding="utf-8")
     loaded = load(path, KEYS)
     problems = [*assembly.check(loaded), *setup.check(loaded)]
-    assert [loaded.located(problem) for problem in problems] == []
+    assert [loaded.with_place(problem) for problem in problems] == []
     assert loaded.notes == ()
 
 

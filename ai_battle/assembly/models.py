@@ -251,7 +251,7 @@ def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> 
 
 def with_tools(name: str, model: Model, tool_set: "tools.ToolSet", spec: "ParticipantSettings") -> Model:
     """Return the model with tools; what the file says of its capabilities counts more than what it refused before."""
-    stated = spec.capabilities.stated()
+    stated = spec.capabilities.stated_values()
     known = capabilities_offline(model.name, stated).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None
     memory = RefusalMemory.load() if "tools" not in stated else tools.Forgetful()

@@ -29,7 +29,7 @@ async def require_models(suite: Suite) -> None:
         called.setdefault(name.provider, []).append((path, name))
     found = await asyncio.gather(*(_missing(provider, models, suite) for provider, models in called.items()))
     if problems := [problem for each in found for problem in each]:
-        raise ConfigError("\n".join(map(suite.document.located, dict.fromkeys(problems))))
+        raise ConfigError("\n".join(map(suite.document.with_place, dict.fromkeys(problems))))
 
 
 def _called_models(suite: Suite) -> Iterator[Called]:

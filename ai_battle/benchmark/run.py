@@ -48,7 +48,7 @@ def begin(suite: Suite, folder: Path) -> Store:
         store.set_fact("repeats", suite.benchmark.repeats)
         store.set_fact("unscored", suite.benchmark.unscored)
         store.set_fact("forecast", asdict(forecast(suite)))
-        write_private(folder / SUITE_FILE, [suite.document.resolved()])
+        write_private(folder / SUITE_FILE, [suite.document.as_yaml()])
         undoing.pop_all()
     return store
 

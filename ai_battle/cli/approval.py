@@ -196,7 +196,7 @@ def with_approval(loaded: Loaded, said: str) -> Loaded:
     for tool, verdict in wanted.items():
         for word, listed in lists.items():
             lists[word] = [name for name in listed if name != tool] + [tool] * (word == verdict)
-    return loaded.changed(*_overrides(default, lists if wanted else {}))
+    return loaded.with_overrides(*_overrides(default, lists if wanted else {}))
 
 
 def _overrides(default: str, lists: dict[str, list[str]]) -> Iterator[str]:

@@ -110,7 +110,9 @@ class Series:
             return loaded
         left = self.limits.cost_usd - self._used.ledger.known_cost
         allowed = loaded.file.discussion.limits.cost_usd
-        return loaded.changed(f"discussion.limits.cost_usd={left if allowed is None else min(left, allowed):.9f}")
+        return loaded.with_overrides(
+            f"discussion.limits.cost_usd={left if allowed is None else min(left, allowed):.9f}"
+        )
 
     def _announce(self, run: Planned) -> None:
         if self.showing.quiet:
@@ -149,7 +151,8 @@ def planned(loaded: Loaded, modes: str, repeats: int, out: Path | None) -> tuple
     Without `modes` (divided by commas) the discussion keeps its own. Raises `click.BadParameter` for an unknown one.
     """
     variants = {
-        mode: loaded.changed(f"discussion.mode={mode}") for mode in _named(modes) or (loaded.file.discussion.mode,)
+        mode: loaded.with_overrides(f"discussion.mode={mode}")
+        for mode in _named(modes) or (loaded.file.discussion.mode,)
     }
     return tuple(_run(variants[mode], mode, number, out) for mode in variants for number in range(1, repeats + 1))
 

@@ -39,7 +39,7 @@ def require_trust_in(loaded: "Document", code: "Iterable[str]", *, given: bool, 
 
 def _digest(loaded: "Document", code: "Iterable[str]") -> str:
     """Of the file, and of the Python files that it names: who changes one is asked again."""
-    digest = hashlib.sha256(loaded.resolved().encode())
+    digest = hashlib.sha256(loaded.as_yaml().encode())
     for name in code:
         files = sorted(Path(name).glob("*.py")) if os.path.isdir(name) else map(loaded.base.joinpath, name.split())
         for file in (file for file in (Path(name), *files) if file.suffix == ".py" and os.path.isfile(file)):

@@ -83,7 +83,7 @@ def _mode(written: Any) -> Any:
     return MODES.get(plain, plain) if isinstance(plain, str) else plain
 
 
-def _underscored(written: Any) -> Any:
+def _with_underscores(written: Any) -> Any:
     return written.strip().lower().replace("-", "_") if isinstance(written, str) else written
 
 
@@ -199,7 +199,7 @@ class Discussion(Section):
         min_length=2, max_length=100, description="Two to 100 participants by name, in speaking order."
     )
     speaker_selection: Annotated[
-        Literal["round_robin", "random", "moderator", "auto"], Short(_underscored, {"enum": ["round-robin"]})
+        Literal["round_robin", "random", "moderator", "auto"], Short(_with_underscores, {"enum": ["round-robin"]})
     ] = Field(default="round_robin", description="Who speaks next.")
     stop: AnyStop | None = Field(default=None, description="Ends the discussion early; nests with any and all.")
     limits: Limits = Field(default=Limits(), description="What a run may use.")

@@ -15,8 +15,8 @@ from ..core.redaction import NO_SECRETS, Redactor
 from .environment import Expansion, TreeExpander, with_dotenv, written_back
 from .messages import problems_of
 from .packaged import packaged, packaged_names
-from .problems import ConfigProblems, KeyPath, Located, Problem, dotted
-from .rewriting import overridden
+from .problems import ConfigProblems, KeyPath, Located, Problem, dotted_path
+from .rewriting import apply_overrides
 from .secrets import can_be_hidden, secrets_in_environment
 from .tree import Node, Place, compose, from_python, place_of
 from .values import Section
@@ -78,14 +78,14 @@ class Document:
     redactor: Redactor = NO_SECRETS
     """Knows the secrets of the file and of the environment, which must never be shown or stored."""
 
-    def located(self, problem: Problem) -> str:
+    def with_place(self, problem: Problem) -> str:
         """Returns the problem with its place: `robot.yaml:7:9 discussion.models.model1.typ: unknown key`."""
         return str(self.location_of(problem))
 
     def location_of(self, problem: Problem) -> Located:
-        return _located(_fault(self.tree, problem), self.shown, self.expansion)
+        return _locate(_fault(self.tree, problem), self.shown, self.expansion)
 
-    def resolved(self) -> str:
+    def as_yaml(self) -> str:
         """Returns it as YAML: overrides and defaults filled in, environment values as `${NAME}` again."""
         return written_back(self.tree, self.expansion, self.base)
 
@@ -122,13 +122,13 @@ def check_document(
     also: Callable[[D], Iterable[Problem]] = find_nothing,
 ) -> D:
     """Checks what was read, with overrides; raises `ConfigError` with all that is wrong."""
-    tree, notes = kind.rewrite(overridden(origin.tree, overrides, kind.schema.model_fields))
+    tree, notes = kind.rewrite(apply_overrides(origin.tree, overrides, kind.schema.model_fields))
     expander = TreeExpander(Expansion(variables))
     try:
-        values = expander.expanded(tree)
+        values = expander.expand(tree)
     except ConfigError as error:
         raise ConfigError(f"{origin.shown}: {error}") from None
-    file, problems = _validated(kind.schema, values, tree)
+    file, problems = _validate(kind.schema, values, tree)
     if file is None:
         raise _wrong(problems, expander, tree, origin)
     expansion = expander.expansion
@@ -172,7 +172,7 @@ def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
     other = next((each for each in COMMANDS if tree.child(each)), kind)
     if other != kind and not tree.child(kind):  # that is no list of unknown keys
         fault = Problem((other,), f"this is the file of a {other}; it is run with: {COMMANDS[other]} {shown}", key=True)
-        raise ConfigProblems([_located(_fault(tree, fault), shown, Expansion({}))])
+        raise ConfigProblems([_locate(_fault(tree, fault), shown, Expansion({}))])
     return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
 
 
@@ -181,7 +181,7 @@ def _base(tree: Node, folder: Path) -> Path:
     return folder / os.path.expanduser(named.value) if named and isinstance(named.value, str) else folder
 
 
-def _validated(schema: type[Section], values: Any, tree: Node) -> tuple[Section | None, list[Problem]]:
+def _validate(schema: type[Section], values: Any, tree: Node) -> tuple[Section | None, list[Problem]]:
     """The file can often be read on without the keys that are wrong, so that all that is wrong is found at once."""
     try:
         return schema.model_validate(values), []
@@ -235,14 +235,14 @@ def _wrong(problems: list[Problem], expander: TreeExpander, tree: Node, origin: 
         *(_fault(tree, problem) for problem in all_problems),
     ]
     faults.sort(key=lambda fault: fault[0] if isinstance(fault[0], tuple) else (0, 0))
-    return ConfigProblems(_located(fault, origin.shown, expander.expansion) for fault in faults)
+    return ConfigProblems(_locate(fault, origin.shown, expander.expansion) for fault in faults)
 
 
 def _fault(tree: Node, problem: Problem) -> _Fault:
-    return place_of(tree, problem.path, problem.key), dotted(problem.path), problem.message
+    return place_of(tree, problem.path, problem.key), dotted_path(problem.path), problem.message
 
 
-def _located(fault: _Fault, shown: str, expansion: Expansion) -> Located:
+def _locate(fault: _Fault, shown: str, expansion: Expansion) -> Located:
     place, path, message = fault
     file, line, column = (shown, *place) if isinstance(place, tuple) else (place, None, None)
     return Located(file, line, column, expansion.hide(path), expansion.hide(message))

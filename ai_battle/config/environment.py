@@ -9,8 +9,17 @@ from urllib.parse import unquote
 import yaml
 
 from ..core.errors import ConfigError
-from .problems import KeyPath, Problem, dotted
-from .secrets import can_be_hidden, hidden, is_credential, is_prompt, is_secret, is_shown, passwords_in, variable_for
+from .problems import KeyPath, Problem, dotted_path
+from .secrets import (
+    can_be_hidden,
+    hide_values,
+    is_credential,
+    is_prompt,
+    is_secret,
+    is_shown,
+    passwords_in,
+    variable_for,
+)
 from .tree import Node, Plain, resolve
 
 _REFERENCE = re.compile(r"(\$?)\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\})?")
@@ -43,7 +52,7 @@ class Expansion:
             value = self.variables[name]
             if not is_shown or is_credential(name, value):
                 self.keep_secret(value, name)
-        return _REFERENCE.sub(self._replaced, text)
+        return _REFERENCE.sub(self._replace, text)
 
     def written_back(self, text: str) -> str:
         """Returns the text with defaults filled in, but what came from the environment still as `${NAME}`."""
@@ -57,7 +66,7 @@ class Expansion:
 
     def hide(self, text: str) -> str:
         """Returns the text without values from the environment."""
-        return hidden(text, self.taken)
+        return hide_values(text, self.taken)
 
     def _is_taken(self, match: re.Match[str]) -> bool:
         return not match[1] and match[2] is not None and bool(self.variables.get(match[2]))
@@ -65,7 +74,7 @@ class Expansion:
     def _default(self, match: re.Match[str]) -> str:
         return match[0] if match[1] or match[2] is None else match[3] or ""
 
-    def _replaced(self, match: re.Match[str]) -> str:
+    def _replace(self, match: re.Match[str]) -> str:
         escaped, name, default = match.groups()
         if escaped:
             return match[0][1:]
@@ -95,22 +104,22 @@ class TreeExpander:
         self.notes: list[str] = []
         self.prompts: list[tuple[KeyPath, str]] = []
 
-    def expanded(self, node: Node, path: KeyPath = ()) -> Any:
+    def expand(self, node: Node, path: KeyPath = ()) -> Any:
         self._values += 1
         self._text += len(node.value) if isinstance(node.value, str) else 0
         if self._values > _MOST_VALUES or self._text > _MOST_TEXT:
             raise ConfigError(f"holds more than {_MOST_VALUES:,} values, or 20 MB of text, its aliases written out")
         match node.value:
             case dict():
-                return {key: self.expanded(child, (*path, key)) for key, child in node.value.items()}
+                return {key: self.expand(child, (*path, key)) for key, child in node.value.items()}
             case list():
-                return [self.expanded(child, (*path, index)) for index, child in enumerate(node.value)]
+                return [self.expand(child, (*path, index)) for index, child in enumerate(node.value)]
             case str():
-                return self._expanded_text(node.value, path)
+                return self._expand_text(node.value, path)
         return node.value
 
-    def _expanded_text(self, written: str, path: KeyPath) -> str:
-        text = self._replaced(written, path) if "${" in written else written
+    def _expand_text(self, written: str, path: KeyPath) -> str:
+        text = self._replace(written, path) if "${" in written else written
         secrets = (text,) if text is written and text and is_secret(path) else passwords_in(text)
         for secret in secrets:
             self._keep(secret, path, is_written=secret in written)
@@ -124,15 +133,15 @@ class TreeExpander:
         if secret not in self.expansion.secrets:
             self.expansion.keep_secret(secret, name)
             if is_written:
-                self.notes.append(f"{dotted(path)}: a secret is better kept out of the file: ${{{name}}}")
+                self.notes.append(f"{dotted_path(path)}: a secret is better kept out of the file: ${{{name}}}")
 
-    def _replaced(self, text: str, path: KeyPath) -> str:
+    def _replace(self, text: str, path: KeyPath) -> str:
         try:
             value = self.expansion.value(text, is_shown=is_shown(path))
         except UnsetVariable as unset:
             # A tool without its key is a matter of that tool, and no reason not to talk.
             if path[:3] == ("discussion", "tools", "registry"):
-                self.notes.append(f"{dotted(path)}: {unset}")
+                self.notes.append(f"{dotted_path(path)}: {unset}")
                 return ""
             self.problems.append(Problem(path, str(unset)))
             return text
@@ -150,10 +159,10 @@ def with_dotenv(environment: Mapping[str, str], folder: Path) -> Mapping[str, st
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigError(f"{path}: can't be read: {reason}") from None
     found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
-    return {**{match[1]: _unquoted(match[2]) for match in found if match}, **environment}
+    return {**{match[1]: _without_quotes(match[2]) for match in found if match}, **environment}
 
 
-def _unquoted(value: str) -> str:
+def _without_quotes(value: str) -> str:
     """Quotes and comments as shells have them."""
     for quote in "'\"":
         if value.startswith(quote) and (end := value.find(quote, 1)) > 0:

@@ -11,7 +11,7 @@ from .discussion import Discussion, DiscussionFile, InputFile
 from .documents import Document, FileKind, Origin, Source, check_document, find_nothing, near_file, read_document
 from .participants import ParticipantSettings
 from .problems import KeyPath, Problem
-from .rewriting import appended, overridden, rewritten
+from .rewriting import append_to, apply_overrides, update_spellings
 from .tools import Approval, McpServer, Tools
 from .tree import Node, from_python
 
@@ -36,14 +36,14 @@ class Loaded(Document):
         """Lists the input files that are not there."""
         return list(_missing_files(self.file.discussion, self.base))
 
-    def changed(self, *overrides: str) -> "Loaded":
+    def with_overrides(self, *overrides: str) -> "Loaded":
         """Returns the same with further `path=value`, though the file may have changed since; raises `ConfigError`."""
         return self._again(self.tree, overrides)
 
     def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "Loaded":
         """Returns the same with one more pair of models; raises `ConfigError` with all that is wrong with it."""
-        enabled = overridden(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile.model_fields)
-        tree = appended(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
+        enabled = apply_overrides(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile.model_fields)
+        tree = append_to(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
         return self._again(tree, (), also)
 
     def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = find_nothing) -> "Loaded":
@@ -225,7 +225,7 @@ def _missing_file(file: InputFile, base: Path, path: KeyPath) -> Iterator[Proble
 DISCUSSION = FileKind(
     "discussion",
     DiscussionFile,
-    rewritten,
+    update_spellings,
     _problems,
     _notes,
     lambda file: file.discussion.allow_secrets,

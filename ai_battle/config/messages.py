@@ -64,7 +64,7 @@ def _each_problem(error: ValidationError, schema: type[Section], written: Node) 
         elif path and path[-1] == "[key]":
             yield Problem(path[:-1], f"the key {_message(kind, path, context, '', fault['msg'])}", key=True)
         else:
-            yield Problem(path, _message(kind, path, context, shown(written, path), fault["msg"]))
+            yield Problem(path, _message(kind, path, context, short_value(written, path), fault["msg"]))
 
 
 def _message(kind: str, path: KeyPath, context: Mapping[str, Any], value: str, otherwise: str) -> str:
@@ -85,7 +85,7 @@ def _limit(limit: float) -> str:
     return f"{limit:,}" if isinstance(limit, int) else f"{limit:,.12g}"
 
 
-def shown(written: Node, path: KeyPath) -> str:
+def short_value(written: Node, path: KeyPath) -> str:
     """Returns the value at `path`, short and as it was written; secrets are not shown."""
     node = written.nearest(path)
     value = None if isinstance(node.value, dict) and node is not written.at(path) else node.value

@@ -23,12 +23,12 @@ class Capabilities(Section):
     )
     max_output_tokens: Positive | None = Field(default=None, description="Tokens of its longest answer.")
 
-    def stated(self) -> dict[str, Any]:
+    def stated_values(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
 
     @property
     def lacking(self) -> frozenset[str]:
-        return frozenset(name for name, value in self.stated().items() if value is False)
+        return frozenset(name for name, value in self.stated_values().items() if value is False)
 
 
 def _script_entry(written: Any) -> Any:

@@ -48,7 +48,7 @@ class ConfigProblems(ConfigError):
         super().__init__("\n".join(self.problems))
 
 
-def dotted(path: KeyPath) -> str:
+def dotted_path(path: KeyPath) -> str:
     """`discussion.stop.any[0].phrase`; long keys are cut, control characters written out."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{_tame(step)}" for step in path)
     return text.removeprefix(".")

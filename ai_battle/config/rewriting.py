@@ -30,19 +30,19 @@ def renamed_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> Node
         return tree.with_child(path[0], renamed_below(child, path[1:], old, new)) if child else tree
     match tree.value:
         case dict():
-            return Node({key: _renamed(child, old, new) for key, child in tree.value.items()}, tree.place, tree.keys)
+            return Node({key: _rename_key(child, old, new) for key, child in tree.value.items()}, tree.place, tree.keys)
         case list():
-            return Node([_renamed(child, old, new) for child in tree.value], tree.place)
+            return Node([_rename_key(child, old, new) for child in tree.value], tree.place)
     return tree
 
 
-def _renamed(node: Node, old: str, new: str) -> Node:
+def _rename_key(node: Node, old: str, new: str) -> Node:
     """Where the other name is free; the place stays."""
     is_free = isinstance(node.value, dict) and old in node.value and new not in node.value
     return node.without(old).with_child(new, node.value[old], node.keys[old]) if is_free else node
 
 
-def rewritten(tree: Node) -> tuple[Node, list[str]]:
+def update_spellings(tree: Node) -> tuple[Node, list[str]]:
     """Returns the tree as the schema has it, and notes on what has no effect."""
     notes: list[str] = []
     tree = _without_old_keys(tree, "", notes)
@@ -50,8 +50,8 @@ def rewritten(tree: Node) -> tuple[Node, list[str]]:
     if discussion is None or not isinstance(discussion.value, dict):
         return tree, notes
     discussion = _without_old_keys(discussion, "discussion.", notes)
-    discussion, tree = _moved(BESIDE, discussion, tree)
-    tree, discussion = _moved(INSIDE, tree, discussion)
+    discussion, tree = _move_keys(BESIDE, discussion, tree)
+    tree, discussion = _move_keys(INSIDE, tree, discussion)
     discussion = renamed_below(discussion, ("collaboration", "pairs"), "model", "primary")
     models = discussion.child("models")
     if models and isinstance(models.value, dict):
@@ -67,7 +67,7 @@ def _without_old_keys(node: Node, prefix: str, notes: list[str]) -> Node:
     return node
 
 
-def _moved(keys: tuple[str, ...], source: Node, target: Node) -> tuple[Node, Node]:
+def _move_keys(keys: tuple[str, ...], source: Node, target: Node) -> tuple[Node, Node]:
     for key in keys:
         if key in source.value and key not in target.value:
             target = target.with_child(key, source.value[key], source.keys[key])
@@ -99,7 +99,7 @@ def _with_known_roles(models: Node, notes: list[str]) -> Node:
     return models
 
 
-def overridden(tree: Node, overrides: Sequence[str], known: Collection[str]) -> Node:
+def apply_overrides(tree: Node, overrides: Sequence[str], known: Collection[str]) -> Node:
     """Returns the tree with each `path=value` from the command line put into it.
 
     `known` are the keys of the file, and what is none belongs to the discussion. A path that names nothing known is
@@ -127,13 +127,13 @@ def _with_registry(tree: Node, steps: list[str]) -> Node:
     return tree.with_child("discussion", tree.value["discussion"].with_child("tools", registry))
 
 
-def appended(tree: Node, path: KeyPath, value: Node) -> Node:
+def append_to(tree: Node, path: KeyPath, value: Node) -> Node:
     """Returns the tree with one more entry in the list at `path`, which is made where there is none."""
     if not path:
         return tree.with_child(len(tree.value), value)
     step, *rest = path
     child = tree.child(step) or Node({} if rest else [])
-    return tree.with_child(step, appended(child, tuple(rest), value))
+    return tree.with_child(step, append_to(child, tuple(rest), value))
 
 
 def _put(node: Node, steps: list[str], value: Node, label: str) -> Node:

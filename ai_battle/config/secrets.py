@@ -90,7 +90,7 @@ def variable_for(path: KeyPath) -> str:
     return re.sub(r"\W+", "_", f"{owners[-1] if owners else ''}_{path[-1]}".upper().replace("-", "_")).strip("_")
 
 
-def hidden(text: str, taken: Mapping[str, str]) -> str:
+def hide_values(text: str, taken: Mapping[str, str]) -> str:
     """Returns the text with the names of variables in place of their values; `taken` has the values by name."""
     for name, value in sorted(taken.items(), key=lambda item: -len(item[1])):
         text = text.replace(value if can_be_hidden(value) else repr(value), f"${{{name}}}")

@@ -58,7 +58,7 @@ class Approval(Section):
     deny: Listed[Name] = Field(default=(), description="Tools that are refused.")
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def tool_names(self) -> tuple[str, ...]:
         return (*self.allow, *self.ask, *self.deny)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import yaml
 
 from ..core.errors import ConfigError
-from .problems import ConfigProblems, KeyPath, Located, dotted
+from .problems import ConfigProblems, KeyPath, Located, dotted_path
 
 Place = tuple[int, int] | str
 """Line and column from 1, or the name of what is no text: an option of the command line, "" for a dictionary."""
@@ -106,12 +106,12 @@ def place_of(root: Node, path: KeyPath, key: bool = False) -> Place:
 def from_python(value: Any, path: KeyPath = ()) -> Node:
     """Returns the tree of a dictionary that a program passes."""
     if len(path) > DEEPEST:
-        raise ConfigError(f"{dotted(path[:4])}...: nested more than {DEEPEST} levels deep")
+        raise ConfigError(f"{dotted_path(path[:4])}...: nested more than {DEEPEST} levels deep")
     match value:
         case Mapping():
             for key in value:
                 if not isinstance(key, str | int | float):
-                    where = dotted(path) or "configuration"
+                    where = dotted_path(path) or "configuration"
                     raise ConfigError(f"{where}: keys must be text, not {type(key).__name__}")
             children = {str(key): from_python(child, (*path, str(key))) for key, child in value.items()}
             return Node(children, "", dict.fromkeys(children, ""))
@@ -122,7 +122,7 @@ def from_python(value: Any, path: KeyPath = ()) -> Node:
         case None | str() | int() | float():
             return Node(value)
     expected = "text, a number, true, false, a list or a mapping"
-    raise ConfigError(f"{dotted(path)}: must be {expected}, not {type(value).__name__}")
+    raise ConfigError(f"{dotted_path(path)}: must be {expected}, not {type(value).__name__}")
 
 
 def compose(text: str, name: str, kind: str = "discussion") -> tuple[Node, list[tuple[Place, str]]]:

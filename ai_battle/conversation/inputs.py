@@ -79,7 +79,7 @@ def _read_at(loaded: Loaded, path: KeyPath, file: InputFile) -> _InputRead:
     try:
         return _fit_size(_read(file, loaded.base))
     except ConfigError as error:
-        raise type(error)(loaded.located(Problem(path, str(error)))) from None
+        raise type(error)(loaded.with_place(Problem(path, str(error)))) from None
 
 
 def _input_files(loaded: Loaded) -> Iterator[tuple[KeyPath, InputFile]]:

@@ -204,7 +204,7 @@ class FileSetup(SetupSource):
         allow_unsandboxed: bool = False,
     ) -> "FileSetup":
         durability = loaded.file.discussion.durability
-        config, redactor = loaded.resolved(), loaded.redactor
+        config, redactor = loaded.as_yaml(), loaded.redactor
         return cls(loaded.name, durability, loaded, ask, tapes, allow_unsandboxed, config=config, redactor=redactor)
 
     def build(self, starts: Mapping[str, int]) -> RunSetup:
@@ -219,7 +219,7 @@ class FileSetup(SetupSource):
         if not assembly.helped(self.loaded, pair.primary):
             return self
         loaded = self.loaded.with_pair(pair.written, assembly.check)
-        return replace(self, loaded=loaded, config=loaded.resolved())
+        return replace(self, loaded=loaded, config=loaded.as_yaml())
 
     def client(self, named: str) -> tuple[ModelClient, bool]:
         return assembly.direct(self.loaded, named), True

@@ -202,7 +202,7 @@ def _deployment(document: LoadedServer, server: Server, boost: BoostSettings | N
     try:
         routes = builder.routes()
     except RouteError as error:
-        raise ConfigError(document.located(error.problem)) from error
+        raise ConfigError(document.with_place(error.problem)) from error
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
     return Deployment(routes, tuple(builder.models), plans, tracing, builder.hosts, builder.upstreams)

@@ -17,7 +17,7 @@ from .base import Tool, ToolRegistry
 from .calls import CALLS, RunnerLimits
 from .checking import ToolCheck
 from .client import ToolCapableClient
-from .formats.auto import Auto, Memory
+from .formats.auto import Auto, RefusalMemory
 from .formats.forms import dialect
 from .manager import ToolManager
 from .mcp import McpServers
@@ -31,7 +31,7 @@ class ToolSupport:
     """What is known of a model: whether its API has tools (None: nobody knows), and what it refused before."""
 
     native: bool | None
-    memory: Memory
+    memory: RefusalMemory
     known_as: tuple[str, str]
 
 
@@ -134,7 +134,9 @@ class ToolSet:
         """The tools that an approval names and that are none: of files and servers it is known only now."""
         approvals = (self._settings.approval, *(user.approval for _, user in self._users))
         known = {*names, *(entry.name for entry in self._settings.registry)}
-        return [name for name in dict.fromkeys(name for each in approvals for name in each.named) if name not in known]
+        return [
+            name for name in dict.fromkeys(name for each in approvals for name in each.tool_names) if name not in known
+        ]
 
 
 def tool_settings(said: Discussion) -> Tools:

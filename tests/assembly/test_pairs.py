@@ -324,8 +324,8 @@ def test_a_key_among_the_options_of_a_strategy_is_not_written_down() -> None:
     loaded = load_checked(discussion(pair))
 
     assert "sk-quite-secret" in loaded.redactor.secrets
-    assert 'api_key: "${PAIRS_API_KEY}"' in loaded.resolved()
-    assert "sk-quite-secret" not in loaded.resolved()
+    assert 'api_key: "${PAIRS_API_KEY}"' in loaded.as_yaml()
+    assert "sk-quite-secret" not in loaded.as_yaml()
 
 
 def test_a_model_is_the_same_in_each_spelling() -> None:

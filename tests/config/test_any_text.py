@@ -86,5 +86,5 @@ def test_what_is_resolved_loads_to_the_same(facts: Any, goal: str) -> None:
         return
     with TemporaryDirectory() as folder:
         path = Path(folder, "config.yaml")
-        path.write_text(first.resolved(), encoding="utf-8")
+        path.write_text(first.as_yaml(), encoding="utf-8")
         assert repr(load(path, ENVIRONMENT).file.discussion) == repr(first.file.discussion)

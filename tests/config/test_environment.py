@@ -131,7 +131,7 @@ def test_a_problem_found_later_shows_no_value_from_the_environment(loaded: Load)
     here = loaded(SMALL.replace("claude-3-sonnet", "'${MODEL}'"), {"MODEL": "secret-model"})
     problem = Problem(("discussion", "models", "Bob", "type"), "no model is called 'secret-model'")
 
-    assert here.located(problem).endswith("discussion.models.Bob.type: no model is called '${MODEL}'")
+    assert here.with_place(problem).endswith("discussion.models.Bob.type: no model is called '${MODEL}'")
 
 
 def test_notes_show_no_value_from_the_environment(loaded: Load) -> None:
@@ -157,7 +157,7 @@ established_facts: {{version: '1.10', number: 1.10, word: no, odd: 'true', lines
 """
     environment = {"KEY": SECRET}
     here = loaded(text, environment, overrides=("timeouts.request=5",))
-    resolved = here.resolved()
+    resolved = here.as_yaml()
 
     assert SECRET not in resolved
     assert "goal: ${KEY} and default and $${TEXT}" in resolved
@@ -168,7 +168,7 @@ def test_the_resolved_text_keeps_where_relative_paths_start(loaded: Load, tmp_pa
     here = loaded(f"{SMALL}  input_file: note.txt\n")
     stored = tmp_path / "runs" / "config.yaml"
     stored.parent.mkdir()
-    stored.write_text(here.resolved())
+    stored.write_text(here.as_yaml())
 
     assert load(stored, {}).base == tmp_path
 
@@ -177,8 +177,8 @@ def test_a_secret_that_stands_in_the_file_is_treated_as_one(loaded: Load) -> Non
     here = loaded(f"{SMALL}providers: {{openai: {{api_key: {SECRET}, headers: {{X-Token: t0psecret}}}}}}\n")
 
     assert {*here.redactor.secrets} == {SECRET, "t0psecret"}
-    assert 'api_key: "${OPENAI_API_KEY}"' in here.resolved()
-    assert SECRET not in here.resolved()
+    assert 'api_key: "${OPENAI_API_KEY}"' in here.as_yaml()
+    assert SECRET not in here.as_yaml()
     assert "providers.openai.api_key: a secret is better kept out of the file: ${OPENAI_API_KEY}" in here.notes
 
 
@@ -186,7 +186,7 @@ def test_a_fact_is_no_secret_whatever_its_name(loaded: Load) -> None:
     here = loaded(f"{SMALL}established_facts: {{password: sesame, api_key: none}}\n")
 
     assert not here.redactor.secrets
-    assert "password: sesame" in here.resolved()
+    assert "password: sesame" in here.as_yaml()
 
 
 def test_an_unknown_home_is_a_missing_file(loaded: Load) -> None:
@@ -260,6 +260,6 @@ def test_a_password_in_an_address_is_a_secret_and_stands_in_no_resolved_text(loa
     here = loaded(f"{SMALL}providers: {{ollama: {{base_url: 'http://ann:p%40ss-w0rd@127.0.0.1:9'}}}}\n")
 
     assert {*here.redactor.secrets} == {"p%40ss-w0rd", "p@ss-w0rd"}
-    assert "http://ann:${OLLAMA_PASSWORD}@127.0.0.1:9" in here.resolved()
-    again = load(written(here.resolved(), "config.yaml"), {"OLLAMA_PASSWORD": "p%40ss-w0rd"})
+    assert "http://ann:${OLLAMA_PASSWORD}@127.0.0.1:9" in here.as_yaml()
+    again = load(written(here.as_yaml(), "config.yaml"), {"OLLAMA_PASSWORD": "p%40ss-w0rd"})
     assert again.file.providers == here.file.providers

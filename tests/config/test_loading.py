@@ -238,7 +238,7 @@ def test_what_can_be_no_file_is_not_there(loaded: Load, name: str) -> None:
 
 
 def test_a_problem_found_later_is_located_as_well(loaded: Load) -> None:
-    located = loaded(SMALL).located(Problem(("discussion", "models", "Bob", "type"), "no such model"))
+    located = loaded(SMALL).with_place(Problem(("discussion", "models", "Bob", "type"), "no such model"))
 
     assert located.endswith("talk.yaml:5:17 discussion.models.Bob.type: no such model")
 
@@ -247,7 +247,7 @@ def test_missing_input_files_are_found_when_they_are_asked_for(loaded: Load, wri
     written("x", "notes.txt")
     here = loaded(f"{SMALL}  input_file: note.txt\n  input_files: {{files: [notes.txt, .], directory: nowhere}}\n")
 
-    first, second, third = (here.located(problem).partition(" ")[2] for problem in here.missing_files())
+    first, second, third = (here.with_place(problem).partition(" ")[2] for problem in here.missing_files())
     assert first.startswith("discussion.input_file.path: there is no file 'note.txt' in ")
     assert first.endswith("; did you mean 'notes.txt'?")
     assert second.startswith("discussion.input_files.files[1].path: '.' is a directory")

@@ -124,4 +124,4 @@ def test_a_key_that_is_misspelt_stays_an_error_where_no_plug_in_can_mean_it(sect
 
 def test_a_secret_among_them_stays_out_of_what_is_recorded() -> None:
     loaded = load_checked(talk("parrot", "{words: [{token: sesame-open}]}"))
-    assert "sesame-open" not in loaded.resolved() + repr(loaded.file.providers)
+    assert "sesame-open" not in loaded.as_yaml() + repr(loaded.file.providers)

@@ -20,14 +20,14 @@ def with_calls(
     """Returns the response with these calls and `text`, what it says besides; what is `noted` goes to `extra`."""
     kept = tuple(part for part in response.message.parts if not isinstance(part, Text | ToolCall))
     words = (Text(text),) if text else ()
-    identified = tuple(_identified(request, calls))
+    identified = tuple(_with_new_ids(request, calls))
     parts: tuple[Part, ...] = (*kept, *words, *identified)
     stop: Stop = "tool_calls" if identified else "end" if response.stop == "tool_calls" else response.stop
     extra = {**response.extra, **{name: value for name, value in noted.items() if value}}
     return replace(response, message=replace(response.message, parts=parts), stop=stop, extra=extra)
 
 
-def _identified(request: ModelRequest, calls: Iterable[ToolCall]) -> Iterator[ToolCall]:
+def _with_new_ids(request: ModelRequest, calls: Iterable[ToolCall]) -> Iterator[ToolCall]:
     """Each under an id that is new in this conversation, and the same for the same conversation."""
     known = {call.id for message in request.messages for call in message.tool_calls}
     number = len(known)

@@ -39,7 +39,7 @@ _NO_BLOCKS = re.compile(
 )
 
 
-class Memory(Protocol):
+class RefusalMemory(Protocol):
     """What models have refused, by endpoint and model; it forgets after a while, and then they are asked again."""
 
     def refuses(self, endpoint: str, model: str) -> Collection[str]: ...
@@ -51,13 +51,13 @@ class Forgetful:
     """A memory of this process alone."""
 
     def __init__(self) -> None:
-        self._refused: dict[tuple[str, str], set[str]] = {}
+        self._refusals: dict[tuple[str, str], set[str]] = {}
 
     def refuses(self, endpoint: str, model: str) -> Collection[str]:
-        return self._refused.get((endpoint, model), set())
+        return self._refusals.get((endpoint, model), set())
 
     def remember(self, endpoint: str, model: str, refused: str) -> None:
-        self._refused.setdefault((endpoint, model), set()).add(refused)
+        self._refusals.setdefault((endpoint, model), set()).add(refused)
 
 
 class Auto(ModelClient):
@@ -73,7 +73,7 @@ class Auto(ModelClient):
         calling: Calling = "auto",
         *,
         native: bool | None = None,
-        memory: Memory | None = None,
+        memory: RefusalMemory | None = None,
         known_as: tuple[str, str] = ("", ""),
         tool_format: str = "",
     ) -> None:
@@ -100,14 +100,14 @@ class Auto(ModelClient):
 
     @property
     def _is_native(self) -> bool:
-        return self._has_native and TOOLS not in self._refused
+        return self._has_native and TOOLS not in self._refusals
 
     @property
     def _name(self) -> str:
         return "/".join(filter(None, self._known_as)) or "The model"
 
     @property
-    def _refused(self) -> Collection[str]:
+    def _refusals(self) -> Collection[str]:
         return self._memory.refuses(*self._known_as)
 
     async def _complete_in_text(self, request: ModelRequest, emit: Emit) -> ModelResponse:
@@ -116,11 +116,11 @@ class Auto(ModelClient):
         return await client.complete(request, emit)
 
     def _acceptable(self, request: ModelRequest) -> ModelRequest:
-        return without_tools(request) if not request.tools and BLOCKS in self._refused else request
+        return without_tools(request) if not request.tools and BLOCKS in self._refusals else request
 
     async def _complete_after(self, error: ProviderError, request: ModelRequest, emit: Emit) -> ModelResponse:
         """What can be done about an error that has to do with tools; any other is raised again."""
-        if request.tools and (text := failed_generation(error)):
+        if request.tools and (text := unread_generation(error)):
             await emit(TextDelta(text))
             return ModelResponse(assistant(text))
         if not request.tools and _has_blocks(request) and refuses_blocks(error):
@@ -148,7 +148,7 @@ def refuses_blocks(error: ProviderError) -> bool:
     return _may_be_refusal(error) and _NO_BLOCKS.search(f"{error}\n{error.raw}") is not None
 
 
-def failed_generation(error: ProviderError) -> str:
+def unread_generation(error: ProviderError) -> str:
     """Returns the text of an answer that the provider could not read as a call, where it hands it over."""
     try:
         body: Any = from_json(error.raw)

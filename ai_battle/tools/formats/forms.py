@@ -66,7 +66,7 @@ def _description(tool: ToolSpec) -> str:
     return "\n".join(lines)
 
 
-def flattened(messages: Iterable[Message], write: WriteMessage) -> tuple[Message, ...]:
+def without_tool_blocks(messages: Iterable[Message], write: WriteMessage) -> tuple[Message, ...]:
     """Returns the messages without tool blocks: those with calls as `write` says, results as a user's text."""
     return tuple(_flat(message, write) for message in messages)
 

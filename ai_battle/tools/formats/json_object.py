@@ -14,7 +14,7 @@ from ...core.messages import Message, ToolCall, ToolResult, assistant, user
 from ...wire.dialects.reader import read
 from ...wire.dialects.reading import Reading
 from .answers import UNREAD, is_quoted, problems_in, results_in, stands_in, with_calls
-from .forms import flattened, instruction, to_json
+from .forms import instruction, to_json, without_tool_blocks
 from .text import must, without_tools
 
 GO_ON = "You said that more work is needed, but called no tool. Call one now, or give your complete answer in content."
@@ -87,7 +87,7 @@ def _held_to_schema(request: ModelRequest) -> ModelRequest:
     callable_ = [tool for tool in request.tools if request.tool_choice in ("auto", "required", tool.name)]
     return replace(
         request,
-        messages=flattened(request.messages, _as_object),
+        messages=without_tool_blocks(request.messages, _as_object),
         system="\n\n".join(text for text in (request.system, told) if text),
         tools=(),
         tool_choice="auto",

@@ -35,8 +35,8 @@ class NativeTools(ModelClient):
         response = await self.client.complete(_with_wire_names(request, names), emit_renamed)
         return replace(
             response,
-            message=_renamed(response.message, names.meant),
-            steps=tuple(_renamed(step, names.meant) for step in response.steps),
+            message=_rename(response.message, names.meant),
+            steps=tuple(_rename(step, names.meant) for step in response.steps),
         )
 
     async def aclose(self) -> None:
@@ -52,19 +52,19 @@ def _names_in(request: ModelRequest) -> set[str]:
 def _with_wire_names(request: ModelRequest, names: "WireNames") -> ModelRequest:
     return replace(
         request,
-        messages=tuple(_renamed(message, names.sent) for message in request.messages),
+        messages=tuple(_rename(message, names.sent) for message in request.messages),
         tools=tuple(replace(tool, name=names.sent(tool.name)) for tool in request.tools),
         tool_choice=names.sent(request.tool_choice),
     )
 
 
-def _renamed(message: Message, name: Callable[[str], str]) -> Message:
+def _rename(message: Message, name: Callable[[str], str]) -> Message:
     if not (message.tool_calls or message.tool_results):
         return message
-    return replace(message, parts=tuple(_renamed_part(part, name) for part in message.parts))
+    return replace(message, parts=tuple(_rename_part(part, name) for part in message.parts))
 
 
-def _renamed_part(part: Part, name: Callable[[str], str]) -> Part:
+def _rename_part(part: Part, name: Callable[[str], str]) -> Part:
     match part:
         case ToolCall():
             return replace(part, name=name(part.name))

@@ -11,7 +11,7 @@ from ...wire.dialects.reading import Reading, without_cut_call
 from ..manager import ToolManager
 from . import fenced
 from .answers import BEHIND, PROPOSED, UNREAD, behind, is_quoted, problems_in, quotations, results_in, with_calls
-from .forms import Dialect, as_calls, as_data, as_prose, flattened
+from .forms import Dialect, as_calls, as_data, as_prose, without_tool_blocks
 
 INVALID = "Note: I tried to use a tool, but the request could not be used: "
 
@@ -47,7 +47,7 @@ class TextTools(ModelClient):
         told = self._dialect.describe(request.tools) + must(request.tool_choice)
         return replace(
             request,
-            messages=flattened(request.messages, as_calls(self._dialect.write)),
+            messages=without_tool_blocks(request.messages, as_calls(self._dialect.write)),
             system="\n\n".join(text for text in (request.system, told) if text),
             tools=(),
             tool_choice="auto",
@@ -56,7 +56,7 @@ class TextTools(ModelClient):
 
 def without_tools(request: ModelRequest) -> ModelRequest:
     """Returns the request without tools, and without a trace of tool blocks in what was said before."""
-    return replace(request, messages=flattened(request.messages, as_prose), tools=(), tool_choice="auto")
+    return replace(request, messages=without_tool_blocks(request.messages, as_prose), tools=(), tool_choice="auto")
 
 
 def must(tool_choice: str) -> str:

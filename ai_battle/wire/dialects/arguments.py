@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from ...core.plugins import near
-from .schemas import Schema, canonical, described, is_number, is_whole, resolved, shown, signature
+from .schemas import Schema, canonical, description_of, is_number, is_whole, resolve_references, short_json, signature
 
 DEPTH, STEPS, TOLD = 60, 50_000, 20
 _PLAIN = {str: ("string",), int: ("integer", "number"), float: ("number",), bool: ("boolean",)}
@@ -116,10 +116,10 @@ class _Walk:
     def value(self, value: Any, schema: Any, at: str) -> Any:
         """Returns the value as the schema wants it, as far as that can be had."""
         with self.effort:
-            schema = resolved(schema, self.root)
+            schema = resolve_references(schema, self.root)
             if _is_plainly_right(value, schema) or (value is None and schema.get("nullable") is True):
                 return value
-            value = self._choice(self._typed(value, schema, at), schema, at)
+            value = self._choice(self._value_of_type(value, schema, at), schema, at)
             if isinstance(value, dict):
                 value = self._object(value, schema, at)
             elif isinstance(value, list):
@@ -128,33 +128,33 @@ class _Walk:
                 pairs = enumerate(zip(value, schemas, strict=True))
                 value = [self.value(item, one, f"{at}[{number}]") for number, (item, one) in pairs]
             self.problems += (f"{at or 'arguments'}: {words}" for words in _broken_rules(value, schema))
-            return self._composed(value, schema, at)
+            return self._combine(value, schema, at)
 
     def _problem(self, at: str, words: str) -> None:
         self.problems.append(f"{at or 'arguments'}: {words}")
 
-    def _mended(self, value: Any, meant: Any, at: str) -> Any:
-        self.repairs.append(f"{at or 'arguments'}: {shown(value)} taken for {shown(meant)}")
+    def _mend(self, value: Any, meant: Any, at: str) -> Any:
+        self.repairs.append(f"{at or 'arguments'}: {short_json(value)} taken for {short_json(meant)}")
         return meant
 
     def _try(self, value: Any, schema: Any, at: str = "") -> tuple[Any, "_Walk"]:
         trial = _Walk(self.root, self.effort)
         return trial.value(value, schema, at), trial
 
-    def _typed(self, value: Any, schema: Schema, at: str) -> Any:
+    def _value_of_type(self, value: Any, schema: Schema, at: str) -> Any:
         types = schema.get("type", ())
         types = (types,) if isinstance(types, str) else tuple(types)
         if not types or any(_has_type(value, name) for name in types):
             is_integer = isinstance(value, float) and "integer" in types and "number" not in types
             return int(value) if is_integer else value
-        meant = _converted(value, types)
+        meant = _conversion(value, types)
         if meant is _NOTHING and "array" in types and value is not None:
             listed = _as_list(value)
             items = {key: item for key, item in schema.items() if key in ("items", "prefixItems")}
             meant = _NOTHING if self._try(listed, items)[1].problems else listed
         if meant is not _NOTHING:
-            return self._mended(value, meant, at)
-        self._problem(at, f"expected {described(schema, self.root)}, got {shown(value)}")
+            return self._mend(value, meant, at)
+        self._problem(at, f"expected {description_of(schema, self.root)}, got {short_json(value)}")
         return value
 
     def _choice(self, value: Any, schema: Schema, at: str) -> Any:
@@ -163,11 +163,11 @@ class _Walk:
         if not choices or canonical(value) in map(canonical, choices) or not isinstance(value, str | int):
             return value
         meant = [choice for choice in choices if _loose(choice) == _loose(value)]
-        return self._mended(value, meant[0], at) if len(meant) == 1 and not isinstance(value, bool) else value
+        return self._mend(value, meant[0], at) if len(meant) == 1 and not isinstance(value, bool) else value
 
     def _object(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
         made: dict[str, Any] = {}
-        for name, item in self._named(value, schema, at).items():
+        for name, item in self._with_declared_names(value, schema, at).items():
             inside = f"{at}.{name}" if at else str(name)
             if item is None and self._is_left_out(name, schema):
                 self.repairs.append(f"{inside}: null taken for left out")
@@ -182,11 +182,11 @@ class _Walk:
             made[name] = item
         for name in schema.get("required", ()):
             if name not in made:
-                wanted = described(schema.get("properties", {}).get(name, {}), self.root)
+                wanted = description_of(schema.get("properties", {}).get(name, {}), self.root)
                 self._problem(f"{at}{'.' if at else ''}{name}", f"required ({wanted}), but missing")
         return made
 
-    def _named(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
+    def _with_declared_names(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
         """Gives names that differ from a declared one only in case and separators that one."""
         properties = schema.get("properties", {})
         if schema.get("additionalProperties") or value.keys() <= properties.keys():
@@ -202,13 +202,13 @@ class _Walk:
             return False
         return bool(self._try(None, wanted)[1].problems)
 
-    def _composed(self, value: Any, schema: Schema, at: str) -> Any:
+    def _combine(self, value: Any, schema: Schema, at: str) -> Any:
         for part in schema.get("allOf", ()):
             value = self.value(value, part, at)
         for union in filter(schema.__contains__, ("anyOf", "oneOf")):
             value = self._one_of(value, schema[union], at)
         if "not" in schema and self._fits(value, schema["not"]):
-            self._problem(at, f"{shown(value)} is not allowed")
+            self._problem(at, f"{short_json(value)} is not allowed")
         if "if" in schema:
             value = self.value(value, schema.get("then" if self._fits(value, schema["if"]) else "else", {}), at)
         return value
@@ -229,8 +229,8 @@ class _Walk:
         if len({canonical(made) for made, _ in tried}) == 1:
             self.repairs += tried[0][1].repairs
             return tried[0][0]
-        wanted = " or ".join(dict.fromkeys(described(branch, self.root) for branch in branches))
-        self._problem(at, f"expected {wanted}, got {shown(value)}")
+        wanted = " or ".join(dict.fromkeys(description_of(branch, self.root) for branch in branches))
+        self._problem(at, f"expected {wanted}, got {short_json(value)}")
         return value
 
 
@@ -268,7 +268,7 @@ def _has_type(value: Any, name: str) -> bool:
     return isinstance(value, kinds[name])
 
 
-def _converted(value: Any, types: tuple[str, ...]) -> Any:
+def _conversion(value: Any, types: tuple[str, ...]) -> Any:
     """The value in the one of `types` that it can mean; `_NOTHING` when there is none, or more than one."""
     meant = [one for name in types if (one := _as_type(value, name)) is not _NOTHING]
     return meant[0] if len({canonical(one) for one in meant}) == 1 else _NOTHING
@@ -321,23 +321,23 @@ def _loose(name: Any) -> str:
 def _broken_rules(value: Any, schema: Schema) -> Iterator[str]:
     """What `value` lacks, each as the end of a sentence that begins with its name."""
     if "enum" in schema and canonical(value) not in map(canonical, schema["enum"]):
-        yield f"expected one of {', '.join(map(shown, schema['enum']))}, got {shown(value)}"
+        yield f"expected one of {', '.join(map(short_json, schema['enum']))}, got {short_json(value)}"
     if "const" in schema and canonical(value) != canonical(schema["const"]):
-        yield f"expected {shown(schema['const'])}, got {shown(value)}"
+        yield f"expected {short_json(schema['const'])}, got {short_json(value)}"
     for keyword in schema.keys() & _RULES.keys():
         kind, fits, words = _RULES[keyword]
         if isinstance(value, kind) and not isinstance(value, bool) and not fits(value, schema[keyword]):
-            yield f"expected {words} {shown(schema[keyword])}, got {shown(value)}"
+            yield f"expected {words} {short_json(schema[keyword])}, got {short_json(value)}"
 
 
 def _matches(text: str, pattern: str) -> bool:
     """Whether the pattern occurs; one that can't be matched in linear time is left to the tool."""
-    compiled = _compiled(pattern)
+    compiled = _linear_pattern(pattern)
     return compiled is None or compiled.isinstance_python(text[:_LONGEST_MATCHED])
 
 
 @lru_cache
-def _compiled(pattern: str) -> SchemaValidator | None:
+def _linear_pattern(pattern: str) -> SchemaValidator | None:
     """By the engine of Rust, which never goes back; None for what it has not, such as looking ahead."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))

@@ -14,7 +14,7 @@ from .lines import read_lines
 from .loose_json import CONSTANT, QUOTE, Unreadable, read_value, read_word, skip_space
 from .reading import Issue, Piece, issue
 from .source import Source
-from .tags import ARGUMENT_PAIRS, BLOCKS, CHANNELS, PARAMETERS, Notation, read_arguments, tagged
+from .tags import ARGUMENT_PAIRS, BLOCKS, CHANNELS, PARAMETERS, Notation, read_arguments, tag_notation
 
 _SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
 _FILLER = re.compile(
@@ -36,8 +36,8 @@ _SPELLED = re.compile(
     r"(?:<server_name>[^<>]{0,80}</server_name>\s*)?(?:<tool>\s*(?=<name>))?<(?P<tag>name|tool|tool_name|function|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
     r"\s*(?:<(?P<given>arguments|parameters|args|input|tool_input)>\s*|(?=<\w))"
 )
-_OLD = tagged(r"(?:</parameters>\s*)?</invoke>")
-_TAGS = tagged(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
+_OLD = tag_notation(r"(?:</parameters>\s*)?</invoke>")
+_TAGS = tag_notation(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
 _PEOPLE = frozenset({"assistant", "user", "system", "all"})
 _RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
 _OBJECT = re.compile(r"\s*(?=\{)")
@@ -121,7 +121,7 @@ def _read_json(source: Source, at: int, tools: Offered) -> Piece | None:
 
 def broken_value(source: Source, at: int, error: Unreadable, tools: Offered) -> Piece:
     """Returns what is left of a value that breaks off: of a list, the calls before the break are whole."""
-    piece = broken(source, at, error)
+    piece = broken_call(source, at, error)
     inside = at + 1
     calls: list[ToolCall] = []
     while error.cut and source.text[at] == "[":
@@ -149,7 +149,7 @@ def from_value(
     return Piece(start, end, calls) if calls else None
 
 
-def broken(source: Source, at: int, error: Unreadable) -> Piece:
+def broken_call(source: Source, at: int, error: Unreadable) -> Piece:
     """Returns the issue of a call that could not be read to its end."""
     found = issue("cut_off" if error.cut else "malformed", source.text, at)
     return Piece(at, max(error.at, at + 1), issues=[found], cut=error.cut)
@@ -179,7 +179,7 @@ def attempt(source: Source, start: int, name: str, tools: Offered, read: Reader)
         call, end = read(tool or name)
     except Unreadable as error:
         if tool is not None:
-            return broken(source, start, error)
+            return broken_call(source, start, error)
         end = error.at
     if tool is None:
         return Piece(start, max(end, start + 1), issues=[issue("unknown_tool", source.text, start, name)])
@@ -202,7 +202,7 @@ def read_object_for(source: Source, name: str, place: tuple[int, int], tools: Of
 def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: str, tools: Offered) -> Piece:
     """Reads the call of `name` from the first place on: from the second to the closing tag, an object or elements."""
     if not source.text.startswith("{", place[1]):
-        return _read_tagged(source, place, name, tagged(closing), tools)
+        return _read_tagged(source, place, name, tag_notation(closing), tools)
     piece = read_object_for(source, name, place, tools)
     closed = re.compile(rf"\s*{closing}").match(source.text, piece.end)
     return replace(piece, end=closed.end()) if closed else piece
@@ -210,7 +210,7 @@ def read_enclosed(source: Source, name: str, place: tuple[int, int], closing: st
 
 def _read_named(source: Source, named: re.Match[str], tools: Offered) -> Piece | None:
     name, start, at = named["name"], named.start(), named.start("next")
-    if name in _PEOPLE or name == "tool" or (named["next"] == "</tool_call>" and tools.known(name) is None):
+    if name in _PEOPLE or name == "tool" or (named["next"] == "</tool_call>" and tools.find(name) is None):
         return None
     if named["next"] == "{":
         return read_object_for(source, name, (start, at), tools)
@@ -282,7 +282,7 @@ def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
     if named := _TOOL_NAME.match(source.text, fence.inside):
         return _read_named_block(source, (at, named.end()), named["name"], tools)
     alone = _NAME_ALONE.match(source.text, fence.inside)
-    if alone and (tool := tools.known(alone["name"])) and not tools.required(tool):
+    if alone and (tool := tools.find(alone["name"])) and not tools.required_names(tool):
         return Piece(at, alone.end(), [ToolCall(tool, {})])
     if found := _read_without_braces(source, at, fence, tools):
         return found
@@ -291,7 +291,7 @@ def read_block(source: Source, at: int, fence: Fence, tools: Offered) -> Piece:
 
 def read_block_of_tool(source: Source, at: int, fence: Fence, tools: Offered) -> Piece | None:
     """Reads the call in a closed block whose language is a tool, and whose content is one object: its arguments."""
-    tool = tools.known(fence.language)
+    tool = tools.find(fence.language)
     inside = _OBJECT.match(source.text, fence.inside)
     if not tool or not inside:
         return None

@@ -13,24 +13,24 @@ from .source import parse_object
 Offer = ToolSpec | Mapping[str, Any] | str
 
 
-def _listed(words: str) -> tuple[str, ...]:
+def _words(words: str) -> tuple[str, ...]:
     return tuple(words.split())
 
 
 # The words that models write around calls, by what they say; the order is that in which they are looked for.
-NAMES = _listed("name tool tool_name function function_name toolName functionName action recipient_name")
+NAMES = _words("name tool tool_name function function_name toolName functionName action recipient_name")
 _NAMES_OF_KNOWN_TOOLS = ("call", "command", "fn", "method")
-ARGUMENTS = _listed(
+ARGUMENTS = _words(
     "arguments parameters params args input tool_input action_input toolInput kwargs properties function_arguments"
     " function_args function_input tool_args tool_arguments tool_parameters with"
 )
 _IDS = ("id", "tool_call_id", "call_id")
 _LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
 _LOOSE_LISTS = ("actions",)
-_WRAPPERS = _listed("function functionCall function_call tool tool_call toolCall toolUse call command action")
+_WRAPPERS = _words("function functionCall function_call tool tool_call toolCall toolUse call command action")
 _BESIDE = frozenset({"type", "index", "reason", "thought", "content", *_IDS})
 # A call that says how it ended is a record of one.
-_OUTCOMES = frozenset(_listed("result results output outputs response observation tool_result"))
+_OUTCOMES = frozenset(_words("result results output outputs response observation tool_result"))
 _SIGNS = frozenset((*NAMES, *_NAMES_OF_KNOWN_TOOLS, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS))
 
 _PREFIX = re.compile(r"(?:functions?|tools?|default_api|api|namespace)[.:/]")
@@ -55,8 +55,8 @@ class Offered:
 
     def __init__(self, tools: Iterable[Offer] = ()) -> None:
         tools = tuple(tools)
-        self._writing = frozenset(_named(tool)[0] for tool in tools if _writes(tool))
-        self._schemas = dict(map(_named, tools))
+        self._writing = frozenset(_name_and_schema(tool)[0] for tool in tools if _writes(tool))
+        self._schemas = dict(map(_name_and_schema, tools))
         self._folded: dict[str, str] | None = None
         self.open = not self._schemas
 
@@ -74,7 +74,7 @@ class Offered:
             self._folded = _unambiguous(self._schemas)
         return self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
 
-    def known(self, name: str) -> str | None:
+    def find(self, name: str) -> str | None:
         """As `resolve`, but never any name: for notations that mean a call only where they name a tool."""
         return None if self.open else self.resolve(name)
 
@@ -90,15 +90,15 @@ class Offered:
         found = self._schemas.get(name, _NOTHING).get("properties")
         return found if isinstance(found, Mapping) else _NOTHING
 
-    def required(self, name: str) -> tuple[str, ...]:
+    def required_names(self, name: str) -> tuple[str, ...]:
         found = self._schemas.get(name, _NOTHING).get("required")
         return tuple(found) if isinstance(found, list | tuple) else ()
 
     def has_all_required(self, name: str, given: Iterable[str]) -> bool:
-        return set(given) >= set(self.required(name))
+        return set(given) >= set(self.required_names(name))
 
 
-def _named(tool: Offer) -> tuple[str, Mapping[str, Any]]:
+def _name_and_schema(tool: Offer) -> tuple[str, Mapping[str, Any]]:
     match tool:
         case str():
             return tool, _NOTHING
@@ -144,7 +144,7 @@ def calls_in(value: Any, tools: Offered, *, explicit: bool) -> list[ToolCall]:
 def _calls_in_list(items: list[Any], tools: Offered, *, explicit: bool) -> list[ToolCall]:
     """Known calls are kept where others are unknown; only if none is known, that is what it says."""
     is_pair = len(items) == 2 and isinstance(items[0], str) and isinstance(items[1], dict)
-    if is_pair and (name := tools.known(items[0])):
+    if is_pair and (name := tools.find(items[0])):
         return [ToolCall(name, items[1])]
     calls: list[ToolCall] = []
     unknown: Unknown | None = None
@@ -160,14 +160,14 @@ def _calls_in_list(items: list[Any], tools: Offered, *, explicit: bool) -> list[
 
 def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
     """`{"name": ..., "arguments": {...}}` and its relatives."""
-    value = _unwrapped(value)
+    value = _without_wrapper(value)
     if not (named := _text_key(value, NAMES)):
         small = {key[:1].lower() + key[1:]: item for key, item in value.items()}  # with `Name` and `Arguments`
         value, named = small, _text_key(small, NAMES) or _text_key(small, _NAMES_OF_KNOWN_TOOLS, tools)
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
     given = next(filter(value.__contains__, ARGUMENTS), "")
-    name = tools.resolve(value[named]) if explicit else tools.known(value[named])
+    name = tools.resolve(value[named]) if explicit else tools.find(value[named])
     if name is None and (explicit or (given and not tools.open)):
         raise Unknown(value[named])
     if name is None:
@@ -180,12 +180,12 @@ def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall |
 def _text_key(value: dict[str, Any], keys: Iterable[str], tools: Offered | None = None) -> str:
     """The first of the keys that has a text; of `tools` the name of one."""
     for key in keys:
-        if isinstance(text := value.get(key), str) and (tools is None or tools.known(text)):
+        if isinstance(text := value.get(key), str) and (tools is None or tools.find(text)):
             return key
     return ""
 
 
-def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
+def _without_wrapper(value: dict[str, Any]) -> dict[str, Any]:
     """`{"id": ..., "type": "function", "function": {...}}` as one object."""
     params = value.get("params")
     if value.get("method") == "tools/call" and isinstance(params, dict):
@@ -230,7 +230,7 @@ def _beside(value: dict[str, Any], named: str, name: str, tools: Offered, *, exp
     properties = tools.properties(name)
     beside = _BESIDE - properties.keys() | {named}
     rest = {key: item for key, item in value.items() if key not in beside}
-    is_enough = rest or explicit or not tools.required(name)
+    is_enough = rest or explicit or not tools.required_names(name)
     return rest if is_enough and rest.keys() <= properties.keys() else None
 
 
@@ -238,7 +238,7 @@ def _by_name(value: dict[str, Any], tools: Offered) -> list[ToolCall]:
     """`{"get_weather": {"city": "Paris"}}`."""
     calls = []
     for key, arguments in value.items():
-        name = tools.known(key)
+        name = tools.find(key)
         if name is None or not isinstance(arguments, dict):
             return []
         calls.append(ToolCall(name, arguments))

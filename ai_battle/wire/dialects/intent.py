@@ -58,15 +58,15 @@ def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
     """Returns one for each of the pieces, which all hold calls."""
     if not pieces:
         return []
-    gaps = [_spoken(gap) for gap in _gaps(text, pieces)]
+    gaps = [_without_thoughts(gap) for gap in _gaps(text, pieces)]
     writing = [any(tools.writes(call.name) for call in piece.calls) for piece in pieces]
-    goes_on = bool(_said(gaps[-1][:_WINDOW]))
+    goes_on = bool(_words_of(gaps[-1][:_WINDOW]))
     together = _of_all(pieces, gaps, goes_on=goes_on, writes=any(writing))
     found: list[Intent] = []
     for piece, before, behind, writes in zip(pieces, gaps, gaps[1:], writing, strict=False):
         form = _certainty(piece, before, goes_on=goes_on)
-        lead = _said(_ENCLOSED.split(before[-_WINDOW:])[-1])
-        announced = found[-1].kind if found and not lead else _announced(text, piece, lead, writes=writes)
+        lead = _words_of(_ENCLOSED.split(before[-_WINDOW:])[-1])
+        announced = found[-1].kind if found and not lead else _announcement_kind(text, piece, lead, writes=writes)
         is_unsure = (writes and form < Certainty.BARE) or _is_within_sentence(text, piece, before, behind)
         is_example = all(map(_is_template, piece.calls))
         alone: ProposalKind | None = "example" if is_example else "unsure" if is_unsure else None
@@ -107,8 +107,8 @@ def _of_all(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writ
     """What holds for all calls of the text: that a question follows, or that they are there to choose from."""
     if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
-    between = [_said(gap).lower() for gap in gaps[1:-1]]
-    if any(map(_words("alternative").fullmatch, between)) and (goes_on or _said(gaps[0][-_WINDOW:])):
+    between = [_words_of(gap).lower() for gap in gaps[1:-1]]
+    if any(map(_words("alternative").fullmatch, between)) and (goes_on or _words_of(gaps[0][-_WINDOW:])):
         return "offer"
     return "offer" if len(pieces) > 1 and _are_choices(pieces, gaps, goes_on=goes_on, writes=writes) else None
 
@@ -134,20 +134,20 @@ def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
     return [text[end : max(end, start)] for end, start in zip(ends, starts, strict=True)]
 
 
-def _spoken(gap: str) -> str:
+def _without_thoughts(gap: str) -> str:
     """What of it is neither reasoning nor invented as an observation."""
     observed = _OBSERVED.search(gap) if "Observation" in gap else None
     return thinking.CLOSE.split(gap[: observed.start()] if observed else gap)[-1]
 
 
-def _said(spoken: str) -> str:
+def _words_of(spoken: str) -> str:
     """The words of it, without markup and labels."""
     if not spoken or spoken.isspace():
         return ""
     return _LABEL.sub(" ", _MARKUP.sub(" ", spoken)).strip(" \n\t\r,[](){}\"'|").removeprefix(";")
 
 
-def _announced(text: str, piece: Piece, before: str, *, writes: bool) -> ProposalKind | None:
+def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) -> ProposalKind | None:
     """What the sentence directly before a call makes of it: one that asks, or one that leads up to the call.
 
     Before a call that writes, a sentence that is complete leads up to it, too.

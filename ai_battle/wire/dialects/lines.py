@@ -9,7 +9,7 @@ from typing import Any
 from ...core.messages import ToolCall
 from .calls import ARGUMENTS, NAMES, Offered
 from .loose_json import Unreadable
-from .source import Source, typed
+from .source import Source, value_of_type
 
 _ENTRY = re.compile(
     r"(?P<indent>[ \t]*)(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?P<key>[\w.\-]{1,80})[*_`\"']{0,3}[ \t]*[:=][*_]{0,2}[ \t]*"
@@ -49,7 +49,7 @@ def read_lines(source: Source, at: int, tools: Offered, named: str = "") -> tupl
     """
     if paired := _read_pairs(source.text, at, tools):
         return paired
-    tool, at = (tools.known(named), at) if named else _heading(source.text, at, tools)
+    tool, at = (tools.find(named), at) if named else _heading(source.text, at, tools)
     given: dict[str, Any] = {}
     while tool and (found := _entry(source.text, at)):
         if found.start() > at and tools.has_all_required(tool, given):
@@ -89,25 +89,25 @@ def _call_of(pairs: Iterable[Sequence[str]], tools: Offered) -> ToolCall | None:
 
 def _heading(text: str, at: int, tools: Offered) -> tuple[str | None, int]:
     """The tool that the first line names, and where that line ends."""
-    if (alone := _NAME.match(text, at)) and (tool := tools.known(alone["name"])):
+    if (alone := _NAME.match(text, at)) and (tool := tools.find(alone["name"])):
         return tool, alone.end()
     found = _entry(text, at)
     if found is None or found["key"] not in NAMES:
         return None, at
     if found.re is _HEADING:
         return _heading(text, found.end(), tools)
-    return tools.known(_unmarked(found["value"])), found.end()
+    return tools.find(_without_marks(found["value"])), found.end()
 
 
 def _read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | None:
     """The call of `name key=value key="two words"`, or with `--key value`, on one line that holds nothing else."""
     found = _PAIRED.match(text, at)
-    tool = tools.known(found["name"]) if found else None
+    tool = tools.find(found["name"]) if found else None
     if found is None or tool is None:
         return None
     properties, given, end = tools.properties(tool), {}, found.end()
     while (pair := _PAIR.match(text, end)) and (key := pair["key"] or pair["flag"].replace("-", "_")) in properties:
-        given[key], end = typed(_unmarked(pair["value"]), properties[key]), pair.end()
+        given[key], end = value_of_type(_without_marks(pair["value"]), properties[key]), pair.end()
     closing = _PAIRS_END.match(text, end)
     return (ToolCall(tool, given), closing.end()) if closing and tools.has_all_required(tool, given) else None
 
@@ -135,9 +135,9 @@ def _read_entry(text: str, entry: re.Match[str], schema: Any) -> tuple[Any, int]
     """The value on the line of its key, or the lines below it that are further in."""
     value, at = entry["value"], entry.end()
     if not value.strip() and (items := _ITEMS.match(text, at)):
-        return [_unmarked(item.strip()[1:]) for item in items[0].strip().split("\n")], items.end()
+        return [_without_marks(item.strip()[1:]) for item in items[0].strip().split("\n")], items.end()
     if not _BLOCK.fullmatch(value):
-        return typed(_unmarked(value), schema), at
+        return value_of_type(_without_marks(value), schema), at
     lines: list[str] = []
     while at < len(text):
         end = text.find("\n", at) + 1 or len(text)
@@ -148,7 +148,7 @@ def _read_entry(text: str, entry: re.Match[str], schema: Any) -> tuple[Any, int]
     return dedent("".join(lines)).rstrip("\n"), at
 
 
-def _unmarked(value: str) -> str:
+def _without_marks(value: str) -> str:
     found = _IN_MARKS.fullmatch(value.strip())
     assert found
     return found[3] if found[2] is None else found[2]
@@ -162,6 +162,6 @@ def announced_call(text: str, at: int, value: object, tools: Offered) -> ToolCal
     lines = (line.strip().lstrip("*_") for line in reversed(text[max(0, at - _REACH) : at].splitlines()))
     above = next((line for line in lines if line and not _FENCE.fullmatch(line) and not _LABEL.fullmatch(line)), "")
     named = _NAMING.fullmatch(above)
-    tool = tools.known(named["name"]) if named else None
+    tool = tools.find(named["name"]) if named else None
     fits = tool and tools.has_all_required(tool, value) and value.keys() <= tools.properties(tool).keys()
     return ToolCall(tool, value) if tool and fits else None

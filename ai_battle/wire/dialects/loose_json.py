@@ -149,12 +149,12 @@ def _read_string(text: str, at: int) -> tuple[str, int]:
         parts.append(text[at : found.start()])
         if found.group() != "\\":
             return "".join(parts), found.end()
-        part, at = _escaped(text, found.start(), is_raw=opened.group()[0] in "rR")
+        part, at = _read_escape(text, found.start(), is_raw=opened.group()[0] in "rR")
         parts.append(part)
     raise Unreadable(len(text), cut=True)
 
 
-def _escaped(text: str, at: int, *, is_raw: bool) -> tuple[str, int]:
+def _read_escape(text: str, at: int, *, is_raw: bool) -> tuple[str, int]:
     """What a backslash and its successors stand for; one that escapes nothing stays, as in Python."""
     following = text[at + 1 : at + 2]
     if is_raw or not following:

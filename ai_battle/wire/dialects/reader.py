@@ -146,7 +146,7 @@ class StreamingReader:
         start = len(self._context)
         safe = max(start, self._safe(text, start))
         self._context = text[max(0, safe - _CONTEXT) : safe]
-        self._scanner = self._scanner.resumed("", 0, safe - len(self._context))
+        self._scanner = self._scanner.resume_at("", 0, safe - len(self._context))
         self._held = [text[safe:]]
         self._size = len(text) - safe
         self._due = 0 if self._size < _SMALL else self._size + self._size // 8
@@ -154,14 +154,14 @@ class StreamingReader:
 
     def _safe(self, text: str, start: int) -> int:
         """The walk stops before the first piece that is a call or may become one."""
-        scanner = self._scanner.resumed(text, start)
+        scanner = self._scanner.resume_at(text, start)
         before, at = self._scanner, start
         while piece := scanner.next():
             if piece.is_call or piece.cut or piece.end > len(text) - _MARGIN:
                 self._scanner = before
                 start = _widened_start(text, piece.start) if piece.start >= at else at
                 return min(start, self._tail_start(text, at))
-            before, at = scanner.resumed(text, scanner.at), piece.end
+            before, at = scanner.resume_at(text, scanner.at), piece.end
         safe = self._tail_start(text, at)
         self._scanner = scanner if safe >= at else before
         return safe

@@ -74,7 +74,7 @@ class Scanner:
         self._acted = False
         self._since = 0
 
-    def resumed(self, text: str, at: int, gone: int = 0) -> "Scanner":
+    def resume_at(self, text: str, at: int, gone: int = 0) -> "Scanner":
         """Goes on at `at` of what the text has grown into, less the first `gone` characters."""
         scanner = Scanner(text, self.tools)
         scanner.at, scanner._thinks, scanner._since = at, self._thinks, max(0, self._since - gone)
@@ -86,7 +86,7 @@ class Scanner:
         """Returns the next piece that is not plain prose, or none when the text is at its end."""
         text = self.source.text
         first = _FIRST_LINE.match(text, self.at) if self.source.begins_line(self.at) else None
-        if first and (piece := self._line(first)):
+        if first and (piece := self._read_line(first)):
             self.at = max(piece.end, self.at + 1)
             return piece
         while opener := _OPENER.search(text, self.at):
@@ -108,37 +108,37 @@ class Scanner:
                     return piece
         return None
 
-    def _think(self, found: re.Match[str]) -> Piece:
+    def _skip_thinking(self, found: re.Match[str]) -> Piece:
         """To the end of the reasoning; where none is marked, only tokens that no prose has begin a call."""
         close = self.source.find(thinking.closer(found), found.end())
         self._thinks = close is None
         return Piece(found.start(), close.end() if close else found.end())
 
-    def _thought(self, found: re.Match[str]) -> Piece:
+    def _end_thinking(self, found: re.Match[str]) -> Piece:
         """A closing tag alone: all before it was reasoning."""
         self._thinks = False
         return Piece(0, found.end())
 
-    def _not_ours(self, found: re.Match[str]) -> Piece:
+    def _skip_definitions(self, found: re.Match[str]) -> Piece:
         """Definitions of tools, and results that are quoted or invented."""
         close = self.source.find(re.compile(rf"</{found['tag']}>|<[|｜]tool▁outputs?▁end[|｜]>"), found.end())
         return Piece(found.start(), close.end() if close else found.end())
 
-    def _indented(self, found: re.Match[str]) -> Piece | None:
+    def _skip_indented(self, found: re.Match[str]) -> Piece | None:
         """A tag in a block that is set off from the prose by its indentation, as examples are."""
         at = found.start()
         if self._fence or not is_set_off(self.source, at, self.source.before(at, 60)):
             return None
         end = self.source.find(_OUTDENTED, found.end())
-        return self._passed(at, end.start() if end else len(self.source.text), cut=end is None)
+        return self._skip_to(at, end.start() if end else len(self.source.text), cut=end is None)
 
-    def _message(self, found: re.Match[str]) -> Piece | None:
+    def _read_message(self, found: re.Match[str]) -> Piece | None:
         return read_message(self.source, found.start(), self.tools)
 
-    def _marked(self, found: re.Match[str]) -> Piece | None:
-        return None if _ENDS.match(found.group()) else self._bodies(found)
+    def _read_marked(self, found: re.Match[str]) -> Piece | None:
+        return None if _ENDS.match(found.group()) else self._read_bodies(found)
 
-    def _bodies(self, found: re.Match[str]) -> Piece:
+    def _read_bodies(self, found: re.Match[str]) -> Piece:
         """Behind a marker; as long as no call stands there, one may still come."""
         at = found.start()
         piece = read_bodies(self.source, at, self.tools)
@@ -147,21 +147,21 @@ class Scanner:
         piece.cut |= not piece.calls
         return piece
 
-    def _attributes(self, found: re.Match[str]) -> Piece | None:
+    def _read_attributes(self, found: re.Match[str]) -> Piece | None:
         call = read_attributes(found, self.tools)
         return Piece(found.start(), found.end(), [call]) if call else None
 
-    def _tag(self, found: re.Match[str]) -> Piece | None:
-        tool = self.tools.known(found[1])
+    def _read_tag(self, found: re.Match[str]) -> Piece | None:
+        tool = self.tools.find(found[1])
         if tool is None:
             return None
         return read_enclosed(self.source, tool, found.span(), f"</{re.escape(found[1])}>", self.tools)
 
-    def _bracket(self, found: re.Match[str]) -> Piece | None:
+    def _read_bracket(self, found: re.Match[str]) -> Piece | None:
         at = found.start()
         return None if self._is_within_block(at) else _bare(read_bracket(self.source, at, self.tools))
 
-    def _brace(self, found: re.Match[str]) -> Piece | None:
+    def _read_brace(self, found: re.Match[str]) -> Piece | None:
         at = found.start()
         return None if self._is_within_block(at) else _bare(read_brace(self.source, at, self.tools, self._since))
 
@@ -172,13 +172,13 @@ class Scanner:
         start = max(self._fence.inside, at - len(self.source.before(at, 60)))
         return bool(self.source.text[start:at].strip())
 
-    def _parenthesis(self, found: re.Match[str]) -> Piece | None:
+    def _read_parenthesis(self, found: re.Match[str]) -> Piece | None:
         piece = _bare(read_parenthesis(self.source, found.start(), self.tools))
         if piece and piece.calls and is_within_code(self.source, self._fence, piece.start, piece.calls[0].name):
             return Piece(piece.start, piece.end)
         return piece
 
-    def _marks(self, found: re.Match[str]) -> Piece:
+    def _read_marks(self, found: re.Match[str]) -> Piece:
         """A fence or inline code opens or closes."""
         text, source, (at, end) = self.source.text, self.source, found.span()
         if self._thinks:
@@ -186,36 +186,36 @@ class Scanner:
         is_last = text[end : end + 1] in ("", "\n")
         fence = fence_at(source, at) if end - at > 2 and not (self._fence and is_last) else None
         if self._fence:
-            return self._within(self._fence, fence, at, end)
+            return self._read_marks_within(self._fence, fence, at, end)
         if fence:
-            return self._opened(at, fence)
+            return self._open_fence(at, fence)
         if text[at] == "~":
             return Piece(at, end)
         end, may_be_code = inline_code_end(source, at, end)
         return Piece(at, end, cut=may_be_code)
 
-    def _within(self, outer: Fence, inner: Fence | None, at: int, end: int) -> Piece:
+    def _read_marks_within(self, outer: Fence, inner: Fence | None, at: int, end: int) -> Piece:
         """Marks in a fenced block: they show another block, or close this one."""
-        if inner and inner.language and not self.tools.known(inner.language):
-            return self._shown(at, inner)
+        if inner and inner.language and not self.tools.find(inner.language):
+            return self._skip_block(at, inner)
         if self.source.text[at:end].startswith(outer.marks):
             self._fence = None
         return Piece(at, end)
 
-    def _opened(self, at: int, fence: Fence) -> Piece:
+    def _open_fence(self, at: int, fence: Fence) -> Piece:
         if fence.is_shown or (len(fence.marks) > 3 and holds_fences(self.source, fence)):
-            return self._shown(at, fence)
+            return self._skip_block(at, fence)
         if fence.language not in READABLE:
-            return read_block_of_tool(self.source, at, fence, self.tools) or self._shown(at, fence)
+            return read_block_of_tool(self.source, at, fence, self.tools) or self._skip_block(at, fence)
         self._fence = fence
-        return self._calling(at, fence) if fence.language in CALLING else self._passed(at, fence.inside)
+        return self._read_calling_block(at, fence) if fence.language in CALLING else self._skip_to(at, fence.inside)
 
-    def _shown(self, at: int, fence: Fence) -> Piece:
+    def _skip_block(self, at: int, fence: Fence) -> Piece:
         """A block that is there to be read by people."""
         close = self.source.find(fence.closing, fence.inside)
-        return self._passed(at, close.end() if close else len(self.source.text), cut=close is None)
+        return self._skip_to(at, close.end() if close else len(self.source.text), cut=close is None)
 
-    def _calling(self, at: int, fence: Fence) -> Piece:
+    def _read_calling_block(self, at: int, fence: Fence) -> Piece:
         """A block that is there for calls, with the marks that close it, however many they are."""
         piece = read_block(self.source, at, fence, self.tools)
         closing = _CLOSING.match(self.source.text, piece.end) if piece.is_call else None
@@ -225,32 +225,32 @@ class Scanner:
         piece.cut |= not piece.calls
         return piece
 
-    def _quotation(self, found: re.Match[str]) -> Piece | None:
+    def _skip_quoted_line(self, found: re.Match[str]) -> Piece | None:
         """A quoted line."""
         at, text = found.start(), self.source.text
         before = self.source.before(at, 4)
         if before.strip(" ") or len(before) > 3:
             return None
         if marker := _FUNCTIONARY.match(text, at):
-            return self._bodies(marker)
+            return self._read_bodies(marker)
         end = text.find("\n", at)
-        return self._passed(at, len(text) if end < 0 else end)
+        return self._skip_to(at, len(text) if end < 0 else end)
 
-    def _passed(self, at: int, end: int, *, cut: bool = False) -> Piece:
+    def _skip_to(self, at: int, end: int, *, cut: bool = False) -> Piece:
         """Text whose last word can't be the name of what follows it."""
         self._since = end
         return Piece(at, end, cut=cut)
 
-    def _action(self, found: re.Match[str]) -> Piece | None:
+    def _read_action(self, found: re.Match[str]) -> Piece | None:
         piece = read_action(self.source, found.start(), self.tools) if self._begins_line(found.start()) else None
         self._acted |= bool(piece and piece.calls)
         return piece
 
-    def _line(self, found: re.Match[str]) -> Piece | None:
+    def _read_line(self, found: re.Match[str]) -> Piece | None:
         """A line that begins with a tool's name or a label for it."""
         return None if self._thinks or self.tools.open else read_line(self.source, found.end(), self.tools)
 
-    def _observation(self, found: re.Match[str]) -> Piece | None:
+    def _skip_observation(self, found: re.Match[str]) -> Piece | None:
         """What a model invents behind its own action is text to the end; no call in it is meant."""
         at = found.start()
         return Piece(at, len(self.source.text)) if self._acted and self._begins_line(at) else None
@@ -267,14 +267,20 @@ def _bare(piece: Piece | None) -> Piece | None:
 
 
 _Opener = tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None], bool]
-_THINKING: tuple[_Opener, ...] = ((thinking.OPEN, Scanner._think, True), (thinking.CLOSE, Scanner._thought, True))
-_SET_OFF: tuple[_Opener, ...] = ((_NOT_OURS, Scanner._not_ours, True), (_INDENTED, Scanner._indented, False))
+_THINKING: tuple[_Opener, ...] = (
+    (thinking.OPEN, Scanner._skip_thinking, True),
+    (thinking.CLOSE, Scanner._end_thinking, True),
+)
+_SET_OFF: tuple[_Opener, ...] = (
+    (_NOT_OURS, Scanner._skip_definitions, True),
+    (_INDENTED, Scanner._skip_indented, False),
+)
 _TOKENS: tuple[_Opener, ...] = (
     *_THINKING,
     *_SET_OFF,
-    (_MESSAGE, Scanner._message, True),
-    (_MARKER, Scanner._marked, True),
-    (_ELEMENT, Scanner._bodies, False),
+    (_MESSAGE, Scanner._read_message, True),
+    (_MARKER, Scanner._read_marked, True),
+    (_ELEMENT, Scanner._read_bodies, False),
 )
 # What may be read where the text goes on with one or two characters, in the order in which it is tried; the last value
 # says whether it is looked for in reasoning, too.
@@ -283,20 +289,20 @@ _OPENERS: dict[str, tuple[_Opener, ...]] = {
     "<｜": _TOKENS,
     "</": _THINKING,
     "<": (
-        (thinking.OPEN, Scanner._think, True),
+        (thinking.OPEN, Scanner._skip_thinking, True),
         *_SET_OFF,
-        (_MARKER, Scanner._marked, False),
-        (ATTRIBUTES, Scanner._attributes, False),
-        (_ELEMENT, Scanner._bodies, False),
-        (_TAG, Scanner._tag, False),
+        (_MARKER, Scanner._read_marked, False),
+        (ATTRIBUTES, Scanner._read_attributes, False),
+        (_ELEMENT, Scanner._read_bodies, False),
+        (_TAG, Scanner._read_tag, False),
     ),
     "◁": _THINKING,
-    "[": (*_THINKING, (_SQUARE, Scanner._bodies, True), (_ANYTHING, Scanner._bracket, False)),
-    "{": ((_ANYTHING, Scanner._brace, False),),
-    "(": ((_ANYTHING, Scanner._parenthesis, False),),
-    **dict.fromkeys("`~", ((_MARKS, Scanner._marks, True),)),
-    ">": ((_ANYTHING, Scanner._quotation, False),),
-    **dict.fromkeys("AaTF✿", ((_ANYTHING, Scanner._action, False),)),
-    "O": ((OBSERVED, Scanner._observation, True),),
-    "\n": ((_LINE_BREAK, Scanner._line, False),),
+    "[": (*_THINKING, (_SQUARE, Scanner._read_bodies, True), (_ANYTHING, Scanner._read_bracket, False)),
+    "{": ((_ANYTHING, Scanner._read_brace, False),),
+    "(": ((_ANYTHING, Scanner._read_parenthesis, False),),
+    **dict.fromkeys("`~", ((_MARKS, Scanner._read_marks, True),)),
+    ">": ((_ANYTHING, Scanner._skip_quoted_line, False),),
+    **dict.fromkeys("AaTF✿", ((_ANYTHING, Scanner._read_action, False),)),
+    "O": ((OBSERVED, Scanner._skip_observation, True),),
+    "\n": ((_LINE_BREAK, Scanner._read_line, False),),
 }

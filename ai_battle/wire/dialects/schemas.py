@@ -28,7 +28,7 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
 
 
-def shown(value: Any) -> str:
+def short_json(value: Any) -> str:
     """Returns a value as JSON for an error message, not more than a line of it."""
     if isinstance(value, str):
         value = value[: _LONGEST_SHOWN + 1]
@@ -39,7 +39,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def resolved(schema: Any, root: Schema) -> Schema:
+def resolve_references(schema: Any, root: Schema) -> Schema:
     """Follows the references of a schema inside `root`; one that leads nowhere says nothing."""
     if type(schema) is dict and "$ref" not in schema:
         return schema
@@ -68,25 +68,25 @@ def signature(name: str, schema: Schema) -> str:
     """Describes a tool in one line: `add(a: integer, b?: integer)`."""
     required = schema.get("required", ())
     properties = schema.get("properties", {}).items()
-    listed = (f"{key}{'' if key in required else '?'}: {described(value, schema)}" for key, value in properties)
+    listed = (f"{key}{'' if key in required else '?'}: {description_of(value, schema)}" for key, value in properties)
     return f"{name}({', '.join(listed)})"
 
 
-def described(schema: Any, root: Schema, depth: int = 0) -> str:
+def description_of(schema: Any, root: Schema, depth: int = 0) -> str:
     """Describes a schema as it reads in an error: `integer`, `"list" | "read"`, `array of string`."""
     if depth > _DEEPEST_DESCRIBED:
         return "..."
-    schema = resolved(schema, root)
+    schema = resolve_references(schema, root)
     if isinstance(choices := schema.get("enum"), list):
-        return " | ".join(map(shown, choices[:20])) + (" | ..." if len(choices) > 20 else "")
+        return " | ".join(map(short_json, choices[:20])) + (" | ..." if len(choices) > 20 else "")
     if "const" in schema:
-        return shown(schema["const"])
+        return short_json(schema["const"])
     for union in ("anyOf", "oneOf"):
         if isinstance(branches := schema.get(union), list):
-            return " or ".join(dict.fromkeys(described(branch, root, depth + 1) for branch in branches[:8]))
+            return " or ".join(dict.fromkeys(description_of(branch, root, depth + 1) for branch in branches[:8]))
     types, items = schema.get("type"), schema.get("items")
     if types == "array" and isinstance(items, Mapping) and items:
-        return f"array of {described(items, root, depth + 1)}"
+        return f"array of {description_of(items, root, depth + 1)}"
     return " or ".join(types) if isinstance(types, list) else types if isinstance(types, str) else "any value"
 
 
@@ -100,7 +100,7 @@ def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
     if isinstance(schema, bool) and depth:
         return
     if not isinstance(schema, Mapping):
-        yield f"{place}: a schema is an object, not {shown(schema)}"
+        yield f"{place}: a schema is an object, not {short_json(schema)}"
         return
     if depth > _DEEPEST:
         yield f"{place}: nested too deeply"
@@ -130,10 +130,10 @@ def _keyword_problems(key: str, value: Any, at: str) -> Iterator[str]:
         for name in (value if isinstance(value, list) else [value]) or [None]:
             if name not in _TYPES:
                 hint = near(name, list(_TYPES)) if isinstance(name, str) else f"; there is {', '.join(_TYPES)}."
-                yield f"{at}: {shown(name)} is no type of JSON Schema{hint.rstrip('.')}"
+                yield f"{at}: {short_json(name)} is no type of JSON Schema{hint.rstrip('.')}"
     for wanted, is_right, keys in _KEYWORDS:
         if key in keys and not is_right(value):
-            yield f"{at}: must be {wanted}, not {shown(value)}"
+            yield f"{at}: must be {wanted}, not {short_json(value)}"
 
 
 # What the value of a keyword must be, how that is seen, and the keywords.
@@ -183,17 +183,17 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 def with_defaults(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """Adds what the schema says of the arguments that were left out, also inside of objects."""
-    return _filled(arguments, schema, schema)
+    return _fill(arguments, schema, schema)
 
 
-def _filled(given: Mapping[str, Any], schema: Schema, root: Schema) -> dict[str, Any]:
+def _fill(given: Mapping[str, Any], schema: Schema, root: Schema) -> dict[str, Any]:
     filled = dict(given)
     for name, written in schema.get("properties", NO_SCHEMA).items():
-        wanted = resolved(written, root)
+        wanted = resolve_references(written, root)
         if name not in filled and "default" in wanted:
             filled[name] = deepcopy(wanted["default"])
         elif isinstance(filled.get(name), Mapping):
-            filled[name] = _filled(filled[name], wanted, root)
+            filled[name] = _fill(filled[name], wanted, root)
     return filled
 
 

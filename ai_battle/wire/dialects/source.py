@@ -118,7 +118,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def typed(text: str, schema: Any) -> Any:
+def value_of_type(text: str, schema: Any) -> Any:
     """Returns `text` as one of the types that the schema allows, as a string where it is none of them."""
     types = types_of(schema) or _ANYTHING
     if types & STRUCTURES and _STRUCTURE.match(text):

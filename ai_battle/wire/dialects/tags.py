@@ -10,7 +10,7 @@ from typing import Any
 from ...core.messages import ToolCall
 from .calls import Offered
 from .loose_json import Unreadable
-from .source import Source, typed, types_of
+from .source import Source, types_of, value_of_type
 
 _NOISE = r"(?:\s|\]<\]minimax\[>\[)*"
 _TAGGED = r"<(?P<key>[A-Za-z_][\w.\-]*)>"
@@ -39,7 +39,7 @@ class Notation:
     close: re.Pattern[str]
 
     def stop_of(self, key: str) -> re.Pattern[str]:
-        return _compiled(self.stop.replace("KEY", re.escape(key)))
+        return _pattern(self.stop.replace("KEY", re.escape(key)))
 
     def is_end(self, text: str, at: int) -> bool:
         """Whether the next argument or the end of the call stands there."""
@@ -47,12 +47,12 @@ class Notation:
 
 
 @lru_cache(maxsize=200)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
 def _notation(key: str, stop: str, close: str) -> Notation:
-    return Notation(_compiled(_NOISE + key), stop, _compiled(_NOISE + f"(?:{close})"))
+    return Notation(_pattern(_NOISE + key), stop, _pattern(_NOISE + f"(?:{close})"))
 
 
 _DSML = r"(?:｜DSML｜|\|DSML\||\w{1,40}:)?"
@@ -73,7 +73,7 @@ CHANNELS = _notation(
 BLOCKS = _notation(r"BEGIN_ARG:[ \t]*(?P<key>[^\n]*)\n", r"(?:\r?\n)?[ \t]*END_ARG", r"(?=[`~]{3})")
 
 
-def tagged(closing: str) -> Notation:
+def tag_notation(closing: str) -> Notation:
     """Returns the notation with every argument under a tag of its own name, up to the given closing tag."""
     return _notation(_TAGGED, r"(?:\]<\]minimax\[>\[)?</KEY>", closing)
 
@@ -100,11 +100,11 @@ def read_attributes(found: re.Match[str], tools: Offered) -> ToolCall | None:
     """Returns the call that an empty element is, if its attributes are what the tool needs and no more."""
     given = {key: html.unescape(raw[1:-1]) for key, raw in _EACH.findall(found["given"])}
     named = next((given.pop(key) for key in ("name", "tool") if key in given), "")
-    tool = tools.known(named if found["tag"] in _CALLING_TAGS else found["tag"])
+    tool = tools.find(named if found["tag"] in _CALLING_TAGS else found["tag"])
     properties = tools.properties(tool or "")
     if tool is None or not given.keys() <= properties.keys() or not tools.has_all_required(tool, given):
         return None
-    return ToolCall(tool, {key: typed(value, properties[key]) for key, value in given.items()})
+    return ToolCall(tool, {key: value_of_type(value, properties[key]) for key, value in given.items()})
 
 
 def _raw_value(source: Source, at: int, notation: Notation, key: str) -> tuple[str, int]:
@@ -126,11 +126,11 @@ def _value(raw: str, marks: str, schema: Any) -> Any:
     if 'string="true"' in marks or 'type="string"' in marks:
         return text
     if _CHILD.match(raw) and types_of(schema) & _STRUCTURES and "string" not in types_of(schema):
-        return _nested(raw, schema, 0)
-    return typed(text, schema)
+        return _nested_value(raw, schema, 0)
+    return value_of_type(text, schema)
 
 
-def _nested(text: str, schema: Any, depth: int) -> Any:
+def _nested_value(text: str, schema: Any, depth: int) -> Any:
     """An object or a list whose members are elements themselves."""
     members: list[tuple[str, Any]] = []
     at, types = 0, types_of(schema)
@@ -141,8 +141,8 @@ def _nested(text: str, schema: Any, depth: int) -> Any:
         end = text.find(f"</{opened['key']}>", opened.end())
         if end < 0:
             return text
-        members.append((opened["key"], _nested(_NOISE_END.sub("", text[opened.end() : end]), inner, depth + 1)))
+        members.append((opened["key"], _nested_value(_NOISE_END.sub("", text[opened.end() : end]), inner, depth + 1)))
         at = end + len(opened["key"]) + 3
     if not members:
-        return typed(text, schema)
+        return value_of_type(text, schema)
     return [value for _, value in members] if "array" in types else dict(members)

@@ -6,13 +6,13 @@ from contextlib import suppress
 from typing import Any
 
 from ...core.messages import ToolCall
-from .bodies import attempt, broken, broken_value, from_value, read_bodies, read_call, read_object_for
+from .bodies import attempt, broken_call, broken_value, from_value, read_bodies, read_call, read_object_for
 from .calls import NotArguments, Offered, Unknown, calls_in
 from .fences import is_answer, is_quotation
 from .lines import announced_call, read_lines, read_table
 from .loose_json import Unreadable
 from .reading import Piece, issue
-from .source import Source, parse_object, typed
+from .source import Source, parse_object, value_of_type
 
 _OBJECT = re.compile(r"\{\s{0,200}(?:[\"'“‘`\\]{0,2}[\w$.\-/ ]{1,80}[\"'”’`\\]{0,2}\s{0,200}[:,}(]|\}|//|/\*|#)")
 _LIST = re.compile(r"\[{1,3}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`]|\(\s*[\"'])")
@@ -72,13 +72,13 @@ def read_parenthesis(source: Source, at: int, tools: Offered) -> Piece | None:
     if _NESTED.match(source.text, at):
         return None
     name, start, is_defined = _name_before(source.text, at, _CALLED_BACKWARDS)
-    tool = tools.known(name.lstrip(".-/:"))
+    tool = tools.find(name.lstrip(".-/:"))
     if tool is None or is_defined:
         return None
     try:
         call, end = read_call(source.text, tool, at, tools)
     except Unreadable as error:
-        return broken(source, start, error) if error.cut else _prose(source, start, at, error)
+        return broken_call(source, start, error) if error.cut else _prose(source, start, at, error)
     if not call.arguments and not _stands_alone(source, start, end):
         return Piece(at, end)
     return _unless_mentioned(source, Piece(start, end, [call]))
@@ -134,7 +134,7 @@ def _glued_tool(name: str, tools: Offered) -> str | None:
     """The tool at the end of `name`, which may hang on the last word of a sentence."""
     name = name.rstrip(":")
     while name:
-        if tool := tools.known(name):
+        if tool := tools.find(name):
             return tool
         _, _, name = name.partition(".")
     return None
@@ -145,7 +145,7 @@ def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools:
     try:
         value, end = source.value(place[1])
     except Unreadable as error:
-        return broken(source, place[0], error) if error.cut else _prose(source, *place, error)
+        return broken_call(source, place[0], error) if error.cut else _prose(source, *place, error)
     if isinstance(value, dict) and "name" in value and ("arguments" in value or "parameters" in value):
         whole = from_value(source, value, (place[1], end), tools, explicit=False)
         if whole and whole.calls:
@@ -256,7 +256,7 @@ def _read_labelled(source: Source, at: int, tools: Offered, *, is_sure: bool = F
     found = _INPUT.match(source.text, at)
     if not found and not is_sure:
         return read_line(source, at, tools)
-    if not found or not (is_sure or tools.known(found["name"])):
+    if not found or not (is_sure or tools.find(found["name"])):
         return None
     if given := _INPUT_OBJECT.match(source.text, found.end()):
         return read_object_for(source, found["name"], (at, given.end()), tools)
@@ -287,10 +287,10 @@ def read_line(source: Source, at: int, tools: Offered) -> Piece | None:
 
 def _of_text(value: str, tool: str, tools: Offered) -> ToolCall:
     """The call with the text of the one parameter that there is, if there is a text."""
-    names = tools.required(tool) or tuple(tools.properties(tool))[:1]
+    names = tools.required_names(tool) or tuple(tools.properties(tool))[:1]
     if len(names) > 1 or (value and not names):
         raise Unreadable(0)
-    return ToolCall(tool, {names[0]: _unquoted(value.strip(), tools, tool, names[0])} if value else {})
+    return ToolCall(tool, {names[0]: _without_quotes(value.strip(), tools, tool, names[0])} if value else {})
 
 
 def _read_input(text: str, tool: str, at: int, tools: Offered) -> tuple[ToolCall, int]:
@@ -300,15 +300,15 @@ def _read_input(text: str, tool: str, at: int, tools: Offered) -> tuple[ToolCall
     end = at + len(line)
     if _ASSIGNMENT.match(line):
         return read_call(f"({line})", tool, 0, tools)[0], end
-    names = tools.required(tool) or tuple(tools.properties(tool))
+    names = tools.required_names(tool) or tuple(tools.properties(tool))
     if line.lower() in _NO_INPUT and not (names and _MARKS.match(text, end)):
         return ToolCall(tool, {}), end
     is_cut = not line or _UNCLOSED.fullmatch(line) is not None
     if len(names) != 1 or is_cut:
         raise Unreadable(end, cut=is_cut)
-    return ToolCall(tool, {names[0]: _unquoted(line, tools, tool, names[0])}), end
+    return ToolCall(tool, {names[0]: _without_quotes(line, tools, tool, names[0])}), end
 
 
-def _unquoted(line: str, tools: Offered, tool: str, name: str) -> Any:
+def _without_quotes(line: str, tools: Offered, tool: str, name: str) -> Any:
     bare = line[1:-1] if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`" else line
-    return typed(bare, tools.properties(tool).get(name))
+    return value_of_type(bare, tools.properties(tool).get(name))

@@ -1,6 +1,7 @@
 """Which way of calling a model gets, and what its refusals teach."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -106,13 +107,22 @@ async def test_a_refusal_is_remembered_by_endpoint_and_model() -> None:
     assert other.requests[0].tools
 
 
+class ShortMemory(Forgetful):
+    """Forgets when it is told to."""
+
+    is_over = False
+
+    def refuses(self, endpoint: str, model: str) -> Collection[str]:
+        return () if self.is_over else super().refuses(endpoint, model)
+
+
 async def test_what_was_forgotten_is_tried_natively_again() -> None:
-    memory = Forgetful()
+    memory = ShortMemory()
     memory.remember("ollama", "phi4", "tools")
     model = ScriptedClient("One.", "Two.")
     client = Auto(model, memory=memory, known_as=("ollama", "phi4"))
     await client.complete(REQUEST)
-    memory._refused.clear()
+    memory.is_over = True
     await client.complete(REQUEST)
     assert [bool(request.tools) for request in model.requests] == [False, True]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Literal, TypeAlias
 
 from ..core.messages import Message, Part, Text, Thinking, user
@@ -20,21 +19,14 @@ def view_of(speaker: str, history: Iterable[Message], naming: Naming = "plain") 
     included, and the prompt as a user message. Of what others did only the text crosses. All that they said since
     `speaker` last spoke is one message; `prefixed` puts each name before it, `nameless` leaves every name out.
     """
-    audible = (message for message in history if _is_own(message, speaker) or _crosses(message))
-    seen: list[Message] = []
-    for own, said in groupby(audible, key=lambda message: _is_own(message, speaker)):
-        if not own:
-            seen.append(_merge(list(said), naming))
-            continue
-        for message in said:
-            if _is_over(seen):
-                seen.append(CONTINUE)
-            seen.append(_as_own(message, naming))
-    return (*seen, CONTINUE) if _is_over(seen) else tuple(seen)
+    view = View(speaker, naming)
+    for message in history:
+        view.append(message)
+    return view.messages
 
 
 class View:
-    """What `view_of` would say after each message, at the cost of that message alone."""
+    """What `view_of` says, kept up with each message at the cost of that message alone."""
 
     def __init__(self, speaker: str, naming: Naming = "plain") -> None:
         self._speaker = speaker

@@ -5,7 +5,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Literal
 
-from .events import BudgetReached, Event
+from .events import BudgetReached
 from .exchange import ModelResponse
 
 Again = Literal["never", "once", "always"]
@@ -57,11 +57,10 @@ class ProviderError(AIBattleError):
 
     `again` says how often the same request may be sent anew, `retry_after` when (seconds), `partial` is the text that
     came before the fault, `raw` the head of the body that could not be read. `response` is the answer, where there is
-    one and it is empty. `heard` are events that came in one piece with the fault, so that nobody has heard them yet.
+    one and it is empty.
     """
 
     response: ModelResponse | None = None
-    heard: tuple[Event, ...] = ()
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """One attempt at a call over HTTP, streamed unless nobody listens, under its clocks; errors say where and what now."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
@@ -41,8 +41,10 @@ class Reader(Protocol):
     def bill(self) -> Mapping[str, Any]:
         """The part of the body in which the usage stands, as far as it has come."""
 
-    def feed(self, data: bytes) -> "list[Event]": ...
-    def close(self) -> "list[Event]":
+    def feed(self, data: bytes, events: "list[Event] | None" = None) -> "list[Event]":
+        """Adds what `data` says to `events`, where it also stands when the rest of `data` is a fault."""
+
+    def close(self, events: "list[Event] | None" = None) -> "list[Event]":
         """What an event still says that only lacks its end, when the body has ended."""
 
     def finish(self) -> ModelResponse: ...
@@ -117,8 +119,6 @@ class HttpClient(ModelClient):
             response = await self._attempt(question, reader, emit, Clocks(deadlines, self._where))
             return response
         except ProviderError as error:
-            for event in error.heard:
-                await emit(event)
             await self._explain(error, reader)
             raise
         finally:
@@ -142,38 +142,35 @@ class HttpClient(ModelClient):
             reply.body += data
             return await self._unstreamed(reply, reader, emit)
         while data:
-            try:
-                events = reader.feed(data)
-            except BadReply:
-                await self._read_bill(reply, reader)
-                raise
-            if events:
-                clocks.heard()
-            for event in events:
-                await emit(event)
+            async with _emit_at_end(emit) as events:
+                try:
+                    reader.feed(data, events)
+                except BadReply:
+                    await self._read_bill(reply, reader)
+                    raise
+                if events:
+                    clocks.heard()
             data = b"" if reader.whole else await reply.more()
         if not reader.done:
-            for event in await self._rest(reply, reader):
-                await emit(event)
+            async with _emit_at_end(emit) as events:
+                await self._rest(reply, reader, events)
         await reply.rest()
         return reader.finish()
 
-    async def _rest(self, reply: Reply, reader: Reader) -> list[Event]:
+    async def _rest(self, reply: Reply, reader: Reader, events: list[Event]) -> None:
         """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
-        events: list[Event] = []
         ends = _in_a_moment()
         with suppress(TimeoutError, Unreachable):
             while not reader.done and (data := await _until(ends, reply)):
-                heard = reader.feed(data)
-                events += heard
-                ends = _in_a_moment() if heard else ends
-            events += reader.close()
-        return events
+                before = len(events)
+                reader.feed(data, events)
+                ends = _in_a_moment() if len(events) > before else ends
+            reader.close(events)
 
     async def _read_bill(self, reply: Reply, reader: Reader) -> None:
         """Reads on behind an event that can't be read: the usage of what was sent until the end is still to come."""
         with suppress(ProviderError):
-            await self._rest(reply, reader)
+            await self._rest(reply, reader, [])
 
     async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream."""
@@ -182,8 +179,9 @@ class HttpClient(ModelClient):
             body = await reply.whole()
             answer = from_json(body.removeprefix(BOM).decode(errors="replace"))
         except ValueError:  # a stream under a wrong name, or something that its reader has a word for
-            for event in reader.feed(body) + reader.close():
-                await emit(event)
+            async with _emit_at_end(emit) as events:
+                reader.feed(body, events)
+                reader.close(events)
             return reader.finish()
         finally:
             if answer is None:
@@ -226,6 +224,17 @@ class HttpClient(ModelClient):
         error.args = (_sentences(text, self.dialect.advice(error, there)),)
         error.partial = error.partial or reader.text
         self._limits.redactor.clean(error)
+
+
+@asynccontextmanager
+async def _emit_at_end(emit: Emit) -> AsyncIterator[list[Event]]:
+    """Events that are read inside are emitted at its end, also where the reading breaks off."""
+    events: list[Event] = []
+    try:
+        yield events
+    finally:
+        for event in events:
+            await emit(event)
 
 
 def _plausible(usage: Usage) -> Usage:

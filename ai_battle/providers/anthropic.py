@@ -54,8 +54,8 @@ class FramedReader(wire.StreamReader):
         super().__init__()
         self._frames = Frames()
 
-    def feed(self, data: bytes) -> list[Event]:
-        return super().feed(self._frames.feed(data))
+    def feed(self, data: bytes, events: list[Event] | None = None) -> list[Event]:
+        return super().feed(self._frames.feed(data), events)
 
 
 @dataclass(frozen=True, slots=True)

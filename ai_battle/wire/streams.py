@@ -182,16 +182,16 @@ class StreamReader(ABC):
     def text(self) -> str:
         return "".join(self._said)
 
-    def feed(self, data: bytes) -> list[Event]:
+    def feed(self, data: bytes, events: list[Event] | None = None) -> list[Event]:
         """Returns the events that `data` brings; texts that follow one another in it may come as one.
 
-        Raises `ProviderError`; what came before the fault in the same bytes is its `heard`.
+        Raises `ProviderError`; what came before the fault in the same bytes has been added to `events`, if given.
         """
-        return self._collect_events(self._tokens.feed(data))
+        return self._collect_events(self._tokens.feed(data), events)
 
-    def close(self) -> list[Event]:
+    def close(self, events: list[Event] | None = None) -> list[Event]:
         """The same for what is left when the body has ended."""
-        return self._collect_events(self._tokens.close())
+        return self._collect_events(self._tokens.close(), events)
 
     @abstractmethod
     def finish(self) -> ModelResponse:
@@ -211,9 +211,9 @@ class StreamReader(ABC):
             self._thoughts.append(thought)
             events.append(ThinkingDelta(thought))
 
-    def _collect_events(self, pieces: list[bytes]) -> list[Event]:
+    def _collect_events(self, pieces: list[bytes], events: list[Event] | None) -> list[Event]:
         """Those behind a fault are read as well, as the usage may stand in them."""
-        events: list[Event] = []
+        events = [] if events is None else events
         place = 0
         try:
             while place < len(pieces):
@@ -223,8 +223,7 @@ class StreamReader(ABC):
                     continue
                 place += 1
                 self._take(pieces[place - 1], events)
-        except ProviderError as error:
-            error.heard = tuple(events)
+        except ProviderError:
             for piece in pieces[place:]:
                 with suppress(ProviderError):
                     self._take(piece, [])

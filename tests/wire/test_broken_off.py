@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ai_battle.core.errors import BadReply, ProviderError
-from ai_battle.core.events import TextDelta
+from ai_battle.core.events import Event, TextDelta
 from ai_battle.wire import anthropic, gemini, ollama, openai
 
 STARTED = b"""event: message_start
@@ -31,10 +31,11 @@ FAULTS = {"error": b'{"error": {"message": "boom"}}', "garbage": b"{no JSON"}
 @pytest.mark.parametrize("wire", WORDS, ids=lambda wire: wire.__name__.rpartition(".")[2])
 def test_words_before_a_fault_are_heard(wire: Any, fault: str) -> None:
     body = FAULTS[fault] + b"\n" if wire is ollama else b"event: error\ndata: " + FAULTS[fault] + b"\n\n"
+    events: list[Event] = []
     with pytest.raises(ProviderError) as raised:
-        wire.StreamReader().feed(WORDS[wire] + body)
+        wire.StreamReader().feed(WORDS[wire] + body, events)
 
-    assert raised.value.heard == (TextDelta("Once"),)
+    assert events == [TextDelta("Once")]
     assert raised.value.partial == "Once"
 
 

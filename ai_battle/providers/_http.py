@@ -1,7 +1,7 @@
 """One attempt at a call over HTTP, streamed unless nobody listens, under its clocks; errors say where and what now."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
@@ -12,16 +12,17 @@ from ..core.client import ModelClient
 from ..core.errors import BadReply, ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
-from ..core.redaction import NO_SECRETS, Redactor
 from ..wire.errors import UNREADABLE
 from ..wire.streams import BOM
-from ._advice import models_at
-from ._deadlines import DEFAULT, Clocks, Deadlines
+from ._capabilities import LISTS, model_list
+from ._deadlines import Clocks, Deadlines
+from ._settings import Access
 from ._transport import Reply, Transport, public_url
 
 STREAMS = ("event-stream", "eventstream", "ndjson", "jsonl", "stream+json")
 COUNTS = tuple(each.name for each in fields(Usage))
 _AFTER_THE_ANSWER = 2.0
+_A_LOOK = Deadlines(connect=2.0, total=3.0)
 
 
 class Reader(Protocol):
@@ -64,41 +65,52 @@ class HttpRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class ApiAdapter(Protocol):
-    """What differs from provider to provider."""
+class Wire(Protocol):
+    """The module of an API's bodies."""
 
-    model: str
-
-    async def question(self, request: ModelRequest) -> HttpRequest: ...
-    def reader(self) -> Reader: ...
+    @property
+    def StreamReader(self) -> Callable[[], Reader]: ...  # noqa: N802 - a class of that module
     def decode_response(self, body: Mapping[str, Any]) -> ModelResponse: ...
     def decode_usage(self, bill: Mapping[str, Any]) -> Usage: ...
     def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError: ...
-    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
-        """What the user may do about it, or nothing; `there` are the models that the server has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What `redactor` knows never leaves in an error."""
+class ApiAdapter:
+    """What differs from provider to provider: `encode` makes a request of it, `wire` reads its answers.
 
-    deadlines: Deadlines = DEFAULT
-    redactor: Redactor = NO_SECRETS
+    `advise` says what the user may do about an error, given the models that the server has; `most_output` how many
+    tokens an answer can have at most, where the API is always told.
+    """
+
+    model: str
+    access: Access
+    wire: Wire
+    encode: Callable[[ModelRequest], Awaitable[HttpRequest]]
+    advise: Callable[[ProviderError, Sequence[str]], str] | None = None
+    reader: Callable[[], Reader] | None = None
+    most_output: Callable[[ModelRequest], int | None] | None = None
+
+    def new_reader(self) -> Reader:
+        return (self.reader or self.wire.StreamReader)()
+
+    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
+        return self.advise(error, there) if self.advise else self.access.advice(error, self.model, there)
 
 
 class HttpClient(ModelClient):
-    def __init__(self, transport: Transport, dialect: ApiAdapter, limits: Limits) -> None:
+    def __init__(self, transport: Transport, api: ApiAdapter) -> None:
         self.transport = transport
-        self.dialect = dialect
-        self._limits = limits
-        deadlines = limits.deadlines
+        self.api = api
+        self._redactor = api.access.redactor
+        self._deadlines = deadlines = api.access.settings.deadlines
         self._patient = replace(deadlines, first_byte=deadlines.total) if deadlines.is_last else deadlines
         self._where = str(transport.address)
         self._said: set[str] = set()
-        self.most_output: Callable[[ModelRequest], int | None] | None = getattr(dialect, "most_output", None)
+        self.most_output = api.most_output
 
     def __repr__(self) -> str:
-        return f"<{self.dialect.model} of {self._where}>"
+        return f"<{self.api.model} of {self._where}>"
 
     @property
     def endpoint(self) -> str:
@@ -110,13 +122,13 @@ class HttpClient(ModelClient):
         await self.transport.require_listener()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        reader, response = self.dialect.reader(), None
+        reader, response = self.api.new_reader(), None
         try:
-            question = await self.dialect.question(request)
-            if question.left_out or question.clamped:
-                await self._warn(question, emit, each_time=request.wants.each_warning)
-            deadlines = self._limits.deadlines if request.wants.stream else self._patient
-            response = await self._attempt(question, reader, emit, Clocks(deadlines, self._where))
+            sent = await self.api.encode(request)
+            if sent.left_out or sent.clamped:
+                await self._warn(sent, emit, each_time=request.wants.each_warning)
+            deadlines = self._deadlines if request.wants.stream else self._patient
+            response = await self._attempt(sent, reader, emit, Clocks(deadlines, self._where))
             return response
         except ProviderError as error:
             await self._explain(error, reader)
@@ -125,13 +137,13 @@ class HttpClient(ModelClient):
             if response is None:
                 await self._report(reader.bill, emit)
 
-    async def _attempt(self, question: HttpRequest, reader: Reader, emit: Emit, clocks: Clocks) -> ModelResponse:
+    async def _attempt(self, sent: HttpRequest, reader: Reader, emit: Emit, clocks: Clocks) -> ModelResponse:
         async with (
             clocks,
-            self.transport.send("POST", question.path, question.body, question.headers) as reply,
+            self.transport.send("POST", sent.path, sent.body, sent.headers) as reply,
         ):
             if reply.status >= 300:
-                raise self.dialect.decode_error(reply.status, await reply.whole(), reply.headers)
+                raise self.api.wire.decode_error(reply.status, await reply.whole(), reply.headers)
             if reply.headers.get("content-type", "").startswith("application/json"):
                 return await self._unstreamed(reply, reader, emit)
             return await self._streamed(reply, reader, clocks, emit)
@@ -187,7 +199,7 @@ class HttpClient(ModelClient):
             if answer is None:
                 await emit(UsageReported(UNKNOWN_USAGE, len(reply.body.strip())))
         try:
-            response = self.dialect.decode_response(answer)
+            response = self.api.wire.decode_response(answer)
         except ProviderError:
             await self._report(answer, emit)
             raise
@@ -204,15 +216,15 @@ class HttpClient(ModelClient):
             return
         usage = UNKNOWN_USAGE
         with suppress(*UNREADABLE):
-            usage = _plausible(self.dialect.decode_usage(bill))
+            usage = _plausible(self.api.wire.decode_usage(bill))
         if usage != UNKNOWN_USAGE:
             await emit(UsageReported(usage))
 
-    async def _warn(self, question: HttpRequest, emit: Emit, *, each_time: bool) -> None:
+    async def _warn(self, sent: HttpRequest, emit: Emit, *, each_time: bool) -> None:
         """Once for each option, or each time."""
-        model = self.dialect.model
-        changes = {name: f"{name!r} is left out: {model} does not take it." for name in question.left_out}
-        for name, value in question.clamped.items():
+        model = self.api.model
+        changes = {name: f"{name!r} is left out: {model} does not take it." for name in sent.left_out}
+        for name, value in sent.clamped.items():
             changes[name] = f"{name!r} is sent as {value}: {model} takes no more."
         for option in [name for name in changes if each_time or name not in self._said]:
             self._said.add(option)
@@ -221,9 +233,21 @@ class HttpClient(ModelClient):
     async def _explain(self, error: ProviderError, reader: Reader) -> None:
         text = str(error) if str(error).startswith(self._where) else f"{self._where}: {error}"
         there = await models_at(self.transport) if error.status == 404 else ()
-        error.args = (_sentences(text, self.dialect.advice(error, there)),)
+        error.args = (_sentences(text, self.api.advice(error, there)),)
         error.partial = error.partial or reader.text
-        self._limits.redactor.clean(error)
+        self._redactor.clean(error)
+
+
+async def models_at(transport: Transport) -> tuple[str, ...]:
+    """The models that a server lists; none when it does not, or not at once."""
+    provider = transport.address.provider
+    path = LISTS.get(provider, "/models")
+    try:
+        async with Clocks(_A_LOOK, str(transport.address)), transport.send("GET", path) as reply:
+            body = from_json(await reply.whole())
+    except (ProviderError, ValueError):
+        return ()
+    return tuple(model.name for model in model_list(provider, body)) if isinstance(body, dict) else ()
 
 
 @asynccontextmanager

@@ -97,7 +97,7 @@ async def _read(client: HttpClient, path: str, body: bytes = b"") -> Mapping[str
     async with Clocks(_A_LOOK, where), client.transport.send("POST" if body else "GET", path, body) as reply:
         data = await reply.whole()
     if reply.status >= 300:
-        raise _refusal(client, client.dialect.decode_error(reply.status, data, reply.headers))
+        raise _refusal(client, client.api.wire.decode_error(reply.status, data, reply.headers))
     try:
         answer = from_json(data)
     except ValueError:
@@ -109,5 +109,5 @@ async def _read(client: HttpClient, path: str, body: bytes = b"") -> Mapping[str
 
 
 def _refusal(client: HttpClient, error: ProviderError) -> ProviderError:
-    error.args = (f"{client.transport.address}: {error} {client.dialect.advice(error)}".rstrip(),)
+    error.args = (f"{client.transport.address}: {error} {client.api.advice(error)}".rstrip(),)
     return error

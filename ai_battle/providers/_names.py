@@ -15,77 +15,27 @@ from ..core.errors import ConfigError
 KNOWN_ON = "2026-11-20"
 
 KNOWN: dict[str, tuple[str, ...]] = {
-    "anthropic": (
-        "claude-fable-5",
-        "claude-fable-5-1",
-        "claude-fable-5-2",
-        "claude-haiku-4-5",
-        "claude-haiku-5-5",
-        "claude-mythos-5",
-        "claude-mythos-5-1",
-        "claude-mythos-5-2",
-        "claude-opus-4-1",
-        "claude-opus-4-5",
-        "claude-opus-4-6",
-        "claude-opus-4-7",
-        "claude-opus-4-8",
-        "claude-opus-5",
-        "claude-opus-5-5",
-        "claude-sonnet-4-5",
-        "claude-sonnet-4-6",
-        "claude-sonnet-5",
-        "claude-sonnet-5-5",
-    ),
-    "gemini": (
-        "gemini-2.5-flash",
-        "gemini-2.5-flash-lite",
-        "gemini-2.5-pro",
-        "gemini-3-flash-preview",
-        "gemini-3.1-flash-lite",
-        "gemini-3.1-pro-preview",
-        "gemini-3.5-flash",
-        "gemini-3.5-flash-lite",
-        "gemini-3.6-flash",
-        "gemini-3.7-flash",
-        "gemini-3.8-flash",
-        "gemini-4-argon",
-        "gemini-flash-latest",
-        "gemini-flash-lite-latest",
-        "gemini-pro-latest",
-        "gemma-4-26b-a4b-it",
-        "gemma-4-31b-it",
-    ),
-    "openai": (
-        "gpt-4.1",
-        "gpt-4.1-mini",
-        "gpt-4o",
-        "gpt-4o-mini",
-        "gpt-5",
-        "gpt-5-mini",
-        "gpt-5-nano",
-        "gpt-5-pro",
-        "gpt-5.1",
-        "gpt-5.2",
-        "gpt-5.2-pro",
-        "gpt-5.3-codex",
-        "gpt-5.4",
-        "gpt-5.4-mini",
-        "gpt-5.4-nano",
-        "gpt-5.4-pro",
-        "gpt-5.5",
-        "gpt-5.5-pro",
-        "gpt-5.6-luna",
-        "gpt-5.6-sol",
-        "gpt-5.6-terra",
-        "gpt-6-astra",
-        "gpt-6-luna",
-        "gpt-6-sol",
-        "gpt-6.1-sol",
-        "gpt-6.1-terra",
-        "gpt-chat-latest",
-        "o3",
-        "o3-pro",
-    ),
+    vendor: tuple(names.split())
+    for vendor, names in {
+        "anthropic": """
+            claude-fable-5 claude-fable-5-1 claude-fable-5-2 claude-haiku-4-5 claude-haiku-5-5 claude-mythos-5
+            claude-mythos-5-1 claude-mythos-5-2 claude-opus-4-1 claude-opus-4-5 claude-opus-4-6 claude-opus-4-7
+            claude-opus-4-8 claude-opus-5 claude-opus-5-5 claude-sonnet-4-5 claude-sonnet-4-6 claude-sonnet-5
+            claude-sonnet-5-5
+        """,
+        "gemini": """
+            gemini-2.5-flash gemini-2.5-flash-lite gemini-2.5-pro gemini-3-flash-preview gemini-3.1-flash-lite
+            gemini-3.1-pro-preview gemini-3.5-flash gemini-3.5-flash-lite gemini-3.6-flash gemini-3.7-flash
+            gemini-3.8-flash gemini-4-argon gemini-flash-latest gemini-flash-lite-latest gemini-pro-latest
+            gemma-4-26b-a4b-it gemma-4-31b-it
+        """,
+        "openai": """
+            gpt-4.1 gpt-4.1-mini gpt-4o gpt-4o-mini gpt-5 gpt-5-mini gpt-5-nano gpt-5-pro gpt-5.1 gpt-5.2
+            gpt-5.2-pro gpt-5.3-codex gpt-5.4 gpt-5.4-mini gpt-5.4-nano gpt-5.4-pro gpt-5.5 gpt-5.5-pro
+            gpt-5.6-luna gpt-5.6-sol gpt-5.6-terra gpt-6-astra gpt-6-luna gpt-6-sol gpt-6.1-sol gpt-6.1-terra
+            gpt-chat-latest o3 o3-pro
+        """,
+    }.items()
 }
 
 SHORT: dict[str, str] = {
@@ -110,66 +60,35 @@ SHORT: dict[str, str] = {
 
 # The successors are those that the vendors name; a name that ends in a date, "-latest" or a number is found without it.
 RETIRED: dict[str, str] = {
-    "chatgpt-4o": "gpt-chat-latest",
-    "claude-2": "claude-sonnet-5-5",
-    "claude-2.0": "claude-sonnet-5-5",
-    "claude-2.1": "claude-sonnet-5-5",
-    "claude-3": "claude-sonnet-5-5",
-    "claude-3-5": "claude-sonnet-5-5",
-    "claude-3-5-haiku": "claude-haiku-5-5",
-    "claude-3-5-sonnet": "claude-sonnet-5-5",
-    "claude-3-7": "claude-sonnet-5-5",
-    "claude-3-7-sonnet": "claude-sonnet-5-5",
-    "claude-3-haiku": "claude-haiku-5-5",
-    "claude-3-opus": "claude-opus-5-5",
-    "claude-3-sonnet": "claude-sonnet-5-5",
-    "claude-instant-1.2": "claude-haiku-5-5",
-    "claude-mythos-preview": "claude-mythos-5-2",
-    "claude-opus-4": "claude-opus-5-5",
-    "claude-opus-4-0": "claude-opus-5-5",
-    "claude-sonnet-4": "claude-sonnet-5-5",
-    "claude-sonnet-4-0": "claude-sonnet-5-5",
-    "codex-mini": "gpt-5.3-codex",
-    "gemini-1.0-pro": "gemini-3.1-pro-preview",
-    "gemini-1.5-flash": "gemini-3.8-flash",
-    "gemini-1.5-flash-8b": "gemini-3.5-flash-lite",
-    "gemini-1.5-pro": "gemini-3.1-pro-preview",
-    "gemini-2-flash": "gemini-3.8-flash",
-    "gemini-2-flash-lite": "gemini-3.5-flash-lite",
-    "gemini-2-pro": "gemini-3.1-pro-preview",
-    "gemini-2.0-flash": "gemini-3.8-flash",
-    "gemini-2.0-flash-exp": "gemini-3.8-flash",
-    "gemini-2.0-flash-lite": "gemini-3.5-flash-lite",
-    "gemini-2.0-flash-thinking-exp": "gemini-3.8-flash",
-    "gemini-2.0-pro": "gemini-3.1-pro-preview",
-    "gemini-2.0-pro-exp": "gemini-3.1-pro-preview",
-    "gemini-2.5-flash-preview": "gemini-2.5-flash",
-    "gemini-2.5-pro-exp": "gemini-2.5-pro",
-    "gemini-2.5-pro-preview": "gemini-2.5-pro",
-    "gemini-3-pro-preview": "gemini-3.1-pro-preview",
-    "gpt-3.5-turbo": "gpt-5.6-terra",
-    "gpt-3.5-turbo-16k": "gpt-5.6-terra",
-    "gpt-4": "gpt-5.6-sol",
-    "gpt-4-32k": "gpt-5.6-sol",
-    "gpt-4-turbo": "gpt-5.6-sol",
-    "gpt-4-turbo-preview": "gpt-5.6-sol",
-    "gpt-4-vision-preview": "gpt-5.6-sol",
-    "gpt-4.1-nano": "gpt-5.6-luna",
-    "gpt-4.5-preview": "gpt-5.6-sol",
-    "gpt-4o-2024-05-13": "gpt-5.6-sol",
-    "gpt-5-chat": "gpt-chat-latest",
-    "gpt-5.1-chat": "gpt-chat-latest",
-    "gpt-5.1-codex": "gpt-5.3-codex",
-    "gpt-5.2-chat": "gpt-chat-latest",
-    "gpt-5.3-chat": "gpt-chat-latest",
-    "o1": "gpt-5.6-sol",
-    "o1-mini": "gpt-5.6-terra",
-    "o1-preview": "gpt-5.6-sol",
-    "o1-pro": "gpt-5.6-sol",
-    "o3-mini": "gpt-5.6-sol",
-    "o4-mini": "gpt-5.6-terra",
+    retired: successor
+    for successor, names in {
+        "gpt-chat-latest": "chatgpt-4o gpt-5-chat gpt-5.1-chat gpt-5.2-chat gpt-5.3-chat",
+        "claude-sonnet-5-5": """
+            claude-2 claude-2.0 claude-2.1 claude-3 claude-3-5 claude-3-5-sonnet claude-3-7 claude-3-7-sonnet
+            claude-3-sonnet claude-sonnet-4 claude-sonnet-4-0
+        """,
+        "claude-haiku-5-5": "claude-3-5-haiku claude-3-haiku claude-instant-1.2",
+        "claude-opus-5-5": "claude-3-opus claude-opus-4 claude-opus-4-0",
+        "claude-mythos-5-2": "claude-mythos-preview",
+        "gpt-5.3-codex": "codex-mini gpt-5.1-codex",
+        "gemini-3.1-pro-preview": """
+            gemini-1.0-pro gemini-1.5-pro gemini-2-pro gemini-2.0-pro gemini-2.0-pro-exp gemini-3-pro-preview
+        """,
+        "gemini-3.8-flash": """
+            gemini-1.5-flash gemini-2-flash gemini-2.0-flash gemini-2.0-flash-exp gemini-2.0-flash-thinking-exp
+        """,
+        "gemini-3.5-flash-lite": "gemini-1.5-flash-8b gemini-2-flash-lite gemini-2.0-flash-lite",
+        "gemini-2.5-flash": "gemini-2.5-flash-preview",
+        "gemini-2.5-pro": "gemini-2.5-pro-exp gemini-2.5-pro-preview",
+        "gpt-5.6-terra": "gpt-3.5-turbo gpt-3.5-turbo-16k o1-mini o4-mini",
+        "gpt-5.6-sol": """
+            gpt-4 gpt-4-32k gpt-4-turbo gpt-4-turbo-preview gpt-4-vision-preview gpt-4.5-preview
+            gpt-4o-2024-05-13 o1 o1-preview o1-pro o3-mini
+        """,
+        "gpt-5.6-luna": "gpt-4.1-nano",
+    }.items()
+    for retired in names.split()
 }
-
 
 LOCAL = ("gguf", "llamacpp", "lmstudio", "mlx", "ollama", "replay", "scripted", "vllm")
 PROVIDERS = (*LOCAL, "anthropic", "azure", "gemini", "groq", "openai", "openrouter")

@@ -1,15 +1,19 @@
-"""Where a provider is and how one gets in: from the file's `providers:` section, else from the usual variables."""
+"""Where a provider is, how one gets in, and what a user may do when it says no.
+
+What the file's `providers:` section leaves open comes from the usual variables.
+"""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..core.errors import ConfigError
-from ..core.plugins import check_options
+from ..core.errors import ConfigError, ProviderError
+from ..core.plugins import check_options, near
 from ..core.redaction import Redactor
 from ._deadlines import DEFAULT, Deadlines
+from ._names import KNOWN, is_loopback
 
 NO_KEY = "none"  # what servers without keys are sent by SDKs that insist on one
 
@@ -55,6 +59,59 @@ def read_settings(provider: str, options: Mapping[str, Any]) -> Settings:
     return settings
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a provider is reached: `start` says what to look at when nobody answers."""
+
+    provider: str
+    settings: Settings
+    key: Key
+    url: str
+    start: str = ""
+
+    @property
+    def redactor(self) -> Redactor:
+        """Knows all that must not appear in an error, even when a provider repeats it."""
+        settings, key = self.settings, self.key
+        brought = getattr(settings.client, "api_key", None)
+        values = {"PASSWORD": urlsplit(self.url).password, **settings.headers, "API_KEY": brought}
+        values[key.source if key.source.isidentifier() else "API_KEY"] = key.value or brought
+        return Redactor({value: name for name, value in values.items() if isinstance(value, str) and len(value) >= 6})
+
+    def advice(self, error: ProviderError, model: str, there: Sequence[str] = ()) -> str:
+        """Names the variable of a key, never its value; `there` are the models that the server has."""
+        match error.status:
+            case 401 if self.key.value:
+                return f"Is {self.key.source} right?"
+            case 401:
+                return f"It wants a key: set {self.key.source}."
+            case 403:
+                return f"May the key in {self.key.source} use {model}?"
+            case 404:
+                names = list(there or KNOWN.get(self.provider, ()))
+                close = near(model, names)
+                if model not in names and (there or close.endswith("?")) and close != ".":
+                    return f"There is no {model!r}{close}"
+                return "Is the model's name right, and base_url?"
+        return ""
+
+
+def find_access(
+    settings: Settings,
+    provider: str,
+    keys: Sequence[str],
+    urls: Sequence[str],
+    usual_url: str,
+    *,
+    needs_key: bool = True,
+    start: str = "",
+) -> Access:
+    """Reads `keys` and `urls`, which are variables; a server of this machine needs no key. Raises `ConfigError`."""
+    key = find_key(provider, settings, keys, needs_key and not is_loopback(_stated_url(settings, urls)))
+    url = _find_url(provider, settings, urls, usual_url)
+    return Access(provider, settings, key, url, address_advice(provider, settings, urls, start))
+
+
 def find_key(provider: str, settings: Settings, variables: Iterable[str], needed: bool = True) -> Key:
     """The key; when there is none although one is needed, an error that names the variable."""
     variables = tuple(variables)
@@ -71,7 +128,7 @@ def find_key(provider: str, settings: Settings, variables: Iterable[str], needed
     return Key(source=" or ".join(variables))
 
 
-def stated_url(settings: Settings, variables: Iterable[str]) -> str:
+def _stated_url(settings: Settings, variables: Iterable[str]) -> str:
     """The address that the user gives, if any."""
     found = next((settings.environment[name] for name in variables if settings.environment.get(name)), "")
     return str(settings.base_url or getattr(settings.client, "base_url", "") or found)
@@ -84,22 +141,14 @@ def address_advice(provider: str, settings: Settings, variables: Iterable[str], 
     return " ".join(filter(None, (source and f"Is {source} right?", start)))
 
 
-def find_url(provider: str, settings: Settings, variables: Iterable[str], default: str) -> str:
+def _find_url(provider: str, settings: Settings, variables: Iterable[str], default: str) -> str:
     """The base URL, without a slash at its end."""
-    url = (stated_url(settings, variables) or default).rstrip("/")
+    url = (_stated_url(settings, variables) or default).rstrip("/")
     if not url:
         raise ConfigError(f"{provider} needs an address: set {' or '.join(variables)}, or write base_url.")
     if not _is_address(url):
         raise ConfigError(f"{provider}: base_url {url!r} is no address; it looks like 'http://127.0.0.1:8000/v1'.")
     return url
-
-
-def redactor(key: Key, settings: Settings, url: str) -> Redactor:
-    """Knows all that must not appear in an error, even when a provider repeats it."""
-    brought = getattr(settings.client, "api_key", None)
-    values = {"PASSWORD": urlsplit(url).password, **settings.headers, "API_KEY": brought}
-    values[key.source if key.source.isidentifier() else "API_KEY"] = key.value or brought
-    return Redactor({value: name for name, value in values.items() if isinstance(value, str) and len(value) >= 6})
 
 
 def _sendable(source: str, value: str) -> str:

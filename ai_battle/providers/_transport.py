@@ -11,19 +11,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from io import BytesIO
 from ipaddress import ip_address
-from socket import SOCK_STREAM
 from types import MappingProxyType, TracebackType
 from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from aiohappyeyeballs import start_connection
 from multidict import CIMultiDict
 from yarl import URL
 
 from ..core.errors import BadReply, TimedOut, Unreachable
 from . import _scope
+from ._settings import Access
 
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 
@@ -98,6 +97,13 @@ class Address:
     headers: Mapping[str, str] = field(repr=False)
     connect: float = 5.0
     start: str = ""
+
+    @classmethod
+    def of(cls, access: Access, headers: Mapping[str, str] = NO_HEADERS) -> "Address":
+        """`headers` are those of the API; what the user states goes before them."""
+        settings = access.settings
+        named = {**headers, **settings.headers}
+        return cls(access.provider, access.url, named, settings.deadlines.connect, access.start)
 
     def __str__(self) -> str:
         return f"{self.provider} at {public_url(self.base_url)}"
@@ -199,9 +205,8 @@ class AiohttpTransport(Transport):
         root = URL(self._root)
         try:
             async with asyncio.timeout(_FOR_A_LISTENER):
-                loop = asyncio.get_running_loop()
-                found = await loop.getaddrinfo(root.host, root.port, type=SOCK_STREAM)
-                (await start_connection(found)).close()
+                _, writer = await asyncio.open_connection(root.host, root.port)
+                writer.close()
         except TimeoutError:
             return
         except OSError as error:

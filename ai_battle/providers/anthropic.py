@@ -1,21 +1,18 @@
 """Anthropic's Messages API, and servers that speak it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
 from ..core.events import Event
 from ..core.exchange import ModelRequest
 from ..wire import anthropic as wire
 from ..wire.anthropic import sent_max_tokens
 from ..wire.aws import Frames
-from ._advice import advice
-from ._http import HttpClient, HttpRequest, Limits
-from ._names import is_loopback
+from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
-from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, redactor, stated_url
+from ._settings import NO_KEY, Access, Key, find_access, read_settings
 from ._transport import NO_HEADERS, Address, AiohttpTransport, Transport
 
 HEADERS = "anthropic headers"
@@ -34,17 +31,14 @@ _URLS = ("ANTHROPIC_BASE_URL",)
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     """`options` are those of `Settings`; `cache` lets the provider keep what a conversation repeats each turn."""
     settings = read_settings("anthropic", options)
-    key = find_key("anthropic", settings, _KEYS, needed=not is_loopback(stated_url(settings, _URLS)))
-    url = find_url("anthropic", settings, _URLS, "https://api.anthropic.com").removesuffix("/v1")
-    version = settings.api_version or wire.CURRENT
-    headers = {VERSION: version, **settings.headers}
-    start = address_advice("anthropic", settings, _URLS)
-    address = Address("anthropic", url, headers, settings.deadlines.connect, start)
-    transport = _transport(address, key, settings)
-    limits = Limits(settings.deadlines, redactor(key, settings, url))
+    access = find_access(settings, "anthropic", _KEYS, _URLS, "https://api.anthropic.com")
+    access = replace(access, url=access.url.removesuffix("/v1"))
+    fixed = bool(settings.api_version) or settings.through_sdk
+    version = ApiVersion(settings.api_version or wire.CURRENT, fixed)
     reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
-    spoken = ApiVersion(version, bool(settings.api_version) or settings.through_sdk)
-    return HttpClient(transport, Messages(model, spoken, key, cache, reader), limits)
+    messages = Messages(model, version, access.key, cache)
+    api = ApiAdapter(model, access, wire, messages.encode, reader=reader, most_output=messages.most_output)
+    return HttpClient(_transport(access, version.version), api)
 
 
 class FramedReader(wire.StreamReader):
@@ -60,73 +54,69 @@ class FramedReader(wire.StreamReader):
 
 @dataclass(frozen=True, slots=True)
 class ApiVersion:
-    """The version of the API; one that is `settled` holds whatever a client of the same API speaks."""
+    """The version of the API; one that is `fixed` holds whatever a client of the same API speaks."""
 
     version: str
-    settled: bool = False
+    fixed: bool = False
 
     def to(self, client: Mapping[str, str]) -> str:
-        return self.version if self.settled else client.get(VERSION, self.version)
+        return self.version if self.fixed else client.get(VERSION, self.version)
 
 
+@dataclass(frozen=True, slots=True)
 class Messages:
-    def __init__(self, model: str, spoken: ApiVersion, key: Key, cache: bool, reader: type[wire.StreamReader]) -> None:
-        self.model = model
-        self.reader = reader
-        self._spoken = spoken
-        self._key = key
-        self._cache = cache
+    """Encodes requests for a model; `cache` marks what a conversation repeats."""
 
-    decode_response = staticmethod(wire.decode_response)
-    decode_usage = staticmethod(wire.decode_usage)
-    decode_error = staticmethod(wire.decode_error)
+    model: str
+    version: ApiVersion
+    key: Key
+    cache: bool
 
     def most_output(self, request: ModelRequest) -> int:
         """The tokens that an answer can have; this API is always told."""
         return sent_max_tokens(request, self.model)
 
-    async def question(self, request: ModelRequest) -> HttpRequest:
+    async def encode(self, request: ModelRequest) -> HttpRequest:
         told = request.extra.get(HEADERS, NO_HEADERS)
         if VERSION in request.extra:
             told = {VERSION: request.extra[VERSION], **told}
-        version = self._spoken.to(told)
+        version = self.version.to(told)
         left_out = wire.unsupported(request.options, version, self.model)
         clamped = wire.clamped(request.options, version, self.model)
-        if self._cache and len(request.messages) > 1 and HEADERS not in request.extra:
+        if self.cache and len(request.messages) > 1 and HEADERS not in request.extra:
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=request.wants.stream, version=version)
         return HttpRequest("/v1/messages", body, left_out, clamped, self._headers(told, version))
 
     def _headers(self, told: Mapping[str, str], version: str) -> Mapping[str, str]:
         """Where the client speaks another version, the key is presented as that one wants it."""
-        if version == self._spoken.version:
+        if version == self.version.version:
             return {name: value for name, value in told.items() if name != VERSION}
         unused = {"authorization": "", "x-api-key": ""}
-        return {**told, **unused, **_presented(self._key, version)}
-
-    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
-        return advice(error, "anthropic", self.model, self._key, there)
+        return {**told, **unused, **_key_header(self.key, version)}
 
 
-def _transport(address: Address, key: Key, settings: Settings) -> Transport:
+def _transport(access: Access, version: str) -> Transport:
+    settings = access.settings
     if settings.through_sdk:
-        return SdkTransport(address, Sdk("anthropic", "httpx2", _maker(address, key), settings.client))
-    presented = _presented(key, address.headers[VERSION])
-    return AiohttpTransport(replace(address, headers={**presented, **address.headers}))
+        address = Address.of(access, {VERSION: version})
+        return SdkTransport(address, Sdk("anthropic", "httpx2", _maker(access), settings.client))
+    return AiohttpTransport(Address.of(access, {**_key_header(access.key, version), VERSION: version}))
 
 
-def _presented(key: Key, version: str) -> Mapping[str, str]:
+def _key_header(key: Key, version: str) -> Mapping[str, str]:
     if not key.value:
         return {}
     classic = version < wire.CURRENT and key.source != "ANTHROPIC_AUTH_TOKEN"
     return {"x-api-key": key.value} if classic else {"authorization": f"Bearer {key.value}"}
 
 
-def _maker(address: Address, key: Key) -> Callable[[Any, Any], Any]:
+def _maker(access: Access) -> Callable[[Any, Any], Any]:
+    key = access.key
     named = {"auth_token" if key.source == "ANTHROPIC_AUTH_TOKEN" else "api_key": key.value or NO_KEY}
 
     def make(package: Any, certificates: Any) -> Any:
         http = package.DefaultAsyncHttpxClient(verify=certificates)
-        return package.AsyncAnthropic(base_url=address.base_url, http_client=http, **named)
+        return package.AsyncAnthropic(base_url=access.url, http_client=http, **named)
 
     return make

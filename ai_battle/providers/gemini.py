@@ -1,17 +1,14 @@
 """Google's Gemini API, `generateContent`."""
 
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, ProviderError
+from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..wire import gemini as wire
-from ._advice import advice
-from ._http import HttpClient, HttpRequest, Limits
-from ._names import is_loopback
-from ._settings import Key, address_advice, find_key, find_url, read_settings, redactor, stated_url
+from ._http import ApiAdapter, HttpClient, HttpRequest
+from ._settings import find_access, read_settings
 from ._transport import Address, AiohttpTransport
 
 _NO_SDK = (
@@ -29,30 +26,13 @@ def create(model: str, **options: Any) -> ModelClient:
     settings = read_settings("gemini", options)
     if settings.through_sdk:
         raise ConfigError(_NO_SDK)
-    key = find_key("gemini", settings, _KEYS, needed=not is_loopback(stated_url(settings, _URLS)))
-    url = find_url("gemini", settings, _URLS, "https://generativelanguage.googleapis.com")
-    headers = {**({"x-goog-api-key": key.value} if key.value else {}), **settings.headers}
-    start = address_advice("gemini", settings, _URLS)
-    transport = AiohttpTransport(Address("gemini", url, headers, settings.deadlines.connect, start))
-    dialect = GenerateContent(model, settings.api_version or "v1beta", key)
-    return HttpClient(transport, dialect, Limits(settings.deadlines, redactor(key, settings, url)))
+    access = find_access(settings, "gemini", _KEYS, _URLS, "https://generativelanguage.googleapis.com")
+    headers = {"x-goog-api-key": access.key.value} if access.key.value else {}
+    path = f"/{settings.api_version or 'v1beta'}/models/{quote(model, safe='')}"
 
+    async def encode(request: ModelRequest) -> HttpRequest:
+        body = wire.encode_request(request, model, stream=request.wants.stream)
+        way = _STREAMED if request.wants.stream else _WHOLE
+        return HttpRequest(f"{path}:{way}", body, wire.unsupported(request.options, model))
 
-class GenerateContent:
-    def __init__(self, model: str, version: str, key: Key) -> None:
-        self.model = model
-        self._path = f"/{version}/models/{quote(model, safe='')}"
-        self._key = key
-
-    reader = wire.StreamReader
-    decode_response = staticmethod(wire.decode_response)
-    decode_usage = staticmethod(wire.decode_usage)
-    decode_error = staticmethod(wire.decode_error)
-
-    async def question(self, request: ModelRequest) -> HttpRequest:
-        body = wire.encode_request(request, self.model, stream=request.wants.stream)
-        path = f"{self._path}:{_STREAMED if request.wants.stream else _WHOLE}"
-        return HttpRequest(path, body, wire.unsupported(request.options, self.model))
-
-    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
-        return advice(error, "gemini", self.model, self._key, there)
+    return HttpClient(AiohttpTransport(Address.of(access, headers)), ApiAdapter(model, access, wire, encode))

@@ -15,12 +15,11 @@ from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
 from ..wire import ollama as wire
 from . import _scope
-from ._advice import advice
 from ._deadlines import Clocks, Deadlines
-from ._http import HttpClient, HttpRequest, Limits
+from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._names import nearest_tag
 from ._sdk import Sdk, SdkTransport
-from ._settings import Key, Settings, address_advice, find_key, read_settings, redactor
+from ._settings import Access, Settings, address_advice, find_key, read_settings
 from ._transport import Address, AiohttpTransport, Transport
 
 PORT = 11434
@@ -35,12 +34,10 @@ def create(model: str, **options: Any) -> ModelClient:
     """`options` are those of `Settings`; `base_url` may be written in all the ways of OLLAMA_HOST."""
     settings = read_settings("ollama", options)
     key = find_key("ollama", settings, ("OLLAMA_API_KEY",), needed=False)
-    url = _url(settings)
     start = address_advice("ollama", settings, ("OLLAMA_HOST",), _START)
-    address = Address("ollama", url, settings.headers, settings.deadlines.connect, start)
-    transport = _transport(address, key, settings)
-    limits = Limits(settings.deadlines, redactor(key, settings, url))
-    return HttpClient(transport, Chat(model, transport, key), limits)
+    access = Access("ollama", settings, key, _url(settings), start)
+    chat = Chat(model, _transport(access), access)
+    return HttpClient(chat.transport, ApiAdapter(model, access, wire, chat.encode, chat.advise))
 
 
 @dataclass(slots=True)
@@ -62,26 +59,23 @@ class ServedModel:
         return min(self.num_ctx, self.window or self.num_ctx)
 
 
+@dataclass(frozen=True, slots=True)
 class Chat:
-    def __init__(self, model: str, transport: Transport, key: Key) -> None:
-        self.model = model
-        self._transport = transport
-        self._key = key
+    """Encodes requests for a model as its server has it."""
 
-    reader = wire.StreamReader
-    decode_response = staticmethod(wire.decode_response)
-    decode_usage = staticmethod(wire.decode_usage)
-    decode_error = staticmethod(wire.decode_error)
+    model: str
+    transport: Transport
+    access: Access
 
-    async def question(self, request: ModelRequest) -> HttpRequest:
+    async def encode(self, request: ModelRequest) -> HttpRequest:
         loaded = await self._loaded()
         if "num_ctx" not in request.options:
             request = replace(request, options={**request.options, "num_ctx": loaded.room_for(request)})
         return HttpRequest("/api/chat", wire.encode_request(request, loaded.tag, stream=request.wants.stream))
 
-    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
+    def advise(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         if error.status != 404:
-            return advice(error, "ollama", self.model, self._key)
+            return self.access.advice(error, self.model)
         known = [name.removesuffix(":latest") for name in there]
         close = get_close_matches(self.model, known, n=MOST_NAMES, cutoff=0.3)
         names = [*close, *(name for name in known if name not in close)][:MOST_NAMES]
@@ -90,7 +84,7 @@ class Chat:
 
     async def _loaded(self) -> ServedModel:
         """What the server says of the model, asked once; when it does not say, the call itself shows what is wrong."""
-        models: dict[str, ServedModel] = _scope.loop_value((ServedModel, self._transport.address.base_url), dict)
+        models: dict[str, ServedModel] = _scope.loop_value((ServedModel, self.transport.address.base_url), dict)
         if self.model not in models:
             try:
                 models[self.model] = await self._looked_up()
@@ -111,8 +105,8 @@ class Chat:
 
     async def _ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, Mapping[str, Any]]:
         async with (
-            Clocks(_A_LOOK, str(self._transport.address)),
-            self._transport.send(method, path, body) as reply,
+            Clocks(_A_LOOK, str(self.transport.address)),
+            self.transport.send(method, path, body) as reply,
         ):
             data = await reply.whole()
         try:
@@ -160,11 +154,11 @@ def _url(settings: Settings) -> str:
     return host_url(settings.base_url or settings.environment.get("OLLAMA_HOST", ""))
 
 
-def _transport(address: Address, key: Key, settings: Settings) -> Transport:
+def _transport(access: Access) -> Transport:
     def make(package: Any, certificates: Any) -> Any:
-        return package.AsyncClient(host=address.base_url, verify=certificates)
+        return package.AsyncClient(host=access.url, verify=certificates)
 
-    if settings.through_sdk:
-        return SdkTransport(address, Sdk("ollama", "httpx", make, settings.client))
-    named = {"authorization": f"Bearer {key.value}"} if key.value else {}
-    return AiohttpTransport(replace(address, headers={**named, **address.headers}))
+    if access.settings.through_sdk:
+        return SdkTransport(Address.of(access), Sdk("ollama", "httpx", make, access.settings.client))
+    named = {"authorization": f"Bearer {access.key.value}"} if access.key.value else {}
+    return AiohttpTransport(Address.of(access, named))

@@ -1,21 +1,19 @@
 """OpenAI, and all servers that speak its Chat Completions: a row of `ENDPOINTS` each, or just a base URL."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, ProviderError
+from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.plugins import near
 from ..wire import openai as wire
-from ._advice import advice
-from ._http import HttpClient, HttpRequest, Limits
-from ._names import is_loopback
+from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
-from ._settings import NO_KEY, Key, Settings, address_advice, find_key, find_url, read_settings, redactor, stated_url
+from ._settings import NO_KEY, Access, Settings, find_access, read_settings
 from ._transport import Address, AiohttpTransport, Transport
 
 
@@ -88,39 +86,17 @@ def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:
     """`options` are those of `Settings`; an endpoint that has no row needs a `base_url`."""
     settings = read_settings(endpoint, options)
     row = _row(endpoint, settings)
-    key = find_key(endpoint, settings, row.keys, row.needs_key and not is_loopback(stated_url(settings, row.urls)))
-    url = find_url(endpoint, settings, row.urls, row.base_url)
-    place = _place(endpoint, model, url, settings)
-    start = address_advice(endpoint, settings, row.urls, row.start)
-    address = Address(endpoint, place.url, settings.headers, settings.deadlines.connect, start)
-    transport = _transport(address, key, settings)
+    access = find_access(settings, endpoint, row.keys, row.urls, row.base_url, needs_key=row.needs_key, start=row.start)
+    place = _place(endpoint, model, access.url, settings)
     quirks = _quirks(row, endpoint, settings)
-    if quirks is _OPENAI and endpoint == "openai" and not _is_openais(url, model):
+    if quirks is _OPENAI and endpoint == "openai" and not _is_openais(access.url, model):
         quirks = _COMPATIBLE
-    dialect = ChatCompletions(endpoint, model, quirks, key, place.path)
-    return HttpClient(transport, dialect, Limits(settings.deadlines, redactor(key, settings, url)))
 
+    async def encode(request: ModelRequest) -> HttpRequest:
+        body = wire.encode_request(request, model, stream=request.wants.stream, quirks=quirks)
+        return HttpRequest(place.path, body)
 
-class ChatCompletions:
-    def __init__(self, endpoint: str, model: str, quirks: wire.Quirks, key: Key, path: str) -> None:
-        self.model = model
-        self._endpoint = endpoint
-        self._quirks = quirks
-        self._key = key
-        self._path = path
-
-    reader = wire.StreamReader
-    decode_response = staticmethod(wire.decode_response)
-    decode_usage = staticmethod(wire.decode_usage)
-    decode_error = staticmethod(wire.decode_error)
-
-    async def question(self, request: ModelRequest) -> HttpRequest:
-        return HttpRequest(
-            self._path, wire.encode_request(request, self.model, stream=request.wants.stream, quirks=self._quirks)
-        )
-
-    def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
-        return advice(error, self._endpoint, self.model, self._key, there)
+    return HttpClient(_transport(replace(access, url=place.url)), ApiAdapter(model, access, wire, encode))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,24 +138,27 @@ def _azure_version(settings: Settings) -> str:
     return settings.api_version or settings.environment.get("OPENAI_API_VERSION", "")
 
 
-def _transport(address: Address, key: Key, settings: Settings) -> Transport:
+def _transport(access: Access) -> Transport:
+    settings, key = access.settings, access.key
     if settings.through_sdk:
-        return SdkTransport(address, Sdk("openai", "httpx2", _maker(address, key, settings), settings.client))
-    named = {"api-key": key.value} if address.provider == "azure" else {"authorization": f"Bearer {key.value}"}
-    return AiohttpTransport(replace(address, headers={**(named if key.value else {}), **address.headers}))
+        return SdkTransport(Address.of(access), Sdk("openai", "httpx2", _maker(access), settings.client))
+    named = {"api-key": key.value} if access.provider == "azure" else {"authorization": f"Bearer {key.value}"}
+    return AiohttpTransport(Address.of(access, named if key.value else {}))
 
 
-def _maker(address: Address, key: Key, settings: Settings) -> Callable[[Any, Any], Any]:
+def _maker(access: Access) -> Callable[[Any, Any], Any]:
+    key = access.key.value
+
     def make(package: Any, certificates: Any) -> Any:
-        version = _azure_version(settings)
+        version = _azure_version(access.settings)
         http = package.DefaultAsyncHttpxClient(verify=certificates)
-        if address.provider == "azure" and version:
+        if access.provider == "azure" and version:
             return package.AsyncAzureOpenAI(
-                azure_endpoint=address.base_url, api_key=key.value, api_version=version, http_client=http
+                azure_endpoint=access.url, api_key=key, api_version=version, http_client=http
             )
-        headers = {"api-key": key.value} if address.provider == "azure" else {}
+        headers = {"api-key": key} if access.provider == "azure" else {}
         return package.AsyncOpenAI(
-            base_url=address.base_url, api_key=key.value or NO_KEY, default_headers=headers, http_client=http
+            base_url=access.url, api_key=key or NO_KEY, default_headers=headers, http_client=http
         )
 
     return make

@@ -6,35 +6,34 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing, suppress
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from ai_battle.core.errors import ProviderError, Unreachable
-from ai_battle.providers._settings import Key, Settings
-from ai_battle.providers._transport import Address, AiohttpTransport, Transport
-from ai_battle.providers.anthropic import _transport as anthropic_transport
-from ai_battle.providers.ollama import _transport as ollama_transport
-from ai_battle.providers.openai import _transport as openai_transport
+from ai_battle.providers import anthropic, ollama, openai
+from ai_battle.providers._transport import Transport
 
-KEY = Key("a-key-of-mine", "KEY")
-THROUGH_SDK = Settings(transport="sdk")
+ACCESS: dict[str, Any] = {"api_key": "a-key-of-mine", "environment": {}}
 
 
-def through_anthropic(address: Address) -> Transport:
-    versioned = replace(address, headers={"anthropic-version": "2026-10-21"})
-    return anthropic_transport(versioned, KEY, THROUGH_SDK)
+def over_aiohttp(url: str) -> Transport:
+    return through(openai.create("m", base_url=url, **ACCESS))
 
 
-TRANSPORTS: dict[str, Callable[[Address], Transport]] = {
-    "aiohttp": AiohttpTransport,
-    "openai": partial(openai_transport, key=KEY, settings=THROUGH_SDK),
-    "anthropic": through_anthropic,
-    "ollama": partial(ollama_transport, key=KEY, settings=THROUGH_SDK),
+TRANSPORTS: dict[str, Callable[[str], Transport]] = {
+    "aiohttp": over_aiohttp,
+    "openai": lambda url: through(openai.create("m", base_url=url, transport="sdk", **ACCESS)),
+    "anthropic": lambda url: through(anthropic.create("m", base_url=url, transport="sdk", **ACCESS)),
+    "ollama": lambda url: through(ollama.create("m", base_url=url, transport="sdk", **ACCESS)),
 }
+
+
+def through(client: Any) -> Transport:
+    transport: Transport = client.transport
+    return transport
 
 
 class Server:
@@ -81,7 +80,7 @@ async def server() -> AsyncIterator[Server]:
 
 @pytest.fixture(params=TRANSPORTS)
 def transport(request: pytest.FixtureRequest, server: Server) -> Transport:
-    return TRANSPORTS[request.param](Address("fake", server.url, {}, 1.0, "Start it."))
+    return TRANSPORTS[request.param](server.url)
 
 
 async def posted(transport: Transport, path: str = "/here", body: bytes = b"{}") -> bytes:
@@ -125,7 +124,7 @@ async def test_a_connection_that_was_left_early_is_not_used_again(transport: Tra
 
 
 async def test_two_hundred_calls_do_not_wait_for_each_other(server: Server) -> None:
-    transport = AiohttpTransport(Address("fake", server.url, {}))
+    transport = over_aiohttp(server.url)
 
     answers = await asyncio.gather(*(posted(transport) for _ in range(200)))
 
@@ -159,8 +158,8 @@ async def test_what_does_not_speak_http_is_told_in_one_line(kind: str) -> None:
 
     async with await asyncio.start_server(greet, "127.0.0.1", 0) as other:
         url = f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}"
-        with pytest.raises(Unreachable, match=r"^fake at \S+ the connection broke \([^\n]+\)\.$"):
-            await posted(TRANSPORTS[kind](Address("fake", url, {})))
+        with pytest.raises(Unreachable, match=r"^\S+ at \S+ the connection broke \([^\n]+\)\.$"):
+            await posted(TRANSPORTS[kind](url))
 
 
 async def test_a_request_that_meets_a_connection_being_closed_goes_over_a_new_one() -> None:
@@ -177,7 +176,7 @@ async def test_a_request_that_meets_a_connection_being_closed_goes_over_a_new_on
                 writer.write(answer)
 
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as other:
-        transport = AiohttpTransport(Address("fake", f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}", {}))
+        transport = over_aiohttp(f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}")
         await posted(transport, body=b"{}")
         await posted(transport, body=b" " * 8_000_000)
 
@@ -216,7 +215,7 @@ async def test_a_certificate_of_nobody_is_refused_for_good(kind: str, certificat
     port = runner.addresses[0][1]
 
     with pytest.raises(Unreachable, match=r"no secure connection.*certificate") as told:
-        await posted(TRANSPORTS[kind](Address("fake", f"https://127.0.0.1:{port}", {})))
+        await posted(TRANSPORTS[kind](f"https://127.0.0.1:{port}"))
 
     assert told.value.again == "never"
     await runner.cleanup()
@@ -225,15 +224,15 @@ async def test_a_certificate_of_nobody_is_refused_for_good(kind: str, certificat
 @pytest.mark.parametrize("kind", TRANSPORTS)
 async def test_https_to_a_plain_server_says_so(kind: str, server: Server) -> None:
     with pytest.raises(Unreachable, match="speaks plain http") as told:
-        await posted(TRANSPORTS[kind](Address("fake", server.url.replace("http:", "https:"), {})))
+        await posted(TRANSPORTS[kind](server.url.replace("http:", "https:")))
 
     assert told.value.again == "never"
 
 
 @pytest.mark.parametrize("kind", TRANSPORTS)
 async def test_a_host_that_does_not_exist_is_named(kind: str) -> None:
-    with pytest.raises(ProviderError, match=r"http://no-such-host\.invalid: no such host"):
-        await posted(TRANSPORTS[kind](Address("fake", "http://no-such-host.invalid", {})))
+    with pytest.raises(ProviderError, match=r"http://no-such-host\.invalid(:80)?: no such host"):
+        await posted(TRANSPORTS[kind]("http://no-such-host.invalid"))
 
 
 async def test_proxies_are_taken_from_the_environment_but_not_for_this_machine(
@@ -241,12 +240,11 @@ async def test_proxies_are_taken_from_the_environment_but_not_for_this_machine(
 ) -> None:
     monkeypatch.setenv("http_proxy", server.url)
 
-    through = AiohttpTransport(Address("fake", "http://model.example/v1", {}))
-    assert b"data: 2" in await posted(through)
+    assert b"data: 2" in await posted(over_aiohttp("http://model.example/v1"))
     assert server.paths == ["/v1/here"]
 
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    assert b"data: 2" in await posted(AiohttpTransport(Address("fake", server.url, {})))
+    assert b"data: 2" in await posted(over_aiohttp(server.url))
 
 
 LEAVES_NOTHING = """

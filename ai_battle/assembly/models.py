@@ -16,6 +16,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
+from ..core.traits import ProviderTraits
 from ..providers._capabilities import capabilities_offline
 from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms, MeteredClient
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from ..config.participants import ParticipantSettings
 
 PROVIDERS = "ai_battle.providers"
-REFUSE_NOTHING = ("scripted", "replay")
 
 Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
 
@@ -154,7 +154,7 @@ def participant(name: str, spec: Speaking, around: BuildContext) -> Model:
     model_name = parse(spec.type, around.providers)
     if around.tape and not isinstance(spec, HelperSettings):
         _require_recorded(model_name, around.tape)
-    settings = _script(spec, around.starts.get(name, 0)) if model_name.provider == "scripted" else {}
+    settings = _script(spec, around.starts.get(name, 0)) if _takes_script(model_name, around) else {}
     made = _within(spec.capabilities, model(model_name, settings, around))
     return replace(made, options={**made.options, **spec.parameters.options()})
 
@@ -174,7 +174,7 @@ def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) ->
     cost = cache(partial(price, name, around.prices, address))
     local = is_local(name.provider, name.model, address)
     window = cache(partial(context_window, name, around.context_windows, address))
-    is_real = name.provider not in REFUSE_NOTHING
+    is_real = not provider_traits(name.provider).recited
     most = getattr(client, "most_output", None) or partial(most_output, name, window)
     client = MeteredClient(client, str(name), CallTerms(cost, most, bounded=is_real))
     if is_real:
@@ -203,7 +203,7 @@ def _provider_client(name: ModelName, settings: Mapping[str, Any], around: Build
     module, options = name.provider, {**section, **settings}
     if not is_plugin(name.provider):
         module, options = "openai", {**options, "endpoint": name.provider}
-    if _speaks_http(module):
+    if provider_traits(name.provider).http:
         options |= {"deadlines": around.retry.deadlines}
         if around.environment is not None:
             options |= {"environment": around.environment}
@@ -217,8 +217,14 @@ def is_plugin(provider: str) -> bool:
     return "." in provider or provider in plugins.names(PROVIDERS)
 
 
-def _speaks_http(module: str) -> bool:
-    return module in ("anthropic", "gemini", "ollama", "openai")
+def provider_traits(provider: str) -> ProviderTraits:
+    """Return what a provider states beside its `create`; what is no plug-in speaks OpenAI's API at an address."""
+    return plugins.traits(PROVIDERS, provider if is_plugin(provider) else "openai", ProviderTraits())
+
+
+def _takes_script(name: ModelName, around: BuildContext) -> bool:
+    """A recording does without the provider, which need not be loaded then."""
+    return not around.tape and provider_traits(name.provider).takes_script
 
 
 def _script(spec: Speaking, start: int) -> dict[str, Any]:
@@ -244,7 +250,7 @@ def require_local(name: str, model: Model) -> None:
 def helper_model(voice: str, settings: HelperSettings, around: BuildContext) -> Model:
     """A model under its own parameters; raises `ConfigError`. Only scripts tell under a name how far they are."""
     model = participant(voice, settings, around)
-    if not model.options and model.name.provider != "scripted":
+    if not (model.options or _takes_script(model.name, around)):
         return model
     return replace(model, client=NamedClient(model.client, voice, model.options))
 

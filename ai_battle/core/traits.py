@@ -48,3 +48,23 @@ class StrategyTraits:
     def called(self, key: str) -> CalledModel:
         """Return when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
         return self.models.get(key) or _LOOKS.get(key, CalledModel())
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderTraits:
+    """What whoever makes clients, and a server, have to know of a provider.
+
+    `http`: it is asked over HTTP, and takes deadlines and the environment. `from_file`: its model type names a file of
+    this machine. `recited`: its answers were written beforehand, so that nothing is refused and nothing need fit a
+    limit. `signs_calls`: it wants the signatures of its calls back with them.
+    """
+
+    http: bool = False
+    from_file: bool = False
+    recited: bool = False
+    signs_calls: bool = False
+
+    @property
+    def takes_script(self) -> bool:
+        """Whether it says what stands in the file beside its type."""
+        return self.recited and not self.from_file

@@ -59,36 +59,38 @@ SHORT: dict[str, str] = {
 }
 
 # The successors are those that the vendors name; a name that ends in a date, "-latest" or a number is found without it.
-RETIRED: dict[str, str] = {
-    retired: successor
-    for successor, names in {
-        "gpt-chat-latest": "chatgpt-4o gpt-5-chat gpt-5.1-chat gpt-5.2-chat gpt-5.3-chat",
-        "claude-sonnet-5-5": """
+RETIRED: dict[str, str] = dict(
+    sorted(
+        (retired, successor)
+        for successor, names in {
+            "gpt-chat-latest": "chatgpt-4o gpt-5-chat gpt-5.1-chat gpt-5.2-chat gpt-5.3-chat",
+            "claude-sonnet-5-5": """
             claude-2 claude-2.0 claude-2.1 claude-3 claude-3-5 claude-3-5-sonnet claude-3-7 claude-3-7-sonnet
             claude-3-sonnet claude-sonnet-4 claude-sonnet-4-0
         """,
-        "claude-haiku-5-5": "claude-3-5-haiku claude-3-haiku claude-instant-1.2",
-        "claude-opus-5-5": "claude-3-opus claude-opus-4 claude-opus-4-0",
-        "claude-mythos-5-2": "claude-mythos-preview",
-        "gpt-5.3-codex": "codex-mini gpt-5.1-codex",
-        "gemini-3.1-pro-preview": """
+            "claude-haiku-5-5": "claude-3-5-haiku claude-3-haiku claude-instant-1.2",
+            "claude-opus-5-5": "claude-3-opus claude-opus-4 claude-opus-4-0",
+            "claude-mythos-5-2": "claude-mythos-preview",
+            "gpt-5.3-codex": "codex-mini gpt-5.1-codex",
+            "gemini-3.1-pro-preview": """
             gemini-1.0-pro gemini-1.5-pro gemini-2-pro gemini-2.0-pro gemini-2.0-pro-exp gemini-3-pro-preview
         """,
-        "gemini-3.8-flash": """
+            "gemini-3.8-flash": """
             gemini-1.5-flash gemini-2-flash gemini-2.0-flash gemini-2.0-flash-exp gemini-2.0-flash-thinking-exp
         """,
-        "gemini-3.5-flash-lite": "gemini-1.5-flash-8b gemini-2-flash-lite gemini-2.0-flash-lite",
-        "gemini-2.5-flash": "gemini-2.5-flash-preview",
-        "gemini-2.5-pro": "gemini-2.5-pro-exp gemini-2.5-pro-preview",
-        "gpt-5.6-terra": "gpt-3.5-turbo gpt-3.5-turbo-16k o1-mini o4-mini",
-        "gpt-5.6-sol": """
+            "gemini-3.5-flash-lite": "gemini-1.5-flash-8b gemini-2-flash-lite gemini-2.0-flash-lite",
+            "gemini-2.5-flash": "gemini-2.5-flash-preview",
+            "gemini-2.5-pro": "gemini-2.5-pro-exp gemini-2.5-pro-preview",
+            "gpt-5.6-terra": "gpt-3.5-turbo gpt-3.5-turbo-16k o1-mini o4-mini",
+            "gpt-5.6-sol": """
             gpt-4 gpt-4-32k gpt-4-turbo gpt-4-turbo-preview gpt-4-vision-preview gpt-4.5-preview
             gpt-4o-2024-05-13 o1 o1-preview o1-pro o3-mini
         """,
-        "gpt-5.6-luna": "gpt-4.1-nano",
-    }.items()
-    for retired in names.split()
-}
+            "gpt-5.6-luna": "gpt-4.1-nano",
+        }.items()
+        for retired in names.split()
+    )
+)
 
 LOCAL = ("gguf", "llamacpp", "lmstudio", "mlx", "ollama", "replay", "scripted", "vllm")
 PROVIDERS = (*LOCAL, "anthropic", "azure", "gemini", "groq", "openai", "openrouter")

@@ -7,6 +7,7 @@ from typing import Any
 from ..core.client import ModelClient
 from ..core.events import Event
 from ..core.exchange import ModelRequest
+from ..core.traits import ProviderTraits
 from ..wire import anthropic as wire
 from ..wire.anthropic import sent_max_tokens
 from ..wire.aws import Frames
@@ -26,6 +27,9 @@ VERSION = "anthropic-version"
 
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _URLS = ("ANTHROPIC_BASE_URL",)
+
+
+TRAITS = ProviderTraits(http=True)
 
 
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:

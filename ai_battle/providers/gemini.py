@@ -6,6 +6,7 @@ from urllib.parse import quote
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
+from ..core.traits import ProviderTraits
 from ..wire import gemini as wire
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._settings import find_access, read_settings
@@ -19,6 +20,9 @@ _KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 _URLS = ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
 _STREAMED = "streamGenerateContent?alt=sse"
 _WHOLE = "generateContent"
+
+
+TRAITS = ProviderTraits(http=True, signs_calls=True)
 
 
 def create(model: str, **options: Any) -> ModelClient:

@@ -15,6 +15,7 @@ from ..core.errors import ConfigError, ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.plugins import near, optional
+from ..core.traits import ProviderTraits
 from . import openai
 from ._deadlines import Deadlines
 
@@ -234,6 +235,9 @@ class GgufClient(ModelClient):
             deadlines=self._deadlines,
         )
         return self._client
+
+
+TRAITS = ProviderTraits(from_file=True)
 
 
 def create(

@@ -13,6 +13,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError
 from ..core.exchange import ModelRequest
 from ..core.tokens import estimate_request
+from ..core.traits import ProviderTraits
 from ..wire import ollama as wire
 from . import _scope
 from ._deadlines import Clocks, Deadlines
@@ -28,6 +29,9 @@ ROOM_TO_ANSWER = 1_024
 MOST_NAMES = 8
 _START = "Is Ollama running? Start it with: ollama serve"
 _A_LOOK = Deadlines(connect=5.0, total=10.0)
+
+
+TRAITS = ProviderTraits(http=True)
 
 
 def create(model: str, **options: Any) -> ModelClient:

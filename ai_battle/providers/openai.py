@@ -10,6 +10,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.plugins import near
+from ..core.traits import ProviderTraits
 from ..wire import openai as wire
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
@@ -80,6 +81,9 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         quirks=_TEMPLATE,
     ),
 }
+
+
+TRAITS = ProviderTraits(http=True)
 
 
 def create(model: str, endpoint: str = "openai", **options: Any) -> ModelClient:

@@ -9,6 +9,7 @@ from ..core.client import ModelClient
 from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.traits import ProviderTraits
 from ._recordings import Exchange, RecordedExchanges, Recorder, request_digest, response_from_json, response_to_json
 
 T = TypeVar("T")
@@ -75,6 +76,9 @@ class ReplayClient(ModelClient):
     def _read(self, read: Callable[[Any], T], said: Any) -> T:
         with translate_errors(f"{self._tape.path} is damaged", ProviderError):
             return read(said)
+
+
+TRAITS = ProviderTraits(from_file=True, recited=True)
 
 
 def create(model: str, *, of: str = "") -> ReplayClient:

@@ -25,6 +25,7 @@ from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from ..core.plugins import near
 from ..core.tokens import estimate_message, estimate_request
+from ..core.traits import ProviderTraits
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,9 @@ class ScriptedClient(ModelClient):
                 await asyncio.sleep(self._pace)
         for index, call in enumerate(said.calls):
             await emit(ToolCallDelta(index, call.id, call.name, json.dumps(call.arguments)))
+
+
+TRAITS = ProviderTraits(recited=True)
 
 
 def create(

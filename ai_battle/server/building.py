@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from .. import assembly
 from ..assembly import strategies
-from ..assembly.models import BuildContext, Model, helper_model
+from ..assembly.models import BuildContext, Model, helper_model, provider_traits
 from ..collaboration._boost_settings import BoostSettings
 from ..config.collaboration import Help, HelperSettings
 from ..config.problems import Problem
@@ -16,7 +16,7 @@ from ..config.server import LoadedServer, RouteSettings, Server
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..providers._names import parse
-from .clients import GEMINI, PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
+from .clients import PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
 from .routes import Route, Routes
 from .tracing import Tracing
 
@@ -149,7 +149,7 @@ class RouteBuilder:
         """With these headers and this key for the provider, and the headers that all have."""
         more = {**self.headers, **headers}
         provider = parse(settings.type, self.context.providers).provider
-        if not (more or api_key) or provider in ("scripted", "gguf"):
+        if not (more or api_key) or _is_of_this_machine(provider):
             return self.context
         section = self.context.providers.get(provider, {})
         section = {**section, "headers": {**section.get("headers", {}), **more}}
@@ -162,7 +162,7 @@ class RouteBuilder:
             self.hosts.add(host)
         self.upstreams.add(str(model.name))
         client = model.client
-        if model.name.provider == GEMINI:
+        if provider_traits(model.name.provider).signs_calls:
             client = SigningClient(client, self.signatures)
         return replace(model, client=self.tracing.trace_client(client, model.name) if self.tracing else client)
 
@@ -200,7 +200,10 @@ def about(key: str) -> Iterator[None]:
 def _require_others(settings: RouteSettings, context: BuildContext) -> None:
     own = assembly.spelling(settings.model.type, context.providers)
     for steps, helper_ in strategies.secondaries(settings):
-        if assembly.spelling(helper_.type, context.providers) == own and not own.startswith("scripted"):
+        if (
+            assembly.spelling(helper_.type, context.providers) == own
+            and not provider_traits(own.partition("/")[0]).takes_script
+        ):
             words = f"{settings.model.type!r} can't help itself; name another model"
             raise ConfigError(words, ".".join(map(str, steps)))
 
@@ -239,7 +242,13 @@ def _provider(type_: str, custom: Collection[str]) -> str:
 def _says_provider(name: str) -> bool:
     """Files of this machine and code are not for clients to name."""
     provider = name.partition("/")[0].partition(":")[0]
-    return provider != name and provider not in ("gguf", "scripted", "replay") and "." not in provider
+    return provider != name and "." not in provider and not _is_of_this_machine(provider)
+
+
+def _is_of_this_machine(provider: str) -> bool:
+    """Its models are files or texts, which are reached without headers and keys."""
+    traits = provider_traits(provider)
+    return traits.from_file or traits.recited
 
 
 def _direct(name: str, model: Model) -> Route:

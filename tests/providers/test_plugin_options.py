@@ -20,6 +20,16 @@ def create(model, *, colour="grey", words=(), loud=False, base_url=""):
     said = f"{model} {colour} {list(words)} {loud!r}"
     return ScriptedClient(said.upper() if loud else said, loop=True)
 """
+HTTP = """
+from ai_battle.core.traits import ProviderTraits
+from ai_battle.testing import ScriptedClient
+
+TRAITS = ProviderTraits(http=True)
+
+
+def create(model, *, deadlines, environment):
+    return ScriptedClient(f"{model} within {deadlines.total:g} s, {environment['SHOUT']}", loop=True)
+"""
 NEEDY = "def create(model, *, colour):\n    raise AssertionError('never reached')\n"
 TALK = """discussion:
   turns: 1
@@ -44,11 +54,13 @@ def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "mybirds" / "__init__.py").write_text("")
     (tmp_path / "mybirds" / "parrot.py").write_text(PARROT)
     (tmp_path / "mybirds" / "needy.py").write_text(NEEDY)
+    (tmp_path / "mybirds" / "crow.py").write_text(HTTP)
     info = tmp_path / "birds-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: birds\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[ai_battle.providers]\nparrot = mybirds.parrot\nneedy = mybirds.needy\ngone = mybirds.gone\n"
+        "[ai_battle.providers]\n"
+        + "".join(f"{name} = mybirds.{name}\n" for name in ("parrot", "crow", "needy", "gone"))
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     forget()
@@ -78,6 +90,14 @@ async def test_they_reach_create_with_the_types_that_yaml_gives_them(
     path = talk(provider, "{colour: '${COLOUR}', words: [hello, 3], loud: true, base_url: 'http://127.0.0.1:1'}")
     result = await ConversationManager.from_config(path).run_discussion()
     assert result.messages[1].text == "X GREEN ['HELLO', 3] TRUE"
+
+
+async def test_traits_beside_create_say_that_a_plug_in_takes_deadlines_and_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHOUT", "caw")
+    result = await ConversationManager.from_config(talk("crow", "{}")).run_discussion()
+    assert result.messages[1].text == "x within 600 s, caw"
 
 
 def test_one_that_an_installed_plug_in_does_not_take_is_told_once_with_its_place() -> None:

@@ -1,5 +1,6 @@
-"""The command line: one file per command; each imports what it needs when it runs."""
+"""The command line: one file per command, which is imported when the command is used."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -47,7 +48,13 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        # What is imported stays, so nobody need look for garbage in it, now or later; that is a tenth of a start.
+        gc.disable()
+        try:
+            command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        finally:
+            gc.freeze()
+            gc.enable()
         _name_variables(command, f"AI_BATTLE_{cmd_name.upper()}")
         return command
 

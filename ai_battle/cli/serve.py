@@ -1,16 +1,18 @@
 """`ai-battle serve`: models, pairs, boost loops and cascades behind an address."""
 
-import gc
+import asyncio
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 import click
 
+from ai_battle.server.config import ConfigSource
+from ai_battle.server.running import serve
+
 from .options import WithStrategies
+from .trust import require_trust_in
 
 
 @click.command("serve", cls=WithStrategies)
@@ -24,29 +26,11 @@ def command(config: str, host: str | None, port: int | None, trust: bool) -> Non
     CONFIG is a YAML file with a `server:` section. Without one, BIG_MODEL, MIDDLE_MODEL and SMALL_MODEL say what
     answers to names with opus, sonnet and haiku. Each request is a line of JSON on stderr (LOG_LEVEL).
     """
-    with _no_garbage():
-        import asyncio
-
-        from ai_battle.server.config import ConfigSource
-        from ai_battle.server.running import serve
-
-        from .trust import require_trust_in
-
-        over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
-        source = ConfigSource(config, os.environ, over, partial(require_trust_in, given=trust))
-        loaded = source.load()
+    over = {key: value for key, value in (("host", host), ("port", port)) if value is not None}
+    source = ConfigSource(config, os.environ, over, partial(require_trust_in, given=trust))
+    loaded = source.load()
     source = replace(source, trust=partial(require_trust_in, given=trust, ask=False))  # nobody is asked while it serves
     asyncio.run(serve(source, loaded, partial(click.echo, err=True), _write))
-
-
-@contextmanager
-def _no_garbage() -> Iterator[None]:
-    """What is loaded at the beginning stays: nobody need look for what could go."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _write(line: bytes) -> None:

@@ -1,8 +1,11 @@
 """Dollars come from the YAML or from genai-prices; what nobody knows is unknown, what is local is free."""
 
+import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import genai_prices
@@ -97,3 +100,31 @@ def test_the_context_window_is_known_where_the_vendor_states_it() -> None:
 def test_prices_are_loaded_when_they_are_first_asked_for() -> None:
     code = "import sys, ai_battle.providers._prices; sys.exit('genai_prices' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+_LOOKS = """
+import sys
+from ai_battle.providers._names import parse
+from ai_battle.providers._prices import context_window, price
+for name in ("gpt-4o", "claude-sonnet-4-5", "openai/gpt-nothing"):
+    print(price(parse(name)), context_window(parse(name)))
+print("genai_prices" in sys.modules)
+"""
+
+
+def test_what_the_list_says_of_a_model_is_remembered_and_a_damaged_memory_is_none(tmp_path: Path) -> None:
+    """To load the list takes as long as half of a start."""
+
+    def look() -> list[str]:
+        own = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+        run = subprocess.run([sys.executable, "-c", _LOOKS], env=own, capture_output=True, text=True, check=True)
+        return run.stdout.splitlines()
+
+    *first, loaded = look()
+    assert loaded == "True"
+    assert look() == [*first, "False"]
+    memory = tmp_path / "ai-battle" / "prices.json"
+    document = json.loads(memory.read_text())
+    for damaged in ("", "[]", json.dumps({**document, "version": "0"}), json.dumps({**document, "models": {"x": 1}})):
+        memory.write_text(damaged)
+        assert look() == [*first, "True"]

@@ -5,7 +5,6 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
 from types import TracebackType
 
 from ..core.errors import ProviderError, RateLimited, TimedOut, Unreachable
@@ -179,8 +178,8 @@ class Circuit:
 
     def waiting(self, *, for_probe: bool = True) -> tuple[float, CircuitBreaker]:
         """The longest waiting time, and the breaker that says so."""
-        both = ((each.waiting(for_probe=for_probe), each) for each in (self.upstream, self.model))
-        return max(both, key=itemgetter(0))
+        upstream, model = self.upstream.waiting(for_probe=for_probe), self.model.waiting(for_probe=for_probe)
+        return (upstream, self.upstream) if upstream >= model else (model, self.model)
 
 
 class Upstream:

@@ -1,8 +1,8 @@
 """One attempt at a call over HTTP, streamed unless nobody listens, under its clocks; errors say where and what now."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
@@ -154,35 +154,42 @@ class HttpClient(ModelClient):
             reply.body += data
             return await self._unstreamed(reply, reader, emit)
         while data:
-            async with _emit_at_end(emit) as events:
-                try:
-                    reader.feed(data, events)
-                except BadReply:
-                    await self._read_bill(reply, reader)
-                    raise
+            events: list[Event] = []
+            try:
+                reader.feed(data, events)
                 if events:
                     clocks.heard()
+            except BadReply:
+                await self._read_bill(reply, reader)
+                raise
+            finally:  # what came before a fault was said as well
+                for event in events:
+                    await emit(event)
             data = b"" if reader.whole else await reply.more()
         if not reader.done:
-            async with _emit_at_end(emit) as events:
-                await self._rest(reply, reader, events)
+            await self._rest(reply, reader, emit)
         await reply.rest()
         return reader.finish()
 
-    async def _rest(self, reply: Reply, reader: Reader, events: list[Event]) -> None:
+    async def _rest(self, reply: Reply, reader: Reader, emit: Emit) -> None:
         """What comes after a whole answer, for a moment: some servers neither say that they are done nor hang up."""
+        events: list[Event] = []
         ends = _in_a_moment()
-        with suppress(TimeoutError, Unreachable):
-            while not reader.done and (data := await _until(ends, reply)):
-                before = len(events)
-                reader.feed(data, events)
-                ends = _in_a_moment() if len(events) > before else ends
-            reader.close(events)
+        try:
+            with suppress(TimeoutError, Unreachable):
+                while not reader.done and (data := await _until(ends, reply)):
+                    before = len(events)
+                    reader.feed(data, events)
+                    ends = _in_a_moment() if len(events) > before else ends
+                reader.close(events)
+        finally:
+            for event in events:
+                await emit(event)
 
     async def _read_bill(self, reply: Reply, reader: Reader) -> None:
         """Reads on behind an event that can't be read: the usage of what was sent until the end is still to come."""
         with suppress(ProviderError):
-            await self._rest(reply, reader, [])
+            await self._rest(reply, reader, ignore)
 
     async def _unstreamed(self, reply: Reply, reader: Reader, emit: Emit) -> ModelResponse:
         """The answer of a server that does not stream."""
@@ -191,9 +198,13 @@ class HttpClient(ModelClient):
             body = await reply.whole()
             answer = from_json(body.removeprefix(BOM).decode(errors="replace"))
         except ValueError:  # a stream under a wrong name, or something that its reader has a word for
-            async with _emit_at_end(emit) as events:
+            events: list[Event] = []
+            try:
                 reader.feed(body, events)
                 reader.close(events)
+            finally:
+                for event in events:
+                    await emit(event)
             return reader.finish()
         finally:
             if answer is None:
@@ -248,17 +259,6 @@ async def models_at(transport: Transport) -> tuple[str, ...]:
     except (ProviderError, ValueError):
         return ()
     return tuple(model.name for model in model_list(provider, body)) if isinstance(body, dict) else ()
-
-
-@asynccontextmanager
-async def _emit_at_end(emit: Emit) -> AsyncIterator[list[Event]]:
-    """Events that are read inside are emitted at its end, also where the reading breaks off."""
-    events: list[Event] = []
-    try:
-        yield events
-    finally:
-        for event in events:
-            await emit(event)
 
 
 def _plausible(usage: Usage) -> Usage:

@@ -86,7 +86,7 @@ class Api:
         extra = dict(request.extra)
         if self.name == "messages":
             extra[HEADERS] = {name: headers[name] for name in PASSED_ON if name in headers}
-        if VERSION not in extra.get(HEADERS, ()):
+        if request.options.keys() != {"max_tokens"} and VERSION not in extra.get(HEADERS, ()):
             unsupported = anthropic.unsupported
             if unsupported(request.options) != unsupported(request.options, anthropic.CLASSIC):
                 extra[VERSION] = anthropic.CLASSIC

@@ -123,16 +123,17 @@ class _ToolTurn:
             requested = await self._read_calls(response)
             if requested.calls or requested.problems:
                 may_call = await self._run_calls(response, requested)
-            elif requested.proposals and not (asked_back or self._guard.ended):
+                continue
+            if requested.proposals and not (asked_back or self._guard.ended):
                 # Asks once whether these calls were meant; where they were not, the answer stands.
                 asked_back, self._held_back = True, response
                 self._transient = (assistant(response.text), user(prompt("proposed")))
-            else:
-                answer = self._held_back or response
-                # To have tools run and then say nothing is no answer.
-                if answer.text.strip() or not self._results:
-                    return await self._accept(answer)
-                break
+                continue
+            answer = self._held_back or response
+            # To have tools run and then say nothing is no answer.
+            if answer.text.strip() or not self._results:
+                return await self._accept(answer)
+            break
         return await self._sum_up()
 
     def _next_request(self) -> ModelRequest:
@@ -153,8 +154,7 @@ class _ToolTurn:
         return (*self._request.messages, *self._steps)
 
     async def _read_calls(self, response: ModelResponse) -> "RequestedCalls":
-        returned = (*results_in(self._request.messages), *self._results)
-        requested = RequestedCalls.of(response, self._registry.specs, returned)
+        requested = RequestedCalls.of(response, self._registry.specs, self._messages)
         if self._held_back is None:
             for proposal in requested.proposals:
                 await self._emit(ToolProposed(proposal.call, proposal.kind))
@@ -256,9 +256,9 @@ class RequestedCalls:
 
     @classmethod
     def of(
-        cls, response: ModelResponse, specs: tuple[ToolSpec, ...], results: Iterable[ToolResult] = ()
+        cls, response: ModelResponse, specs: tuple[ToolSpec, ...], messages: Iterable[Message] = ()
     ) -> "RequestedCalls":
-        """What `response` asks for. A call that only repeats what a tool returned is a quotation."""
+        """What `response` asks for. A call that only repeats what a tool returned in `messages` is a quotation."""
         proposed = response.extra.get(PROPOSED, ())
         if calls := response.tool_calls:
             return cls(_by_tool_name(calls, specs), response.text, (), response.extra.get(BEHIND, ""), proposed)
@@ -267,7 +267,7 @@ class RequestedCalls:
         reading = read(response.text, specs)
         if response.stop == "length":
             reading = without_cut_call(reading, response.text)
-        if not reading.spans or is_quoted(reading, response.text, specs, results):
+        if not reading.spans or is_quoted(reading, response.text, specs, results_in(messages)):
             return cls(prose=response.text, proposals=() if reading.spans else reading.proposals)
         after = behind(reading, response.text)
         return cls(reading.calls, reading.prose.strip(), problems_in(reading), after, reading.proposals)

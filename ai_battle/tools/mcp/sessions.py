@@ -146,15 +146,18 @@ class Session:
             return
         for pause in PAUSES:
             try:
-                async with client.listen(tools_list_changed=True) as events:
-                    async for _ in events:
-                        await self._changed(self)
+                await self._follow(client)
                 return
             except (subscriptions.ListenNotSupportedError, self._mcp.MCPError):
                 return
             except subscriptions.SubscriptionLost:
                 await asyncio.sleep(pause)
                 self._traffic.tools_changed = True
+                await self._changed(self)
+
+    async def _follow(self, client: Any) -> None:
+        async with client.listen(tools_list_changed=True) as events:
+            async for _ in events:
                 await self._changed(self)
 
     def _reason(self, error: McpServerError) -> str:

@@ -130,6 +130,8 @@ class Evidence:
     @cached_property
     def unbacked_facts(self) -> list[str]:
         """The strange facts that are neither advice nor follow from others of the answer."""
+        if not self.strange_facts:
+            return []
         others = (fact.text for fact in self.own_facts if fact not in self.strange_facts or _may_be_advice(fact))
         further = Known((self.sources.text, *others))
         return [fact.text for fact in self.strange_facts if not (_may_be_advice(fact) or further.yields(fact))]

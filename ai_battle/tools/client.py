@@ -167,7 +167,8 @@ class _ToolTurn:
         await asyncio.sleep(limits.pause_before(guard.rounds + 1))
         results: tuple[ToolResult, ...] = ()
         if requested.calls:
-            await self._suspect(invented_result(requested.after, self._messages, requested.calls))
+            if requested.after.strip():
+                await self._suspect(invented_result(requested.after, self._messages, requested.calls))
             calls = tuple(map(self._with_id, requested.calls))
             self._steps += (*response.steps, _calling(response, requested.prose, calls))
             results = await self._runner.run(calls)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from .. import tools
 from ..config.collaboration import HelperSettings
-from ..config.documents import Document
+from ..config.documents import ConfigDocument
 from ..config.participants import Capabilities
 from ..core import plugins
 from ..core.client import ModelClient
@@ -77,7 +77,7 @@ class BuildContext:
         )
 
     @classmethod
-    def beside(cls, document: Document, retry: RetryPolicy) -> Self:
+    def beside(cls, document: ConfigDocument, retry: RetryPolicy) -> Self:
         """What stands beside the main section of any kind of file."""
         file = document.file
         return cls(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..assembly.models import BuildContext
 from ..config.benchmark import Benchmark, BenchmarkFile, DatasetSettings, ScorerSettings
-from ..config.documents import Document
+from ..config.documents import ConfigDocument
 from ..core import plugins
 from ..core.errors import ConfigError
 from .datasets import AT, DATASETS, Dataset
@@ -17,7 +17,7 @@ from .tasks import Task
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteFile(Document):
+class SuiteFile(ConfigDocument):
     """A suite as it is written."""
 
     file: BenchmarkFile = field(repr=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ai_battle.config import Loaded
-    from ai_battle.config.documents import Document
+    from ai_battle.config.documents import ConfigDocument
 
 
 def require_trust(loaded: "Loaded", *, given: bool) -> None:
@@ -25,7 +25,7 @@ def require_trust(loaded: "Loaded", *, given: bool) -> None:
     require_trust_in(loaded, named_code(loaded), given=given)
 
 
-def require_trust_in(loaded: "Document", code: "Iterable[str]", *, given: bool, ask: bool = True) -> None:
+def require_trust_in(loaded: "ConfigDocument", code: "Iterable[str]", *, given: bool, ask: bool = True) -> None:
     """Asks on a terminal and remembers the answer; elsewhere a `ConfigError` says how to give it."""
     modules = ", ".join(code)
     digest = _digest(loaded, code)
@@ -37,7 +37,7 @@ def require_trust_in(loaded: "Document", code: "Iterable[str]", *, given: bool, 
     _remember(digest)
 
 
-def _digest(loaded: "Document", code: "Iterable[str]") -> str:
+def _digest(loaded: "ConfigDocument", code: "Iterable[str]") -> str:
     """Of the file, and of the Python files that it names: who changes one is asked again."""
     digest = hashlib.sha256(loaded.as_yaml().encode())
     for name in code:

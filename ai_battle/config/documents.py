@@ -1,4 +1,4 @@
-"""Reads a configuration of any kind: from a file, a dictionary or a packaged name to a checked `Document`."""
+"""Reads a configuration of any kind: from a file, a dictionary or a packaged name to a checked `ConfigDocument`."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigDocument:
     """A checked configuration; its `repr` shows nothing that came from the environment."""
 
     file: Any = field(repr=False)
@@ -90,7 +90,7 @@ class Document:
         return written_back(self.tree, self.expansion, self.base)
 
 
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=ConfigDocument)
 
 
 def read_document(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.plugins import near
 from .discussion import Discussion, DiscussionFile, InputFile
-from .documents import Document, FileKind, Origin, Source, check_document, find_nothing, near_file, read_document
+from .documents import ConfigDocument, FileKind, Origin, Source, check_document, find_nothing, near_file, read_document
 from .participants import ParticipantSettings
 from .problems import KeyPath, Problem
 from .rewriting import append_to, apply_overrides, update_spellings
@@ -27,7 +27,7 @@ NOT_BUILT_YET = {
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded(Document):
+class Loaded(ConfigDocument):
     """A checked discussion."""
 
     file: DiscussionFile = field(repr=False)

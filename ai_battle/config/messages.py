@@ -89,8 +89,10 @@ def short_value(written: Node, path: KeyPath) -> str:
     """Returns the value at `path`, short and as it was written; secrets are not shown."""
     node = written.nearest(path)
     value = None if isinstance(node.value, dict) and node is not written.at(path) else node.value
-    if any(map(is_secret_key, path)):
-        return "this"
+    return "this" if any(map(is_secret_key, path)) else _short(value)
+
+
+def _short(value: Any) -> str:
     match value:
         case dict():
             return "a mapping"

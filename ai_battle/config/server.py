@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from .collaboration import Help, Helper
-from .documents import Document, FileKind, Source, read_document
+from .documents import ConfigDocument, FileKind, Source, read_document
 from .providers import ContextWindows, Prices, Providers
 from .rewriting import renamed_below
 from .tree import Node
@@ -104,7 +104,7 @@ class ServerFile(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedServer(Document):
+class LoadedServer(ConfigDocument):
     """A checked server file."""
 
     file: ServerFile = field(repr=False)

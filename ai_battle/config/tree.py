@@ -202,16 +202,18 @@ class _Composer:
         if event.tag and event.tag not in _HARMLESS and event.tag != "!":
             tag = event.tag.replace(_STANDARD, "!!")
             self._problem(event, f"the tag {tag!r} is not allowed; write plain text, numbers, lists and mappings")
-        if isinstance(event, yaml.ScalarEvent):
-            plain = event.implicit[0] or ((event.tag or "!").startswith(_STANDARD) and event.tag != _STANDARD + "str")
-            node = Node(Plain(event.value) if plain else event.value, _place(event))
-        elif isinstance(event, yaml.SequenceStartEvent):
-            node = Node([self._node(e, depth + 1) for e in self._until(yaml.SequenceEndEvent)], _place(event))
-        else:
-            node = self._mapping(event, depth)
+        node = self._node_of_kind(event, depth)
         if event.anchor:
             self._anchors[event.anchor] = node
         return node
+
+    def _node_of_kind(self, event: Any, depth: int) -> Node:
+        if isinstance(event, yaml.ScalarEvent):
+            plain = event.implicit[0] or ((event.tag or "!").startswith(_STANDARD) and event.tag != _STANDARD + "str")
+            return Node(Plain(event.value) if plain else event.value, _place(event))
+        if isinstance(event, yaml.SequenceStartEvent):
+            return Node([self._node(e, depth + 1) for e in self._until(yaml.SequenceEndEvent)], _place(event))
+        return self._mapping(event, depth)
 
     def _mapping(self, event: Any, depth: int) -> Node:
         children: dict[str, Node] = {}

@@ -17,7 +17,7 @@ from .base import Tool, ToolRegistry
 from .calls import CALLS, RunnerLimits
 from .checking import ToolCheck
 from .client import ToolCapableClient
-from .formats.auto import Auto, RefusalMemory
+from .formats.auto import Auto, RefusalStore
 from .formats.forms import dialect
 from .manager import ToolManager
 from .mcp import McpServers
@@ -31,7 +31,7 @@ class ToolSupport:
     """What is known of a model: whether its API has tools (None: nobody knows), and what it refused before."""
 
     native: bool | None
-    memory: RefusalMemory
+    memory: RefusalStore
     known_as: tuple[str, str]
 
 

@@ -39,7 +39,7 @@ _NO_BLOCKS = re.compile(
 )
 
 
-class RefusalMemory(Protocol):
+class RefusalStore(Protocol):
     """What models have refused, by endpoint and model; it forgets after a while, and then they are asked again."""
 
     def refuses(self, endpoint: str, model: str) -> Collection[str]: ...
@@ -73,7 +73,7 @@ class Auto(ModelClient):
         calling: Calling = "auto",
         *,
         native: bool | None = None,
-        memory: RefusalMemory | None = None,
+        memory: RefusalStore | None = None,
         known_as: tuple[str, str] = ("", ""),
         tool_format: str = "",
     ) -> None:

@@ -160,21 +160,26 @@ def _calls_in_list(items: list[Any], tools: Offered, *, explicit: bool) -> list[
 
 def _one(value: dict[str, Any], tools: Offered, *, explicit: bool) -> ToolCall | None:
     """`{"name": ..., "arguments": {...}}` and its relatives."""
-    value = _without_wrapper(value)
-    if not (named := _text_key(value, NAMES)):
-        small = {key[:1].lower() + key[1:]: item for key, item in value.items()}  # with `Name` and `Arguments`
-        value, named = small, _text_key(small, NAMES) or _text_key(small, _NAMES_OF_KNOWN_TOOLS, tools)
+    value, named = _with_name(_without_wrapper(value), tools)
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
     given = next(filter(value.__contains__, ARGUMENTS), "")
     name = tools.resolve(value[named]) if explicit else tools.find(value[named])
-    if name is None and (explicit or (given and not tools.open)):
-        raise Unknown(value[named])
     if name is None:
+        if explicit or (given and not tools.open):
+            raise Unknown(value[named])
         return None
     arguments = _mapping(value[given]) if given else _beside(value, named, name, tools, explicit=explicit)
-    key = _text_key(value, _IDS)
-    return None if arguments is None else ToolCall(name, arguments, value[key] if key else "")
+    identity = value[key] if (key := _text_key(value, _IDS)) else ""
+    return None if arguments is None else ToolCall(name, arguments, identity)
+
+
+def _with_name(value: dict[str, Any], tools: Offered) -> tuple[dict[str, Any], str]:
+    """The value and its key for the name; of one with `Name` and `Arguments`, in small letters."""
+    if named := _text_key(value, NAMES):
+        return value, named
+    small = {key[:1].lower() + key[1:]: item for key, item in value.items()}
+    return small, _text_key(small, NAMES) or _text_key(small, _NAMES_OF_KNOWN_TOOLS, tools)
 
 
 def _text_key(value: dict[str, Any], keys: Iterable[str], tools: Offered | None = None) -> str:

@@ -67,10 +67,10 @@ def intents(text: str, pieces: Sequence[Piece], tools: Offered) -> list[Intent]:
         form = _certainty(piece, before, goes_on=goes_on)
         lead = _words_of(_ENCLOSED.split(before[-_WINDOW:])[-1])
         announced = found[-1].kind if found and not lead else _announcement_kind(text, piece, lead, writes=writes)
-        is_unsure = (writes and form < Certainty.BARE) or _is_within_sentence(text, piece, before, behind)
-        is_example = all(map(_is_template, piece.calls))
-        alone: ProposalKind | None = "example" if is_example else "unsure" if is_unsure else None
-        found.append(Intent(form, together or announced or alone))
+        kind = together or announced or ("example" if all(map(_is_template, piece.calls)) else None)
+        if not kind and ((writes and form < Certainty.BARE) or _is_within_sentence(text, piece, before, behind)):
+            kind = "unsure"
+        found.append(Intent(form, kind))
     return found
 
 
@@ -118,6 +118,10 @@ def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool,
     leads = [_MARKUP.sub(" ", gap[-_WINDOW:]).rstrip().rpartition("\n")[2] for gap in gaps[:-1]]
     if goes_on and all(p.is_bare and _LISTED.match(lead) for p, lead in zip(pieces, leads, strict=True)):
         return True
+    return _are_labels_of_choices(leads, goes_on=goes_on, writes=writes)
+
+
+def _are_labels_of_choices(leads: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
     labels = [found for found in map(_CHOICE.match, leads) if found]
     stem = labels[0]["stem"].casefold() if labels else ""
     marks = {label["mark"] for label in labels if label["stem"].casefold() == stem}

@@ -126,6 +126,10 @@ def value_of_type(text: str, schema: Any) -> Any:
             return parse_object(text)
         except Unreadable:
             return text
+    return _scalar(text, types)
+
+
+def _scalar(text: str, types: frozenset[str]) -> Any:
     word = text.strip().lower()
     if word in _WORDS and ("null" in types if _WORDS[word] is None else types & _BOOLEANS):
         return _WORDS[word]

@@ -260,13 +260,19 @@ def _read_labelled(source: Source, at: int, tools: Offered, *, is_sure: bool = F
         return None
     if given := _INPUT_OBJECT.match(source.text, found.end()):
         return read_object_for(source, found["name"], (at, given.end()), tools)
+    return _read_lines_below(source, at, found, tools) if found["below"] else None
+
+
+def _read_lines_below(source: Source, at: int, label: re.Match[str], tools: Offered) -> Piece | None:
     try:
-        lines = read_lines(source, found.end(), tools, found["name"]) if found["below"] else None
+        call, end = read_lines(source, label.end(), tools, label["name"]) or (None, at)
     except Unreadable as error:
-        return Piece(at, found.end(), cut=error.cut)
-    if lines and _ALONE.match(source.text, lines[1]):
-        return Piece(at, lines[1], [lines[0]])
-    return Piece(at, found.end(), cut=True) if lines and _GROWING.match(source.text, lines[1]) else None
+        return Piece(at, label.end(), cut=error.cut)
+    if call is None:
+        return None
+    if _ALONE.match(source.text, end):
+        return Piece(at, end, [call])
+    return Piece(at, label.end(), cut=True) if _GROWING.match(source.text, end) else None
 
 
 def read_line(source: Source, at: int, tools: Offered) -> Piece | None:

@@ -1,4 +1,7 @@
-"""Pictures: what kind one is, how large, whether it is whole, and a smaller one of the same kind."""
+"""Pictures: what kind one is, how large, whether it is whole, and a smaller one of the same kind.
+
+The structure of a file is read from its first byte to its last, without decoding a pixel.
+"""
 
 import struct
 from collections.abc import Callable, Iterator
@@ -12,7 +15,12 @@ from ..core.errors import ConfigError, translate_errors
 MOST_PIXELS = 89_000_000
 K = 1024
 EXTRA = "images"
-
+PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+"""Bits per sample, by colour type (PNG specification, table 11.1)."""
+JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""Markers of segments that tell the size (ITU-T T.81, table B.1)."""
+JPEG_SCAN = 0xDA
+CUT = "it is cut off"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -21,6 +29,9 @@ _KINDS = {
 }
 
 Size = tuple[int, int]
+Structure = tuple[Size, str]
+"""Width and height as far as the file tells, and what is wrong with it."""
+UNKNOWN: Size = (0, 0)
 
 
 def media_type(data: bytes) -> str:
@@ -28,6 +39,16 @@ def media_type(data: bytes) -> str:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for magic, kind in _KINDS.items() if data.startswith(magic)), "")
+
+
+def damage(data: bytes, media_type: str) -> str:
+    """What is wrong with a picture that begins like one of `media_type`; empty when nothing is."""
+    return _STRUCTURES[media_type](data)[1]
+
+
+def size(data: bytes) -> Size:
+    """Width and height of a picture, 0 where the file does not tell."""
+    return _STRUCTURES[media_type(data)](data)[0]
 
 
 def resolution(written: str) -> Size:
@@ -38,22 +59,17 @@ def resolution(written: str) -> Size:
     return int(width), int(height)
 
 
-def size(data: bytes) -> Size | None:
-    """Width and height, where the head of the file tells."""
-    if data.startswith(b"\x89PNG") and len(data) >= 24:
-        width, height = struct.unpack(">II", data[16:24])
-        return width, height
-    if data.startswith(b"GIF8") and len(data) >= 10:
-        width, height = struct.unpack("<HH", data[6:10])
-        return width, height
-    if data[8:12] == b"WEBP":
-        return _webp_size(data)
-    return _jpeg_size(data) if data.startswith(b"\xff\xd8") else None
-
-
 def is_larger(data: bytes, box: Size) -> bool:
-    width, height = size(data) or (0, 0)
+    width, height = size(data)
     return width > box[0] or height > box[1]
+
+
+def check_pixels(data: bytes, name: str) -> None:
+    """Raises `ConfigError` for a small file that would fill the memory when it is opened."""
+    width, height = size(data)
+    if width * height > MOST_PIXELS:
+        most = f"{MOST_PIXELS / 1e6:.0f} million"
+        raise ConfigError(f"{name} has {width}x{height} pixels; {most} are the most that can be scaled down")
 
 
 def lacking() -> str:
@@ -81,14 +97,6 @@ def scale_down(data: bytes, box: Size, name: str) -> bytes:
         return written.getvalue()
 
 
-def check_pixels(data: bytes, name: str) -> None:
-    """Raises `ConfigError` for a small file that would fill the memory when it is open_journal."""
-    width, height = size(data) or (0, 0)
-    if width * height > MOST_PIXELS:
-        most = f"{MOST_PIXELS / 1e6:.0f} million"
-        raise ConfigError(f"{name} has {width}x{height} pixels; {most} are the most that can be scaled down")
-
-
 def _in_plain_colours(picture: Any) -> Any:
     """A palette has no colours between its own, which a smaller picture needs."""
     if picture.mode not in ("1", "P", "PA"):
@@ -96,56 +104,18 @@ def _in_plain_colours(picture: Any) -> Any:
     return picture.convert("RGBA" if "transparency" in picture.info or picture.mode == "PA" else "RGB")
 
 
-def _webp_size(data: bytes) -> Size | None:
-    head = data[:30]
-    if len(head) < 30:
-        return None
-    if head[12:16] == b"VP8X":
-        return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
-    if head[12:16] == b"VP8L":
-        bits = int.from_bytes(head[21:25], "little")
-        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    width, height = struct.unpack("<HH", head[26:30])
-    return width & 0x3FFF, height & 0x3FFF
-
-
-def _jpeg_size(data: bytes) -> Size | None:
-    """From the frame header, which follows any number of other segments."""
-    place = 2
-    while place + 9 <= len(data) and data[place] == 0xFF:
-        marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack(">HH", data[place + 5 : place + 9])
-            return width, height
-        place += 2 + length
-    return None
-
-
-PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
-"""Bits per sample, by colour type (PNG specification, table 11.1)."""
-
-JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""Markers of segments that tell the size (ITU-T T.81, table B.1)."""
-JPEG_SCAN = 0xDA
-
-CUT = "it is cut off"
-
-
-def damage(data: bytes, media_type: str) -> str:
-    """What is wrong with a picture that begins like one of `media_type`; empty when nothing is."""
-    return _CHECKS[media_type](data)
-
-
-def _png(data: bytes) -> str:
+def _png(data: bytes) -> Structure:
     kinds: list[bytes] = []
+    found, fault = UNKNOWN, ""
     for kind, body, checksum in _chunks(data):
-        header = "" if kinds else _png_header(kind, body)
-        if fault := header or _chunk_fault(kind, body, checksum):
-            return fault
+        if not kinds:
+            found, fault = _png_header(kind, body)
+        if fault := fault or _chunk_fault(kind, body, checksum):
+            return found, fault
         kinds.append(kind)
     if kinds[-1:] != [b"IEND"]:
-        return CUT
-    return "" if b"IDAT" in kinds else "it has no chunk IDAT, which holds the pixels"
+        return found, CUT
+    return found, "" if b"IDAT" in kinds else "it has no chunk IDAT, which holds the pixels"
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
@@ -158,13 +128,13 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
         place = end + 4
 
 
-def _png_header(kind: bytes, body: bytes) -> str:
+def _png_header(kind: bytes, body: bytes) -> Structure:
     if kind != b"IHDR" or len(body) != 13:
-        return f"it begins with {_chunk_name(kind)} instead of a chunk IHDR"
+        return UNKNOWN, f"it begins with {_chunk_name(kind)} instead of a chunk IHDR"
     width, height, depth, colours = struct.unpack(">IIBB", body[:10])
     if depth not in PNG_DEPTHS.get(colours, ()):
-        return f"its header tells of {depth} bits in colour type {colours}, which there is not"
-    return _no_size(width, height)
+        return (width, height), f"its header tells of {depth} bits in colour type {colours}, which there is not"
+    return (width, height), _size_fault(width, height)
 
 
 def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
@@ -176,41 +146,45 @@ def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
     return ""
 
 
-def _jpeg(data: bytes) -> str:
-    place, found = 2, "it has no header that tells its size"
+def _jpeg(data: bytes) -> Structure:
+    place, found, fault = 2, UNKNOWN, "it has no header that tells its size"
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
         if marker == JPEG_SCAN:
-            return found or _end_fault(data, place)
+            return found, fault or ("" if data.rfind(b"\xff\xd9") > place else CUT)
         if marker in JPEG_FRAMES:
             height, width = struct.unpack(">HH", data[place + 5 : place + 9].ljust(4, b"\0"))
-            found = _no_size(width, height)
+            found, fault = (width, height), _size_fault(width, height)
         place += 1 if marker == 0xFF else 2 + length
-    return CUT if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
+    return found, CUT if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
 
 
-def _end_fault(data: bytes, scan: int) -> str:
-    return "" if data.rfind(b"\xff\xd9") > scan else CUT
-
-
-def _gif(data: bytes) -> str:
+def _gif(data: bytes) -> Structure:
     if len(data) < 13:
-        return CUT
+        return UNKNOWN, CUT
+    width, height = struct.unpack("<HH", data[6:10])
     ends = data.rstrip(b"\0").endswith(b";")
-    return _no_size(*struct.unpack("<HH", data[6:10])) or ("" if ends else f"{CUT}, as it has no end mark")
+    return (width, height), _size_fault(width, height) or ("" if ends else f"{CUT}, as it has no end mark")
 
 
-def _webp(data: bytes) -> str:
+def _webp(data: bytes) -> Structure:
     kind = data[12:16]
     if kind not in (b"VP8 ", b"VP8L", b"VP8X"):
-        return f"it begins with {_chunk_name(kind)} instead of a chunk of pixels"
+        return UNKNOWN, f"it begins with {_chunk_name(kind)} instead of a chunk of pixels"
     if len(data) < max(30, 8 + int.from_bytes(data[4:8], "little")):
-        return CUT
-    signed = {b"VP8 ": data[23:26] == b"\x9d\x01\x2a", b"VP8L": data[20] == 0x2F}.get(kind, True)
-    return "" if signed else f"the mark at the start of its chunk {_chunk_name(kind)} is wrong"
+        return UNKNOWN, CUT
+    if kind == b"VP8X":
+        return (int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1), ""
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        width, height, is_marked = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1, data[20] == 0x2F
+    else:
+        width, height = (side & 0x3FFF for side in struct.unpack("<HH", data[26:30]))
+        is_marked = data[23:26] == b"\x9d\x01\x2a"
+    return (width, height), "" if is_marked else f"the mark at the start of its chunk {_chunk_name(kind)} is wrong"
 
 
-def _no_size(width: int, height: int) -> str:
+def _size_fault(width: int, height: int) -> str:
     return "" if width and height else f"its header tells of {width}x{height} pixels"
 
 
@@ -218,7 +192,7 @@ def _chunk_name(kind: bytes) -> str:
     return repr(kind.decode("latin-1").strip()) if kind.isascii() else f"the bytes {kind.hex(' ')}"
 
 
-_CHECKS: dict[str, Callable[[bytes], str]] = {
+_STRUCTURES: dict[str, Callable[[bytes], Structure]] = {
     "image/png": _png,
     "image/jpeg": _jpeg,
     "image/gif": _gif,

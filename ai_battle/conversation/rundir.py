@@ -25,8 +25,7 @@ from ..core.events import (
     TurnFinished,
     TurnStarted,
 )
-from ..core.files import FOLDER, make_private
-from ..core.files import LOCK as LOCK
+from ..core.files import FOLDER, LOCK, make_private
 from ..core.helping import HelpSummed
 from .reading import CONFIG, FILE, read
 

@@ -15,7 +15,7 @@ from ..core.errors import (
     Unscripted,
 )
 from ..core.events import Emit, TurnFailed, TurnFinished, TurnStarted, Warned
-from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Wants
 from ..core.messages import Message
 from .participant import Participant, TurnListener, request_answer
 from .person import PersonLeft
@@ -63,14 +63,14 @@ class TurnFault:
     partial: str
 
 
-def request_for(plan: Plan, state: State, step: TurnStep) -> ModelRequest:
+def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTHING) -> ModelRequest:
     """What the participant has heard, and the note of this step at its end."""
     name = step.participant.name
     is_hidden = 0 < step.hide_turns_from <= state.turn
     messages = state.view_before(name, step.hide_turns_from) if is_hidden else state.views[name].messages
     if step.note and plan.mode != "no-meta":
         messages = with_note(messages, prompt(step.note))
-    return ModelRequest(messages, state.systems[name], options=step.participant.parameters)
+    return ModelRequest(messages, state.systems[name], options=step.participant.parameters, wants=wants)
 
 
 class TurnTaker:
@@ -116,7 +116,7 @@ class TurnTaker:
             return await request_answer(step.participant, self.request(step), listener)
 
     def request(self, step: TurnStep) -> ModelRequest:
-        return replace(request_for(self._plan, self._state, step), wants=self._emit.wants)
+        return request_for(self._plan, self._state, step, self._emit.wants)
 
     async def settle(self, step: TurnStep, result: TurnFinished | TurnFault) -> None:
         if isinstance(result, TurnFinished):

@@ -85,8 +85,8 @@ class Messages:
         if VERSION in request.extra:
             told = {VERSION: request.extra[VERSION], **told}
         version = self.version.to(told)
-        left_out = wire.unsupported(request.options, version, self.model)
-        clamped = wire.clamped(request.options, version, self.model)
+        left_out = wire.unsupported_options(request.options, version, self.model)
+        clamped = wire.clamped_options(request.options, version, self.model)
         if self.cache and len(request.messages) > 1 and HEADERS not in request.extra:
             request = replace(request, options={"cache": True, **request.options})
         body = wire.encode_request(request, self.model, stream=request.wants.stream, version=version)

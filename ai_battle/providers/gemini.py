@@ -37,6 +37,6 @@ def create(model: str, **options: Any) -> ModelClient:
     async def encode(request: ModelRequest) -> HttpRequest:
         body = wire.encode_request(request, model, stream=request.wants.stream)
         way = _STREAMED if request.wants.stream else _WHOLE
-        return HttpRequest(f"{path}:{way}", body, wire.unsupported(request.options, model))
+        return HttpRequest(f"{path}:{way}", body, wire.unsupported_options(request.options, model))
 
     return HttpClient(AiohttpTransport(Address.of(access, headers)), ApiAdapter(model, access, wire, encode))

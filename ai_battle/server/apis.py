@@ -87,7 +87,7 @@ class Api:
         if self.name == "messages":
             extra[HEADERS] = {name: headers[name] for name in PASSED_ON if name in headers}
         if request.options.keys() != {"max_tokens"} and VERSION not in extra.get(HEADERS, ()):
-            unsupported = anthropic.unsupported
+            unsupported = anthropic.unsupported_options
             if unsupported(request.options) != unsupported(request.options, anthropic.CLASSIC):
                 extra[VERSION] = anthropic.CLASSIC
         return extra

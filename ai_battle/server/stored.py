@@ -80,7 +80,7 @@ class Conversation:
         async def item(id_: str) -> Item | None:
             return await self.store.item(self.key, id_) if self.store else None
 
-        whole = await responses.expanded(body, conversation, item)
+        whole = await responses.expand_references(body, conversation, item)
         if not self.store:
             whole["store"] = False
         return whole, replace(self, items=_items(whole.get("input")), is_kept=responses.keeps(whole))

@@ -58,21 +58,21 @@ def json_answer(body: Json, status: int = 200, headers: Mapping[str, str] | None
 
 def reply_answer(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:
     """The answer as it should be, in one write unless the reply asks for pauses."""
-    answer = _unbilled(api, question, reply)
+    answer = _plain_answer(api, question, reply)
     return replace(answer, usage=reply.spent, size=sum(len(step) for step in answer.steps if isinstance(step, bytes)))
 
 
-def _unbilled(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:
+def _plain_answer(api: FakeApi, question: Question, reply: Reply) -> HttpAnswer:
     if not question.stream:
         answer = json_answer(api.whole(reply, question))
         return HttpAnswer((reply.delay, *answer.steps), 200, answer.headers, answer.length)
     events = api.stream(reply, question).all
     if not reply.pace:
-        return streamed(api, (reply.delay, b"".join(events)))
-    return streamed(api, (reply.delay, *(step for event in events for step in (event, reply.pace))))
+        return stream_answer(api, (reply.delay, b"".join(events)))
+    return stream_answer(api, (reply.delay, *(step for event in events for step in (event, reply.pace))))
 
 
-def streamed(api: FakeApi, steps: Iterable[Step]) -> HttpAnswer:
+def stream_answer(api: FakeApi, steps: Iterable[Step]) -> HttpAnswer:
     return HttpAnswer(steps, 200, {"Content-Type": api.stream_type, "Cache-Control": "no-cache"})
 
 

@@ -90,7 +90,7 @@ class FakeAnthropic(FakeApi):
             "Your credit balance is too low to access the Anthropic API. "
             "Please go to Plans & Billing to upgrade or purchase credits."
         )
-        status, message = problem.worded({
+        status, message = problem.status_and_message({
             "quota": (400, poor),
             "context_length": (400, "prompt is too long: 213462 tokens > 200000 maximum"),
             "tools_unsupported": (400, f"'{problem.model}' does not support tool types: custom."),

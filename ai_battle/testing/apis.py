@@ -60,7 +60,7 @@ class ApiError:
     subject: str = ""
     retry_after: float | None = None
 
-    def worded(self, special: Mapping[str, tuple[int, str]]) -> tuple[int, str]:
+    def status_and_message(self, special: Mapping[str, tuple[int, str]]) -> tuple[int, str]:
         """Returns its status and what it says: by its kind, where the API has words for that."""
         usual = (self.status, self.subject or f"The fake answers with status {self.status}.")
         return special.get(self.kind, usual)

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from ..core.exchange import Usage
 from ..core.messages import ToolCall
 from ..core.plugins import near
-from .answers import FOR_EVER, Break, HttpAnswer, Step, json_answer, reply_answer, streamed
+from .answers import FOR_EVER, Break, HttpAnswer, Step, json_answer, reply_answer, stream_answer
 from .apis import ApiError, ErrorKind, FakeApi, Question, dumps
-from .replies import Reply, completed
+from .replies import Reply, complete_reply
 
 _HOUR = 3600.0
 _CUT = Reply("An answer that was on its way when the fault came; nobody shall take its first half for all of it.")
@@ -90,7 +90,7 @@ def error(kind: ErrorKind = "status", status: int = 400) -> Callable[[Scene], Ht
     return answer
 
 
-def rate_limited(retry_after: Callable[[Scene], str]) -> Callable[[Scene], HttpAnswer]:
+def rate_limit(retry_after: Callable[[Scene], str]) -> Callable[[Scene], HttpAnswer]:
     def answer(scene: Scene) -> HttpAnswer:
         value = retry_after(scene)
         seconds = float(value) if value.replace(".", "", 1).isdecimal() else None
@@ -122,7 +122,7 @@ def half_then(*after: Step) -> Callable[[Scene], HttpAnswer]:
 
     def answer(scene: Scene) -> HttpAnswer:
         half, length = _first_half(scene)
-        return _billed(scene, replace(_body(scene, (half, *after)), length=length))
+        return _with_bill(scene, replace(_body(scene, (half, *after)), length=length))
 
     return answer
 
@@ -131,7 +131,7 @@ def only(*steps: Step) -> Callable[[Scene], HttpAnswer]:
     return lambda scene: _body(scene, steps)
 
 
-def _billed(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
+def _with_bill(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
     """A spoiled answer, of which what was sent has a price."""
     sound = reply_answer(scene.api, scene.question, scene.reply)
     return replace(answer, usage=sound.usage, size=sound.size)
@@ -140,29 +140,29 @@ def _billed(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
 def _body(scene: Scene, steps: Iterable[Step]) -> HttpAnswer:
     """A 200 of the right content type, chunked."""
     if scene.question.stream:
-        return streamed(scene.api, steps)
+        return stream_answer(scene.api, steps)
     return HttpAnswer(steps, 200, {"Content-Type": "application/json"})
 
 
 def ends_in_the_middle(scene: Scene) -> HttpAnswer:
-    return _billed(scene, _body(scene, (_first_half(scene)[0],)))
+    return _with_bill(scene, _body(scene, (_first_half(scene)[0],)))
 
 
-def truncated(scene: Scene) -> HttpAnswer:
+def truncate(scene: Scene) -> HttpAnswer:
     """In a stream, one event is cut; the end of the HTTP body is in order."""
     half, _ = _first_half(scene)
-    return _billed(scene, _body(scene, (half[:-20],)))
+    return _with_bill(scene, _body(scene, (half[:-20],)))
 
 
 def malformed(scene: Scene) -> HttpAnswer:
     """In a stream, the event in the middle is no JSON; the others are whole."""
     if not scene.question.stream:
         whole = dumps(scene.api.whole(scene.reply, scene.question))
-        return _billed(scene, _body(scene, (whole.replace(b":", b"=", 3),)))
+        return _with_bill(scene, _body(scene, (whole.replace(b":", b"=", 3),)))
     events = list(scene.api.stream(scene.reply, scene.question).all)
     middle = len(events) // 2
     events[middle] = events[middle].replace(b'":', b'"=')
-    return _billed(scene, _body(scene, (b"".join(events),)))
+    return _with_bill(scene, _body(scene, (b"".join(events),)))
 
 
 def error_event(scene: Scene) -> HttpAnswer:
@@ -170,7 +170,7 @@ def error_event(scene: Scene) -> HttpAnswer:
         return error_object(scene)
     half, _ = _first_half(scene)
     error = scene.api.error_event(ApiError("overloaded", model=scene.question.model))
-    return _billed(scene, _body(scene, (half, error)))
+    return _with_bill(scene, _body(scene, (half, error)))
 
 
 def error_object(scene: Scene) -> HttpAnswer:
@@ -185,7 +185,7 @@ def hollow(scene: Scene) -> HttpAnswer:
 
 def invalid_utf8(scene: Scene) -> HttpAnswer:
     """Latin-1 in the place of UTF-8."""
-    reply = completed(Reply("A café is not a caf\u00e9 in every encoding."), scene.question.number, 9)
+    reply = complete_reply(Reply("A café is not a caf\u00e9 in every encoding."), scene.question.number, 9)
     answer = reply_answer(scene.api, scene.question, reply)
     data = b"".join(step for step in answer.steps if isinstance(step, bytes))
     return replace(answer, steps=(data.replace("é".encode(), b"\xe9"),), length=None)
@@ -208,12 +208,12 @@ def pings(scene: Scene) -> HttpAnswer:
     """A body that is not streamed is kept alive by white space."""
     stream = scene.question.stream
     opening = b"".join(scene.api.stream(scene.reply, scene.question).opening) if stream else b""
-    answer = _body(scene, _repeated(opening, scene.api.ping if stream else b" \n", scene.seconds))
+    answer = _body(scene, _repeat(opening, scene.api.ping if stream else b" \n", scene.seconds))
     has_usage = b"input_tokens" in opening
     return replace(answer, usage=Usage(scene.reply.spent.input_tokens)) if has_usage else answer
 
 
-def _repeated(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[Step]:
+def _repeat(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[Step]:
     yield opening
     while True:
         yield ping
@@ -221,7 +221,7 @@ def _repeated(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[St
 
 
 def huge(scene: Scene) -> HttpAnswer:
-    return _long(scene, _body(scene, _filled(scene, HUGE)))
+    return _long(scene, _body(scene, _filling(scene, HUGE)))
 
 
 def _long(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
@@ -229,7 +229,7 @@ def _long(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
     return replace(answer, usage=replace(scene.reply.spent, output_tokens=scene.question.most_tokens or HUGE // 4))
 
 
-def _filled(scene: Scene, size: int) -> Iterable[bytes]:
+def _filling(scene: Scene, size: int) -> Iterable[bytes]:
     """A well-formed answer of that size, piece by piece, so that nobody has to hold it."""
     api, question = scene.api, scene.question
     reply = Reply(_FILLING, chunks=1, usage=scene.reply.spent)
@@ -247,19 +247,19 @@ def _filled(scene: Scene, size: int) -> Iterable[bytes]:
 
 
 def bomb(scene: Scene) -> HttpAnswer:
-    answer = _body(scene, (gzip.compress(b"".join(_filled(scene, BOMB)), 1),))
+    answer = _body(scene, (gzip.compress(b"".join(_filling(scene, BOMB)), 1),))
     return _long(scene, replace(answer, headers={**answer.headers, "Content-Encoding": "gzip"}))
 
 
 def says(reply: Reply) -> Callable[[Scene], HttpAnswer]:
     def answer(scene: Scene) -> HttpAnswer:
-        return reply_answer(scene.api, scene.question, completed(reply, scene.question.number, 9))
+        return reply_answer(scene.api, scene.question, complete_reply(reply, scene.question.number, 9))
 
     return answer
 
 
 def without_ids(scene: Scene) -> HttpAnswer:
-    reply = completed(_TWO_CALLS, scene.question.number, 9)
+    reply = complete_reply(_TWO_CALLS, scene.question.number, 9)
     bare = replace(reply, calls=tuple(replace(call, id="") for call in reply.calls))
     return reply_answer(scene.api, scene.question, bare)
 
@@ -275,11 +275,11 @@ def redirect_elsewhere(scene: Scene) -> HttpAnswer:
 def _statuses() -> Iterable[Fault]:
     for status, sentence in _STATUSES.items():
         yield Fault(f"http_{status}", f"HTTP {status}: {sentence}", error(status=status))
-    yield Fault("rate_limited", "HTTP 429 with `Retry-After: 1`.", rate_limited(after(1.0)))
-    yield Fault("rate_limited_long", "HTTP 429 with `Retry-After: 3600`.", rate_limited(after(_HOUR)))
-    yield Fault("rate_limited_date", "HTTP 429 until a moment in 2 seconds.", rate_limited(at(2.0)))
-    yield Fault("rate_limited_past", "HTTP 429 until a moment an hour ago.", rate_limited(at(-_HOUR)))
-    yield Fault("rate_limited_nan", "HTTP 429 with `Retry-After: nan`.", rate_limited(lambda _: "nan"))
+    yield Fault("rate_limited", "HTTP 429 with `Retry-After: 1`.", rate_limit(after(1.0)))
+    yield Fault("rate_limited_long", "HTTP 429 with `Retry-After: 3600`.", rate_limit(after(_HOUR)))
+    yield Fault("rate_limited_date", "HTTP 429 until a moment in 2 seconds.", rate_limit(at(2.0)))
+    yield Fault("rate_limited_past", "HTTP 429 until a moment an hour ago.", rate_limit(at(-_HOUR)))
+    yield Fault("rate_limited_nan", "HTTP 429 with `Retry-After: nan`.", rate_limit(lambda _: "nan"))
 
 
 def _refusals() -> Iterable[Fault]:
@@ -315,7 +315,7 @@ def _connections() -> Iterable[Fault]:
 def _bodies() -> Iterable[Fault]:
     yield Fault("error_event_mid_stream", "An error comes in the midst of a 200.", error_event)
     yield Fault("error_200", "An error object comes with status 200.", error_object)
-    yield Fault("truncated_json", "The JSON ends before its end.", truncated)
+    yield Fault("truncated_json", "The JSON ends before its end.", truncate)
     yield Fault("malformed_json", "The JSON, or that of one event, is none.", malformed)
     yield Fault("empty_body", "Nothing comes, with status 200.", only(b""))
     yield Fault("empty_answer", "A well-formed answer says nothing.", says(Reply()))

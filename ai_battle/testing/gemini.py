@@ -60,7 +60,7 @@ class FakeGemini(FakeApi):
     def whole(self, reply: Reply, question: Question) -> Json:
         if reply.stop == "refusal":
             return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, **_frame(reply, question)}
-        parts = [*_said(reply.thinking, thought=True), *_said(reply.text), *map(_call, reply.calls)]
+        parts = [*_text_part(reply.thinking, thought=True), *_text_part(reply.text), *map(_call, reply.calls)]
         return {"candidates": [_candidate(parts, _finish(reply))], **_frame(reply, question)}
 
     def stream(self, reply: Reply, question: Question) -> FakeStream:
@@ -84,7 +84,7 @@ class FakeGemini(FakeApi):
         unknown = (
             f"Invalid JSON payload received. Unknown name \"{subject}\" at 'generation_config': Cannot find field."
         )
-        status, message = problem.worded({
+        status, message = problem.status_and_message({
             "quota": (429, quota),
             "daily_quota": (429, "You exceeded your current quota. Please retry in 36s."),
             "wrong_key": (400, "API key not valid. Please pass a valid API key."),
@@ -130,14 +130,14 @@ def _candidate(parts: list[dict[str, Any]], finish: str = "") -> dict[str, Any]:
     return {**content, "finishReason": finish} if finish else content
 
 
-def _said(text: str, thought: bool = False) -> Iterable[dict[str, Any]]:
+def _text_part(text: str, thought: bool = False) -> Iterable[dict[str, Any]]:
     if text:
         yield {"text": text, "thought": True} if thought else {"text": text}
 
 
 @lru_cache(maxsize=256)
 def _text_events(model: str, text: str, chunks: int, thought: bool = False) -> tuple[bytes, ...]:
-    parts = (part for piece in pieces(text, chunks) for part in _said(piece, thought))
+    parts = (part for piece in pieces(text, chunks) for part in _text_part(piece, thought))
     return tuple(event({"candidates": [_candidate([part])], "modelVersion": model}) for part in parts)
 
 

@@ -42,7 +42,7 @@ class FakeOllama(FakeApi):
             case "/api/show":
                 name = str(body.get("model") or body.get("name") or "")
                 card = models.get(name) or models.get(f"{name}:latest")
-                return _shown(card) if card else ApiError("not_found", 404, name)
+                return _model_card(card) if card else ApiError("not_found", 404, name)
         return None
 
     def objection(self, question: Question) -> ApiError | None:
@@ -73,7 +73,7 @@ class FakeOllama(FakeApi):
     def error(self, problem: ApiError) -> tuple[int, Json]:
         model, subject = problem.model, problem.subject
         invalid = f'"{model}" does not support thinking' if subject == "think" else f"invalid value for {subject}"
-        status, message = problem.worded({
+        status, message = problem.status_and_message({
             "quota": (429, "you have reached your weekly usage limit, please upgrade to continue"),
             "context_length": (400, "the input length exceeds the context length"),
             "tools_unsupported": (400, f"registry.ollama.ai/library/{model} does not support tools"),
@@ -137,7 +137,7 @@ def _details() -> dict[str, Any]:
     return {"parent_model": "", **family, "parameter_size": "1.0B", "quantization_level": "Q4_K_M"}
 
 
-def _shown(card: ModelCard) -> dict[str, Any]:
+def _model_card(card: ModelCard) -> dict[str, Any]:
     return {
         "modelfile": "",
         "parameters": "",

@@ -95,11 +95,11 @@ class FakeOpenAI(FakeApi):
             "Please reduce the length of the messages."
         )
         busy = "The server is currently overloaded. Please try again later."
-        status, message = problem.worded({
+        status, message = problem.status_and_message({
             "quota": (429, quota),
             "context_length": (400, too_long),
-            "tools_unsupported": (400, _unsupported("tools")),
-            "parameter_refused": (400, _unsupported(subject)),
+            "tools_unsupported": (400, _unsupported_message("tools")),
+            "parameter_refused": (400, _unsupported_message(subject)),
             "overloaded": (503, busy),
             "not_found": (404, f"The model '{model}' does not exist."),
         })  # fmt: skip
@@ -110,7 +110,7 @@ class FakeOpenAI(FakeApi):
         return status, {"error": {"message": message, "type": kind, "param": parameter, "code": code}}
 
 
-def _unsupported(parameter: str) -> str:
+def _unsupported_message(parameter: str) -> str:
     return f"Unsupported parameter: '{parameter}' is not supported with this model."
 
 

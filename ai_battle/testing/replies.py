@@ -54,7 +54,7 @@ def pieces(text: str, count: int) -> tuple[str, ...]:
     return tuple(text[start : start + size] for start in range(0, len(text), size))
 
 
-def completed(said: Reply, request_number: int, input_tokens: int) -> Reply:
+def complete_reply(said: Reply, request_number: int, input_tokens: int) -> Reply:
     """The reply with nothing left open: ids, usage and stop reason."""
     calls = said.calls and _with_ids(said.calls, request_number)
     usage = said.usage or _plausible_usage(said, input_tokens)

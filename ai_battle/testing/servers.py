@@ -23,7 +23,7 @@ from .faults import Fault, Scene
 from .gemini import FakeGemini
 from .ollama import FakeOllama
 from .openai import FakeOpenAI
-from .replies import Reply, completed
+from .replies import Reply, complete_reply
 
 KEY = "test-key"
 Sayable = str | ToolCall | Reply | Fault | Callable[[Json], Any]
@@ -164,7 +164,7 @@ class FakeProvider:
         while callable(said):
             said = said(question.body)
         self._check(said)
-        reply = completed(_as_reply(said), question.number, size // 4 + 1)
+        reply = complete_reply(_as_reply(said), question.number, size // 4 + 1)
         if not isinstance(said, Fault):
             return reply_answer(self._api, question, reply)
         return said.answer(Scene(self._api, question, path, self.elsewhere, reply, said.seconds))

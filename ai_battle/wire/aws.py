@@ -12,7 +12,7 @@ from zlib import crc32
 
 from ..core.errors import BadReply
 from .bodies import dumps, loads
-from .errors import UNREADABLE, malformed
+from .errors import UNREADABLE, malformed_error
 
 MEDIA_TYPE = "application/vnd.amazon.eventstream"
 MAX_FRAME = 16 * 1024 * 1024
@@ -63,7 +63,7 @@ def _event(headers: bytes, payload: bytes) -> bytes:
         kind = named.get(":exception-type") or named.get(":error-code") or ""
         return dumps(_error(kind, body, named.get(":error-message", "")))
     except (*UNREADABLE, struct.error) as error:
-        raise malformed(payload) from error
+        raise malformed_error(payload) from error
 
 
 def _error(kind: str, body: Mapping[str, Any], said: str) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def own(wire: str, extra: Mapping[str, Any]) -> dict[str, Any]:
     return dict(extra[wire]) if wire in extra else {}
 
 
-def kept(wire: str, body: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+def unknown_fields(wire: str, body: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     """The fields of `body` that this package has no name for, as an `extra`; empty ones say nothing."""
     if body.keys() <= known:
         return {}
@@ -79,14 +79,14 @@ def kept(wire: str, body: Mapping[str, Any], known: frozenset[str]) -> dict[str,
     return {wire: unknown} if unknown else {}
 
 
-def needed(body: Mapping[str, Any], field: str, kind: type[T]) -> T:
-    return _checked(body[field], field, kind)
+def required_field(body: Mapping[str, Any], field: str, kind: type[T]) -> T:
+    return _require_type(body[field], field, kind)
 
 
-def given(body: Mapping[str, Any], field: str, otherwise: T) -> T:
+def field_or(body: Mapping[str, Any], field: str, otherwise: T) -> T:
     """The field, or `otherwise` where it is missing or null; both have one type."""
     value = body.get(field)
-    return otherwise if value is None else _checked(value, field, type(otherwise))
+    return otherwise if value is None else _require_type(value, field, type(otherwise))
 
 
 def count(body: Mapping[str, Any], field: str) -> int:
@@ -174,13 +174,13 @@ def _whole_body(data: bytes) -> dict[str, Any]:
     try:
         body = from_json(data)
     except ValueError:
-        body = _mended(data)
+        body = _decode_mended(data)
     if not isinstance(body, dict):
         raise ConfigError("The body must be a JSON object.")
     return body
 
 
-def _mended(data: bytes) -> Any:
+def _decode_mended(data: bytes) -> Any:
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -188,7 +188,7 @@ def _mended(data: bytes) -> Any:
     return decode_piece(data)
 
 
-def _checked(value: Any, field: str, kind: type[T]) -> T:
+def _require_type(value: Any, field: str, kind: type[T]) -> T:
     if not isinstance(value, kind):
         raise TypeError(f"{field} is {type(value).__name__}, not {kind.__name__}")
     return value

@@ -40,11 +40,11 @@ def check_choice(chosen: str | None, tools: Iterable[Any], place: str) -> None:
 
 
 def _of(kind: type, name: str) -> Check:
-    def checked(value: Any) -> None:
+    def require(value: Any) -> None:
         if not isinstance(value, kind):
             raise Misshapen(f"must be {name}")
 
-    return checked
+    return require
 
 
 text = _of(str, "text")
@@ -81,13 +81,13 @@ def anything(value: Any) -> None:
     """What is passed on as it came."""
 
 
-def refused(why: str) -> Check:
+def rejection(why: str) -> Check:
     """A check that nothing passes."""
 
-    def checked(value: Any) -> None:
+    def require(value: Any) -> None:
         raise Misshapen(why)
 
-    return checked
+    return require
 
 
 def as_check(shape: Shape) -> Check:
@@ -99,24 +99,24 @@ def as_check(shape: Shape) -> Check:
 def list_of(shape: Shape, *, at_least: int = 0) -> Check:
     inner = as_check(shape)
 
-    def checked(value: Any) -> None:
+    def require(value: Any) -> None:
         list_(value)
         if len(value) < at_least:
             raise Misshapen("must not be empty")
         _check_each(enumerate(value), inner, "[{}]")
 
-    return checked
+    return require
 
 
 def values_of(shape: Shape) -> Check:
     """An object with any names, all of whose values have this shape."""
     inner = as_check(shape)
 
-    def checked(value: Any) -> None:
+    def require(value: Any) -> None:
         object_(value)
         _check_each(value.items(), inner, ".{:.80}")
 
-    return checked
+    return require
 
 
 def _check_each(items: Iterable[tuple[Any, Any]], inner: Check, place: str) -> None:
@@ -187,23 +187,23 @@ def text_or(shape: Shape, name: str) -> Check:
     """Text, or what `shape` takes, which is called `name`."""
     inner = as_check(shape)
 
-    def checked(value: Any) -> None:
+    def require(value: Any) -> None:
         if isinstance(value, str):
             return
         if not isinstance(value, list | dict):
             raise Misshapen(f"must be text or {name}")
         inner(value)
 
-    return checked
+    return require
 
 
 def one_of(*allowed: str) -> Check:
-    def checked(value: Any) -> None:
+    def require(value: Any) -> None:
         if not isinstance(value, str) or value not in allowed:
             shown = f", not {value!r}" if isinstance(value, str) and len(value) < 80 else ""
             raise Misshapen(f"must be one of {', '.join(allowed)}{shown}")
 
-    return checked
+    return require
 
 
 def word_or(words: tuple[str, ...], shape: Shape) -> Check:

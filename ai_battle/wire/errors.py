@@ -73,12 +73,12 @@ class Complaint:
 
 def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError:
     """The error for an HTTP status that is none of success."""
-    said = read_complaint(_parsed(body))
+    said = read_complaint(_parse(body))
     known = {name.lower(): value for name, value in headers.items()}
     after = _wait_in_headers(known)
     complaint = Complaint(said.message, said.kinds, status, said.retry_after if after is None else after)
     is_final = known.get("x-should-retry", "").strip().lower() == "false"  # a provider may forbid what others allow
-    error = _classified(complaint, "always" if _may_pass(status) and not is_final else "never")
+    error = _provider_error(complaint, "always" if _may_pass(status) and not is_final else "never")
     if complaint.kinds & WRONG_KEY:
         error.status = 401
     error.raw = head(body)
@@ -86,36 +86,36 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     return error
 
 
-def in_stream(body: Any, partial: str = "") -> ProviderError:
+def error_in_stream(body: Any, partial: str = "") -> ProviderError:
     """The error for an error object or event inside of a stream that had begun with 200."""
     return _in_band(body, "always", partial)
 
 
-def in_answer(body: Any) -> ProviderError:
+def error_in_answer(body: Any) -> ProviderError:
     """The error for an error object where an answer should be, with 200."""
     return _in_band(body, "once", "")
 
 
-def cut(partial: str, raw: bytes = b"") -> BadReply:
+def cut_error(partial: str, raw: bytes = b"") -> BadReply:
     """The stream ended before its last event, or even within one, of which `raw` came: this is not an answer."""
     within = raw.strip()
     message = f"The answer was cut after {len(partial)} characters{', within an event' if within else ''}."
     return BadReply(message, again="once" if within else "always", partial=partial, raw=head(raw))
 
 
-def malformed(raw: bytes, partial: str = "") -> BadReply:
+def malformed_error(raw: bytes, partial: str = "") -> BadReply:
     return BadReply("The answer is malformed or truncated JSON.", again="once", partial=partial, raw=head(raw))
 
 
-def no_answer(raw: bytes) -> ProviderError:
+def no_answer_error(raw: bytes) -> ProviderError:
     """The error for a body with 200 that is not an answer of a model API: nothing, a web page, an error object."""
     if not raw.strip():
         return BadReply("The server sent an empty body; is base_url right?", again="once")
-    body = _parsed(raw)
+    body = _parse(raw)
     if isinstance(body, Mapping) and "error" in body:
-        return in_answer(body)
+        return error_in_answer(body)
     if isinstance(body, str) and raw.lstrip().startswith(b"{"):
-        return malformed(raw)
+        return malformed_error(raw)
     kind = "a web page" if raw.lstrip()[:1] == b"<" else "no answer of this API"
     start = without_keys(_one_line(head(raw)))[:200]
     return BadReply(f"The server sent {kind}; is base_url right? It begins: {start}", again="once", raw=head(raw))
@@ -127,7 +127,7 @@ def readable_answer(body: Any) -> Iterator[None]:
     try:
         yield
     except UNREADABLE as error:
-        raise no_answer(dumps(body)) from error
+        raise no_answer_error(dumps(body)) from error
 
 
 @contextmanager
@@ -174,13 +174,13 @@ def _kinds_in(details: list[Any]) -> Iterator[str]:
 def _in_band(body: Any, again: Again, partial: str) -> ProviderError:
     complaint = read_complaint(body)
     passing = complaint.status is None or _may_pass(complaint.status)
-    error = _classified(complaint, again if passing else "never")
+    error = _provider_error(complaint, again if passing else "never")
     error.partial = partial
     error.raw = head(dumps(body))
     return error
 
 
-def _classified(said: Complaint, again: Again) -> ProviderError:
+def _provider_error(said: Complaint, again: Again) -> ProviderError:
     status, message = said.status, without_keys(said.message)[:MESSAGE] or "no reason given"
     text = f"HTTP {status}: {message}" if status else message
     if said.kinds & BLOCKED:
@@ -218,7 +218,7 @@ def _status_of(kinds: list[str]) -> int | None:
     return next((status for status in found if status and 400 <= status < 600), None)
 
 
-def _parsed(body: bytes) -> Any:
+def _parse(body: bytes) -> Any:
     try:
         return loads(body)
     except ValueError:
@@ -274,12 +274,12 @@ def require_content(response: ModelResponse, reason: str = "") -> ModelResponse:
         case "length":
             error = _used_up(response)
         case _:
-            error = empty("the model thought, and then said nothing") if message.thinking else empty()
+            error = empty_answer("the model thought, and then said nothing") if message.thinking else empty_answer()
     error.response = response
     raise error
 
 
-def empty(after: str = "no text, no tool call") -> EmptyAnswer:
+def empty_answer(after: str = "no text, no tool call") -> EmptyAnswer:
     return EmptyAnswer(f"The answer is empty: {after}.", again="once")
 
 

@@ -11,13 +11,13 @@ from ..core.events import Event, ToolCallDelta
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from . import streams
-from .bodies import ANY_OBJECT, count, dumps, given, kept, loads, needed, own, present
-from .errors import empty, in_stream, no_answer, readable_answer, require_content
+from .bodies import ANY_OBJECT, count, dumps, field_or, loads, own, present, required_field, unknown_fields
+from .errors import empty_answer, error_in_stream, no_answer_error, readable_answer, require_content
 from .errors import http_error as decode_error
 from .messages import new_id, turns, with_ids
 
 __all__ = [
-    "WIRE", "StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request", "unsupported",
+    "WIRE", "StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request", "unsupported_options",
 ]  # fmt: skip
 
 WIRE = "gemini"
@@ -68,7 +68,7 @@ TURNS = {role: b'{"role":"%b","parts":[' % theirs for role, theirs in ROLES.item
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
-    """Returns the body, without the options that are `unsupported`; it is the same for a stream.
+    """Returns the body, without the options that are unsupported; it is the same for a stream.
 
     The model and whether to stream stand in the address.
     """
@@ -84,7 +84,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
     return b"".join((start, b'"contents":[', *contents, b"]}"))
 
 
-def unsupported(options: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
+def unsupported_options(options: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
     """Returns the options that are set and that a request to `model` leaves out."""
     given = present(options)
     return tuple(
@@ -196,11 +196,11 @@ def _id(id_: str) -> Body:
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     """Raises `BadReply` for an empty answer, a malformed call and what is no answer, `Refused` for a blocked prompt."""
     if not isinstance(body, Mapping) or not MARKS & body.keys():
-        raise no_answer(dumps(body))
+        raise no_answer_error(dumps(body))
     with readable_answer(body):
         candidate = (body.get("candidates") or [{}])[0]
         response = _decode(body, candidate)
-        blocked: Body = given(body, "promptFeedback", {})
+        blocked: Body = field_or(body, "promptFeedback", {})
         ended = _sentence("The model ended without an answer", candidate, "finishReason", "finishMessage")
     if "blockReason" in blocked:
         raise Refused(_sentence("The prompt was blocked", blocked, "blockReason", "blockReasonMessage"))
@@ -223,19 +223,19 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
 
 def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelResponse:
     said = (candidate.get("content") or {}).get("parts") or ()
-    message = Message("assistant", with_ids(tuple(_joined(_decode_part(part) for part in said))))
+    message = Message("assistant", with_ids(tuple(_join_texts(_decode_part(part) for part in said))))
     stop = STOPS.get(candidate.get("finishReason"), "content_filter")
-    about = own(WIRE, kept(WIRE, candidate, READ_IN_CANDIDATE))
+    about = own(WIRE, unknown_fields(WIRE, candidate, READ_IN_CANDIDATE))
     return ModelResponse(
         message,
         stop="tool_calls" if message.tool_calls and stop == "end" else stop,
         usage=decode_usage(body),
-        model=given(body, "modelVersion", ""),
-        extra=kept(WIRE, {**body, "candidate": about}, READ),
+        model=field_or(body, "modelVersion", ""),
+        extra=unknown_fields(WIRE, {**body, "candidate": about}, READ),
     )
 
 
-def _joined(parts: Iterable[Part]) -> Iterator[Part]:
+def _join_texts(parts: Iterable[Part]) -> Iterator[Part]:
     """One text where it came in several parts, as it is in a stream."""
     for kind, run in groupby(parts, _bare):
         if kind is None:
@@ -264,19 +264,20 @@ def _decode_part(body: Mapping[str, Any]) -> Part:
     A part without a counterpart in our values is kept whole and goes back as it came.
     """
     field = next((name for name in PART_FIELDS if body.get(name) is not None), "")
-    extra = kept(WIRE, body, frozenset((field, "thought") if field == "text" else (field,)))
+    extra = unknown_fields(WIRE, body, frozenset((field, "thought") if field == "text" else (field,)))
     if field == "text":
-        return (Thinking if body.get("thought") else Text)(needed(body, "text", str), extra=extra)
+        return (Thinking if body.get("thought") else Text)(required_field(body, "text", str), extra=extra)
     if not field:
         return Text("", extra={WIRE: {"part": dict(body)}})
     inner = body[field]
     if field == "functionCall":
-        return ToolCall(needed(inner, "name", str), given(inner, "args", {}), given(inner, "id", ""), extra=extra)
-    media_type = given(inner, "mimeType", "")
+        arguments: Body = field_or(inner, "args", {})
+        return ToolCall(required_field(inner, "name", str), arguments, field_or(inner, "id", ""), extra=extra)
+    media_type = field_or(inner, "mimeType", "")
     kind = Image if media_type.startswith("image/") else Document
     if field == "fileData":
-        return kind(media_type, url=needed(inner, "fileUri", str), extra=extra)
-    return kind(media_type, _read_base64(given(inner, "data", "")), extra=extra)
+        return kind(media_type, url=required_field(inner, "fileUri", str), extra=extra)
+    return kind(media_type, _read_base64(field_or(inner, "data", "")), extra=extra)
 
 
 def _read_base64(text: str) -> bytes:
@@ -306,7 +307,7 @@ class GeminiReader(streams.StreamReader):
     def finish(self) -> ModelResponse:
         if not self.whole:
             if self._answer and not self._candidate and not self._tokens.unread:
-                raise empty("the server sent no candidates")
+                raise empty_answer("the server sent no candidates")
             raise self._unfinished(has_begun=bool(self._answer))
         parts = [{"text": "".join(texts), **body} if texts else body for body, texts in self._parts]
         candidate = {**self._candidate, "content": {"role": "model", "parts": parts}}
@@ -315,7 +316,7 @@ class GeminiReader(streams.StreamReader):
     def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
         event = loads(payload)
         if "error" in event:
-            raise in_stream(event, self.text)
+            raise error_in_stream(event, self.text)
         for candidate in event.get("candidates") or ():
             if not candidate.get("index"):
                 self._read_candidate(candidate, events)
@@ -329,7 +330,8 @@ class GeminiReader(streams.StreamReader):
             elif part.get("text") is None:
                 self._parts.append((dict(part), []))
             else:
-                self._add_text(needed(part, "text", str), {k: v for k, v in part.items() if k != "text"}, events)
+                about = {name: value for name, value in part.items() if name != "text"}
+                self._add_text(required_field(part, "text", str), about, events)
         self._candidate.update({name: value for name, value in candidate.items() if value is not None})
 
     def _add_text(self, text: str, about: Body, events: list[Event]) -> None:
@@ -343,12 +345,12 @@ class GeminiReader(streams.StreamReader):
 
     def _add_call(self, part: Body, events: list[Event]) -> None:
         call = {**part["functionCall"]}
-        if not given(call, "id", "") or call["id"] in self._calls:
+        if not field_or(call, "id", "") or call["id"] in self._calls:
             call["id"] = new_id()
         self._calls.append(call["id"])
         self._parts.append(({**part, "functionCall": call}, []))
         arguments = dumps(call.get("args") or {}).decode()
-        events.append(ToolCallDelta(len(self._calls) - 1, call["id"], needed(call, "name", str), arguments))
+        events.append(ToolCallDelta(len(self._calls) - 1, call["id"], required_field(call, "name", str), arguments))
 
 
 StreamReader = GeminiReader

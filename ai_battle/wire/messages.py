@@ -8,7 +8,7 @@ from secrets import token_hex
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..core.messages import Message, Part, ToolCall, ToolResult
-from .bodies import DecodeCache, decode_piece, dumps, given, kept, read_arguments
+from .bodies import DecodeCache, decode_piece, dumps, field_or, read_arguments, unknown_fields
 from .checks import Check, check, list_of
 
 T = TypeVar("T")
@@ -31,8 +31,8 @@ def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> To
     arguments, malformed = (said, "") if isinstance(said, Mapping) else read_arguments(str(said))
     if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
         arguments, malformed = {}, arguments["malformed"]
-    extra = kept(wire, body, known)
-    return ToolCall(given(function, "name", ""), arguments, given(body, "id", ""), malformed, extra=extra)
+    extra = unknown_fields(wire, body, known)
+    return ToolCall(field_or(function, "name", ""), arguments, field_or(body, "id", ""), malformed, extra=extra)
 
 
 def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -71,7 +71,7 @@ class MessageCache:
         self._shape = shape
         self._decode = decode
         self._made: DecodeCache[Decoded] = DecodeCache()
-        self._joined: DecodeCache[Message] = DecodeCache()
+        self._join_cache: DecodeCache[Message] = DecodeCache()
 
     def decode(self, bodies: Iterable[Any]) -> Iterator[Decoded]:
         """Raises a `ConfigError` that names the place of what is wrong; a message may be raw JSON."""
@@ -84,7 +84,7 @@ class MessageCache:
             calls |= made.calls
             yield made
 
-    def joined(self, run: Sequence[Decoded]) -> Message:
+    def join_results(self, run: Sequence[Decoded]) -> Message:
         """Returns neighbouring results of tools as one message."""
         if len(run) == 1:
             return run[0].messages[0]
@@ -92,10 +92,10 @@ class MessageCache:
         if not all(each.raw for each in run):
             return Message("tool", parts)
         raw = b"".join(each.raw for each in run)
-        made = self._joined.get(raw)
+        made = self._join_cache.get(raw)
         if made and len(made.parts) == len(parts) and all(map(is_, made.parts, parts)):
             return made
-        return self._joined.put(raw, Message("tool", parts))
+        return self._join_cache.put(raw, Message("tool", parts))
 
     def _read(self, body: Any, raw: bytes, calls: Mapping[str, ToolCall], index: int) -> Decoded:
         check(body, self._shape, f"messages[{index}]")
@@ -130,7 +130,7 @@ def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
     """The inside of a JSON list, in pieces to be joined.
 
     `messages` are, for each, how a turn in its role opens (`{"role":"user","content":[`) and its parts, encoded and
-    joined by commas; those without parts are left out.
+    join_results by commas; those without parts are left out.
     """
     pieces: list[bytes] = []
     current = b""
@@ -147,12 +147,12 @@ def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 
 def flowing(texts: Iterable[str]) -> str:
     """On lines of their own where they would run into one another."""
-    joined: list[str] = []
+    join_results: list[str] = []
     for text in filter(None, texts):
-        if joined and not (joined[-1][-1].isspace() or text[0].isspace()):
-            joined.append("\n")
-        joined.append(text)
-    return "".join(joined)
+        if join_results and not (join_results[-1][-1].isspace() or text[0].isspace()):
+            join_results.append("\n")
+        join_results.append(text)
+    return "".join(join_results)
 
 
 def as_failure(result: ToolResult, words: str) -> str:

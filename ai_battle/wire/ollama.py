@@ -11,8 +11,8 @@ from ..core.events import Event, ToolCallDelta
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import bodies, streams
-from .bodies import ANY_OBJECT, NOTHING, count, dumps, given, loads
-from .errors import cut, in_answer, in_stream, no_answer, readable_answer, require_content
+from .bodies import ANY_OBJECT, NOTHING, count, dumps, field_or, loads
+from .errors import cut_error, error_in_answer, error_in_stream, no_answer_error, readable_answer, require_content
 from .errors import http_error as decode_error
 from .messages import as_failure, call_id, decode_call, flowing, new_id, with_ids
 
@@ -20,7 +20,7 @@ __all__ = ["StreamReader", "decode_error", "decode_response", "decode_usage", "e
 
 WIRE = "ollama"
 own = partial(bodies.own, WIRE)
-kept = partial(bodies.kept, WIRE)
+unknown_fields = partial(bodies.unknown_fields, WIRE)
 KNOWN_IN_MESSAGES = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
 KNOWN_IN_CALLS = frozenset(("id", "type", "function"))
 KNOWN = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
@@ -35,7 +35,7 @@ LEVELS: Mapping[str, str] = {
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
     """The JSON body. Messages that were sent before bring the bytes of that time."""
     head: dict[str, Any] = {"model": model, "stream": stream, **_encode_options(request.options, model)}
-    if tools := _allowed(request):
+    if tools := _callable_tools(request):
         head["tools"] = [_encode_tool(tool) for tool in tools]
     if request.output_schema is not None:
         head["format"] = "json" if request.output_schema == ANY_OBJECT else request.output_schema
@@ -47,7 +47,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
     return b"".join((dumps(head)[:-1], b',"messages":[', messages, b"]}"))
 
 
-def _allowed(request: ModelRequest) -> list[ToolSpec]:
+def _callable_tools(request: ModelRequest) -> list[ToolSpec]:
     """Ollama has no tool choice: a model can only call what it is offered."""
     choice = request.tool_choice
     return [tool for tool in request.tools if choice in ("auto", "required", tool.name)]
@@ -78,14 +78,14 @@ def _encode_tool(tool: ToolSpec) -> dict[str, Any]:
 def _message_bodies(message: Message) -> Iterable[dict[str, Any]]:
     """Results of tools are messages of their own; whatever else is said follows them."""
     for result in message.tool_results:
-        body = _said("tool", result.parts)
+        body = _message_body("tool", result.parts)
         body["content"] = as_failure(result, body["content"])
         named = {"tool_name": result.call.name, "tool_call_id": call_id(result.call)}
         yield body | named | own(result.extra)
     rest = [part for part in message.parts if not isinstance(part, ToolResult)]
     if rest or not message.tool_results:
         role = "user" if message.role == "tool" else message.role
-        yield _said(role, rest) | own(message.extra)
+        yield _message_body(role, rest) | own(message.extra)
 
 
 def _encode_message(message: Message) -> bytes:
@@ -93,7 +93,7 @@ def _encode_message(message: Message) -> bytes:
     return encoded
 
 
-def _said(role: str, parts: Iterable[Part]) -> dict[str, Any]:
+def _message_body(role: str, parts: Iterable[Part]) -> dict[str, Any]:
     parts = list(parts)
     join = "".join if role == "assistant" else flowing
     body: dict[str, Any] = {"role": role, "content": join(map(_words, parts))}
@@ -132,13 +132,13 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     """Raises `ProviderError` for an error object, `BadReply` for what is no answer, a cut or an empty one."""
     if isinstance(body, Mapping) and body.get("error"):
-        raise in_answer(body)
+        raise error_in_answer(body)
     if not isinstance(body, Mapping) or not isinstance(body.get("message"), Mapping):
-        raise no_answer(dumps(body))
+        raise no_answer_error(dumps(body))
     with readable_answer(body):
         message = _decode_message(body["message"])
         if not body.get("done"):
-            raise cut(message.text)
+            raise cut_error(message.text)
         return _answer(message, body)
 
 
@@ -146,7 +146,7 @@ def _answer(message: Message, last: Mapping[str, Any]) -> ModelResponse:
     """The answer that the pieces make; `last` is the body with the counts. Raises `BadReply` for nothing."""
     message = replace(message, parts=with_ids(message.parts))
     usage = decode_usage(last)
-    model, extra = given(last, "model", ""), kept(last, KNOWN)
+    model, extra = field_or(last, "model", ""), unknown_fields(last, KNOWN)
     return require_content(
         ModelResponse(message, stop=_stop_from(last, message), usage=usage, model=model, extra=extra)
     )
@@ -163,10 +163,10 @@ def _stop_from(last: Mapping[str, Any], message: Message) -> Stop:
 
 
 def _decode_message(body: Mapping[str, Any]) -> Message:
-    thought, content = given(body, "thinking", ""), given(body, "content", "")
+    thought, content = field_or(body, "thinking", ""), field_or(body, "content", "")
     said = [part for part in (Thinking(thought), Text(content)) if part.text]
     calls = (decode_call(call, WIRE, KNOWN_IN_CALLS) for call in body.get("tool_calls") or ())
-    return Message("assistant", (*said, *_pictures(body), *calls), extra=kept(body, KNOWN_IN_MESSAGES))
+    return Message("assistant", (*said, *_pictures(body), *calls), extra=unknown_fields(body, KNOWN_IN_MESSAGES))
 
 
 def _pictures(body: Mapping[str, Any]) -> Iterable[Image]:
@@ -203,11 +203,11 @@ class OllamaReader(streams.StreamReader):
     def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
         line = loads(payload)
         if "error" in line:
-            raise in_stream(line, self.text)
+            raise error_in_stream(line, self.text)
         message = line["message"]
         self._begun = True
-        self._think(given(message, "thinking", ""), events)
-        self._say(given(message, "content", ""), events)
+        self._think(field_or(message, "thinking", ""), events)
+        self._say(field_or(message, "content", ""), events)
         if calls := message.get("tool_calls"):
             events.extend(self._take_call(call) for call in calls)
         if line.get("done"):
@@ -224,7 +224,7 @@ class OllamaReader(streams.StreamReader):
 
     def _unreadable(self, payload: bytes) -> ProviderError:
         """A first line that is not of this API is a wrong server; a later one is a fault on the way."""
-        return super()._unreadable(payload) if self._begun else no_answer(self._tokens.head)
+        return super()._unreadable(payload) if self._begun else no_answer_error(self._tokens.head)
 
 
 StreamReader = OllamaReader

@@ -11,17 +11,17 @@ NO_CALL = "A tool returned this; its call is no longer part of the conversation:
 
 
 def with_pairs(request: ModelRequest) -> ModelRequest:
-    messages = paired(request.messages)
+    messages = paired_messages(request.messages)
     return request if messages is request.messages else replace(request, messages=messages)
 
 
-def paired(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def paired_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The conversation repaired, which is itself where nothing is wrong.
 
     A result that comes too late moves up to its call, a call without a result gets one that says so, and a result
     without a call becomes words of the user's.
     """
-    return messages if _is_paired(messages) else tuple(_repaired(messages))
+    return messages if _is_paired(messages) else tuple(_repair(messages))
 
 
 def _is_paired(messages: tuple[Message, ...]) -> bool:
@@ -40,8 +40,8 @@ def _is_paired(messages: tuple[Message, ...]) -> bool:
     return not awaited
 
 
-def _repaired(messages: tuple[Message, ...]) -> Iterator[Message]:
-    answers, orphans = _matched(messages)
+def _repair(messages: tuple[Message, ...]) -> Iterator[Message]:
+    answers, orphans = _results_by_place(messages)
     for place, message in enumerate(messages):
         if _results_in(message):
             words: list[Part] = [part for part in message.parts if not isinstance(part, ToolResult)]
@@ -52,7 +52,7 @@ def _repaired(messages: tuple[Message, ...]) -> Iterator[Message]:
         else:
             yield message
         if calls := _calls_of(message):
-            parts = _answered(calls, answers.get(place, []))
+            parts = _all_results(calls, answers.get(place, []))
             following = messages[place + 1 : place + 2]
             yield following[0] if following and following[0].parts == parts else Message("tool", parts)
 
@@ -60,7 +60,7 @@ def _repaired(messages: tuple[Message, ...]) -> Iterator[Message]:
 Results = dict[int, list[ToolResult]]
 
 
-def _matched(messages: tuple[Message, ...]) -> tuple[Results, Results]:
+def _results_by_place(messages: tuple[Message, ...]) -> tuple[Results, Results]:
     """Returns the results of each turn of calls, and those without a call, by the places of the messages.
 
     Ids may come again in later turns; a result belongs to the last call with its id that has none yet.
@@ -75,7 +75,7 @@ def _matched(messages: tuple[Message, ...]) -> tuple[Results, Results]:
     return answers, orphans
 
 
-def _answered(calls: tuple[ToolCall, ...], answers: list[ToolResult]) -> tuple[ToolResult, ...]:
+def _all_results(calls: tuple[ToolCall, ...], answers: list[ToolResult]) -> tuple[ToolResult, ...]:
     ids = {result.call.id for result in answers}
     missing = {call.id: call for call in calls if call.id not in ids}
     return (*answers, *(ToolResult(call, (Text(NO_RESULT),), is_error=True) for call in missing.values()))

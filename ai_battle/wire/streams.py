@@ -11,7 +11,7 @@ from ..core.errors import BadReply, ProviderError
 from ..core.events import Event, TextDelta, ThinkingDelta
 from ..core.exchange import ModelResponse
 from .bodies import dumps, is_whole
-from .errors import UNREADABLE, cut, head, malformed, no_answer
+from .errors import UNREADABLE, cut_error, head, malformed_error, no_answer_error
 
 MAX_EVENT = 16 * 1024 * 1024
 HEAD = 500
@@ -240,9 +240,9 @@ class StreamReader(ABC):
             raise self._unreadable(payload) from error
 
     def _unreadable(self, payload: bytes) -> ProviderError:
-        return malformed(payload, self.text)
+        return malformed_error(payload, self.text)
 
     def _unfinished(self, *, has_begun: bool) -> ProviderError:
         """The error for a stream that ended before its answer did."""
         tokens = self._tokens
-        return cut(self.text, tokens.unread) if has_begun else no_answer(tokens.unread or tokens.head)
+        return cut_error(self.text, tokens.unread) if has_begun else no_answer_error(tokens.unread or tokens.head)

@@ -270,15 +270,15 @@ def test_the_request_id_is_kept() -> None:
 def test_an_error_inside_of_a_stream_is_classified_like_its_status(
     body: Any, kind: type[ProviderError], again: str
 ) -> None:
-    error = errors.in_stream(body, partial="Hel")
+    error = errors.error_in_stream(body, partial="Hel")
 
     assert (type(error), error.again, error.partial) == (kind, again, "Hel")
 
 
 def test_an_error_object_with_200_is_tried_once_more_at_most() -> None:
-    assert errors.in_answer(openai("broken", "server_error")).again == "once"
-    assert errors.in_answer({"error": {"code": 429, "message": "slow"}}).again == "once"
-    assert errors.in_answer(openai("bad key", "authentication_error")).again == "never"
+    assert errors.error_in_answer(openai("broken", "server_error")).again == "once"
+    assert errors.error_in_answer({"error": {"code": 429, "message": "slow"}}).again == "once"
+    assert errors.error_in_answer(openai("bad key", "authentication_error")).again == "never"
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_an_error_object_with_200_is_tried_once_more_at_most() -> None:
     ],
 )
 def test_what_is_no_answer_at_all_is_shown(raw: bytes, message: str) -> None:
-    error = errors.no_answer(raw)
+    error = errors.no_answer_error(raw)
 
     assert isinstance(error, BadReply)
     assert error.again == "once"
@@ -300,13 +300,13 @@ def test_what_is_no_answer_at_all_is_shown(raw: bytes, message: str) -> None:
 
 
 def test_an_error_object_where_an_answer_should_be_is_read() -> None:
-    error = errors.no_answer(b'{"error": {"code": 401, "message": "No auth"}}')
+    error = errors.no_answer_error(b'{"error": {"code": 401, "message": "No auth"}}')
 
     assert (error.status, error.again, str(error)) == (401, "never", "HTTP 401: No auth")
 
 
 def test_a_cut_answer_says_how_far_it_came() -> None:
-    between, within = errors.cut("four"), errors.cut("four", b"data: {")
+    between, within = errors.cut_error("four"), errors.cut_error("four", b"data: {")
 
     assert (str(between), between.again) == ("The answer was cut after 4 characters.", "always")
     assert (str(within), within.again) == ("The answer was cut after 4 characters, within an event.", "once")

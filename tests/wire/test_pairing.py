@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.wire import anthropic, openai
-from ai_battle.wire.pairing import NO_CALL, NO_RESULT, paired, with_pairs
+from ai_battle.wire.pairing import NO_CALL, NO_RESULT, paired_messages, with_pairs
 
 from .values import messages
 
@@ -32,19 +32,19 @@ RIGHT = (ASKED, CALLED, returned(result(ADD), result(NOW)), user("And?"))
 
 @pytest.mark.parametrize("right", [RIGHT, (ASKED, assistant("Hi")), ()], ids=["with calls", "without", "nothing"])
 def test_what_is_right_stays_as_it_is(right: tuple[Message, ...]) -> None:
-    assert paired(right) == right
+    assert paired_messages(right) == right
     assert with_pairs(ModelRequest(right)).messages == right
 
 
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
-    repaired = paired((ASKED, CALLED, returned(result(ADD)), user("Stop.")))
+    repaired = paired_messages((ASKED, CALLED, returned(result(ADD)), user("Stop.")))
 
     assert repaired[2].tool_results == (result(ADD), ToolResult(NOW, (Text(NO_RESULT),), is_error=True))
     assert repaired[3] == user("Stop.")
 
 
 def test_a_turn_that_was_interrupted_altogether_gets_results_too() -> None:
-    repaired = paired((ASKED, CALLED, user("Stop.")))
+    repaired = paired_messages((ASKED, CALLED, user("Stop.")))
 
     assert [message.role for message in repaired] == ["user", "assistant", "tool", "user"]
     assert all(answer.is_error for answer in repaired[2].tool_results)
@@ -52,20 +52,21 @@ def test_a_turn_that_was_interrupted_altogether_gets_results_too() -> None:
 
 def test_a_result_without_a_call_becomes_words_of_the_user() -> None:
     seen = Image("image/png", b"x")
-    repaired = paired((ASKED, returned(ToolResult(ToolCall("", {}, "gone"), (Text("42"), seen)))))
+    repaired = paired_messages((ASKED, returned(ToolResult(ToolCall("", {}, "gone"), (Text("42"), seen)))))
 
     assert repaired == (ASKED, Message("user", (Text(NO_CALL), Text("42"), seen)))
 
 
 def test_results_that_come_late_move_up_to_their_calls() -> None:
     """Text before a result, in the same turn of a client's."""
-    repaired = paired((ASKED, CALLED, user("Here:"), returned(result(NOW)), user("and"), returned(result(ADD))))
+    said = (ASKED, CALLED, user("Here:"), returned(result(NOW)), user("and"), returned(result(ADD)))
+    repaired = paired_messages(said)
 
     assert repaired == (ASKED, CALLED, returned(result(NOW), result(ADD)), user("Here:"), user("and"))
 
 
 def test_a_second_result_of_the_same_call_becomes_words() -> None:
-    repaired = paired((CALLED, returned(result(ADD), result(NOW), result(ADD, "again"))))
+    repaired = paired_messages((CALLED, returned(result(ADD), result(NOW), result(ADD, "again"))))
 
     assert repaired[1] == returned(result(ADD), result(NOW))
     assert repaired[2].text == f"{NO_CALL}again"
@@ -75,18 +76,18 @@ def test_ids_that_come_again_in_a_later_turn_belong_to_it() -> None:
     again = (ASKED, Message("assistant", (ADD,)), returned(result(ADD, "1")))
     twice = (*again, Message("assistant", (ADD,)), returned(result(ADD, "2")))
 
-    assert paired(twice) == twice
+    assert paired_messages(twice) == twice
 
 
 @settings(max_examples=40)
 @given(st.lists(messages, max_size=5))
 def test_whatever_comes_in_every_call_is_answered_once_and_at_once(said: list[Message]) -> None:
-    repaired = paired(tuple(said))
+    repaired = paired_messages(tuple(said))
     for place, message in enumerate(repaired):
         if message.role == "assistant" and message.tool_calls:
             answered = [answer.call.id for answer in repaired[place + 1].tool_results]
             assert set(answered) == {call.id for call in message.tool_calls}
-    assert paired(repaired) == repaired
+    assert paired_messages(repaired) == repaired
 
 
 ORPHAN = {"type": "tool_result", "tool_use_id": "toolu_gone", "content": "42"}

@@ -3,13 +3,13 @@
 from ..errors import http_error as decode_error
 from .answers import decode_response, decode_usage, encode_error, encode_response
 from .blocks import WIRE
-from .options import CLASSIC, CURRENT, clamped, sent_max_tokens, unsupported
+from .options import CLASSIC, CURRENT, clamped_options, sent_max_tokens, unsupported_options
 from .requests import decode_request, encode_request
 from .streams import MessagesReader as StreamReader
 from .streams import MessagesWriter as StreamWriter
 
 __all__ = [
-    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped", "decode_error", "decode_request",
+    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "clamped_options", "decode_error", "decode_request",
     "decode_response", "decode_usage", "encode_error", "encode_request", "encode_response", "sent_max_tokens",
-    "unsupported",
+    "unsupported_options",
 ]  # fmt: skip

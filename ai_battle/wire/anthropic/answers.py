@@ -6,9 +6,9 @@ from typing import Any
 
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Part, Thinking
-from ..bodies import count, dumps, given, kept, own
+from ..bodies import count, dumps, field_or, own, unknown_fields
 from ..checks import ObjectShape, TaggedShape, object_, text
-from ..errors import no_answer, readable_answer, require_content
+from ..errors import no_answer_error, readable_answer, require_content
 from ..messages import with_ids
 from .blocks import BLOCKS, WIRE, Block, Calls, decode_block, encode_part
 
@@ -49,7 +49,7 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": list(_said(response.message.parts)),
+        "content": list(_content_of(response.message.parts)),
         "stop_reason": reason,
         "stop_sequence": sequence,
         "usage": encode_usage(response.usage),
@@ -76,10 +76,10 @@ def stop_of(response: ModelResponse) -> tuple[str, str | None]:
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     """Raises `BadReply` for an empty answer and for what is none, `Refused` for a refusal without a word."""
     if not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
-        raise no_answer(dumps(body))
+        raise no_answer_error(dumps(body))
     with readable_answer(body):
         _ANSWER(body)
-        return require_content(_decode(body), given(body.get("stop_details") or {}, "explanation", ""))
+        return require_content(_decode(body), field_or(body.get("stop_details") or {}, "explanation", ""))
 
 
 def encode_usage(usage: Usage) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
     if not (usage := body.get("usage")):
         return UNKNOWN_USAGE
     read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
-    reasoning = count(given(usage, "output_tokens_details", {}), "thinking_tokens")
+    reasoning = count(field_or(usage, "output_tokens_details", {}), "thinking_tokens")
     return Usage(count(usage, "input_tokens") + read + written, count(usage, "output_tokens"), read, written, reasoning)
 
 
@@ -120,11 +120,11 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
         stop="tool_calls" if calls and stop == "end" else stop,
         usage=decode_usage(body),
         model=body.get("model") or "",
-        extra=kept(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"}),
+        extra=unknown_fields(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"}),
     )
 
 
-def _said(parts: Iterable[Part]) -> Iterable[Block]:
+def _content_of(parts: Iterable[Part]) -> Iterable[Block]:
     for part in parts:
         if isinstance(part, Thinking) and not part.signature and part.text:  # another provider's: nothing is signed
             yield {"type": "thinking", "thinking": part.text, "signature": ""}

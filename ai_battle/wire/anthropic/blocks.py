@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
-from ..bodies import dumps, kept, own, read_arguments
+from ..bodies import dumps, own, read_arguments, unknown_fields
 from ..checks import Shape, TaggedShape, base64, flag, object_, text, text_or
 from ..messages import flowing
 
@@ -89,7 +89,7 @@ def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
     A block without a counterpart in our values is kept whole and goes back as it came.
     """
     kind = block["type"]
-    extra = kept(WIRE, block, _CARRIED[kind]) if kind in _CARRIED else {}
+    extra = unknown_fields(WIRE, block, _CARRIED[kind]) if kind in _CARRIED else {}
     match kind:
         case "text":
             return Text(block["text"], extra=extra)
@@ -106,7 +106,7 @@ def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
     return Text("", extra=_whole(block))
 
 
-def decode_said(block: Mapping[str, Any], calls: Calls) -> Part:
+def decode_client_block(block: Mapping[str, Any], calls: Calls) -> Part:
     """The same for what a client sends: other APIs get to see the words in a block that only this one knows."""
     part = decode_block(block, calls)
     return Text(_words(block), extra=part.extra) if isinstance(part, Text) and is_whole_block(part) else part

@@ -23,7 +23,7 @@ _KNOWN = {*_SAMPLING, "max_tokens", "stop", "reasoning", "parallel_tool_calls", 
 _MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 
 
-def unsupported(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> tuple[str, ...]:
+def unsupported_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> tuple[str, ...]:
     """The options that are set and that a request to `model` leaves out."""
     given = present(options)
     refused = {name for name in given if name not in _KNOWN}
@@ -36,9 +36,9 @@ def unsupported(options: Mapping[str, Any], version: str = CURRENT, model: str =
     return tuple(name for name in given if name in refused)
 
 
-def clamped(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> dict[str, float]:
+def clamped_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> dict[str, float]:
     """The options that are set too high for this API, as a request to `model` sends them."""
-    dropped = unsupported(options, version, model)
+    dropped = unsupported_options(options, version, model)
     given = {name: options.get(name) for name in HIGHEST if name not in dropped}
     return {name: HIGHEST[name] for name, value in given.items() if value is not None and value > HIGHEST[name]}
 
@@ -51,9 +51,9 @@ def sent_max_tokens(request: ModelRequest, model: str) -> int:
 
 def encode_options(request: ModelRequest, model: str, version: str) -> dict[str, Any]:
     """All fields but the system prompt, the tools and the messages."""
-    dropped = unsupported(request.options, version, model)
+    dropped = unsupported_options(request.options, version, model)
     given = {name: value for name, value in present(request.options).items() if name not in dropped}
-    given |= clamped(request.options, version, model)
+    given |= clamped_options(request.options, version, model)
     body = _reasoning(given.get("reasoning"), given.get("max_tokens"), model)
     came: dict[str, Any] = own(WIRE, request.extra).get("reasoning", {})
     if came and _level(came) == request.options.get("reasoning"):  # a client's own words, which nobody has changed

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from ..bodies import dumps, kept, own
+from ..bodies import dumps, own, unknown_fields
 from ..checks import (
     ObjectShape,
     TaggedShape,
@@ -19,7 +19,7 @@ from ..checks import (
     number,
     object_,
     positive,
-    refused,
+    rejection,
     text,
     text_or,
     tool_schema,
@@ -27,13 +27,13 @@ from ..checks import (
 )
 from ..errors import readable_request
 from ..messages import MessageCache, ToolCache, turns
-from .blocks import BLOCKS, TEXT, WIRE, Block, content_blocks, decode_said, encode_part
+from .blocks import BLOCKS, TEXT, WIRE, Block, content_blocks, decode_client_block, encode_part
 from .options import CURRENT, decode_options, decode_tool_choice, encode_options
 
 Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
 
 
-_THEIRS = refused("is a call of a tool, which only the assistant makes")
+_THEIRS = rejection("is a call of a tool, which only the assistant makes")
 _MESSAGE = TaggedShape(
     "role",
     {
@@ -91,7 +91,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     """Returns the request that a client sent; fields of this API alone go to `extra`.
 
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
-    are; `paired` puts them right.
+    are; `paired_messages` puts them right.
     """
     check(body, _REQUEST)
     with readable_request("Messages"):
@@ -118,7 +118,7 @@ def _encode_messages(request: ModelRequest, version: str) -> list[tuple[bytes, b
     encoded = [(TURNS[m.role], m.encoded.get(key) or _encode_message(m, version, key)) for m in request.messages]
     if request.options.get("cache") and encoded:
         opening, blocks = encoded[-1]
-        encoded[-1] = (opening, _marked(blocks, request.messages[-1]))
+        encoded[-1] = (opening, _mark_last(blocks, request.messages[-1]))
     return encoded
 
 
@@ -131,7 +131,7 @@ def _encode_message(message: Message, version: str, key: str) -> bytes:
     return message.encoded.setdefault(key, dumps(blocks)[1:-1])
 
 
-def _marked(blocks: bytes, message: Message) -> bytes:
+def _mark_last(blocks: bytes, message: Message) -> bytes:
     """The API takes no mark on thinking; a client's own mark stands."""
     last = message.parts[-1] if blocks else Thinking("")
     if isinstance(last, Thinking) or "cache_control" in own(WIRE, last.extra):
@@ -175,7 +175,7 @@ def _decode_tools(tools: Iterable[Mapping[str, Any]]) -> Tools:
 def _decode_tool(tool: Mapping[str, Any]) -> ToolSpec:
     came = {name: value for name, value in tool.items() if (name, value) != ("type", "custom")}
     schema = without_nulls(tool["input_schema"])
-    return ToolSpec(tool["name"], tool.get("description") or "", schema, extra=kept(WIRE, came, _TOOL.names))
+    return ToolSpec(tool["name"], tool.get("description") or "", schema, extra=unknown_fields(WIRE, came, _TOOL.names))
 
 
 def _decode_message(message: Mapping[str, Any], known: Mapping[str, ToolCall]) -> Iterable[Message]:
@@ -184,7 +184,7 @@ def _decode_message(message: Mapping[str, Any], known: Mapping[str, ToolCall]) -
     if isinstance(content, str):
         return (Message(role, (Text(content),) if content else ()),)
     calls = ChainMap[str, ToolCall]({}, cast(dict[str, ToolCall], known))
-    parts = [decode_said(block, calls) for block in content_blocks(content)]
+    parts = [decode_client_block(block, calls) for block in content_blocks(content)]
     return (Message("tool" if is_result else role, tuple(run)) for is_result, run in groupby(parts, _is_result))
 
 

@@ -10,8 +10,8 @@ from ...core.events import Event, ThinkingDelta, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
 from ...core.messages import Document, Image, Part
 from ..blocks import WAITING, AnswerBlock, BlockWriter
-from ..bodies import dumps, given, loads, needed, own, present, read_arguments
-from ..errors import in_stream
+from ..bodies import dumps, field_or, loads, own, present, read_arguments, required_field
+from ..errors import error_in_stream
 from ..failures import Failed, failure
 from ..messages import new_id
 from ..streams import StreamReader
@@ -95,42 +95,42 @@ class MessagesReader(StreamReader):
             case "message_stop":
                 self._ended = True
             case "error":
-                raise in_stream(event, self.text)
+                raise error_in_stream(event, self.text)
         return ""
 
     def _start(self, index: int, block: Block, events: list[Event]) -> None:
         """Opens a block; some servers put all of it in here."""
         self._open[index] = self._growing = _Growing(block)
         self._blocks.append(self._growing)
-        match needed(block, "type", str):
+        match required_field(block, "type", str):
             case "text":
-                self._say(given(block, "text", ""), events)
+                self._say(field_or(block, "text", ""), events)
             case "thinking":
-                self._think(given(block, "thinking", ""), events)
+                self._think(field_or(block, "thinking", ""), events)
             case "tool_use":
-                if not given(block, "id", "") or block["id"] in self._calls:
+                if not field_or(block, "id", "") or block["id"] in self._calls:
                     block["id"] = new_id()
                 number = self._calls.setdefault(block["id"], len(self._calls))
                 arguments = dumps(block["input"]).decode() if block.get("input") else ""
-                events.append(ToolCallDelta(number, block["id"], needed(block, "name", str), arguments))
+                events.append(ToolCallDelta(number, block["id"], required_field(block, "name", str), arguments))
 
     def _stop(self, growing: _Growing, events: list[Event]) -> None:
         """Blocks that only this API knows are passed on whole, so that they keep their place between the others."""
         if growing.block["type"] not in ("text", "thinking", "tool_use"):
             events.append(ThinkingDelta("", extra={WIRE: {"block": growing.whole()}}))
         elif growing.uncited:
-            events.append(_cited(growing.uncited))
+            events.append(_citations_event(growing.uncited))
 
     def _grow(self, growing: _Growing, delta: Mapping[str, Any], events: list[Event]) -> str:
         self._growing = growing
         match delta["type"]:
             case "text_delta":
-                self._say(text := needed(delta, "text", str), events)
+                self._say(text := required_field(delta, "text", str), events)
                 return text
             case "thinking_delta":
-                self._think(needed(delta, "thinking", str), events)
+                self._think(required_field(delta, "thinking", str), events)
             case "input_json_delta":
-                growing.add("input", text := needed(delta, "partial_json", str))
+                growing.add("input", text := required_field(delta, "partial_json", str))
                 if text and growing.block["type"] == "tool_use":  # of the API's own tools nobody else need know
                     events.append(ToolCallDelta(self._calls[growing.block["id"]], arguments=text))
             case "signature_delta":
@@ -143,7 +143,7 @@ class MessagesReader(StreamReader):
     def _cite(self, growing: _Growing, citation: Any, events: list[Event]) -> None:
         growing.block["citations"] = [*(growing.block.get("citations") or ()), citation]
         if any(growing.fragments):
-            events.append(_cited([citation]))
+            events.append(_citations_event([citation]))
         else:
             growing.uncited.append(citation)
 
@@ -156,7 +156,7 @@ class MessagesReader(StreamReader):
         super()._think(thought, events)
 
 
-def _cited(citations: list[Any]) -> Event:
+def _citations_event(citations: list[Any]) -> Event:
     return ThinkingDelta("", extra={WIRE: {"citations": citations}})
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message
-from ..bodies import count, dumps, given
-from ..errors import in_answer, no_answer, readable_answer, require_content
+from ..bodies import count, dumps, field_or
+from ..errors import error_in_answer, no_answer_error, readable_answer, require_content
 from ..messages import with_ids
 from .messages import Quirks, assistant_body, decode_answer
-from .parts import is_refusal, kept, own
+from .parts import is_refusal, own, unknown_fields
 
 STOPS: Mapping[Any, Stop] = {
     "length": "length", "max_tokens": "length", "model_length": "length", "content_filter": "content_filter",
@@ -37,16 +37,16 @@ ERROR_TYPES = {
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
     """Raises `ProviderError` for an error object, `BadReply` for what is no answer or an empty one."""
     if not isinstance(body, Mapping) or not (body.get("choices") or body.get("error")):
-        raise no_answer(dumps(body))
+        raise no_answer_error(dumps(body))
     if body.get("error"):
-        raise in_answer(body)
+        raise error_in_answer(body)
     with readable_answer(body):
         choice = body["choices"][0]
         if choice.get("finish_reason") == "error":
-            raise in_answer(choice)
-        extra = kept({**body, "choice": own(kept(choice, KNOWN_IN_CHOICES))}, KNOWN)
+            raise error_in_answer(choice)
+        extra = unknown_fields({**body, "choice": own(unknown_fields(choice, KNOWN_IN_CHOICES))}, KNOWN)
         message = decode_answer(choice["message"])
-        return answer(message, choice.get("finish_reason"), decode_usage(body), given(body, "model", ""), extra)
+        return answer(message, choice.get("finish_reason"), decode_usage(body), field_or(body, "model", ""), extra)
 
 
 def answer(message: Message, reason: Any, usage: Usage, model: str, extra: Mapping[str, Any]) -> ModelResponse:
@@ -101,8 +101,8 @@ def decode_usage(body: Mapping[str, Any]) -> Usage:
     bill = body.get("usage") or (body.get("x_groq") or {}).get("usage")
     if not bill:
         return UNKNOWN_USAGE
-    into: dict[str, Any] = given(bill, "prompt_tokens_details", {})
-    out: dict[str, Any] = given(bill, "completion_tokens_details", {})
+    into: dict[str, Any] = field_or(bill, "prompt_tokens_details", {})
+    out: dict[str, Any] = field_or(bill, "completion_tokens_details", {})
     return Usage(
         count(bill, "prompt_tokens"),
         count(bill, "completion_tokens"),

@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from ..bodies import dumps, given
-from ..checks import TaggedShape, object_, refused, text, text_or
+from ..bodies import dumps, field_or
+from ..checks import TaggedShape, object_, rejection, text, text_or
 from ..messages import Decoded, MessageCache, as_failure, call_id, decode_call
-from .parts import CONTENT, WIRE, decode_content, encode_content, kept, own, refusal
+from .parts import CONTENT, WIRE, decode_content, encode_content, own, refusal, unknown_fields
 
 NAME_LENGTH = 64
 NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
@@ -40,7 +40,7 @@ class Quirks:
 USUAL = Quirks()
 
 
-CUSTOM = refused("is of the type custom, which is not possible here: offer a function that takes a text")
+CUSTOM = rejection("is of the type custom, which is not possible here: offer a function that takes a text")
 _FUNCTION = {"name!": text, "arguments": text_or(object_, "an object")}
 _CALL = TaggedShape("type", {"function": {"id": text, "function!": _FUNCTION}, "custom": CUSTOM}, otherwise="function")
 _ASKED = {"content!": CONTENT, "name": text}
@@ -73,7 +73,7 @@ def encode_messages(messages: Iterable[Message], quirks: Quirks) -> bytes:
         encoded = message.encoded
         if key not in encoded:
             plain = _plain(message)
-            encoded.update({key: plain} if plain else _encoded(message, quirks, key, after))
+            encoded.update({key: plain} if plain else _encode_message(message, quirks, key, after))
         if waiting and not message.tool_results:
             said += waiting
             waiting = []
@@ -100,13 +100,13 @@ def decode_messages(bodies: Iterable[Mapping[str, Any]]) -> list[Message]:
     messages: list[Message] = []
     for is_result, run in groupby(MESSAGES.decode(bodies), _is_result):
         each = [*run]
-        messages += [MESSAGES.joined(each)] if is_result else (one.messages[0] for one in each)
+        messages += [MESSAGES.join_results(each)] if is_result else (one.messages[0] for one in each)
     return messages
 
 
 def decode_answer(body: Mapping[str, Any]) -> Message:
     """Returns what a model says, whatever it calls itself."""
-    return Message("assistant", tuple(_decode_parts(body)), extra=kept(body, KNOWN))
+    return Message("assistant", tuple(_decode_parts(body)), extra=unknown_fields(body, KNOWN))
 
 
 def _plain(message: Message) -> bytes:
@@ -117,7 +117,7 @@ def _plain(message: Message) -> bytes:
     return b"".join((PLAIN[message.role], dumps(said.text), b"}"))
 
 
-def _encoded(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
+def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
     """The bytes of a message by their key, and of what it says after the results of tools."""
     first, later = _bodies(message, quirks)
     if quirks.names and message.speaker and first[0]["role"] != "tool":
@@ -161,20 +161,20 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
 
 def _decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
     """Servers that send both fields of reasoning send the same text in both."""
-    if reasoning := next((thought for field in REASONING if (thought := given(body, field, ""))), ""):
+    if reasoning := next((thought for field in REASONING if (thought := field_or(body, field, ""))), ""):
         yield Thinking(reasoning)
     yield from decode_content(body.get("content"))
-    if refusing := given(body, "refusal", ""):
+    if refusing := field_or(body, "refusal", ""):
         yield refusal(refusing)
     for call in body.get("tool_calls") or ():
         yield decode_call(call, WIRE, KNOWN_IN_CALLS)
 
 
 def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> ToolResult:
-    identity = given(body, "tool_call_id", "")
-    call = calls.get(identity) or ToolCall(given(body, "name", ""), id=identity)
+    identity = field_or(body, "tool_call_id", "")
+    call = calls.get(identity) or ToolCall(field_or(body, "name", ""), id=identity)
     shown = tuple(part for part in decode_content(body.get("content")) if isinstance(part, Text | Image))
-    return ToolResult(call, shown, extra=kept(body, KNOWN))
+    return ToolResult(call, shown, extra=unknown_fields(body, KNOWN))
 
 
 def _is_result(decoded: Decoded) -> bool:
@@ -185,7 +185,8 @@ def _decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> I
     role = body["role"]
     if role in ("tool", "function"):
         return (Message("tool", (_decode_result(body, calls),)),)
-    return (Message(ROLES[role], tuple(_decode_parts(body)), given(body, "name", ""), extra=kept(body, KNOWN)),)
+    extra = unknown_fields(body, KNOWN)
+    return (Message(ROLES[role], tuple(_decode_parts(body)), field_or(body, "name", ""), extra=extra),)
 
 
 MESSAGES = MessageCache(_MESSAGE, _decode_message)

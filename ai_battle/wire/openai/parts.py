@@ -15,7 +15,7 @@ from ..messages import flowing
 
 WIRE = "openai"
 own = partial(bodies.own, WIRE)
-kept = partial(bodies.kept, WIRE)
+unknown_fields = partial(bodies.unknown_fields, WIRE)
 
 _URL = ObjectShape({"url!": address})
 AUDIO = {"input_audio!": {"data!": base64_text, "format!": text}}
@@ -95,11 +95,11 @@ def decode_content(content: Any) -> tuple[Part, ...]:
 def _decode_part(part: Mapping[str, Any]) -> Part:
     match part:
         case {"type": "text", "text": str(text)}:
-            return Text(text, extra=kept(part, frozenset(("type", "text"))))
+            return Text(text, extra=unknown_fields(part, frozenset(("type", "text"))))
         case {"type": "refusal", "refusal": str(text)}:
             return refusal(text)
         case {"type": "image_url", "image_url": {"url": str(url)} as image}:
-            return image_at(url, kept(image, frozenset(("url",))))
+            return image_at(url, unknown_fields(image, frozenset(("url",))))
         case {"type": "image_url", "image_url": str(url)}:
             return image_at(url, {})
         case {"type": "file", "file": {"file_data": str(url)} as file}:
@@ -120,7 +120,7 @@ def image_at(url: str, extra: Mapping[str, Any]) -> Image:
 
 
 def _document(url: str, file: Mapping[str, Any]) -> Document:
-    name, extra = file.get("filename") or "", kept(file, frozenset(("filename", "file_data")))
+    name, extra = file.get("filename") or "", unknown_fields(file, frozenset(("filename", "file_data")))
     if (read := read_data_url(url)) is not None:
         return Document(*read, name=name, extra=extra)
     return Document(mimetypes.guess_type(url)[0] or "application/pdf", url=url, name=name, extra=extra)

@@ -28,7 +28,7 @@ from ..checks import (
 from ..errors import readable_request
 from ..messages import ToolCache, flowing
 from .messages import CUSTOM, USUAL, Quirks, decode_messages, encode_messages
-from .parts import WIRE, kept, own
+from .parts import WIRE, own, unknown_fields
 
 NOT_HERE = frozenset(("num_ctx", "keep_alive"))
 SAMPLING = frozenset(
@@ -97,7 +97,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
     """What a server receives; a system message that opens it is the system prompt.
 
     Raises a `ConfigError` that names the place of what is wrong. Results of tools that fit no call are kept as they
-    are; `paired` puts them right.
+    are; `paired_messages` puts them right.
     """
     check(body, _REQUEST)
     with readable_request("Chat Completions"):
@@ -113,15 +113,15 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
         return ModelRequest(
             tuple(messages),
             system,
-            _allowed(tools, choice),
+            _allowed_tools(tools, choice),
             _decode_choice(choice),
             schema,
             _decode_options(body),
-            extra=kept(body, known),
+            extra=unknown_fields(body, known),
         )
 
 
-def _allowed(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
+def _allowed_tools(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
     """A client may name those that are to be chosen from."""
     match choice:
         case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed)}}:
@@ -166,7 +166,7 @@ def _decode_tool(body: Mapping[str, Any]) -> ToolSpec:
         return ToolSpec(body["type"], extra={WIRE: dict(body)})
     function = body["function"]
     schema = without_nulls(function.get("parameters")) or {"type": "object", "properties": {}}
-    extra = kept(function, frozenset(("name", "description", "parameters")))
+    extra = unknown_fields(function, frozenset(("name", "description", "parameters")))
     return ToolSpec(function["name"], function.get("description") or "", schema, extra=extra)
 
 

@@ -11,8 +11,8 @@ from ...core.events import Event, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse
 from ...core.messages import Message, Part, Text, Thinking, ToolCall
 from ..blocks import AnswerBlock, BlockWriter
-from ..bodies import dumps, given, loads, read_arguments
-from ..errors import empty, in_stream, readable_answer
+from ..bodies import dumps, field_or, loads, read_arguments
+from ..errors import empty_answer, error_in_stream, readable_answer
 from ..failures import Failed, failure
 from ..messages import new_id
 from ..streams import DONE, StreamReader
@@ -29,7 +29,7 @@ from .answers import (
 )
 from .messages import KNOWN as KNOWN_IN_MESSAGES
 from .messages import KNOWN_IN_CALLS
-from .parts import REFUSES, WIRE, decode_content, is_refusal, kept, own, refusal, refuses
+from .parts import REFUSES, WIRE, decode_content, is_refusal, own, refusal, refuses, unknown_fields
 
 NONE: frozenset[str] = frozenset()
 END = b"data: [DONE]\n\n"
@@ -66,7 +66,7 @@ class ChatReader(StreamReader):
     def finish(self) -> ModelResponse:
         if not (self._reason or (self._ended and self._first and not self._gives_reasons)):
             if not self._first and (self._ended or self._usage is not UNKNOWN_USAGE):
-                raise empty("the server sent no choices")
+                raise empty_answer("the server sent no choices")
             raise self._unfinished(has_begun=self._tokens.is_event_stream)
         said = refusal(self.text) if self._refused else Text(self.text)
         thought = Thinking("".join(self._thoughts))
@@ -74,8 +74,8 @@ class ChatReader(StreamReader):
         extra = {WIRE: self._message_extra} if self._message_extra else {}
         with readable_answer(self._first):
             message = Message("assistant", (*parts, *self._calls.calls()), extra=extra)
-            about = kept({**self._first, "choice": self._choice_extra}, KNOWN)
-            return answer(message, self._reason, self._usage, given(self._first, "model", ""), about)
+            about = unknown_fields({**self._first, "choice": self._choice_extra}, KNOWN)
+            return answer(message, self._reason, self._usage, field_or(self._first, "model", ""), about)
 
     def _read(self, name: str, payload: bytes, events: list[Event]) -> str:
         if payload == DONE:
@@ -83,7 +83,7 @@ class ChatReader(StreamReader):
             return ""
         chunk = loads(payload)
         if name == "error" or chunk.get("error"):
-            raise in_stream(chunk, self.text)
+            raise error_in_stream(chunk, self.text)
         if usage := chunk.get("usage") or "x_groq" in chunk:
             self.bill, self._usage = chunk, decode_usage(chunk)
         choices = chunk.get("choices")
@@ -113,7 +113,7 @@ class ChatReader(StreamReader):
         self._gives_reasons = self._gives_reasons or "finish_reason" in choice
         if reason := choice.get("finish_reason"):
             if reason == "error":
-                raise in_stream(choice, self.text)
+                raise error_in_stream(choice, self.text)
             self._reason = reason
             _merge(self._choice_extra, choice, KNOWN_IN_CHOICES | {"logprobs"})
         if probabilities := choice.get("logprobs"):
@@ -130,8 +130,8 @@ class ChatReader(StreamReader):
                 self._say(part.text, events)
 
     def _read_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
-        self._think(given(delta, "reasoning_content", "") or given(delta, "reasoning", ""), events)
-        if refused := given(delta, "refusal", ""):
+        self._think(field_or(delta, "reasoning_content", "") or field_or(delta, "reasoning", ""), events)
+        if refused := field_or(delta, "refusal", ""):
             if not self._refused:
                 events.append(REFUSES)
             self._refused = True
@@ -186,7 +186,8 @@ class _Calls:
     def add(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
         """Without an index, the id of a fragment tells which call it belongs to, and else it is the one before."""
         function, index = fragment.get("function") or {}, fragment.get("index")
-        id_, name, arguments = given(fragment, "id", ""), given(function, "name", ""), function.get("arguments") or ""
+        id_, name = field_or(fragment, "id", ""), field_or(function, "name", "")
+        arguments = function.get("arguments") or ""
         if not isinstance(arguments, str):  # Ollama's relatives send the object itself
             arguments = dumps(arguments).decode()
         growing = self._at.get(index)
@@ -195,7 +196,8 @@ class _Calls:
         if growing is None or growing.ends_before(id_, name):
             taken = {each.id for each in self._all}
             own_id = id_ if id_ and id_ not in taken else new_id()
-            growing = _GrowingCall(len(self._all), own_id, name, id_, kept(fragment, KNOWN_IN_CALLS), [arguments])
+            extra = unknown_fields(fragment, KNOWN_IN_CALLS)
+            growing = _GrowingCall(len(self._all), own_id, name, id_, extra, [arguments])
             self._all.append(growing)
             self._at[index] = growing
             return ToolCallDelta(growing.position, own_id, name, arguments)

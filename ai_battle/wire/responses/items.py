@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
-from ..bodies import kept, read_arguments
+from ..bodies import read_arguments, unknown_fields
 from ..checks import Check, Misshapen, ObjectShape, TaggedShape, address, one_of, text, text_or
 from ..openai.parts import AUDIO, audio, image_at, read_data_url
 
@@ -100,14 +100,14 @@ def _reasoning(item: Item, calls: Calls) -> Message:
 
 def _function_call(item: Item, calls: Calls) -> Message:
     arguments, malformed = read_arguments(item.get("arguments") or "")
-    return _called(item, calls, arguments, malformed)
+    return _call_message(item, calls, arguments, malformed)
 
 
 def _custom_call(item: Item, calls: Calls) -> Message:
-    return _called(item, calls, {"input": item.get("input") or ""}, "")
+    return _call_message(item, calls, {"input": item.get("input") or ""}, "")
 
 
-def _called(item: Item, calls: Calls, arguments: Mapping[str, Any], malformed: str) -> Message:
+def _call_message(item: Item, calls: Calls, arguments: Mapping[str, Any], malformed: str) -> Message:
     name = flat_name(item["name"], item.get("namespace") or "")
     call = calls[item["call_id"]] = ToolCall(name, arguments, item["call_id"], malformed)
     return Message("assistant", (call,))
@@ -126,7 +126,7 @@ def _decode_part(part: Item) -> Part | None:
         case "refusal":
             return Text(part["refusal"])
         case "input_image" if part.get("image_url"):
-            return image_at(part["image_url"], kept("openai", part, frozenset(("type", "image_url"))))
+            return image_at(part["image_url"], unknown_fields("openai", part, frozenset(("type", "image_url"))))
         case "input_file" if part.get("file_data") or part.get("file_url"):
             return _document(part)
         case "input_audio":

@@ -114,7 +114,7 @@ def keeps(body: Mapping[str, Any]) -> bool:
     return body.get("store") is not False
 
 
-async def expanded(body: Mapping[str, Any], conversation: Find[Items], item: Find[Item]) -> dict[str, Any]:
+async def expand_references(body: Mapping[str, Any], conversation: Find[Items], item: Find[Item]) -> dict[str, Any]:
     """The body with the conversation before it, and with items in the places where it refers to them.
 
     Raises `ConfigError` for what `conversation` and `item` do not find.
@@ -122,25 +122,25 @@ async def expanded(body: Mapping[str, Any], conversation: Find[Items], item: Fin
     before: Items = ()
     if isinstance(previous := body.get("previous_response_id"), str) and previous:
         problem = f"Previous response with id {previous!r} not found."
-        before = _found(await conversation(previous), problem, "previous_response_id")
+        before = _require_found(await conversation(previous), problem, "previous_response_id")
     given = body.get("input")
     if not isinstance(given, list):
         given = [{"role": "user", "content": given}] if before and isinstance(given, str) else given
     if isinstance(given, list):
-        given = [*before, *[await _referred(each, item) for each in given]]
+        given = [*before, *[await _resolve_item(each, item) for each in given]]
     return {**body, "input": given}
 
 
-async def _referred(given: Any, find: Find[Item]) -> Any:
+async def _resolve_item(given: Any, find: Find[Item]) -> Any:
     """An item that is only referred to; some clients leave out that it is a reference, and send its id alone."""
     if not isinstance(given, Mapping) or given.keys() - {"type", "id"} or not isinstance(given.get("id"), str):
         return given
     if given.get("type", "item_reference") != "item_reference":
         return given
-    return _found(await find(given["id"]), f"Item with id {given['id']!r} not found.", "input")
+    return _require_found(await find(given["id"]), f"Item with id {given['id']!r} not found.", "input")
 
 
-def _found(found: T | None, problem: str, about: str) -> T:
+def _require_found(found: T | None, problem: str, about: str) -> T:
     if found is None:
         words = f"{problem} Answers are kept for a while, and not at all with store: false; send all items as input."
         raise ConfigError(words, about)

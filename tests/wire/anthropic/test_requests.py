@@ -219,8 +219,8 @@ def test_sampling_options_go_to_the_older_version_alone() -> None:
     options = {"temperature": 0.5, "top_p": 0.9, "top_k": 5, "seed": 7, "max_tokens": 5}
     request = ModelRequest((user("a"),), options=options)
 
-    assert anthropic.unsupported(options) == ("temperature", "top_p", "top_k", "seed")
-    assert anthropic.unsupported(options, anthropic.CLASSIC) == ("seed",)
+    assert anthropic.unsupported_options(options) == ("temperature", "top_p", "top_k", "seed")
+    assert anthropic.unsupported_options(options, anthropic.CLASSIC) == ("seed",)
     assert not {"temperature", "top_p", "top_k", "seed"} & sent(request).keys()
     assert sent(request, version=anthropic.CLASSIC).items() >= {"temperature": 0.5, "top_p": 0.9, "top_k": 5}.items()
 
@@ -228,8 +228,8 @@ def test_sampling_options_go_to_the_older_version_alone() -> None:
 def test_the_older_version_takes_no_sampling_options_beside_thinking() -> None:
     options = {"temperature": 0.5, "reasoning": "low"}
 
-    assert anthropic.unsupported(options, anthropic.CLASSIC, "claude-sonnet-4-5") == ("temperature",)
-    assert anthropic.unsupported(options, anthropic.CLASSIC, "claude-3-5-haiku") == ("reasoning",)
+    assert anthropic.unsupported_options(options, anthropic.CLASSIC, "claude-sonnet-4-5") == ("temperature",)
+    assert anthropic.unsupported_options(options, anthropic.CLASSIC, "claude-3-5-haiku") == ("reasoning",)
 
 
 def test_an_option_that_is_not_set_is_left_to_the_provider() -> None:

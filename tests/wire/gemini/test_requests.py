@@ -177,8 +177,8 @@ def test_reasoning_is_asked_for_as_the_model_takes_it(model: str, level: str, ex
 def test_options_without_a_counterpart_are_told() -> None:
     options = {"num_ctx": 4096, "temperature": 1, "reasoning": "high", "cache": True, "top_p": None}
 
-    assert gemini.unsupported(options, "gemini-2.0-flash") == ("num_ctx", "reasoning")
-    assert gemini.unsupported(options) == ("num_ctx",)
+    assert gemini.unsupported_options(options, "gemini-2.0-flash") == ("num_ctx", "reasoning")
+    assert gemini.unsupported_options(options) == ("num_ctx",)
     assert sent(ModelRequest((user("a"),), options=options))["generationConfig"].keys() == {
         "temperature",
         "thinkingConfig",

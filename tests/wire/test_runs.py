@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import ProviderError
-from ai_battle.core.events import TextDelta
+from ai_battle.core.events import Event, TextDelta
 from ai_battle.wire import anthropic, openai
 from tests.growing import IN_PROPORTION, growth
 
@@ -40,15 +40,15 @@ def events(wire: Any, texts: list[str]) -> list[bytes]:
 
 def read(wire: Any, chunks: list[bytes]) -> tuple[str, str]:
     """What was said until the end or the first fault, and the fault."""
-    reader, said = wire.StreamReader(), ""
-    reader.feed(START[wire])
+    reader = wire.StreamReader()
+    heard: list[Event] = reader.feed(START[wire])
+    fault = ""
     try:
         for chunk in chunks:
-            said += "".join(event.text for event in reader.feed(chunk))
+            reader.feed(chunk, heard)
     except ProviderError as error:
-        return said + "".join(event.text for event in error.heard if isinstance(event, TextDelta)), str(error)
-    assert reader.text == said
-    return said, ""
+        fault = str(error)
+    return "".join(event.text for event in heard if isinstance(event, TextDelta)), fault
 
 
 @both

@@ -46,8 +46,6 @@ class Suite:
         return len(self.tasks) * len(self.settings) * self.benchmark.repeats
 
 
-IN_ORDER = ("recorded", "humaneval", "bfcl", "gsm8k", "jsonl")
-BY_SUFFIX = {".csv": "csv", ".tsv": "csv"}
 OF, BY = "dataset", "scorer"
 """Where a task keeps the name of its dataset, and the scorer that fits the format."""
 
@@ -68,13 +66,13 @@ def is_code(name: str) -> bool:
 def format_of(path: Path) -> str:
     """The format of a file, by its first row; raises `ConfigError`."""
     _require(path)
+    formats = {name: plugins.create(DATASETS, name) for name in plugins.names(DATASETS)}
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if found := BY_SUFFIX.get(suffix):
-        return found
-    row = first_object(path)
-    if row is None:
-        return "jsonl"
-    return next(name for name in IN_ORDER if plugins.create(DATASETS, name).fits(row))
+    if by_suffix := [name for name, each in formats.items() if suffix in each.suffixes]:
+        return by_suffix[0]
+    row = first_object(path) or {}
+    fitting = [name for name, each in formats.items() if row.keys() >= {*each.marks} and each.fits(row)]
+    return max(fitting, key=lambda name: len(formats[name].marks))
 
 
 def tasks_of(written: DatasetSettings, base: Path, found: Dataset) -> list[Task]:

@@ -14,13 +14,17 @@ AT = "place"
 class Dataset(Protocol):
     """Made by `create(fields)` of its file: `fields` says which column holds what, `{prompt: question}`.
 
-    `scorer` is the one that fits the format; empty where nobody can know.
+    `scorer` is the one that fits the format; empty where nobody can know. A file of no stated format is of the one that
+    has its suffix among `suffixes`, else of the one with the most `marks` (fields that each of its rows has) whose
+    `fits` holds for the first row.
     """
 
     scorer: str
+    suffixes: tuple[str, ...]
+    marks: tuple[str, ...]
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        """Whether the first row of a file looks like this format."""
+        """Whether a row that has all `marks` looks like this format."""
 
     def read(self, path: Path) -> Iterator[Task]:
         """Raises `ConfigError` with the file and the line."""

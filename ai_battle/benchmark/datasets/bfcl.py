@@ -16,9 +16,11 @@ POSSIBLE = "possible_answer"
 
 class Bfcl:
     scorer = "tool_calls"
+    suffixes: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ("question", "function")
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        return "question" in row and "function" in row
+        return True
 
     def read(self, path: Path) -> Iterator[Task]:
         """The right calls stand in the row as `ground_truth`, or in a file of the same name in `possible_answer/`."""

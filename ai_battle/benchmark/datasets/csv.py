@@ -10,6 +10,8 @@ from ._reading import FieldNames, csv_rows
 
 class Csv:
     scorer = ""
+    suffixes: tuple[str, ...] = (".csv", ".tsv")
+    marks: tuple[str, ...] = ()
 
     def __init__(self, fields: FieldNames) -> None:
         self._fields = fields

@@ -14,9 +14,11 @@ MARK = "####"
 
 class Gsm8k:
     scorer = "numeric"
+    suffixes: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ("question", "answer")
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        return "question" in row and MARK in str(row.get("answer", ""))
+        return MARK in str(row["answer"])
 
     def read(self, path: Path) -> Iterator[Task]:
         return map(_task, json_rows(path))

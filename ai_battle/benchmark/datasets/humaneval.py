@@ -13,9 +13,11 @@ ASK = "Complete this Python function. Answer with the whole program, in one code
 
 class HumanEval:
     scorer = "python_tests"
+    suffixes: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ("prompt", "test", "entry_point")
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        return {"prompt", "test", "entry_point"} <= row.keys()
+        return True
 
     def read(self, path: Path) -> Iterator[Task]:
         return map(_task, json_rows(path))

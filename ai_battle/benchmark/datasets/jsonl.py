@@ -10,6 +10,8 @@ from ._reading import FieldNames, json_rows
 
 class Jsonl:
     scorer = ""
+    suffixes: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
 
     def __init__(self, fields: FieldNames) -> None:
         self._fields = fields

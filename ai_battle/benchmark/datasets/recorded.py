@@ -15,9 +15,11 @@ _TAKEN = ("id", "prompt", "reference", "tools", "options")
 
 class RecordedAnswers:
     scorer = "recorded"
+    suffixes: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ("prompt", "small_response", "large_response")
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        return all(f"{role}_response" in row for role in ROLES)
+        return True
 
     def read(self, path: Path) -> Iterator[Task]:
         return map(_task, json_rows(path))

@@ -66,9 +66,8 @@ def _told(one: ExpectedHelp) -> str:
     if one.calls is None:
         cost = f"{tokens(one.each)}, {dollars(one.each.cost_usd)} each time"
         return f"{one.role} {printable(one.model)}, {one.when}: {cost}, not in the sum"
-    return (
-        f"{one.role} {printable(one.model)}: {one.calls:.4g} calls, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}"
-    )
+    calls = "1 call" if one.calls == 1 else f"{one.calls:.4g} calls"
+    return f"{one.role} {printable(one.model)}: {calls}, {tokens(one.usage)}, {dollars(one.usage.cost_usd)}"
 
 
 def _show_total(usage: Usage, expected: Iterable[Expected]) -> None:

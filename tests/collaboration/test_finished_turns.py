@@ -13,13 +13,13 @@ from ai_battle.collaboration import Helping, cascade, council, critique, draft_v
 from ai_battle.core.client import ModelClient
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.wire import anthropic, gemini, ollama, openai, responses
+from ai_battle.wire import anthropic, openai, responses
 
 TURNS = [
     json.loads(line)
     for line in (Path(__file__).parent / "data" / "finished_turns.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-WIRES = {"openai": openai, "anthropic": anthropic, "gemini": gemini, "ollama": ollama}
+WIRES = {"openai": openai, "anthropic": anthropic}
 STRATEGIES: dict[str, Callable[[ModelClient, ModelClient], ModelClient]] = {
     "rescue": rescue.create,
     "takeover": takeover.create,

@@ -1,0 +1,166 @@
+"""A package that brings a provider, a strategy, a format of datasets and a scorer is met wherever its kind is."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = {
+    "mybirds/__init__.py": "",
+    "mybirds/parrot.py": '''
+"""A provider."""
+from ai_battle import Message, ModelClient, ModelRequest, ModelResponse, Text, Usage
+from ai_battle.core.events import Emit, TextDelta, ignore
+
+
+class Parrot(ModelClient):
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        text = request.messages[-1].text.upper()
+        await emit(TextDelta(text))
+        return ModelResponse(Message("assistant", (Text(text),)), usage=Usage(3, 7, cost_usd=0.001), model="parrot")
+
+
+def create(model: str) -> ModelClient:
+    return Parrot()
+''',
+    "mybirds/twice.py": '''
+"""A strategy: the other model always has the last word."""
+from ai_battle import ModelClient, ModelRequest, ModelResponse
+from ai_battle.core.events import Emit, drafting, ignore
+from ai_battle.core.traits import CalledModel, StrategyTraits
+
+TRAITS = StrategyTraits(models={"secondary": CalledModel("for a second look at each answer", "each turn")})
+
+
+class Twice(ModelClient):
+    def __init__(self, primary: ModelClient, secondary: ModelClient) -> None:
+        self.primary, self.secondary = primary, secondary
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        await self.primary.complete(request, drafting(emit))
+        return await self.secondary.complete(request, emit)
+
+
+def create(primary: ModelClient, secondary: ModelClient) -> ModelClient:
+    return Twice(primary, secondary)
+''',
+    "mybirds/quiz.py": '''
+"""A format of datasets: a question and its answer on a line, with a bar between them."""
+from ai_battle.benchmark.tasks import Task
+
+
+class Quiz:
+    scorer = "shouted"
+    suffixes = (".quiz",)
+    marks = ()
+
+    def fits(self, row):
+        return False
+
+    def read(self, path):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            question, _, answer = line.partition("|")
+            yield Task(f"q{number}", question, answer)
+
+
+def create():
+    return Quiz()
+''',
+    "mybirds/shouted.py": '''
+"""A scorer: right is what says the reference in capitals."""
+from ai_battle.benchmark.sample import AnswerScore
+
+
+class Shouted:
+    def lacks(self, task):
+        return "" if task.reference else "a reference"
+
+    async def score(self, task, answer):
+        return AnswerScore(float(task.reference.upper() in answer.text))
+
+
+def create():
+    return Shouted()
+''',
+    "mybirds-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: mybirds\nVersion: 1.0\n",
+    "mybirds-1.0.dist-info/entry_points.txt": """
+[ai_battle.providers]
+parrot = mybirds.parrot
+[ai_battle.collaboration]
+twice = mybirds.twice
+[ai_battle.benchmark.datasets]
+quiz = mybirds.quiz
+[ai_battle.benchmark.scorers]
+shouted = mybirds.shouted
+""",
+    "talk.yaml": """
+discussion:
+  turns: 1
+  goal: Say something.
+  models:
+    Polly: {type: parrot/grey, role: human}
+    Coco: {type: parrot/green}
+  collaboration:
+    pairs: [{primary: Coco, secondary: parrot/large, strategy: twice}]
+""",
+    "suite.yaml": """
+benchmark:
+  datasets: [{path: birds.quiz}]
+  settings:
+    - {name: alone, model: parrot/grey}
+    - {name: helped, model: parrot/grey, secondary: parrot/large, strategy: twice}
+""",
+    "birds.quiz": "Which bird is grey: parrot?|parrot\nWhich bird sings: lark?|owl\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in PACKAGE.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def ai_battle(folder: Path, *arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "NO_COLOR": "1", "COLUMNS": "160"}
+    command = [sys.executable, "-m", "ai_battle", *arguments]
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Path) -> None:
+    assert ai_battle(folder, "validate", "talk.yaml")
+    forecast = ai_battle(folder, "run", "talk.yaml", "--dry-run")
+    assert "parrot/large" in forecast
+    assert "helper parrot/large: 1 call, " in forecast
+
+    ended = json.loads(ai_battle(folder, "run", "talk.yaml", "--out", "run", "--json"))
+    assert ended["status"] == "done"
+    assert [row["role"] for row in ended["collaboration"]["ledger"]].count("helper") == 1
+    report = (folder / "run" / "report.html").read_text()
+    assert "parrot/green" in report
+    assert "Helped 1 of 1 turn" in report
+
+
+def test_a_benchmark_with_them_needs_no_name_of_a_format_or_a_scorer(folder: Path) -> None:
+    ai_battle(folder, "bench", "run", "suite.yaml", "--out", "results")
+    summary = json.loads((folder / "results" / "summary.json").read_text())
+
+    assert {row["name"]: row["quality"] for row in summary["settings"]} == {"alone": 0.5, "helped": 0.5}
+    assert [row["strategy"] for row in summary["settings"]] == ["", "twice"]
+    assert "parrot/grey twice by parrot/large" in (folder / "results" / "report.html").read_text()
+
+
+def test_what_is_misspelt_is_answered_with_their_names(folder: Path) -> None:
+    wrong = (folder / "talk.yaml").read_text().replace("strategy: twice", "strategy: twce")
+    (folder / "wrong.yaml").write_text(wrong)
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-m", "ai_battle", "validate", "wrong.yaml"]
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert "did you mean 'twice'?" in ended.stdout + ended.stderr

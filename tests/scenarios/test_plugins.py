@@ -143,7 +143,7 @@ def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Pat
     assert ended["status"] == "done"
     assert [row["role"] for row in ended["collaboration"]["ledger"]].count("helper") == 1
     report = (folder / "run" / "report.html").read_text()
-    assert "parrot/green" in report
+    assert ">Coco</b>" in report
     assert "Helped 1 of 1 turn" in report
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ..judging.assessment import Assessment, Context
     from ..judging.detector import StuckDetector
     from ._boost_reply import is_plan
+    from ._boost_settings import BoostMissing, BoostSettings, boost_settings
     from ._checks import Judge, OwnOpinion, PeerOpinion, Tested
     from ._turn import AnswerCheck, CheckResult, Helping, HelpLimits, HelpUse, Sees, Turn
     from .ladder import LadderState
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "_boost_reply": ("is_plan",),
+    "_boost_settings": ("BoostMissing", "BoostSettings", "boost_settings"),
     "_checks": ("Judge", "OwnOpinion", "PeerOpinion", "Tested"),
     "_turn": ("AnswerCheck", "CheckResult", "HelpLimits", "HelpUse", "Helping", "Sees", "Turn"),
     ".judging.assessment": ("Assessment", "Context"),
@@ -26,6 +28,8 @@ _HOME = {
 __all__ = [
     "AnswerCheck",
     "Assessment",
+    "BoostMissing",
+    "BoostSettings",
     "CheckResult",
     "Context",
     "HelpLimits",
@@ -40,6 +44,7 @@ __all__ = [
     "StuckDetector",
     "Tested",
     "Turn",
+    "boost_settings",
     "is_plan",
 ]
 

@@ -1,6 +1,9 @@
-"""What a planning model's reply is, in all the ways in which models write it."""
+"""What a planning model's reply is, in all the ways in which models write it, seen at the boost loop."""
 
+import asyncio
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,8 +13,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.collaboration._boost_reply import GuidanceReply, OtherReply, PlanReader, PlanReply, SummaryReply, parse
+from ai_battle import BoostLoop
+from ai_battle.core.client import ModelClient
+from ai_battle.core.events import Emit, TextDelta, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.helping import BoostStep
+from ai_battle.core.messages import assistant, user
 from tests.growing import IN_PROPORTION, growth
+
+from .acting import Heard
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "data" / "boost_replies.yaml").read_text(encoding="utf-8")
@@ -28,35 +38,73 @@ bodies = st.text(alphabet="qwxzQ QZ-*.,;\t\n", min_size=1, max_size=300).filter(
 headings = st.sampled_from(
     ["ANALYSIS:", "GUIDANCE:", "**ANALYSIS:**", "## Guidance", "Instructions:", "分析\uff1a", "Analyse :"]
 )
+USED = Usage(1, 1, cost_usd=0.0)
 
 
-def expected(case: dict[str, Any]) -> PlanReply:
+class Saying(ModelClient):
+    """Says a text in pieces, and notes after each what listeners had heard of the answer by then."""
+
+    def __init__(self, pieces: Sequence[str], heard: Heard | None = None) -> None:
+        self.pieces, self.heard = pieces, heard
+        self.settled = [""]
+        self.requests: list[ModelRequest] = []
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self.requests.append(request)
+        for piece in self.pieces:
+            await emit(TextDelta(piece))
+            if self.heard:
+                self.settled.append(self.heard.text)
+        return ModelResponse(assistant("".join(self.pieces)), usage=USED)
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the loop made of a reply: its outcome, the answer or the plan, and what was streamed with each piece."""
+
+    outcome: str
+    text: str
+    settled: Sequence[str] = ()
+
+
+def read(*pieces: str) -> Read:
+    boost, auxiliary = Saying(pieces, heard := Heard()), Saying(["Done."])
+    answer = asyncio.run(BoostLoop(boost, auxiliary, 1).complete(ModelRequest((user("Well?"),)), heard))
+    outcome = heard.of(BoostStep)[0].outcome
+    if outcome == "guidance":
+        note = auxiliary.requests[0].messages[-1].text
+        return Read(outcome, note.partition("does not see it:\n\n")[2].rpartition("\n\nFollow")[0], boost.settled)
+    said = answer.text if outcome == "summary" else "".join(pieces)
+    return Read("summary" if outcome == "summary" else "other", said, boost.settled)
+
+
+def plan(guidance: str, analysis: str = "") -> str:
+    return (f"ANALYSIS:\n{analysis}\n\n" if analysis else "") + f"GUIDANCE:\n{guidance}"
+
+
+def expected(case: dict[str, Any]) -> tuple[str, str]:
     if "summary" in case:
-        return SummaryReply(str(case["summary"]))
+        return "summary", str(case["summary"])
     if "guidance" in case:
-        return GuidanceReply(case["guidance"], case.get("analysis", ""))
-    return OtherReply(case["reply"])
+        return "guidance", plan(case["guidance"], case.get("analysis", ""))
+    return "other", case["reply"]
 
 
-def streamed(text: str, cuts: list[int]) -> tuple[str, PlanReply]:
-    """What is settled while the text comes in pieces, and what it is in the end."""
-    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
-    reader, settled = PlanReader(), ""
-    for start, end in pairwise(places):
-        reader.feed(text[start:end])
-        settled += reader.settled()
-    return settled, reader.close()
+def cut(text: str, places: Sequence[int]) -> list[str]:
+    ends = sorted({0, len(text), *(place % (len(text) + 1) for place in places)})
+    return [text[start:end] for start, end in pairwise(ends)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_written_out_reply(case: dict[str, Any]) -> None:
-    assert parse(case["reply"]) == expected(case)
+    found = read(case["reply"])
+    assert (found.outcome, found.text) == expected(case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_reply_that_comes_letter_by_letter_is_the_same(case: dict[str, Any]) -> None:
-    text = case["reply"]
-    assert streamed(text, list(range(len(text))))[1] == expected(case)
+    found = read(*case["reply"])
+    assert (found.outcome, found.text) == expected(case)
 
 
 def test_there_are_many_written_out_replies_each_under_its_own_name() -> None:
@@ -65,75 +113,50 @@ def test_there_are_many_written_out_replies_each_under_its_own_name() -> None:
     assert len({case["reply"] for case in CASES}) == len(CASES)
 
 
-@given(soup)
-def test_no_text_at_all_makes_it_fail(text: str) -> None:
-    reply = parse(text)
-    match reply:
-        case SummaryReply(said) | GuidanceReply(said):
-            assert said.strip()
-        case OtherReply(said):
-            assert said == text
-
-
 @given(soup, st.lists(st.integers(0, 10_000), max_size=30))
-def test_however_a_reply_is_cut_it_is_the_same_and_what_was_settled_stays(text: str, cuts: list[int]) -> None:
-    settled, reply = streamed(text, cuts)
-    assert reply == parse(text)
-    if settled:
-        assert isinstance(reply, SummaryReply)
-        assert reply.text.startswith(settled)
+def test_however_a_reply_is_cut_it_is_the_same_and_what_was_settled_stays(text: str, places: list[int]) -> None:
+    found, whole = read(*cut(text, places)), read(text)
+    assert (found.outcome, found.text) == (whole.outcome, whole.text)
+    assert found.outcome == "other" or found.text.strip()
+    if settled := found.settled[-1]:
+        assert found.outcome == "summary"
+        assert found.text.startswith(settled)
 
 
 @given(bodies, headings.filter(lambda h: h.upper().startswith(("ANA", "**ANA")) or "分析" in h), bodies)
 def test_no_text_between_headings_is_lost(analysis: str, heading: str, guidance: str) -> None:
-    reply = parse(f"before\n{heading}\n{analysis}\nGUIDANCE:\n{guidance}")
-    assert reply == GuidanceReply(guidance.strip(), analysis.strip())
+    found = read(f"before\n{heading}\n{analysis}\nGUIDANCE:\n{guidance}")
+    assert (found.outcome, found.text) == ("guidance", plan(guidance.strip(), analysis.strip()))
 
 
 @given(st.lists(st.tuples(headings, bodies), min_size=1, max_size=6))
 def test_every_word_under_a_heading_is_in_some_section(sections: list[tuple[str, str]]) -> None:
-    text = "\n".join(f"{heading}\n{body}" for heading, body in [*sections, ("GUIDANCE:", "qqq")])
-    reply = parse(text)
-    assert isinstance(reply, GuidanceReply)
-    kept = f"{reply.analysis}\n{reply.guidance}"
-    assert all(line in kept for _, body in sections for line in map(str.strip, body.strip().split("\n")))
+    found = read("\n".join(f"{heading}\n{body}" for heading, body in [*sections, ("GUIDANCE:", "qqq")]))
+    assert found.outcome == "guidance"
+    assert all(line in found.text for _, body in sections for line in map(str.strip, body.strip().split("\n")))
 
 
 @given(bodies, st.lists(st.integers(0, 10_000), max_size=20))
-def test_a_summary_is_kept_to_the_letter(body: str, cuts: list[int]) -> None:
-    settled, reply = streamed(f"SUMMARY:\n{body}", cuts)
-    assert reply == SummaryReply(body.strip())
-    assert body.strip().startswith(settled)
+def test_a_summary_is_kept_to_the_letter(body: str, places: list[int]) -> None:
+    found = read(*cut(f"SUMMARY:\n{body}", places))
+    assert (found.outcome, found.text) == ("summary", body.strip())
 
 
 def test_a_summary_is_settled_while_it_comes() -> None:
-    reader = PlanReader()
     lines = [f"Line {number} of a long answer, with some words in it.\n" for number in range(20)]
-    reader.feed("ANALYSIS: easy.\nSUMMARY:\n")
-    shown = []
-    for line in lines:
-        reader.feed(line)
-        shown.append(reader.settled())
+    settled = read("ANALYSIS: easy.\nSUMMARY:\n", *lines).settled
 
-    assert sum(map(bool, shown)) >= 17, "all but the first lines come when they are there"
-    assert "".join(lines).strip() == "".join(shown)
+    assert len(set(settled)) >= 17, "all but the first lines come when they are there"
+    assert settled[-1] == "".join(lines).strip()
 
 
 def test_a_long_line_is_settled_before_its_end() -> None:
-    reader = PlanReader()
-    reader.feed("SUMMARY: ")
-    shown = ""
-    for number in range(100):
-        reader.feed(f"word{number} ")
-        shown += reader.settled()
-
-    assert len(shown) > 500
+    assert len(read("SUMMARY: ", *(f"word{number} " for number in range(100))).settled[-1]) > 500
 
 
 def test_nothing_of_guidance_is_settled() -> None:
-    reader = PlanReader()
-    reader.feed("ANALYSIS:\n" + "a long thought. " * 100 + "\nGUIDANCE:\n" + "call it. " * 100)
-    assert reader.settled() == ""
+    found = read("ANALYSIS:\n" + "a long thought. " * 100 + "\nGUIDANCE:\n" + "call it. " * 100)
+    assert set(found.settled) == {""}
 
 
 @pytest.mark.parametrize(
@@ -142,16 +165,13 @@ def test_nothing_of_guidance_is_settled() -> None:
      "<think>", "SUMMARY (", "[", "\t", "FORMAT 1 "],
 )  # fmt: skip
 def test_time_grows_with_the_length_alone(unit: str) -> None:
-    assert growth(lambda size: parse(unit * (size // len(unit))), 4_000) < IN_PROPORTION
+    assert growth(lambda size: read(unit * (size // len(unit))), 4_000) < IN_PROPORTION
 
 
 @pytest.mark.parametrize("text", ["SUMMARY:\n" + "word " * 500, "SUMMARY:\n" + "x" * 300 + " \n" * 1_250])
 def test_time_grows_with_the_length_alone_letter_by_letter(text: str) -> None:
-    def read(times: int) -> None:
-        reader = PlanReader()
-        for letter in text * times:
-            reader.feed(letter)
-            reader.settled()
-        reader.close()
+    def run(times: int) -> None:
+        boost = Saying(text * times)
+        asyncio.run(BoostLoop(boost, Saying(["Done."]), 1).complete(ModelRequest((user("Well?"),)), ignore))
 
-    assert growth(read, 1) < IN_PROPORTION
+    assert growth(run, 1) < IN_PROPORTION

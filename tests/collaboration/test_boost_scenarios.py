@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from ai_battle.collaboration import Helping
-from ai_battle.collaboration._boost_reply import GuidanceReply, parse
 from ai_battle.collaboration.boost import BoostLoop
 from ai_battle.core.events import Event, ToolCallDelta
 from ai_battle.core.helping import BoostStep, HelpFailed
@@ -85,11 +84,13 @@ async def test_s2_3_the_boost_model_gets_no_tools_parameter(stage: Stage) -> Non
     assert "read_file" in text_of(body["messages"])
 
 
-def test_s3_1_each_section_is_extracted() -> None:
+async def test_s3_1_each_section_is_extracted(stage: Stage) -> None:
     """S3.1; the specification's own reply stands with many others in data/boost_replies.yaml."""
-    assert parse(GUIDANCE) == GuidanceReply(
-        "1. Call read_file with path: '/data/sales_2024.csv'", "The file has to be read."
-    )
+    stage.says([GUIDANCE], [reply(calls=[call("read_file", path="a")])])
+    await stage.ask(asked("Analyze the sales.", READ))
+
+    plan = "ANALYSIS:\nThe file has to be read.\n\nGUIDANCE:\n1. Call read_file with path: '/data/sales_2024.csv'"
+    assert plan in text_of(stage.auxiliary.questions[0].body)
 
 
 async def test_s3_2_a_missing_analysis_is_no_obstacle(stage: Stage) -> None:

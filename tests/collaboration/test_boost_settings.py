@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.collaboration._boost_prompt import BoostTemplate
-from ai_battle.collaboration._boost_settings import BoostSettings, boost_settings
+from ai_battle import BoostLoop
+from ai_battle.collaboration import BoostSettings, boost_settings
 from ai_battle.core.errors import ConfigError
+from ai_battle.core.exchange import ToolSpec
+from ai_battle.testing import ScriptedClient
+
+from .boosting import asked
 
 KEY = "sk-a-secret"
 WHOLE = {"BOOST_BASE_URL": "https://api.example.org/v1", "BOOST_API_KEY": KEY, "BOOST_MODEL": "large-1"}
@@ -96,53 +100,60 @@ def test_the_environment_is_left_as_it_is() -> None:
     assert environment["BOOST_MODEL"] == " large-1 "
 
 
-def test_a_template_is_filled_in_one_go() -> None:
-    """What is inserted is never looked at again; other dollars and braces are text."""
-    text = 'Loop $loop, {loop_count}.\n$request {"json": {x}} $requests $$ ${HOME} {tools}\n$tools{previous_attempts}'
-    filled = BoostTemplate.read(text).fill(
-        loop="1", request="$tools {tools_text}", tools="T", previous_attempts="$loop"
-    )
+async def wrapped(template: str, request: str, *tools: ToolSpec) -> str:
+    """What the boost model is sent in the second round, after a reply that led to nothing."""
+    boost = ScriptedClient("Hm.", "SUMMARY: Yes.")
+    await BoostLoop(boost, ScriptedClient(), template=template).complete(asked(request, *tools))
+    return boost.requests[1].messages[-1].text
 
-    assert filled == 'Loop 1, 1.\n$tools {tools_text} {"json": {x}} $requests $$ ${HOME} {tools}\nT$loop'
+
+async def test_a_template_is_filled_in_one_go() -> None:
+    """What is inserted is never looked at again; other dollars and braces are text."""
+    text = 'Loop $loop, {loop_count}.\n$request {"json": {x}} $requests $$ ${HOME} {tools}\n$tools-{previous_attempts}'
+    filled = await wrapped(text, "$tools {tools_text}")
+
+    assert filled.startswith('Loop 1, 1.\n$tools {tools_text} {"json": {x}} $requests $$ ${HOME} {tools}\n-')
+    assert "Loop 0 failed" in filled
 
 
 @pytest.mark.parametrize("place", ["$request", "{user_request}"])
-def test_a_template_is_a_text_or_a_path(place: str, tmp_path: Path) -> None:
+async def test_a_template_is_a_text_or_a_path(place: str, tmp_path: Path) -> None:
     text = f"Plan: {place}"
     (tmp_path / "wrapper.md").write_text(text, encoding="utf-8")
 
-    assert BoostTemplate.read(text).fill(request="R") == "Plan: R"
-    assert BoostTemplate.read(str(tmp_path / "wrapper.md")).fill(request="R") == "Plan: R"
+    assert await wrapped(text, "R") == "Plan: R"
+    assert await wrapped(str(tmp_path / "wrapper.md"), "R") == "Plan: R"
 
 
-def test_the_packaged_template_has_all_places() -> None:
-    values = {"loop": "(L)", "previous_attempts": "(P)", "request": "(R)", "tools": "(T)"}
-    filled = BoostTemplate.read("").fill(**values)
-    assert all(value in filled for value in values.values())
+async def test_the_packaged_template_has_all_places() -> None:
+    filled = await wrapped("", "(R)", ToolSpec("look", "(T)", {}))
+    assert all(value in filled for value in ("Loop: 1", "Loop 0 failed", "(R)", "(T)"))
     assert all(word in filled for word in ("FORMAT 1", "SUMMARY:", "FORMAT 2", "ANALYSIS:", "GUIDANCE:", "FORMAT 3"))
+
+
+def refused(template: str) -> str:
+    with pytest.raises(ConfigError) as error:
+        BoostLoop(ScriptedClient(), ScriptedClient(), template=template)
+    return str(error.value)
 
 
 @pytest.mark.parametrize("text", ["Plan for\n$tools", "Plan {tools_text}", "Plan\n$requests", "Plan\n{request}"])
 def test_a_template_without_a_place_for_the_request_is_refused_by_name(text: str) -> None:
-    with pytest.raises(
-        ConfigError, match=r"template of boost has no place for the request; write \$request.+BOOST_WRAPPER_TEMPLATE"
-    ):
-        BoostTemplate.read(text)
+    said = refused(text)
+    assert "template of boost has no place for the request; write $request" in said
+    assert "BOOST_WRAPPER_TEMPLATE" in said
 
 
 def test_a_file_without_a_place_for_the_request_is_named(tmp_path: Path) -> None:
     (tmp_path / "wrapper.md").write_text("Plan.", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"wrapper\.md, has no place for the request"):
-        BoostTemplate.read(str(tmp_path / "wrapper.md"))
+    assert "wrapper.md, has no place for the request" in refused(str(tmp_path / "wrapper.md"))
 
 
 @pytest.mark.parametrize("stated", ["no/such/file.md", "Just plan.", "nul\0", "x" * 5000, "~nobody-at-all/x.md"])
 def test_what_is_neither_a_text_nor_a_file_is_said_to_be(stated: str) -> None:
-    with pytest.raises(ConfigError, match="no file that can be read"):
-        BoostTemplate.read(stated)
+    assert "no file that can be read" in refused(stated)
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "wrapper.md").write_bytes(b"\xff\xfe$request")
-    with pytest.raises(ConfigError, match="no file that can be read"):
-        BoostTemplate.read(str(tmp_path / "wrapper.md"))
+    assert "no file that can be read" in refused(str(tmp_path / "wrapper.md"))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.collaboration import Helping, HelpLimits, minion
-from ai_battle.collaboration._documents import NOT_SAID, lead_decision, piece_findings, pieces, split_request
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import EventLog
@@ -25,10 +25,25 @@ from .models import SHORT, USELESS, Models
 FACT = "The harvest of 1907 was 4,812 bushels of barley."
 FILLER = "The river rose and fell again, and nobody wrote down by how much. "
 REPORT = "\n\n".join([FILLER * 40] * 8 + [FACT] + [FILLER * 40] * 8)
+PIECES = 4
 QUESTION = "How large was the harvest of 1907?"
 ASKS = json.dumps({"decision": "ask", "questions": ["How many bushels were harvested in 1907?"]})
 INVENTS = json.dumps({"findings": [{"question": 1, "answer": "4,000 bushels", "quote": "It says so."}]})
 ANSWERS = json.dumps({"decision": "answer", "answer": "It was 4,812 bushels."})
+ABSTAINS = json.dumps({"decision": "abstain", "answer": "The end."})
+
+
+@dataclass(frozen=True)
+class Led:
+    """The answer, and what the two models were sent."""
+
+    text: str
+    small: tuple[ModelRequest, ...]
+    large: tuple[ModelRequest, ...]
+
+
+def said(request: ModelRequest) -> str:
+    return "\n".join(message.text for message in request.messages)
 
 
 def about(*parts: str) -> ModelRequest:
@@ -61,7 +76,7 @@ async def test_the_large_model_asks_the_small_one_reads_and_the_answer_is_the_la
     response = await client.complete(about(REPORT, QUESTION), log := EventLog())
     await client.aclose()
 
-    count = len(list(pieces(REPORT, minion.PIECE)))
+    count = PIECES
     assert count > 2
     assert response.text == log.text == "It was 4,812 bushels."
     assert models.calls == (count, 0, 0, 2)
@@ -94,7 +109,7 @@ async def test_what_the_document_does_not_say_is_said_to_be_missing(models: Mode
     client = of(models)
     response = await client.complete(about(REPORT, QUESTION))
     await client.aclose()
-    assert response.text == NOT_SAID
+    assert response.text == "The document does not say."
 
 
 @pytest.mark.parametrize("useless", USELESS)
@@ -107,7 +122,7 @@ async def test_without_the_large_model_the_small_one_answers_from_what_was_found
     assert FACT in last
     assert "The river rose" not in last
     assert response.text == log.text
-    assert models.calls == (len(list(pieces(REPORT, minion.PIECE))) + 1, 0, 0, 2)
+    assert models.calls == (PIECES + 1, 0, 0, 2)
 
 
 @pytest.mark.parametrize("useless", USELESS)
@@ -184,38 +199,42 @@ def test_fewer_than_two_rounds_make_no_sense() -> None:
 # -- documents
 
 
-def test_a_question_in_the_same_text_is_found_at_its_end_or_at_its_beginning() -> None:
-    for text in (f"{REPORT}\n\n{QUESTION}", f"{QUESTION}\n\n{REPORT}"):
-        reading = split_request(about(text))
-        assert QUESTION in reading.question.messages[0].text
-        assert "not shown" in reading.question.messages[0].text
-        assert len(reading.documents) == 1
-        assert QUESTION not in reading.documents[0] or text.startswith(REPORT)
+async def led(request: ModelRequest, *replies: str, finds: str = '{"findings": []}', **options: Any) -> Led:
+    """What becomes of a request about a document, where the large model replies this."""
+    small = ScriptedClient(lambda asked: finds if "<piece>" in said(asked) else "Alone.", loop=True)
+    large = ScriptedClient(*replies)
+    response = await minion.create(small, large, **options).complete(request)
+    return Led(response.text, tuple(small.requests), tuple(large.requests))
 
 
-def test_files_are_not_shown_either() -> None:
+@pytest.mark.parametrize("text", [f"{REPORT}\n\n{QUESTION}", f"{QUESTION}\n\n{REPORT}"])
+async def test_a_question_in_the_same_text_is_found_at_its_end_or_at_its_beginning(text: str) -> None:
+    found = await led(about(text), ASKS, ANSWERS)
+
+    for asked in found.large:
+        assert QUESTION in said(asked)
+        assert "not shown" in said(asked)
+        assert "The river rose" not in said(asked)
+    assert any(FACT in said(asked) for asked in found.small)
+
+
+async def test_files_are_not_shown_either() -> None:
     request = ModelRequest((Message("user", (Document("application/pdf", b"%PDF"), Text(REPORT), Text(QUESTION))),))
-    shown = split_request(request).question.messages[0]
-    assert not any(isinstance(part, Document) for part in shown.parts)
+    found = await led(request, ANSWERS)
+    assert not any(isinstance(part, Document) for message in found.large[0].messages for part in message.parts)
 
 
-@given(st.text(alphabet="ab. \n", max_size=400), st.integers(30, 90))
-def test_pieces_leave_nothing_out_and_are_no_longer_than_asked(document: str, characters: int) -> None:
-    cut = list(pieces(document, characters, overlap=5))
-    assert all(len(piece) <= characters for piece in cut)
-    place = 0
-    for piece in cut:
-        start = document.index(piece, max(0, place - characters))
-        assert start <= place
-        place = max(place, start + len(piece))
-    assert place == len(document)
+@pytest.mark.parametrize("end", ["\n\n", "\n", ". ", " ", ""])
+@pytest.mark.parametrize("characters", [300, 1_000, 50_000])
+async def test_pieces_leave_nothing_out_and_are_no_longer_than_asked(characters: int, end: str) -> None:
+    marks = [f"<{number:04}>" for number in range(1_000)]
+    document = end.join(f"{mark}{'abcdefg ' * (number % 5)}" for number, mark in enumerate(marks))
+    found = await led(about(document, QUESTION), ASKS, ANSWERS, piece_characters=characters)
+    pieces = [said(asked).partition("<piece>\n")[2].rpartition("\n</piece>")[0] for asked in found.small]
 
-
-@pytest.mark.parametrize("characters", [1, 50, 200, 203, 300, 5_000])
-def test_pieces_of_any_length_are_few(characters: int) -> None:
-    document = "word " * 2_000
-
-    assert len(list(pieces(document, characters))) <= 8 * len(document) / (3 * characters) + 1
+    longest = max(characters, 2 * len(document) // minion.MOST_PIECES)
+    assert all(len(piece) <= longest for piece in pieces)
+    assert all(any(mark in piece for piece in pieces) for mark in marks), "nothing is cut in two in both"
 
 
 async def test_a_long_document_in_short_pieces_takes_no_thousands_of_calls(models: Models) -> None:
@@ -249,7 +268,7 @@ def test_pieces_have_a_length(characters: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "last", "kind", "text"),
+    ("reply", "last", "kind", "text"),
     [
         (ANSWERS, False, "answer", "It was 4,812 bushels."),
         (f"Sure!\n```json\n{ANSWERS}\n```", False, "answer", "It was 4,812 bushels."),
@@ -267,30 +286,38 @@ def test_pieces_have_a_length(characters: int) -> None:
         ('{"decision": {"a": 1}, "questions": [[1], null, true], "answer": []}', True, "unclear", ""),
     ],
 )
-def test_a_decision_is_read_as_loosely_as_it_is_written(said: str, last: bool, kind: str, text: str) -> None:
-    decision = lead_decision(said, last=last)
-    assert (decision.kind, decision.text) == (kind, text)
+async def test_a_decision_is_read_as_loosely_as_it_is_written(reply: str, last: bool, kind: str, text: str) -> None:
+    """In the last round any text is an answer; a reply that decides nothing is passed over."""
+    replies = (ASKS, reply) if last else (reply, ABSTAINS)
+    found = await led(about(REPORT, QUESTION), *replies, max_loops=2)
+
+    assert len(found.large) == (2 if last or kind in ("ask", "unclear") else 1)
+    assert found.text == (text or ("Alone." if last else "The end."))
+    assert any("<piece>" in said(asked) for asked in found.small) == (last or kind == "ask")
 
 
-def test_a_finding_counts_as_quoted_only_when_its_quote_stands_there() -> None:
-    said = {
-        "findings": [
-            {"question": 1, "answer": "4,812", "quote": "the harvest of  1907 was\n4,812 bushels"},
-            {"question": "2", "answer": "x", "quote": "y"},
-            {"question": 2, "answer": "a guess", "quote": "4,813 bushels"},
-            {"question": 7, "answer": "of no question", "quote": ""},
-            {"question": 1, "answer": "", "quote": ""},
-            "nothing",
-        ]
-    }
-    read = list(piece_findings(json.dumps(said), f"... {FACT} ...", ["How much?", "When?"]))
-    assert [(each.question, each.answer, each.quoted) for each in read] == [(0, "4,812", True), (1, "a guess", False)]
+async def test_a_finding_counts_as_quoted_only_when_its_quote_stands_there() -> None:
+    findings = [
+        {"question": 1, "answer": "4,812", "quote": "the harvest of  1907 was\n4,812 bushels"},
+        {"question": "2", "answer": "x", "quote": "y"},
+        {"question": 1, "answer": "a guess", "quote": "4,813 bushels"},
+        {"question": 7, "answer": "of no question", "quote": ""},
+        {"question": 1, "answer": "", "quote": ""},
+        "nothing",
+    ]
+    document = FACT + "\n\n" + FILLER * 100
+    found = await led(about(document, QUESTION), ASKS, ANSWERS, finds=json.dumps({"findings": findings}))
+    notes = said(found.large[1])
+
+    assert '- piece 1: 4,812 ("the harvest of  1907 was\n4,812 bushels")' in notes
+    assert "- piece 1: a guess (without a quote)" in notes
+    assert notes.count("- piece 1") == 2
 
 
-@given(st.text(max_size=200), st.booleans())
-def test_no_reply_is_too_odd(said: str, last: bool) -> None:
-    lead_decision(said, last=last)
-    list(piece_findings(said, "piece", ["a", "b"]))
+@given(st.text(max_size=200))
+def test_no_reply_is_too_odd(reply: str) -> None:
+    found = asyncio.run(led(about(REPORT, QUESTION), ASKS, reply, ANSWERS, finds=reply or "-"))
+    assert found.text
 
 
 # -- the contract

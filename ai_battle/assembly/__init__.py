@@ -9,13 +9,13 @@ from ..core.lazy import names_of
 
 if TYPE_CHECKING:
     from ..providers._retry import RetryPolicy
-    from .discussion import Assembled, build, check, direct, helped, named_code
+    from .discussion import Assembled, build, check, direct, named_code, participants_of
     from .models import NO_RECORDING, BuildContext, Model, RecordingFiles, create_client
     from .pairs import spelling
     from .recipes import Recipe
 
 _HOME = {
-    "discussion": ("Assembled", "build", "check", "direct", "helped", "named_code"),
+    "discussion": ("Assembled", "build", "check", "direct", "participants_of", "named_code"),
     "recipes": ("Recipe",),
     "pairs": ("spelling",),
     "models": ("NO_RECORDING", "BuildContext", "Model", "RecordingFiles", "RetryPolicy", "create_client"),
@@ -33,8 +33,8 @@ __all__ = [
     "check",
     "create_client",
     "direct",
-    "helped",
     "named_code",
+    "participants_of",
     "spelling",
 ]
 

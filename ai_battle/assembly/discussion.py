@@ -96,7 +96,7 @@ def build(
     _require_known_options(loaded, context)
     models = {name: participant(name, spec, context) for name, spec in said.models.items() if spec.role != "user"}
     tool_set = None
-    if said.tools and said.tools.enabled:
+    if has_tools(said):
         tool_set = tools.ToolSet(said, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
         models = {name: with_tools(name, model, tool_set, said.models[name]) for name, model in models.items()}
     builder = PairBuilder(pairs := Pairs(said, context), tool_set)
@@ -104,10 +104,13 @@ def build(
     if said.local_only:
         for name, model in models.items():
             require_local(name, model)
-    beyond = pairs.beyond_the_prompt() if said.mode == "no-meta" else ()
-    notes = (*(model.name.note for model in models.values()), *builder.notes, *beyond)
+    notes = (*(model.name.note for model in models.values()), *builder.notes, *pairs.beyond_the_prompt())
     warnings = tuple(dict.fromkeys(filter(None, notes)))
     return Assembled(models, warnings, context.recorder, tool_set, builder.help_use, builder.standings, builder.recipes)
+
+
+def has_tools(said: Discussion) -> bool:
+    return bool(said.tools and said.tools.enabled)
 
 
 def direct(loaded: Loaded, named: str) -> ModelClient:
@@ -124,7 +127,7 @@ def direct(loaded: Loaded, named: str) -> ModelClient:
     return PairBuilder(pairs).pair_up(name, model).client
 
 
-def helped(loaded: Loaded, named: str) -> tuple[str, ...]:
+def participants_of(loaded: Loaded, named: str) -> tuple[str, ...]:
     """Return the participants of a file that a name stands for, or a model type in any spelling."""
     return Pairs(loaded.file.discussion, BuildContext.of(loaded)).participants(named)
 
@@ -132,11 +135,11 @@ def helped(loaded: Loaded, named: str) -> tuple[str, ...]:
 def named_code(loaded: Loaded) -> tuple[str, ...]:
     """Return the modules that the file names and that running it would import: they need to be trusted first."""
     said, pairs = loaded.file.discussion, Pairs(loaded.file.discussion, context := BuildContext.of(loaded))
-    types = [spec.type for spec in said.models.values() if spec.type]
-    types += [type_ for each in pairs.all for type_ in _helper_types(each, pairs)]
+    types = [*(spec.type for spec in said.models.values() if spec.type), *_helper_types(pairs)]
     modules = [parse(type_, context.providers).provider for type_ in types]
     modules += [each.pair.strategy for each in pairs.all]
-    located = (_located(code, loaded) for code in (tools.named_code(said.tools) if said.tools else ()))
+    code = tools.named_code(said.tools) if said.tools else ()
+    located = (_code_location(each, loaded) for each in code)
     return tuple(dict.fromkeys((*(name for name in modules if "." in name), *located)))
 
 
@@ -151,7 +154,7 @@ def _problems(loaded: Loaded, context: BuildContext) -> Iterator[Problem]:
     yield from wrong
     yield from _participant_problems(loaded, context, unsure={problem.path[1] for problem in wrong})
     yield from _pair_problems(Pairs(said, context))
-    if said.tools and said.tools.enabled:
+    if said.tools and has_tools(said):
         for path, words in tools.settings_problems(said.tools, loaded.base):
             yield Problem(("discussion", "tools", *path), words)
 
@@ -203,17 +206,18 @@ def _strategy_problems(pairs: Pairs) -> Iterator[Problem]:
 
 def _names_code(each: ResolvedPair, pairs: Pairs) -> bool:
     """Whether making the models of a pair may import a module by its dotted name."""
-    types = (*_helper_types(each, pairs), pairs.said.models[each.helped[0]].type)
+    types = (*_helper_types(pairs, each), pairs.said.models[each.helped[0]].type)
     with suppress(ConfigError):
         return any("." in parse(type_, pairs.context.providers).provider for type_ in types)
     return True
 
 
-def _helper_types(each: ResolvedPair, pairs: Pairs) -> list[str]:
-    return [pairs.settings(helper).type for _, helper in strategies.helpers_of(each.pair)]
+def _helper_types(pairs: Pairs, *some: ResolvedPair) -> list[str]:
+    """The types of those that help in some pairs, or in all."""
+    return [pairs.settings(helper).type for each in some or pairs.all for _, helper in strategies.helpers_of(each.pair)]
 
 
-def _located(code: str, loaded: Loaded) -> str:
+def _code_location(code: str, loaded: Loaded) -> str:
     """A path as it is found from anywhere; a command without what is secret in it."""
     path = loaded.base / Path(code).expanduser()
     return str(path.absolute()) if os.path.exists(path) else loaded.expansion.hide(code)
@@ -235,20 +239,23 @@ def section_problems(context: BuildContext, trusted: Collection[str] = ()) -> It
     Plug-ins that are installed are asked what they take; a module by its dotted name only when it is `trusted`.
     """
     for name, section in context.providers.items():
-        keys, path = list(section), ("providers", name)
         if name in BUILT_IN or (section.get("base_url") and not is_plugin(name)):
-            known = [*Provider.model_fields]
-            for key in keys:
-                if key not in known:
-                    yield Problem((*path, key), f"unknown key{near(key, known)}", key=True)
+            yield from _key_problems(name, section)
         elif not is_plugin(name):
             words = f"there is no such provider, and no base_url for one{near(name, [*BUILT_IN])}"
-            yield Problem(path, words, key=True)
+            yield Problem(("providers", name), words, key=True)
         elif "." not in name or name in trusted:
-            yield from _option_problems(name, keys)
+            yield from _option_problems(name, section)
 
 
-def _option_problems(name: str, keys: Sequence[str]) -> Iterator[Problem]:
+def _key_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
+    known = [*Provider.model_fields]
+    for key in keys:
+        if key not in known:
+            yield Problem(("providers", name, key), f"unknown key{near(key, known)}", key=True)
+
+
+def _option_problems(name: str, keys: Collection[str]) -> Iterator[Problem]:
     """What a plug-in says of the options of its section."""
     try:
         factory = plugins.factory(PROVIDERS, name)

@@ -81,8 +81,8 @@ class BuildContext:
         """What stands beside the main section of any kind of file."""
         file = document.file
         return cls(
-            providers={name: _written(section) for name, section in file.providers.items()},
-            prices={name: _written(section) for name, section in file.prices.items()},
+            providers={name: _stated_options(section) for name, section in file.providers.items()},
+            prices={name: _stated_options(section) for name, section in file.prices.items()},
             context_windows=file.context_windows,
             environment=document.environment,
             retry=retry,
@@ -91,7 +91,7 @@ class BuildContext:
         )
 
 
-def _written(section: Any) -> dict[str, Any]:
+def _stated_options(section: Any) -> dict[str, Any]:
     """What the file says of a section, without what it leaves open."""
     written: dict[str, Any] = section.model_dump(exclude_unset=True)
     return written
@@ -168,7 +168,7 @@ def _within(stated: Capabilities, made: Model) -> Model:
 
 def model(name: ModelName, settings: Mapping[str, Any], around: BuildContext) -> Model:
     if around.tape:
-        return _replayed(name, around.tape)
+        return _replay_model(name, around.tape)
     client = _provider_client(name, settings, around)
     address, require_listener = getattr(client, "endpoint", ""), getattr(client, "require_listener", _believe)
     cost = cache(partial(price, name, around.prices, address))
@@ -191,7 +191,7 @@ def _require_recorded(name: ModelName, tape: RecordedExchanges) -> None:
         raise ConfigError(f"{tape.path} holds nothing of {name}, only of {', '.join(tape.models) or 'nobody'}.")
 
 
-def _replayed(name: ModelName, tape: RecordedExchanges) -> Model:
+def _replay_model(name: ModelName, tape: RecordedExchanges) -> Model:
     client = MeteredClient(
         ReplayClient(tape, str(name)), str(name), CallTerms(replace(FREE, stated=True), bounded=False)
     )

@@ -1,5 +1,6 @@
 """Who is helped by whom: the pairs of a discussion, checked, and put together with its models."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -69,8 +70,8 @@ class Pairs:
         return helper.model_copy(update={key: getattr(twin, key) for key in keys})
 
     def beyond_the_prompt(self) -> Iterator[str]:
-        """Return what the user should know where models are to be sent nothing but the prompt."""
-        for each in self.all:
+        """Return what the user should know where models are to be sent nothing but the prompt: in no-meta."""
+        for each in self.all if self.said.mode == "no-meta" else ():
             if not strategies.traits(each.pair.strategy).sends_request_only:
                 who, strategy = " and ".join(each.helped), each.pair.strategy
                 yield f"In no-meta the prompt is all that is sent, but where {who} needs help {strategy} may send more."
@@ -141,17 +142,17 @@ class Pairs:
 
     def _in_a_circle(self) -> Iterator[Problem]:
         """A model that is helped by one that it helps: neither is the large one."""
-        helps: dict[str, set[str]] = {}
+        helps: defaultdict[str, set[str]] = defaultdict(set)
         for each in self.all:
             mine = {self._identity(name) for name in each.helped}
-            for steps, helper in _answering(each) if mine else ():
+            for steps, helper in _answering(each):
                 other = self._identity(helper.type)
                 if other not in mine and _reaches(other, mine, helps):
-                    how = "" if mine & helps.get(other, set()) else ", through others"
+                    how = "" if mine & helps[other] else ", through others"
                     words = f"{helper.type!r} is itself helped by {each.pair.primary!r}{how}"
                     yield each.problem(f"{words}; one of them has to be the helper", *steps)
                 for one in mine:
-                    helps.setdefault(one, set()).add(other)
+                    helps[one].add(other)
 
     def _nobody(self, primary: str) -> str:
         if self._is_person(primary):

@@ -26,7 +26,7 @@ LIVE = ("stuck_detector", "helping", "standing", "base")
 USUAL = StrategyTraits()
 
 _KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-_LISTS = (Sequence[ModelClient], tuple[ModelClient, ...])
+_MODELS = (Sequence[ModelClient], tuple[ModelClient, ...], ModelClient, ModelClient | None)
 
 H = TypeVar("H", bound=Help)
 
@@ -118,16 +118,8 @@ def check(pair: Help, *, trusted: bool = False) -> None:
     if "." in pair.strategy and not trusted:
         return
     make = factory(pair.strategy)
-    if _hints(make).get("secondary") is ModelClient and not pair.secondary:
-        raise PairOptionError("secondary", f"is missing: {pair.strategy} needs the model that helps")
-    known = {*_keys(make)}
-    if unknown := sorted(key for key in pair.model_fields_set - {*NO_OPTION} if key not in known):
-        raise PairOptionError(unknown[0], f"{pair.strategy} has no such option{_owners(unknown[0])}", is_key=True)
-    if pair.judge and pair.helper_sees == "prompt":
-        raise PairOptionError("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
-    if pair.stream == "optimistic" and not traits(pair.strategy).drafts_alone:
-        alone = ", ".join(name for name in names() if traits(name).drafts_alone)
-        raise PairOptionError("stream", f"is optimistic, and {pair.strategy} has no first answer to show; {alone} have")
+    _check_keys(pair, make)
+    _check_values(pair)
     _check_options(pair, make)
 
 
@@ -141,10 +133,25 @@ def place_of(pair: Help, about: str) -> KeyPath:
     return (key, int(number)) if number else (key,)
 
 
+def _check_keys(pair: Help, make: Callable[..., ModelClient]) -> None:
+    if _hints(make).get("secondary") is ModelClient and not pair.secondary:
+        raise PairOptionError("secondary", f"is missing: {pair.strategy} needs the model that helps")
+    known = {*_keys(make)}
+    if unknown := sorted(key for key in pair.model_fields_set - {*NO_OPTION} if key not in known):
+        raise PairOptionError(unknown[0], f"{pair.strategy} has no such option{_owners(unknown[0])}", is_key=True)
+
+
+def _check_values(pair: Help) -> None:
+    if pair.judge and pair.helper_sees == "prompt":
+        raise PairOptionError("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
+    if pair.stream == "optimistic" and not traits(pair.strategy).drafts_alone:
+        alone = ", ".join(name for name in names() if traits(name).drafts_alone)
+        raise PairOptionError("stream", f"is optimistic, and {pair.strategy} has no first answer to show; {alone} have")
+
+
 def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:
     signature, hints = inspect.signature(make).parameters, _hints(make)
-    models = [name for name in signature if hints.get(name) in (*_LISTS, ModelClient, ModelClient | None)]
-    live = (*NO_OPTION, *LIVE, *models)
+    live = {*NO_OPTION, *LIVE, *(name for name in signature if hints.get(name) in _MODELS)}
     known = [name for name in signature if name not in live]
     takes_any = any(each.kind is each.VAR_KEYWORD for each in signature.values())
     for key, value in pair.options.items():

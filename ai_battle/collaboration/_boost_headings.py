@@ -19,7 +19,7 @@ _OWN = _STRENGTHS.index("own")
 Parts = Mapping[str, str]
 
 
-def folded(text: str) -> str:
+def plain_words(text: str) -> str:
     """Without case, accents and surplus spaces."""
     plain = unicodedata.normalize("NFKD", text.replace("ß", "ss").casefold())
     return " ".join("".join(mark for mark in plain if not unicodedata.combining(mark)).split())
@@ -30,7 +30,8 @@ def _words() -> Iterator[tuple[str, tuple[Kind, int]]]:
         if line and not line.startswith("#"):
             meaning, _, words = line.partition(":")
             kind, strength = meaning.split()
-            yield from ((folded(word), (cast(Kind, kind), _STRENGTHS.index(strength))) for word in words.split(","))
+            meant = cast(Kind, kind), _STRENGTHS.index(strength)
+            yield from ((plain_words(word), meant) for word in words.split(","))
 
 
 WORDS: Mapping[str, tuple[Kind, int]] = dict(_words())
@@ -97,7 +98,7 @@ def heading(line: str) -> Heading | None:
     """The heading that a line is; `line` is its first `WIDTH` characters at most."""
     found = _HEADING.match(line)
     parts = found.groupdict("") if found else {}
-    if not (meant := _meant(parts)):
+    if not (meant := _kind_and_strength(parts)):
         return None
     rest, shouted = _rest(parts), (parts["label"] or parts["format"]).isupper()
     if _is_mere_item(parts, shouted=shouted) or not _is_set_off(parts, rest, strong=meant[1] > 0, shouted=shouted):
@@ -112,7 +113,7 @@ def _dress(parts: Parts, *, shouted: bool) -> str:
     return f"{bullet}{parts['hashes'].strip()}{bold}{parts['tick']}{parts['bracket']}{'A' if shouted else 'a'}"
 
 
-def _meant(parts: Parts) -> tuple[Kind, int] | None:
+def _kind_and_strength(parts: Parts) -> tuple[Kind, int] | None:
     if not _is_closed(parts):
         return None
     return _meant_by_label(parts) if parts["label"] else _meant_by_number(parts)
@@ -120,7 +121,7 @@ def _meant(parts: Parts) -> tuple[Kind, int] | None:
 
 def _meant_by_label(parts: Parts) -> tuple[Kind, int] | None:
     """In a list or a tag only the format's own words are meant."""
-    label = folded(parts["label"])
+    label = plain_words(parts["label"])
     if parts["format"] and label == "other":
         return "other", 2
     meant = WORDS.get(label) or WORDS.get(_TO_WHOM.sub("", label))

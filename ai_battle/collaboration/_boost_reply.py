@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from ..wire.dialects.thinking import OPEN, closer
-from ._boost_headings import WIDTH, Heading, Kind, folded, heading
+from ._boost_headings import WIDTH, Heading, Kind, heading, plain_words
 
 # What fills a section that was to be left out, where there is another one: alone, or with the reason why.
 _BLANK = re.compile(
@@ -77,7 +77,7 @@ def is_plan(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Section:
+class _ReplySection:
     """What stands behind a heading, or before the first one."""
 
     heading: Heading | None = None
@@ -122,11 +122,18 @@ class _Section:
             return True
         if not self._is_heading_here(found, self.heading):
             return False
-        if found.kind == self.kind:  # it says once more what this is, as models do that write an answer twice
-            is_set_off = found.shouted or bool(found.tag)
-            return found.strength == 2 and found.dress == self.heading.dress and is_set_off
-        if self.kind == "summary" and self.is_certain:  # an answer may have sections of its own
-            return found.strength == 2 and (found.dress == self.heading.dress or (self.blank and found.shouted))
+        if found.kind == self.kind:
+            return self._is_repeated(found, self.heading)
+        return self._is_ended_by(found, self.heading)
+
+    def _is_repeated(self, found: Heading, heading: Heading) -> bool:
+        """Whether it says once more what kind of section this is, as models do that write an answer twice."""
+        return found.strength == 2 and found.dress == heading.dress and (found.shouted or bool(found.tag))
+
+    def _is_ended_by(self, found: Heading, heading: Heading) -> bool:
+        """An answer may have sections of its own, and a word that begins a paragraph makes no section of it."""
+        if self.kind == "summary" and self.is_certain:
+            return found.strength == 2 and (found.dress == heading.dress or (self.blank and found.shouted))
         return found.strength > 0 or (self.kind != "guidance" and found.kind == "guidance")
 
     def _is_heading_here(self, found: Heading, heading: Heading) -> bool:
@@ -147,7 +154,7 @@ class PlanReader:
     """Reads a reply piece by piece, as it comes; the pieces may be cut anywhere."""
 
     def __init__(self) -> None:
-        self._sections = [_Section()]
+        self._sections = [_ReplySection()]
         self._all: list[str] = []
         self._thoughts = _ThoughtFilter()
         self._start = ""
@@ -160,7 +167,7 @@ class PlanReader:
         self._all.append(text)
         self._read(self._thoughts.feed(text))
 
-    def settled(self) -> str:
+    def take_settled(self) -> str:
         """Return more of the summary's text, as far as nothing that may still come can change it."""
         return self._settled.take(self._sections)
 
@@ -202,7 +209,7 @@ class PlanReader:
         self._start, self._is_begun = "", True
         found = None if self._is_code(start) else heading(start)
         if found and self._sections[-1].yields_to(found):
-            self._sections.append(_Section(found))
+            self._sections.append(_ReplySection(found))
             self._sections[-1].add(found.rest + rest)
         else:
             self._sections[-1].add_line(start, rest)
@@ -235,7 +242,7 @@ class _SettledSummary:
         self._is_begun = False
         self._has_said = False
 
-    def take(self, sections: list[_Section]) -> str:
+    def take(self, sections: list[_ReplySection]) -> str:
         said: list[str] = []
         while True:
             section, is_last = sections[self._at], self._at == len(sections) - 1
@@ -247,7 +254,7 @@ class _SettledSummary:
                 return "".join(said)
             self._at, self._taken, self._held, self._is_begun = self._at + 1, 0, [], False
 
-    def _take_from(self, section: _Section, *, is_closed: bool) -> str:
+    def _take_from(self, section: _ReplySection, *, is_closed: bool) -> str:
         new = section.pieces[self._taken :]
         self._taken += len(new)
         self._held += new
@@ -302,5 +309,5 @@ def _is_void(text: str, blank: Blank | None) -> bool:
     """Whether it says nothing, or what is `blank`. What a plan says behind "pending" is a plan."""
     if len(text) > _LONGEST_BLANK:
         return False
-    said = folded(text.strip(_WRAPPING))
+    said = plain_words(text.strip(_WRAPPING))
     return not said or said in _PLACEHOLDERS or bool(blank and blank(said))

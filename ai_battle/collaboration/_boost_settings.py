@@ -55,7 +55,7 @@ def boost_settings(environment: Mapping[str, str]) -> BoostSettings | None:
     if missing:
         return None
     return BoostSettings(
-        _checked(said["BOOST_BASE_URL"]),
+        _base_url(said["BOOST_BASE_URL"]),
         said["BOOST_API_KEY"],
         said["BOOST_MODEL"],
         tiers,
@@ -74,7 +74,7 @@ def _tiers(said: str) -> tuple[str, ...]:
     return tuple(tier for tier in TIERS if tier in names)
 
 
-def _checked(base_url: str) -> str:
+def _base_url(base_url: str) -> str:
     problem = ConfigError(f"BOOST_BASE_URL is no address: write it as 'https://host/v1', not {_address(base_url)!r}.")
     try:
         parts = urlsplit(base_url)

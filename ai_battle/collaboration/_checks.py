@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import log
 from typing import Protocol, TypeGuard
 
@@ -83,23 +84,20 @@ async def assess(
     The others are not worth their price. What fails a hard check is not looked at again, and nothing is for a detector
     that can't take it into account. `verified` is what the verification has brought, where it was made before.
     """
-    judged = first_assessment(detector, request, draft, verified or ())
-    first = (turn.helping.verification,) if turn.helping.verification and verified is None else ()
-    looks = (*first, *turn.helping.looks)
-    if not looks or judged.at_once or not _weighs_evidence(detector):
+    results = verified or ()
+    judged = first_assessment(detector, request, draft, results)
+    if judged.at_once or not _weighs_evidence(detector):
         return judged
-    response, known = draft.response, _evidence(draft, verified or ())
-    for look in looks:
-        possible = (
-            detector.assess_with(request, response, add_evidence(known, each))
-            for each in look.outcomes(request, response)
-        )
+    response, known = draft.response, _evidence(draft, results)
+    weigh = partial(detector.assess_with, request, response)
+    for look in turn.helping.all_looks(verification=verified is None):
+        possible = (weigh(add_evidence(known, each)) for each in look.outcomes(request, response))
         matters = len({decides(judged), *map(decides, possible)}) > 1
         if matters and (result := await look(turn, request, response)):
             await turn.emit(result.checked)
             known = add_evidence(known, result.checked.signals)
             before = CheckResult(result.checked, judged.report, judged.fact)
-            judged = _with_words(detector.assess_with(request, response, known), (before, result))
+            judged = _with_words(weigh(known), (before, result))
     return judged
 
 
@@ -201,11 +199,15 @@ def verdict(text: str) -> str:
     said = _THOUGHT.sub("", text, count=1).strip()
     if labelled := _LABELLED.findall(said[-SHORT:]) or _LABELLED.findall(said[:SHORT]):
         return _plain(labelled[-1])
-    lines = said.splitlines() or [""]
-    found = _WORD.findall(said if len(said) <= SHORT else f"{lines[0][:SHORT]}\n{lines[-1][-SHORT:]}")
+    found = _WORD.findall(_first_and_last_line(said) if len(said) > SHORT else said)
     words = {_plain(word) for _, word in found}
     negated = any(denied for denied, _ in found)
     return words.pop() if len(words) == 1 and not negated else ""
+
+
+def _first_and_last_line(text: str) -> str:
+    lines = text.splitlines()
+    return f"{lines[0][:SHORT]}\n{lines[-1][-SHORT:]}"
 
 
 def _plain(word: str) -> str:

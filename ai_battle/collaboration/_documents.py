@@ -125,7 +125,7 @@ def piece_findings(reply: str, piece: str, questions: Sequence[str]) -> Iterator
             continue
         number, answer, quote = each.get("question"), _words(each.get("answer")), _words(each.get("quote"))
         if isinstance(number, int) and 0 < number <= len(questions) and answer:
-            quoted = bool(quote) and _folded(quote) in _folded(piece)
+            quoted = bool(quote) and _plain_words(quote) in _plain_words(piece)
             yield PieceFinding(number - 1, answer[:LONGEST_ANSWER], quote[:LONGEST_ANSWER], quoted)
 
 
@@ -185,5 +185,5 @@ def _words(value: Any) -> str:
     return str(value).strip() if is_plain else ""
 
 
-def _folded(text: str) -> str:
+def _plain_words(text: str) -> str:
     return " ".join(text.casefold().split())

@@ -142,13 +142,14 @@ class Poll:
         if is_verified(known) or known.signals.get("refuted"):
             return not is_verified(known)
         if self._agreement and not is_refuted(known):
-            place = next(place for place, each in enumerate(self.answers) if each is answer)
-            prompt = Context.of(self.request).prompt
-            found = features(judged or answer.judged, self.ballots, place, prompt)
-            return self._agreement.doubts(found, prompt, answer.draft.text)
-        if answer.ballot is None and is_refuted(known):
-            return known.at_once or known.stuck
-        return known.at_once or (known.stuck and known.quality < self._detector.threshold)
+            return self._is_doubted(self._agreement, answer, judged or answer.judged)
+        is_refuted_alone = answer.ballot is None and is_refuted(known)
+        return known.at_once or (known.stuck and (is_refuted_alone or known.quality < self._detector.threshold))
+
+    def _is_doubted(self, agreement: Agreement, answer: Candidate, judged: Assessment) -> bool:
+        place = next(place for place, each in enumerate(self.answers) if each is answer)
+        prompt = Context.of(self.request).prompt
+        return agreement.doubts(features(judged, self.ballots, place, prompt), prompt, answer.draft.text)
 
     async def _serve(self, answer: Candidate) -> ModelResponse:
         """Accept it; raises what kept the primary from answering, where that is all there is."""

@@ -54,7 +54,7 @@ class HelpLimits:
     def budget(self, use: HelpUse) -> Budget:
         return Budget(SpendingLimits(self.cost_usd, self.tokens, unpriced=self.unpriced), use.ledger, "helpers")
 
-    def reached(self, use: HelpUse) -> str:
+    def limit_reached(self, use: HelpUse) -> str:
         """Return which limit keeps a helper from being asked; empty when none does."""
         limit = self.budget(use).reached
         if self.calls is not None and use.calls >= self.calls:
@@ -99,6 +99,11 @@ class Helping:
     use: HelpUse = field(default_factory=HelpUse)
     looks: tuple[AnswerCheck, ...] = ()
     verification: AnswerCheck | None = None
+
+    def all_looks(self, *, verification: bool) -> tuple[AnswerCheck, ...]:
+        """Return the looks to make at an answer, the cheapest first."""
+        first = (self.verification,) if verification and self.verification else ()
+        return *first, *self.looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +185,7 @@ class Turn:
     @property
     def may_ask(self) -> bool:
         """Whether the limits leave a helper's call."""
-        return not self.helping.limits.reached(self._use)
+        return not self.helping.limits.limit_reached(self._use)
 
     @property
     def usage(self) -> Usage:
@@ -212,7 +217,7 @@ class Turn:
 
         Its text is no answer of the turn until it is accepted. Only cancelling gets through.
         """
-        if problem := self.helping.limits.reached(self._use):
+        if problem := self.helping.limits.limit_reached(self._use):
             await self.report_failure(problem)
             return None
         self._use.calls += 1

@@ -244,7 +244,7 @@ class StreamedPlanner(ClientWrapper):
                 stream.forget()
             if isinstance(event, TextDelta):
                 reader.feed(event.text)
-                await stream.say(reader.settled())
+                await stream.say(reader.take_settled())
                 if stream.has_said:
                     return
             await emit(event)

@@ -7,10 +7,11 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.traits import CalledModel, StrategyTraits
+from ..judging.assessment import Assessment
 from ..judging.detector import StuckDetector
 from ._attempts import Attempts, Candidate, Strategy, answer_in_place, stuck_found
 from ._checks import ANOTHER, Judges, assess
-from ._turn import Helping, Turn
+from ._turn import Draft, Helping, Turn
 
 TRAITS = StrategyTraits(
     "GSM8K, Qwen2-7B, Llama-3.1-8B and Claude 3.5 Sonnet, 809 recorded answers: 90.1 % are right with 15 % asked of "
@@ -55,14 +56,18 @@ class Cascade(Strategy):
         if is_last:  # no second look is worth its price where the answer is taken as it is
             judged = self.detector.assess_response(attempts.request, draft.response)
         else:
-            judged = await assess(self.detector, turn, attempts.request, draft)
+            judged = await self._assess(attempts, draft)
         candidate = Candidate(draft, judged)
-        if judged.stuck and not is_last:
-            await turn.emit(stuck_found(judged))
         if candidate.rank >= best.rank or (is_last and not judged.at_once):
             await attempts.put_in_place(candidate)
         else:
             await turn.drop(draft, judged.reason or ANOTHER)
+
+    async def _assess(self, attempts: Attempts, draft: Draft) -> Assessment:
+        judged = await assess(self.detector, attempts.turn, attempts.request, draft)
+        if judged.stuck:
+            await attempts.turn.emit(stuck_found(judged))
+        return judged
 
 
 def create(

@@ -66,7 +66,7 @@ def helps(name: str, recipe: "assembly.Recipe", turns: int, read: int) -> Iterat
         kind = key.partition(".")[0]
         if kind == "secondary" and key not in ("secondary", "secondary.0"):
             continue  # of a pool the others stand in where the first fails
-        called = recipe.traits.called(kind)
+        called = recipe.traits.call_of(kind)
         answer = min(usual_answer(model), called.max_tokens or USUAL_ANSWER)
         priced = _estimate_usage(model, read if kind == "peers" else read + own, answer)
         calls = _within(_calls(called, recipe, turns), recipe)

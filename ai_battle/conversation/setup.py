@@ -216,7 +216,7 @@ class FileSetup(SetupSource):
         return RunSetup(plan, notes, assembled)
 
     def with_pair(self, pair: Pairing) -> Self:
-        if not assembly.helped(self.loaded, pair.primary):
+        if not assembly.participants_of(self.loaded, pair.primary):
             return self
         loaded = self.loaded.with_pair(pair.written, assembly.check)
         return replace(self, loaded=loaded, config=loaded.as_yaml())

@@ -45,7 +45,7 @@ class StrategyTraits:
     in_order: bool = False
     plans: bool = False
 
-    def called(self, key: str) -> CalledModel:
+    def call_of(self, key: str) -> CalledModel:
         """Return when the models at `key` of a pair are called: by the strategy, or to look at an answer in doubt."""
         return self.models.get(key) or _LOOKS.get(key, CalledModel())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from .. import assembly, collaboration, tools
 from ..config import ConfigProblems, Loaded, Problem
 from ..config.collaboration import HelperSettings, PairLimits
+from ..config.discussion import Discussion
 from ..config.providers import Provider
 from ..core import plugins
 from ..core.client import ModelClient

@@ -151,7 +151,7 @@ def _check_values(pair: Help) -> None:
 
 def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:
     signature, hints = inspect.signature(make).parameters, _hints(make)
-    live = {*NO_OPTION, *LIVE, *(name for name in signature if hints.get(name) in _MODELS)}
+    live = {*NO_OPTION, *LIVE, *_model_parameters(make)}
     known = [name for name in signature if name not in live]
     takes_any = any(each.kind is each.VAR_KEYWORD for each in signature.values())
     for key, value in pair.options.items():
@@ -160,6 +160,10 @@ def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:
         if not _is_a(value, hints.get(key)):
             words = f"{key!r} of {pair.strategy} must be {_KINDS[hints[key]]}, not {value!r}"
             raise PairOptionError("options", words)
+
+
+def _model_parameters(make: Callable[..., ModelClient]) -> Iterator[str]:
+    return (name for name in parameters(make) if _hints(make).get(name) in _MODELS)
 
 
 def _is_a(value: Any, kind: Any) -> bool:

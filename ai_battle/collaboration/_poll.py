@@ -143,8 +143,11 @@ class Poll:
             return not is_verified(known)
         if self._agreement and not is_refuted(known):
             return self._is_doubted(self._agreement, answer, judged or answer.judged)
-        is_refuted_alone = answer.ballot is None and is_refuted(known)
-        return known.at_once or (known.stuck and (is_refuted_alone or known.quality < self._detector.threshold))
+        return known.at_once or (known.stuck and self._is_below(known, answer))
+
+    def _is_below(self, known: Assessment, answer: Candidate) -> bool:
+        """Of what is refuted the threshold says nothing."""
+        return (answer.ballot is None and is_refuted(known)) or known.quality < self._detector.threshold
 
     def _is_doubted(self, agreement: Agreement, answer: Candidate, judged: Assessment) -> bool:
         place = next(place for place, each in enumerate(self.answers) if each is answer)

@@ -7,7 +7,7 @@ from importlib.resources import files
 from .languages import plain_words
 
 _UNSPACED = re.compile(r"[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff]")
-_PREFIXES = ("un", "in", "im", "dis", "de", "dés", "non", "des")
+_PREFIXES = ("un", "in", "dis", "dés", "non")
 _LONGEST, _LEAST = 20_000, 5
 DENIAL = "denial"
 

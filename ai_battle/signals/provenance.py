@@ -9,9 +9,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations, islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .numbers import LATIN, plain_digits
 
@@ -19,7 +19,6 @@ LONGEST, MOST, PAIRED, _LONGEST_CELL = 20_000, 400, 40, 60
 """Characters of a text, facts of it or cells of a table, numbers that make pairs, and characters of a cell."""
 MOST_CLAUSES = 60
 Kind = Literal["number", "time", "code", "address", "name"]
-_Cell = tuple[int, Hashable, str]
 _FACT = re.compile(
     r"(?P<address>\b(?:https?://|www\.)[^\s<>()\[\]{}\"'`|,]{3,200}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{2,64})"
     r"|(?P<time>(?<![\d:.,])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?:\s?[ap]\.?m\b)?|(?<![\d:.,])\d{1,2}\s?[ap]\.?m\b)"
@@ -76,6 +75,15 @@ class Fact:
     def is_small(self) -> bool:
         """A figure without a unit that may be no more than a way to count."""
         return self.kind == "number" and not self.measured and all(v <= 10 and half == 0.5 for v, half in self.values)
+
+
+class _Cell(NamedTuple):
+    """`fact` is what a cell tells that is a figure alone."""
+
+    row: int
+    column: Hashable
+    value: str
+    fact: Fact | None
 
 
 def facts(text: str) -> Iterator[Fact]:
@@ -225,28 +233,24 @@ def _minutes(written: str) -> Iterator[float]:
 
 def misplaces(text: str, table: str) -> bool:
     """Whether it puts together what stands in different rows: the time of one train and the price of another."""
-    cells = list(islice(_cells(table), MOST))
-    times = Counter(value for *_, value in cells)
-    unique = [cell for cell in cells if times[cell[2]] == 1]
-    if len({row for row, *_ in unique}) < 2:
+    text, cells = text[:LONGEST], list(islice(_cells(table), MOST))
+    times = Counter(cell.value for cell in cells)
+    unique = [cell for cell in cells if times[cell.value] == 1]
+    if len({cell.row for cell in unique}) < 2:
         return False
-    clauses = _CLAUSE.split(text[:LONGEST])[:MOST_CLAUSES]
-    return any(_mixes_rows(clause, unique, fewest=1) for clause in clauses) or _mixes_rows(text[:LONGEST], unique)
-
-
-@lru_cache(maxsize=256)
-def _facts_of(text: str) -> tuple[Fact, ...]:
-    """The facts of a clause or a cell, which are compared with each other many times."""
-    return tuple(facts(text))
+    lowered, told = text.casefold(), list(facts(text))
+    here = [cell for cell in unique if cell.value in lowered or any(_are_same(fact, cell.fact) for fact in told)]
+    clauses = _CLAUSE.split(text)[:MOST_CLAUSES] if len(here) > 1 else ()
+    return any(_mixes_rows(clause, here, fewest=1) for clause in clauses) or _mixes_rows(text, here)
 
 
 def _mixes_rows(text: str, cells: Sequence[_Cell], fewest: int = 2) -> bool:
     """It tells as many values of two columns, of the same rows in another order; or one of each, of different rows."""
-    lowered, told = text.casefold(), _facts_of(text)
+    lowered, told = text.casefold(), list(facts(text))
     columns: dict[Hashable, list[tuple[int, int]]] = {}
-    for row, column, value in cells:
-        if (place := _place(value, lowered, told)) >= 0:
-            columns.setdefault(column, []).append((place, row))
+    for cell in cells:
+        if (place := _place(cell, lowered, told)) >= 0:
+            columns.setdefault(cell.column, []).append((place, cell.row))
     orders = [[row for _, row in sorted(found)] for found in columns.values() if len(found) >= fewest]
     if all(len(order) == 1 for order in orders):
         return len({row for order in orders for row in order}) > 1
@@ -254,11 +258,12 @@ def _mixes_rows(text: str, cells: Sequence[_Cell], fewest: int = 2) -> bool:
 
 
 def _cells(table: str) -> Iterator[_Cell]:
-    """Row, column and value of what is a table."""
+    """Those of what is a table; a cell that is one figure has its fact."""
     for row, values in enumerate(_rows(table)):
         for column, value in values.items() if isinstance(values, dict) else ():
-            if isinstance(value, str | int | float) and str(value).strip():
-                yield row, column, str(value).strip().casefold()
+            if isinstance(value, str | int | float) and (written := str(value).strip().casefold()):
+                known = facts(written[:_LONGEST_CELL])
+                yield _Cell(row, column, written, next((f for f in known if f.values and f.text == written), None))
 
 
 def _rows(table: str) -> list[Any]:
@@ -275,15 +280,16 @@ def _rows(table: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _place(value: str, text: str, told: Sequence[Fact]) -> int:
+def _place(cell: _Cell, text: str, told: Sequence[Fact]) -> int:
     """Where a text tells a value, if it does so once."""
-    known = next((fact for fact in _facts_of(value[:_LONGEST_CELL]) if fact.values and fact.text == value), None)
-    if known is None:
-        found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", text)]
+    if cell.fact is None:
+        found = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(cell.value)}(?!\w)", text)]
         return found[0] if len(found) == 1 else -1
-    same = [fact.text for fact in told if fact.kind == known.kind and _are_same(fact, known)]
+    same = [fact.text for fact in told if _are_same(fact, cell.fact)]
     return text.find(same[0].casefold()) if len(same) == 1 else -1
 
 
-def _are_same(one: Fact, other: Fact) -> bool:
+def _are_same(one: Fact, other: Fact | None) -> bool:
+    if other is None or one.kind != other.kind:
+        return False
     return any(abs(value - known) <= half for value, half in one.values for known, _ in other.values)

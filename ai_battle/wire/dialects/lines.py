@@ -115,7 +115,7 @@ def _read_pairs(text: str, at: int, tools: Offered) -> tuple[ToolCall, int] | No
 def _take(source: Source, entry: re.Match[str], properties: Any, given: dict[str, Any]) -> int | None:
     """Puts what the entry gives among the arguments; where it ends, or None for one that is no argument."""
     key, value = entry["key"], entry["value"]
-    if key in properties:
+    if key in properties and entry.re is _ENTRY:
         given[key], end = _read_entry(source.text, entry, properties[key])
         return end
     if key not in ARGUMENTS or not _OBJECT.match(value):
